@@ -1,0 +1,101 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let house: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("ImmutableWeakCaptures"),
+]
+
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let collections: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+/// The oracle of the histogram tests; the product has a histogram of its own.
+let histogramOracle: Target.Dependency = .product(name: "Histogram", package: "hdrhistogram-swift")
+
+func source(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+func test(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+let package = Package(
+    name: "clamor",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "clamor", targets: ["clamor"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+    ],
+    targets: [
+        // Floor 0
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(name: "CPosix"),
+        source("MQTTCodec", [nioCore]),
+        source("LoopContext", [nioCore, "CPosix"]),
+        source("Measurement", ["CZlib", "CPosix"]),
+        // Floor 1
+        source("Transport", ["LoopContext", "CPosix", nioCore, nioPosix]),
+        source("LoadEngine", ["LoopContext", "Measurement", nioCore]),
+        source("Report", ["Measurement"]),
+        // Floor 2
+        source("MQTT", ["MQTTCodec", "Transport", "LoopContext", nioCore, collections]),
+        source("EmbeddedBroker", ["MQTTCodec", "Transport", "LoopContext", nioCore, nioPosix, collections]),
+        // Floor 3
+        source("Workloads", ["MQTT", "MQTTCodec", "Transport", "LoadEngine", "LoopContext", "Measurement", nioCore]),
+        // Floor 4
+        .executableTarget(
+            name: "clamor",
+            dependencies: [
+                "Workloads", "MQTT", "MQTTCodec", "EmbeddedBroker", "Transport", "LoadEngine", "LoopContext",
+                "Measurement", "Report", "CPosix", nioCore, nioPosix, arguments, logging,
+            ],
+            swiftSettings: house
+        ),
+        // Tests
+        .target(
+            name: "TestSupport",
+            dependencies: [nioCore, nioPosix],
+            path: "Tests/TestSupport",
+            swiftSettings: house
+        ),
+        test("MQTTCodecTests", ["MQTTCodec", "TestSupport", nioCore]),
+        test("LoopContextTests", ["LoopContext", nioCore, nioEmbedded]),
+        test("MeasurementTests", ["Measurement", "TestSupport", histogramOracle]),
+        test("TransportTests", ["Transport", "LoopContext", "TestSupport", nioCore, nioPosix]),
+        test("LoadEngineTests", ["LoadEngine", "LoopContext", "Measurement", nioCore, nioEmbedded]),
+        test("ReportTests", ["Report", "Measurement", "TestSupport"]),
+        test("MQTTTests", ["MQTT", "MQTTCodec", "LoopContext", "Transport", "TestSupport", nioCore, nioPosix]),
+        test("EmbeddedBrokerTests", ["EmbeddedBroker", "MQTTCodec", "TestSupport", nioCore, nioPosix]),
+        test("WorkloadsTests", ["Workloads", "MQTT", "LoadEngine", "Measurement", "TestSupport", nioCore]),
+        test("clamorTests", ["clamor", "Measurement", "Report", "LoadEngine", "Workloads", "TestSupport"]),
+        test("IntegrationTests", ["clamor", "Measurement", "Report", "MQTTCodec", "TestSupport", nioCore, nioPosix]),
+    ]
+)
+
+// The benchmarks' own dependency builds for minutes, so only those who ask for it pay.
+if Context.environment["CLAMOR_BENCHMARKS"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/ordo-one/benchmark", from: "1.38.0", traits: []))
+    package.targets.append(
+        .executableTarget(
+            name: "MQTTCodecBenchmarks",
+            dependencies: ["MQTTCodec", .product(name: "Benchmark", package: "benchmark")],
+            path: "Benchmarks/MQTTCodecBenchmarks",
+            swiftSettings: house,
+            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
+        )
+    )
+}

@@ -1,0 +1,44 @@
+#ifndef CPOSIX_H
+#define CPOSIX_H
+
+// What the C library has and its Swift overlay does not show: macros, and calls with variadic or odd signatures.
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+/// The IP-level option that leaves the choice of the source port to connect(2), so that two sockets with
+/// different targets may share one. Linux 4.2 and later.
+static inline int32_t clamor_ip_bind_address_no_port(void) { return IP_BIND_ADDRESS_NO_PORT; }
+
+/// CPU time of the calling thread in nanoseconds, user and system together.
+static inline int64_t clamor_thread_cpu_nanoseconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/// CLOCK_MONOTONIC in nanoseconds: the clock that NIODeadline reads.
+static inline int64_t clamor_monotonic_nanoseconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/// CLOCK_REALTIME in nanoseconds since 1970.
+static inline int64_t clamor_realtime_nanoseconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/// Has the kernel send `signal` to this process when its parent ends.
+static inline int clamor_die_with_parent(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
+
+#endif
