@@ -1,0 +1,106 @@
+package import NIOCore
+
+/// When each operation of an open-loop load is due.
+///
+/// Arithmetic over the operation's number and nothing else: not over the clock, and not over what has been
+/// answered so far. So a slow server cannot slow the plan down, and the wait it causes is counted as latency
+/// instead of vanishing (coordinated omission).
+///
+/// Operation `k` belongs to client `k mod n`, for good.
+package struct OperationSchedule: Hashable, Sendable {
+    package enum Pace: Hashable, Sendable {
+        /// So many operations a second over all clients together, evenly spaced.
+        case rate(perSecond: Double)
+        /// Each client one operation every `period`; their starts are spread evenly over the first.
+        case interval(TimeAmount)
+    }
+
+    package let pace: Pace
+    /// Clients that operate; at least 1.
+    package let clients: Int
+    /// Operations over all clients together; `nil` without a limit.
+    package let limit: UInt64?
+
+    package init(pace: Pace, clients: Int, limit: UInt64? = nil) {
+        precondition(clients > 0, "a schedule has somebody to carry it out")
+        switch pace {
+        case .rate(let perSecond): precondition(perSecond > 0, "a rate of 0 is refused by the command line")
+        case .interval(let period): precondition(period > .zero, "an interval of 0 is a closed loop")
+        }
+        self.pace = pace
+        self.clients = clients
+        self.limit = limit
+    }
+
+    /// When operation `index` is due.
+    ///
+    /// - Parameter index: 0 for the first.
+    /// - Returns: time since the start of the load, never smaller than for `index - 1`; `nil` past the limit.
+    package func due(_ index: UInt64) -> TimeAmount? {
+        if let limit = self.limit, index >= limit { return nil }
+        return self.time(of: index)
+    }
+
+    /// When the operation numbered `own` among those of `client` is due.
+    package func due(client: Int, own: UInt64) -> TimeAmount? {
+        self.due(own * UInt64(self.clients) + UInt64(client))
+    }
+
+    private func time(of index: UInt64) -> TimeAmount {
+        switch self.pace {
+        case .rate(let perSecond):
+            let whole = UInt64(perSecond)
+            if Double(whole) == perSecond {
+                // In 128 bits and in whole numbers: no drift, however long the load.
+                let product = index.multipliedFullWidth(by: 1_000_000_000)
+                guard product.high < whole else { return .nanoseconds(.max) }
+                return .nanoseconds(Int64(clamping: whole.dividingFullWidth(product).quotient))
+            }
+            let nanoseconds = Double(index) * (1e9 / perSecond)
+            return .nanoseconds(nanoseconds < 9e18 ? Int64(nanoseconds) : .max)
+        case .interval(let period):
+            let (round, client) = index.quotientAndRemainder(dividingBy: UInt64(self.clients))
+            let (start, overflow) = round.multipliedReportingOverflow(by: UInt64(period.nanoseconds))
+            if overflow { return .nanoseconds(.max) }
+            let share = client.multipliedFullWidth(by: UInt64(period.nanoseconds))
+            let offset = UInt64(self.clients).dividingFullWidth(share).quotient
+            return .nanoseconds(Int64(clamping: start.addingReportingOverflow(offset).partialValue))
+        }
+    }
+}
+
+/// The part of a schedule that one shard carries out: every operation of clients `shard`, `shard + shards`,
+/// `shard + 2 × shards`..., in due order.
+package struct ShardSchedule: Sendable {
+    package let schedule: OperationSchedule
+    private let shard: Int
+    private let shards: Int
+    /// Operating clients of this shard.
+    package let clients: Int
+    private var round: UInt64 = 0
+    private var position = 0
+
+    package init(_ schedule: OperationSchedule, shard: Int, of shards: Int) {
+        self.schedule = schedule
+        self.shard = shard
+        self.shards = shards
+        self.clients = schedule.clients > shard ? (schedule.clients - shard + shards - 1) / shards : 0
+    }
+
+    /// The next operation's time and the place of its client within the shard; `nil` when none is left.
+    package var next: (due: TimeAmount, position: Int)? {
+        guard self.clients > 0 else { return nil }
+        guard let due = self.schedule.due(client: self.position * self.shards + self.shard, own: self.round) else {
+            return nil
+        }
+        return (due, self.position)
+    }
+
+    package mutating func advance() {
+        self.position += 1
+        if self.position == self.clients {
+            self.position = 0
+            self.round += 1
+        }
+    }
+}

@@ -1,0 +1,134 @@
+package import NIOCore
+
+/// What the clients of one shard do: the protocol's side of the engine, event-loop confined like its shard.
+///
+/// Clients are named by their place in the shard, `0 ..< clients`, operators first.
+package protocol ShardWork: AnyObject {
+    associatedtype Sample: Sendable
+
+    /// Begins the client's first connect. It answers with ``Shard/settled(_:up:)``, once, however often it tries.
+    ///
+    /// - Parameter due: when the plan wanted the connect begun.
+    func connect(_ place: Int, due: NIODeadline)
+
+    /// How many operations the client may send now: 0 while it is not connected, its window is full or its
+    /// socket takes no more. When that changes to more than 0, it calls ``Shard/able(_:at:)``.
+    func room(_ place: Int) -> Int
+
+    /// Sends the batch, all of it, in one write.
+    func send(_ place: Int, _ batch: OperationBatch)
+
+    /// Operations of the client became due.
+    func offered(_ place: Int, count: UInt64)
+
+    /// Operations of the client will never be sent; `late` of them were due, and their client could have sent
+    /// them for over a second.
+    func notSent(_ place: Int, count: UInt64, late: UInt64)
+
+    /// Whether every operation that was sent has had its answer, or has run out of time.
+    func isIdle(_ place: Int) -> Bool
+
+    /// Closes the client in good order. It answers with ``Shard/finished(_:)``, once.
+    func finish(_ place: Int)
+
+    /// Closes what is still open, at once; the same answer.
+    func abort(_ place: Int)
+
+    /// The measured phase begins, or ends.
+    func measuring(_ begins: Bool)
+
+    /// The last operation has become due.
+    func loadEnded()
+
+    /// What was measured since the last call; taken once a second.
+    func takeSample() -> Sample
+
+    /// What the listeners are still to receive, as far as this shard knows its part of it.
+    var balance: DeliveryBalance { get }
+}
+
+/// Deliveries that operators of a shard have caused, and that listeners of a shard have seen. Summed over all
+/// shards it says whether the listeners may go.
+package struct DeliveryBalance: Hashable, Sendable {
+    /// Deliveries that must come: messages whose fate is known, once for each listener they go to.
+    package var expected: Int64
+    /// Distinct deliveries seen.
+    package var received: Int64
+    /// Messages of unknown fate: while there are any, `received` proves nothing.
+    package var uncertain: Int64
+
+    package init(expected: Int64 = 0, received: Int64 = 0, uncertain: Int64 = 0) {
+        self.expected = expected
+        self.received = received
+        self.uncertain = uncertain
+    }
+
+    package static func += (sum: inout DeliveryBalance, part: DeliveryBalance) {
+        sum.expected += part.expected
+        sum.received += part.received
+        sum.uncertain += part.uncertain
+    }
+
+    package var isComplete: Bool { self.uncertain == 0 && self.received >= self.expected }
+}
+
+/// Operations of one client that go out in one write.
+package struct OperationBatch: Sendable {
+    package enum Dues: Sendable {
+        /// Closed loop: all were due when their client could send them.
+        case whenAble
+        /// Open loop: by the schedule.
+        case scheduled(OperationSchedule, client: Int, origin: NIODeadline)
+    }
+
+    /// The number of the first among its client's operations, from 0.
+    package let first: UInt64
+    package let count: Int
+    /// When the client could send: connected, with room in its window, its socket writable.
+    package let ableSince: NIODeadline
+    package let dues: Dues
+    /// What was due in this range belongs to the measured phase.
+    package let measured: Range<NIODeadline>
+
+    package init(
+        first: UInt64,
+        count: Int,
+        ableSince: NIODeadline,
+        dues: Dues,
+        measured: Range<NIODeadline>
+    ) {
+        self.first = first
+        self.count = count
+        self.ableSince = ableSince
+        self.dues = dues
+        self.measured = measured
+    }
+
+    /// When operation `index` of the batch was due.
+    package func due(_ index: Int) -> NIODeadline {
+        switch self.dues {
+        case .whenAble:
+            return self.ableSince
+        case .scheduled(let schedule, let client, let origin):
+            guard let offset = schedule.due(client: client, own: self.first + UInt64(index)) else { return origin }
+            return origin + offset
+        }
+    }
+
+    /// Whether an operation due then belongs to the measured phase.
+    package func isMeasured(_ due: NIODeadline) -> Bool { self.measured.contains(due) }
+}
+
+/// What a shard tells the run, from its event loop.
+package enum ShardEvent: Hashable, Sendable {
+    /// Every client is up or has failed.
+    case settled(shard: Int, up: Int)
+    /// No operation will become due any more: the limit is spent.
+    case spent(shard: Int)
+    /// The last connection of the shard is gone, and will not come back by itself.
+    case deserted(shard: Int)
+    /// Every operator is closed.
+    case operatorsFinished(shard: Int)
+    /// Every client is closed.
+    case finished(shard: Int)
+}

@@ -1,0 +1,380 @@
+package import LoopContext
+package import MQTTCodec
+package import NIOCore
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// One MQTT connection on a channel: the only handler of its pipeline.
+///
+/// It decodes what is read where it lies, runs the session's actions and owns every write. What it has to answer
+/// is collected in the loop's scratch buffer while a read is decoded; what the owner publishes then joins it, and
+/// all leave in one write.
+package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInboundHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
+
+    /// The owner's number for the client.
+    package let client: Int
+    private let loop: LoopContext
+    /// Outlives the connection; the owner keeps it in its slab.
+    private let session: UnsafeMutablePointer<MQTTSession>
+    private let decoder: UnsafeMutablePointer<PacketDecoder>
+    private unowned let observer: Observer
+    private var context: ChannelHandlerContext?
+    /// Set once the connection must not be used any more; the last word to the owner follows or has been said.
+    private var end: ConnectionEnd?
+    private var hasEnded = false
+    private var isFinishing = false
+    private var isReading = false
+    private var connackDeadline = NIODeadline.distantFuture
+    /// Bytes handed to the channel since it opened.
+    package private(set) var bytesWritten: UInt64 = 0
+
+    package init(
+        client: Int,
+        loop: LoopContext,
+        session: UnsafeMutablePointer<MQTTSession>,
+        maximumPacketSize: Int?,
+        observer: Observer
+    ) {
+        self.client = client
+        self.loop = loop
+        self.session = session
+        self.observer = observer
+        self.decoder = .allocate(capacity: 1)
+        self.decoder.initialize(
+            to: PacketDecoder(
+                role: .client(session.pointee.options.version),
+                maximumPacketSize: maximumPacketSize ?? 268_435_460
+            )
+        )
+    }
+
+    deinit {
+        self.decoder.deinitialize(count: 1)
+        self.decoder.deallocate()
+    }
+
+    // MARK: What the owner asks for
+
+    /// Sends CONNECT on the channel that has just come up.
+    package func start(_ connect: Connect, deadline: NIODeadline) {
+        self.connackDeadline = deadline
+        self.observer.wantsTimer(self.client, at: deadline)
+        self.write(.connect(connect))
+        self.flush()
+    }
+
+    /// Room for `capacity` bytes behind what waits for the next ``flush()``; `body` returns how many it wrote.
+    package func append(_ capacity: Int, _ body: (UnsafeMutableRawBufferPointer) -> Int) {
+        self.loop.scratch.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity, body)
+    }
+
+    /// Appends a packet to what waits for the next ``flush()``.
+    package func write(_ packet: Packet) {
+        packet.encode(as: self.session.pointee.options.version, into: &self.loop.scratch)
+    }
+
+    /// Writes what waits.
+    ///
+    /// - Returns: bytes of this connection that the kernel has not taken.
+    @discardableResult
+    package func flush() -> Int {
+        guard let context = self.context, self.end == nil else {
+            self.loop.scratch.clear()
+            return 0
+        }
+        let out = self.loop.takeScratch()
+        guard out.readableBytes > 0 else {
+            self.loop.giveBack(scratch: out)
+            return self.unsent
+        }
+        self.bytesWritten += UInt64(out.readableBytes)
+        self.session.pointee.sent(now: self.loop.now)
+        context.writeAndFlush(self.wrapOutboundOut(out), promise: nil)
+        self.loop.giveBack(scratch: out)
+        return self.unsent
+    }
+
+    /// Bytes handed to the channel that the kernel has not taken.
+    package var unsent: Int {
+        guard let channel = self.context?.channel, !channel.isWritable else { return 0 }
+        return (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
+    /// Whether a write would go to the kernel at once.
+    package var isWritable: Bool {
+        self.end == nil && !self.isFinishing && self.context?.channel.isWritable ?? false
+    }
+
+    package func subscribe(_ subscriptions: [Subscription]) -> PacketID? {
+        guard let id = self.session.pointee.request() else { return nil }
+        self.write(.subscribe(Subscribe(id, subscriptions)))
+        self.flushUnlessReading()
+        return id
+    }
+
+    package func unsubscribe(_ filters: [String]) -> PacketID? {
+        guard let id = self.session.pointee.request() else { return nil }
+        self.write(.unsubscribe(Unsubscribe(id, filters)))
+        self.flushUnlessReading()
+        return id
+    }
+
+    package func ping() {
+        self.session.pointee.pings(now: self.loop.now)
+        self.write(.pingReq)
+        self.flushUnlessReading()
+        self.updateTimer()
+    }
+
+    /// DISCONNECT, then FIN; what the peer still sends is read until its own FIN.
+    package func finish() {
+        guard self.end == nil, !self.isFinishing else { return }
+        self.isFinishing = true
+        self.session.pointee.disconnect()
+        self.write(.disconnect(Disconnect()))
+        self.flush()
+        self.context?.close(mode: .output, promise: nil)
+    }
+
+    /// Closes at once.
+    package func abort() { self.close(.aborted) }
+
+    package func timerFired(now: NIODeadline) {
+        guard self.end == nil else { return }
+        if now >= self.connackDeadline { return self.close(.connackTimedOut) }
+        let action = self.session.pointee.timerFired(now: now) { publish in
+            self.observer.abandoned(self.client, publish, .timedOut, now: now)
+        }
+        switch action {
+        case .none: break
+        case .ping:
+            self.write(.pingReq)
+            self.flush()
+        case .pingTimedOut: return self.close(.pingTimedOut)
+        }
+        self.updateTimer()
+    }
+
+    // MARK: The channel
+
+    package func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    package func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = self.unwrapInboundIn(data)
+        let now = self.loop.refresh()
+        self.isReading = true
+        let before = self.decoder.pointee.packets
+        let failure = buffer.withUnsafeReadableBytes { bytes -> DecodeError? in
+            self.observer.read(self.client, bytes, atBoundary: self.decoder.pointee.isAtPacketBoundary)
+            var sink = InboundSink(connection: self, now: now)
+            do throws(DecodeError) {
+                try self.decoder.pointee.decode(bytes, into: &sink)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        self.loop.receive.give(back: buffer)
+        self.session.pointee.received(now: now)
+        let packets = Int(self.decoder.pointee.packets - before)
+        if self.end == nil { self.observer.readEnded(self.client, packets: packets, now: now) }
+        self.isReading = false
+        if let failure {
+            self.refuse(failure.reason, .malformed(failure))
+        } else if self.end == nil {
+            self.flush()
+        }
+    }
+
+    package func channelWritabilityChanged(context: ChannelHandlerContext) {
+        guard context.channel.isWritable, self.end == nil else { return }
+        self.observer.writable(self.client, now: self.loop.refresh())
+    }
+
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .inputClosed? = event as? ChannelEvent else { return }
+        self.close(self.isFinishing ? .answered : .closedByPeer)
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.close(.failed((error as? IOError)?.errnoCode ?? ECONNRESET))
+    }
+
+    package func channelInactive(context: ChannelHandlerContext) {
+        self.close(self.isFinishing ? .aborted : .closedByPeer)
+    }
+
+    /// Says the reason to an MQTT 5 server, and closes (§4.13.1).
+    private func refuse(_ reason: ReasonCode, _ end: ConnectionEnd) {
+        guard self.end == nil else { return }
+        if self.session.pointee.options.version == .v5, self.session.pointee.state == .connected {
+            self.write(.disconnect(Disconnect(reason: reason)))
+            self.flush()
+        }
+        self.close(end)
+    }
+
+    private func close(_ end: ConnectionEnd) {
+        guard self.end == nil else { return }
+        self.end = end
+        if self.isReading { self.loop.scratch.clear() }
+        let now = self.loop.refresh()
+        let unsent = self.unsent
+        self.bytesWritten -= min(self.bytesWritten, UInt64(unsent))
+        self.context?.close(promise: nil)
+        self.session.pointee.connectionLost { publish, timedOut in
+            self.observer.abandoned(self.client, publish, .connectionLost(timedOutBefore: timedOut), now: now)
+        }
+        guard !self.hasEnded else { return }
+        self.hasEnded = true
+        self.observer.ended(self.client, end, now: now)
+    }
+
+    private func flushUnlessReading() {
+        if !self.isReading { self.flush() }
+    }
+
+    private func updateTimer() {
+        if let deadline = self.session.pointee.deadline { self.observer.wantsTimer(self.client, at: deadline) }
+    }
+}
+
+// MARK: - Packets
+
+extension MQTTConnection {
+    fileprivate func received(_ view: PublishView, now: NIODeadline) -> Bool {
+        switch self.session.pointee.receivedPublish(view.qos, id: view.packetID) {
+        case .deliver:
+            self.observer.message(self.client, view, now: now)
+        case .deliverAndAcknowledge:
+            self.observer.message(self.client, view, now: now)
+            self.acknowledge(.pubAck, view.packetID)
+        case .deliverAndRecord:
+            self.observer.message(self.client, view, now: now)
+            self.acknowledge(.pubRec, view.packetID)
+        case .recordAgain:
+            self.acknowledge(.pubRec, view.packetID)
+        }
+        return self.end == nil
+    }
+
+    fileprivate func received(_ type: PacketType, id: UInt16, reason: UInt8, now: NIODeadline) -> Bool {
+        if type == .pubRel {
+            let answer = self.session.pointee.receivedPubRel(id: id)
+            if answer == .success || self.session.pointee.options.version != .v5 {
+                self.acknowledge(.pubComp, id)
+            } else if let id = PacketID(rawValue: id) {
+                self.write(.pubComp(PubComp(id, reason: answer)))
+            }
+            return true
+        }
+        let observer = self.observer
+        switch self.session.pointee.received(type, id: id, reason: reason) {
+        case .completed(let publish, let timedOut):
+            observer.acknowledged(
+                self.client, type, reason: reason, publish, finished: true, timedOut: timedOut, now: now)
+        case .release(let publish, let timedOut):
+            self.acknowledge(.pubRel, id)
+            observer.acknowledged(
+                self.client, type, reason: reason, publish, finished: false, timedOut: timedOut, now: now)
+        case .releaseAgain:
+            self.acknowledge(.pubRel, id)
+        case .unknown where type == .pubRec && self.session.pointee.options.version == .v5:
+            if let id = PacketID(rawValue: id) {
+                self.write(.pubRel(PubRel(id, reason: .packetIdentifierNotFound)))
+            }
+        case .unknown:
+            break
+        case .wrongFlow:
+            self.refuse(.protocolError, .violation(.protocolError, "\(type) for a publish of another QoS (§4.3)"))
+            return false
+        }
+        return self.end == nil
+    }
+
+    fileprivate func received(_ packet: Packet, now: NIODeadline) -> Bool {
+        switch packet {
+        case .connAck(let connack):
+            self.received(connack, now: now)
+        case .subAck(let answer):
+            if self.session.pointee.receivedAnswer(to: answer.packetID) {
+                self.observer.subscribed(self.client, answer.packetID, codes: answer.codes, now: now)
+            }
+        case .unsubAck(let answer):
+            if self.session.pointee.receivedAnswer(to: answer.packetID) {
+                self.observer.unsubscribed(self.client, answer.packetID, now: now)
+            }
+        case .pingResp:
+            if let duration = self.session.pointee.pingAnswered(now: now) {
+                self.observer.pingAnswered(self.client, after: duration, now: now)
+            }
+        case .disconnect(let disconnect):
+            self.close(.disconnected(disconnect.reason, disconnect.properties.reasonString))
+        default:
+            // The decoder refuses what a server never sends; AUTH comes only to those who asked for it (§4.12).
+            self.refuse(.protocolError, .violation(.protocolError, "\(packet.type) was not asked for"))
+        }
+        return self.end == nil
+    }
+
+    private func received(_ connack: ConnAck, now: NIODeadline) {
+        switch self.session.pointee.received(connack, now: now) {
+        case .connected(let resumed):
+            self.connackDeadline = .distantFuture
+            if resumed {
+                self.session.pointee.resume(now: now) { id, publish, released in
+                    if released { self.acknowledge(.pubRel, id) }
+                    if !released { self.observer.resend(self.client, id: id, publish, now: now) }
+                }
+            } else {
+                self.session.pointee.discardState { publish, timedOut in
+                    self.observer.abandoned(
+                        self.client, publish, .connectionLost(timedOutBefore: timedOut), now: now)
+                }
+            }
+            self.updateTimer()
+            self.observer.connected(self.client, connack, resumed: resumed, now: now)
+        case .refused(let code):
+            self.close(.refused(code))
+        case .violation(let reason, let words):
+            self.refuse(reason, .violation(reason, words))
+        }
+    }
+
+    private func acknowledge(_ type: PacketType, _ id: UInt16) {
+        self.loop.scratch.writeWithUnsafeMutableBytes(minimumWritableBytes: 4) { bytes in
+            guard let base = bytes.baseAddress else { return 0 }
+            AcknowledgementBytes.write(type, id: id, to: base)
+            return 4
+        }
+    }
+}
+
+/// Hands the decoder's packets to the connection; lives for one read.
+private struct InboundSink<Observer: MQTTConnectionObserver>: PacketSink {
+    let connection: MQTTConnection<Observer>
+    let now: NIODeadline
+
+    mutating func publish(_ view: PublishView) -> Bool {
+        self.connection.received(view, now: self.now)
+    }
+
+    mutating func acknowledgement(
+        _ type: PacketType,
+        id: UInt16,
+        reason: UInt8,
+        rawProperties: UnsafeRawBufferPointer
+    ) -> Bool {
+        self.connection.received(type, id: id, reason: reason, now: self.now)
+    }
+
+    mutating func control(_ packet: Packet) -> Bool {
+        self.connection.received(packet, now: self.now)
+    }
+}

@@ -1,0 +1,243 @@
+package import MQTTCodec
+package import NIOCore
+
+/// A publish that the peer has not finished with: what its acknowledgement has to be measured against.
+package struct InFlightPublish: Hashable, Sendable {
+    /// When the plan wanted it out.
+    package var due: NIODeadline
+    /// When its write began.
+    package var written: NIODeadline
+    /// The caller's number for the message; the session only keeps it.
+    package var sequence: UInt64
+    package var qos: QoS
+
+    package init(due: NIODeadline, written: NIODeadline, sequence: UInt64, qos: QoS) {
+        self.due = due
+        self.written = written
+        self.sequence = sequence
+        self.qos = qos
+    }
+}
+
+/// The packet identifiers a client has in use: its publishes at QoS 1 and 2, and its subscribe and
+/// unsubscribe requests.
+///
+/// Identifiers index a ring whose size is a power of two: an acknowledgement costs one array access, and a
+/// free slot means that the identifier is free too. The ring is allocated with the first publish and doubles
+/// up to the window, 32 bytes a slot: a client that only listens holds none.
+///
+/// Pure: it holds no clock, no channel and no promise.
+///
+/// Spec: MQTT 5.0 §2.2.1 (identifiers), §4.3 (QoS), §4.9 (flow control).
+package struct OutboundWindow: ~Copyable {
+    private enum State: UInt8 {
+        case free
+        case awaitingPubAck
+        case awaitingPubRec
+        case awaitingPubComp
+        case request
+    }
+
+    private struct Slot {
+        var due = NIODeadline.uptimeNanoseconds(0)
+        var written = NIODeadline.uptimeNanoseconds(0)
+        var sequence: UInt64 = 0
+        var id: UInt16 = 0
+        var state = State.free
+        /// Past its acknowledgement timeout: no longer waited for, but its identifier is still taken.
+        var timedOut = false
+
+        func publish() -> InFlightPublish {
+            InFlightPublish(
+                due: self.due,
+                written: self.written,
+                sequence: self.sequence,
+                qos: self.state == .awaitingPubAck ? .atLeastOnce : .exactlyOnce
+            )
+        }
+    }
+
+    private static var smallestRing: Int { 16 }
+    private static var largestRing: Int { 65_536 }
+
+    /// Publishes in flight at most: the smaller of the plan's window and the peer's receive maximum.
+    package private(set) var limit: Int
+    /// Publishes whose last acknowledgement is outstanding. Requests do not count (§4.9).
+    package private(set) var inFlight = 0
+    private var occupied = 0
+    private var lastID: UInt16 = 0
+    private var slots: UnsafeMutableBufferPointer<Slot>
+
+    package init(limit: Int) {
+        precondition((1...65_535).contains(limit), "a window holds 1 to 65,535 publishes")
+        self.limit = limit
+        self.slots = UnsafeMutableBufferPointer(start: nil, count: 0)
+    }
+
+    deinit {
+        self.slots.deallocate()
+    }
+
+    /// How many more publishes may go out now.
+    package var room: Int { max(0, min(self.limit - self.inFlight, 65_535 - self.occupied)) }
+
+    /// Takes what CONNACK allows (§3.2.2.3.3). Publishes beyond it stay in flight; no new one starts.
+    package mutating func setLimit(_ limit: Int) {
+        precondition((1...65_535).contains(limit), "a receive maximum of 0 is refused when CONNACK is decoded")
+        self.limit = limit
+    }
+
+    /// Takes an identifier for a publish whose write begins.
+    ///
+    /// The caller asks for no more than ``room``.
+    package mutating func begin(_ publish: InFlightPublish) -> UInt16 {
+        precondition(self.room > 0, "the caller asks for no more than `room`")
+        let index = self.takeSlot()
+        self.slots[index].due = publish.due
+        self.slots[index].written = publish.written
+        self.slots[index].sequence = publish.sequence
+        self.slots[index].state = publish.qos == .atLeastOnce ? .awaitingPubAck : .awaitingPubRec
+        self.inFlight += 1
+        return self.slots[index].id
+    }
+
+    /// Takes an identifier for a SUBSCRIBE or UNSUBSCRIBE; `nil` while all are in use.
+    package mutating func beginRequest() -> UInt16? {
+        guard self.occupied < 65_535 else { return nil }
+        let index = self.takeSlot()
+        self.slots[index].state = .request
+        return self.slots[index].id
+    }
+
+    /// Frees the identifier of a request; `false` if it belongs to none.
+    package mutating func endRequest(_ id: UInt16) -> Bool {
+        guard let index = self.index(of: id), self.slots[index].state == .request else { return false }
+        self.release(index)
+        return true
+    }
+
+    package enum AckAction: Hashable {
+        /// The flow is over. With a reason of 0x80 and above the peer refused the message.
+        case completed(InFlightPublish, timedOut: Bool)
+        /// PUBREC: the caller answers with PUBREL, and waits for PUBCOMP.
+        case release(InFlightPublish, timedOut: Bool)
+        /// PUBREC for a flow that was released before: PUBREL once more (§4.3.3), nothing to measure.
+        case releaseAgain
+        /// The identifier is not in use. For PUBREC the answer is PUBREL with 0x92 (§4.3.3).
+        case unknown
+        /// An acknowledgement of the other QoS: a protocol error (§4.3).
+        case wrongFlow
+    }
+
+    package mutating func received(_ type: PacketType, id: UInt16, failed: Bool) -> AckAction {
+        guard let index = self.index(of: id) else { return .unknown }
+        let slot = self.slots[index]
+        switch (type, slot.state) {
+        case (.pubAck, .awaitingPubAck):
+            self.endPublish(index)
+            return .completed(slot.publish(), timedOut: slot.timedOut)
+        case (.pubRec, .awaitingPubRec) where failed:
+            self.endPublish(index)
+            return .completed(slot.publish(), timedOut: slot.timedOut)
+        case (.pubRec, .awaitingPubRec):
+            self.slots[index].state = .awaitingPubComp
+            return .release(slot.publish(), timedOut: slot.timedOut)
+        case (.pubRec, .awaitingPubComp):
+            return .releaseAgain
+        case (.pubComp, .awaitingPubComp):
+            self.endPublish(index)
+            return .completed(slot.publish(), timedOut: slot.timedOut)
+        default:
+            return .wrongFlow
+        }
+    }
+
+    /// Calls `body` for each publish written before `deadline` and not yet acknowledged, once each: from then
+    /// on it counts as timed out, though its identifier stays taken (§2.2.1).
+    ///
+    /// - Returns: the earliest write among those that remain, to set the next timer by.
+    package mutating func expire(writtenBefore deadline: NIODeadline, _ body: (InFlightPublish) -> Void) -> NIODeadline? {
+        var earliest: NIODeadline?
+        for index in self.slots.indices {
+            let slot = self.slots[index]
+            guard slot.state != .free, slot.state != .request, !slot.timedOut else { continue }
+            if slot.written <= deadline {
+                self.slots[index].timedOut = true
+                body(slot.publish())
+            } else if earliest.map({ slot.written < $0 }) ?? true {
+                earliest = slot.written
+            }
+        }
+        return earliest
+    }
+
+    /// Ends every flow, as when the connection is lost without a session, and tells of each publish.
+    package mutating func abandon(_ body: (InFlightPublish, _ timedOut: Bool) -> Void) {
+        for index in self.slots.indices where self.slots[index].state != .free {
+            let slot = self.slots[index]
+            self.release(index)
+            if slot.state != .request { body(slot.publish(), slot.timedOut) }
+        }
+        self.inFlight = 0
+    }
+
+    /// Calls `body` for what has to go out again on a resumed session, in the order it first went out
+    /// (§4.4, §4.6): PUBLISH with DUP before its PUBREC, PUBREL behind it. Requests end with their connection.
+    package mutating func resume(_ body: (_ id: UInt16, InFlightPublish, _ released: Bool) -> Void) {
+        var order: [Int] = []
+        for index in self.slots.indices where self.slots[index].state != .free {
+            if self.slots[index].state == .request {
+                self.release(index)
+            } else {
+                order.append(index)
+            }
+        }
+        order.sort { self.slots[$0].sequence < self.slots[$1].sequence }
+        for index in order {
+            body(self.slots[index].id, self.slots[index].publish(), self.slots[index].state == .awaitingPubComp)
+        }
+    }
+
+    private func index(of id: UInt16) -> Int? {
+        guard self.slots.count > 0 else { return nil }
+        let index = Int(id) & (self.slots.count - 1)
+        return self.slots[index].state != .free && self.slots[index].id == id ? index : nil
+    }
+
+    private mutating func takeSlot() -> Int {
+        if self.occupied >= self.slots.count { self.grow() }
+        // Acknowledgements may come in any order, so the next slot can still be taken; one is free.
+        while true {
+            self.lastID = self.lastID == .max ? 1 : self.lastID + 1
+            let index = Int(self.lastID) & (self.slots.count - 1)
+            if self.slots[index].state == .free {
+                self.slots[index].id = self.lastID
+                self.slots[index].timedOut = false
+                self.occupied += 1
+                return index
+            }
+        }
+    }
+
+    private mutating func grow() {
+        let size = self.slots.count == 0 ? Self.smallestRing : self.slots.count * 2
+        precondition(size <= Self.largestRing, "all 65,535 packet identifiers are in use")
+        let larger = UnsafeMutableBufferPointer<Slot>.allocate(capacity: size)
+        larger.initialize(repeating: Slot())
+        for slot in self.slots where slot.state != .free {
+            larger[Int(slot.id) & (size - 1)] = slot
+        }
+        self.slots.deallocate()
+        self.slots = larger
+    }
+
+    private mutating func endPublish(_ index: Int) {
+        self.release(index)
+        self.inFlight -= 1
+    }
+
+    private mutating func release(_ index: Int) {
+        self.slots[index].state = .free
+        self.occupied -= 1
+    }
+}
