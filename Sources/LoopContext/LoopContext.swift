@@ -1,1 +1,35 @@
-// LoopContext
+package import NIOCore
+
+/// What all clients of one event loop share: cached clock, timers, receive buffer and write scratch.
+///
+/// Confined to its event loop and therefore not `Sendable`: no locks, no atomics. Make one per loop, on that
+/// loop, and hand it to everything that lives there.
+package final class LoopContext {
+    package let eventLoop: any EventLoop
+    /// The one timing wheel of the loop, and the pacing source beside it.
+    package let timers: LoopTimers
+    /// The one receive buffer of the loop.
+    package let receive: ReceiveBuffer
+    /// Where packets are put together before they are written.
+    ///
+    /// Take it out, leave an empty one, `clear()`, fill, write, put back: unless a channel still holds the bytes it
+    /// is unique then, and no write allocates.
+    package var scratch: ByteBuffer
+
+    /// - Parameters:
+    ///   - readSize: bytes a read of a socket asks for at most, 1...65536.
+    ///   - tick: how exactly timers wake the loop.
+    package init(eventLoop: any EventLoop, readSize: Int = ReceiveBuffer.capacity, tick: TickPolicy = .adaptive) {
+        self.eventLoop = eventLoop
+        self.timers = LoopTimers(eventLoop: eventLoop, tick: tick)
+        self.receive = ReceiveBuffer(readSize: readSize)
+        self.scratch = ByteBuffer()
+    }
+
+    /// The time of the last ``refresh()``: one clock read serves a whole burst of packets or timers.
+    package var now: NIODeadline { self.timers.now }
+
+    /// Reads the clock, once per burst.
+    @discardableResult
+    package func refresh() -> NIODeadline { self.timers.refresh() }
+}

@@ -1,0 +1,198 @@
+package import NIOCore
+
+/// How exactly timers wake the loop. A wake-up costs 12 to 20 µs of CPU, so many a second are not free.
+package enum TickPolicy: Hashable, Sendable {
+    /// At the due time below about 2,000 wake-ups a second, on a grid of 250 µs above.
+    case adaptive
+    /// On a grid of 1 ms, always: later by 0.5 ms in the mean, and cheaper.
+    case saving
+    /// At the due time, always.
+    case exact
+}
+
+/// Whose a timer is, see ``LoopTimers/addOwner(_:)``.
+package struct TimerOwner: Hashable, Sendable {
+    let index: Int32
+}
+
+/// Drives the loop's timing wheel and its pacing source with at most one callback scheduled on the event loop.
+///
+/// No timer has a closure of its own: each owner (the connector, the load shard) sets one handler, and tells its
+/// timers apart by the tag it registered them with. Handlers are kept, and what they capture with them, until
+/// ``stop()``.
+package final class LoopTimers {
+    package typealias Handler = (_ id: TimerID, _ tag: Int32) -> Void
+
+    /// Wake-ups a second from which on the grid is used.
+    private static let exactLimit = 2_000
+    private static let window = TimeAmount.milliseconds(50)
+    private static let wakesPerWindow = 100
+    /// Timers fired in one wake-up before sockets get their turn again.
+    private static let batch = 16_384
+
+    private let eventLoop: any EventLoop
+    private let tick: TickPolicy
+    private var wheel = TimingWheel()
+    private var handlers: [Handler] = []
+    private var pace: ((NIODeadline) -> NIODeadline?)?
+    private var paceDue: NIODeadline?
+
+    private var armed: (at: NIODeadline, callback: NIOScheduledCallback)?
+    private var isFiring = false
+    private var windowStart: NIODeadline
+    private var wakes = 0
+    /// Whether the grid is in use just now.
+    package private(set) var isCoarse: Bool
+
+    /// The time of the last ``refresh()``.
+    package private(set) var now: NIODeadline
+
+    package init(eventLoop: any EventLoop, tick: TickPolicy = .adaptive) {
+        self.eventLoop = eventLoop
+        self.tick = tick
+        self.isCoarse = tick == .saving
+        self.now = eventLoop.now
+        self.windowStart = self.now
+    }
+
+    @discardableResult
+    package func refresh() -> NIODeadline {
+        self.now = self.eventLoop.now
+        return self.now
+    }
+
+    // MARK: Timers
+
+    /// Adds somebody who has timers.
+    ///
+    /// - Parameter handler: called on the loop for each of them that fires, ``now`` freshly read.
+    package func addOwner(_ handler: @escaping Handler) -> TimerOwner {
+        self.handlers.append(handler)
+        return TimerOwner(index: Int32(self.handlers.count - 1))
+    }
+
+    /// Takes a timer, not yet scheduled. 24 bytes.
+    ///
+    /// - Parameter tag: the owner's own number for it, a client's index for instance.
+    package func register(_ owner: TimerOwner, tag: Int32 = 0) -> TimerID {
+        self.wheel.register(owner: owner.index, tag: tag)
+    }
+
+    /// Gives a timer back, cancelled if it was scheduled.
+    package func unregister(_ id: TimerID) { self.wheel.unregister(id) }
+
+    /// Sets when the timer fires, once; moves it if it was set already.
+    package func schedule(_ id: TimerID, at deadline: NIODeadline) {
+        self.wheel.schedule(id, at: deadline)
+        self.arm(for: deadline)
+    }
+
+    package func cancel(_ id: TimerID) { self.wheel.cancel(id) }
+
+    package func isScheduled(_ id: TimerID) -> Bool { self.wheel.isScheduled(id) }
+
+    // MARK: Pacing
+
+    /// Sets the loop's pacing source.
+    ///
+    /// - Parameter pace: called with the time when something is due; does all that is due by then and returns when
+    ///   it wants to be called again, `nil` for not before the next ``setDue(_:)``.
+    package func setPacing(_ pace: @escaping (_ now: NIODeadline) -> NIODeadline?) { self.pace = pace }
+
+    /// Sets when the pacing source is due next, or that it is not.
+    package func setDue(_ deadline: NIODeadline?) {
+        self.paceDue = deadline
+        if let deadline { self.arm(for: deadline) }
+    }
+
+    /// Fires nothing more, and lets go of all handlers.
+    package func stop() {
+        self.armed?.callback.cancel()
+        self.armed = nil
+        self.paceDue = nil
+        self.pace = nil
+        self.handlers = []
+        self.wheel = TimingWheel()
+    }
+
+    // MARK: Waking up
+
+    private func wake() {
+        self.armed = nil
+        self.refresh()
+        self.isFiring = true
+        let fired = self.fire()
+        self.isFiring = false
+        if fired { self.countWake() }
+
+        switch (self.wheel.nextDue, self.paceDue) {
+        case (let timer?, let pace?): self.arm(for: min(timer, pace))
+        case (let due?, nil), (nil, let due?): self.arm(for: due)
+        case (nil, nil): break
+        }
+    }
+
+    private func fire() -> Bool {
+        let now = self.now
+        var fired = false
+        var left = Self.batch
+        while left > 0, let id = self.wheel.popDue(now) {
+            fired = true
+            left -= 1
+            let owner = Int(self.wheel.owner(of: id))
+            self.handlers[owner](id, self.wheel.tag(of: id))
+            guard !self.handlers.isEmpty else { return fired }
+        }
+        if let due = self.paceDue, due <= now, let pace = self.pace {
+            fired = true
+            self.paceDue = nil
+            let next = pace(now)
+            // The source may have set an earlier one itself while it ran.
+            if let next { self.paceDue = min(next, self.paceDue ?? next) }
+        }
+        return fired
+    }
+
+    /// Counts wake-ups that were of use, by the window, and chooses between exact times and the grid.
+    private func countWake() {
+        guard self.tick == .adaptive else { return }
+        self.wakes += 1
+        let elapsed = self.now - self.windowStart
+        if elapsed >= Self.window {
+            self.isCoarse = self.wakes > Int(elapsed.nanoseconds / 1_000 * Int64(Self.exactLimit) / 1_000_000)
+            self.windowStart = self.now
+            self.wakes = 0
+        } else if self.wakes > Self.wakesPerWindow {
+            self.isCoarse = true
+        }
+    }
+
+    /// Sees to it that the loop wakes up for `due`. A callback that comes earlier stays: it re-arms when it has fired.
+    private func arm(for due: NIODeadline) {
+        guard !self.isFiring else { return }
+        let at = self.onGrid(due)
+        if let armed = self.armed {
+            guard at < armed.at else { return }
+            armed.callback.cancel()
+            self.armed = nil
+        }
+        // Fails only on a loop that is shut down, where nothing is due any more.
+        let callback = try? self.eventLoop.assumeIsolated().scheduleCallback(at: at, handler: Waker(timers: self))
+        guard let callback else { return }
+        self.armed = (at, callback)
+    }
+
+    private func onGrid(_ due: NIODeadline) -> NIODeadline {
+        guard self.isCoarse else { return due }
+        let step: UInt64 = self.tick == .saving ? 1_000_000 : 250_000
+        let (steps, rest) = due.uptimeNanoseconds.quotientAndRemainder(dividingBy: step)
+        guard rest > 0, due < .distantFuture else { return due }
+        return .uptimeNanoseconds((steps + 1) * step)
+    }
+
+    private struct Waker: NIOScheduledCallbackHandler {
+        let timers: LoopTimers
+
+        func handleScheduledCallback(eventLoop: some EventLoop) { self.timers.wake() }
+    }
+}
