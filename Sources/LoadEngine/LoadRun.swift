@@ -1,3 +1,4 @@
+import LoopContext
 package import NIOCore
 
 /// A shard as the run holds it: its event loop, and a way to it.
@@ -66,6 +67,11 @@ package protocol RunObserver<Work>: Sendable {
         samples: [Work.Sample],
         facts: [ShardFacts]
     ) async -> StopReason?
+
+    /// Whether the listeners have everything that must come to them.
+    ///
+    /// - Parameter balance: summed over all shards.
+    func isComplete(_ balance: DeliveryBalance) async -> Bool
 }
 
 /// When the parts of a run took place.
@@ -245,11 +251,15 @@ package actor LoadRun<Observer: RunObserver> {
         guard let deadline = self.drainDeadline else { return }
         if now >= deadline, !self.drainEnded {
             self.drainEnded = true
-            self.tellAll { $0.endDrain() }
+            self.listenersTold = true
+            self.tellAll { shard in
+                shard.endDrain()
+                shard.finishListeners()
+            }
         }
         if self.operatorsGone == self.shards.count, !self.listenersTold {
-            let isComplete = now >= deadline ? true : await self.facts().reduce(into: DeliveryBalance()) { $0 += $1.balance }.isComplete
-            if isComplete {
+            let balance = await self.facts().reduce(into: DeliveryBalance()) { $0 += $1.balance }
+            if await self.observer.isComplete(balance) {
                 self.listenersTold = true
                 self.tellAll { $0.finishListeners() }
             } else {

@@ -87,6 +87,7 @@ package final class Shard<Work: ShardWork> {
             let schedule = OperationSchedule(pace: pace, clients: plan.operators, limit: plan.limit)
             self.schedule = ShardSchedule(schedule, shard: index, of: shards)
         }
+        context.timers.setPacing { [unowned self] now in self.pace(now) }
     }
 
     deinit {
@@ -205,7 +206,7 @@ package final class Shard<Work: ShardWork> {
         self.paces[place].ableSince = now
         switch self.phase {
         case .loading: self.markReady(place)
-        case .draining: self.owed(place) > 0 ? self.markReady(place) : self.checkDrained(place)
+        case .draining: if !self.checkDrained(place), self.owed(place) > 0 { self.markReady(place) }
         case .idle, .connecting, .finished: break
         }
     }
@@ -222,10 +223,14 @@ package final class Shard<Work: ShardWork> {
     }
 
     /// In the drain: closes the client if nothing of it is open any more.
-    package func checkDrained(_ place: Int) {
-        guard self.phase == .draining, self.clients.isOperator(place), !self.paces[place].isFinishing else { return }
-        guard self.owed(place) == 0, self.work?.isIdle(place) ?? true else { return }
+    @discardableResult
+    package func checkDrained(_ place: Int) -> Bool {
+        guard self.phase == .draining, self.clients.isOperator(place), !self.paces[place].isFinishing else {
+            return false
+        }
+        guard self.owed(place) == 0, self.work?.isIdle(place) ?? true else { return false }
         self.finish(place)
+        return true
     }
 
     /// The same, for a workload that has just read the client's acknowledgements: what is due leaves at once, in
@@ -234,7 +239,7 @@ package final class Shard<Work: ShardWork> {
         self.paces[place].ableSince = now
         switch self.phase {
         case .loading: self.sendWhatIsDue(place)
-        case .draining: self.owed(place) > 0 ? self.sendWhatIsDue(place) : self.checkDrained(place)
+        case .draining: if !self.checkDrained(place), self.owed(place) > 0 { self.sendWhatIsDue(place) }
         case .idle, .connecting, .finished: break
         }
     }
@@ -272,7 +277,7 @@ extension Shard {
     }
 
     private func wake(at time: NIODeadline) {
-        self.context.timers.setPace(at: time)
+        self.context.timers.setDue(time)
     }
 
     private func connectWhatIsDue(_ now: NIODeadline) -> NIODeadline? {

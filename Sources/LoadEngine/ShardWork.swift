@@ -3,7 +3,7 @@ package import NIOCore
 /// What the clients of one shard do: the protocol's side of the engine, event-loop confined like its shard.
 ///
 /// Clients are named by their place in the shard, `0 ..< clients`, operators first.
-package protocol ShardWork: AnyObject {
+package protocol ShardWork: AnyObject, SendableMetatype {
     associatedtype Sample: Sendable
 
     /// Begins the client's first connect. It answers with ``Shard/settled(_:up:)``, once, however often it tries.

@@ -29,8 +29,8 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     private var isFinishing = false
     private var isReading = false
     private var connackDeadline = NIODeadline.distantFuture
-    /// Bytes handed to the channel since it opened.
-    package private(set) var bytesWritten: UInt64 = 0
+    /// Bytes handed to the channel that the kernel had not taken when last asked.
+    private var pendingBytes = 0
 
     package init(
         client: Int,
@@ -86,16 +86,27 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
             self.loop.scratch.clear()
             return 0
         }
-        let out = self.loop.takeScratch()
-        guard out.readableBytes > 0 else {
-            self.loop.giveBack(scratch: out)
-            return self.unsent
-        }
-        self.bytesWritten += UInt64(out.readableBytes)
+        guard self.loop.scratch.readableBytes > 0 else { return self.unsent }
+        let out = self.loop.scratch
+        self.loop.scratch = ByteBuffer()
+        self.pendingBytes += out.readableBytes
         self.session.pointee.sent(now: self.loop.now)
         context.writeAndFlush(self.wrapOutboundOut(out), promise: nil)
-        self.loop.giveBack(scratch: out)
-        return self.unsent
+        // If the kernel took everything the bytes are the loop's own again, and `clear` keeps their memory.
+        self.loop.scratch = consume out
+        self.loop.scratch.clear()
+        return self.countTaken()
+    }
+
+    /// Tells the owner of bytes that the kernel has taken since it was last asked.
+    ///
+    /// - Returns: bytes that it has not taken.
+    @discardableResult
+    private func countTaken() -> Int {
+        let unsent = self.unsent
+        if self.pendingBytes > unsent { self.observer.wrote(self.client, bytes: self.pendingBytes - unsent) }
+        self.pendingBytes = unsent
+        return unsent
     }
 
     /// Bytes handed to the channel that the kernel has not taken.
@@ -194,6 +205,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
 
     package func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable, self.end == nil else { return }
+        self.countTaken()
         self.observer.writable(self.client, now: self.loop.refresh())
     }
 
@@ -225,8 +237,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
         self.end = end
         if self.isReading { self.loop.scratch.clear() }
         let now = self.loop.refresh()
-        let unsent = self.unsent
-        self.bytesWritten -= min(self.bytesWritten, UInt64(unsent))
+        self.observer.ending(self.client, unsent: self.countTaken())
         self.context?.close(promise: nil)
         self.session.pointee.connectionLost { publish, timedOut in
             self.observer.abandoned(self.client, publish, .connectionLost(timedOutBefore: timedOut), now: now)

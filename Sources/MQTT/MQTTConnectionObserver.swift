@@ -44,8 +44,14 @@ package protocol MQTTConnectionObserver: AnyObject {
 
     func pingAnswered(_ client: Int, after: TimeAmount, now: NIODeadline)
 
+    /// The kernel took so many bytes more of what was written.
+    func wrote(_ client: Int, bytes: Int)
+
     /// Everything written before has been taken by the kernel.
     func writable(_ client: Int, now: NIODeadline)
+
+    /// The connection is about to be gone, with `unsent` bytes that the kernel never took.
+    func ending(_ client: Int, unsent: Int)
 
     /// The connection is gone; called once, last.
     func ended(_ client: Int, _ end: ConnectionEnd, now: NIODeadline)

@@ -64,6 +64,8 @@ package struct OutboundWindow: ~Copyable {
     package private(set) var limit: Int
     /// Publishes whose last acknowledgement is outstanding. Requests do not count (§4.9).
     package private(set) var inFlight = 0
+    /// Of those, what is still waited for: not past its acknowledgement timeout.
+    package private(set) var awaited = 0
     private var occupied = 0
     private var lastID: UInt16 = 0
     private var slots: UnsafeMutableBufferPointer<Slot>
@@ -98,6 +100,7 @@ package struct OutboundWindow: ~Copyable {
         self.slots[index].sequence = publish.sequence
         self.slots[index].state = publish.qos == .atLeastOnce ? .awaitingPubAck : .awaitingPubRec
         self.inFlight += 1
+        self.awaited += 1
         return self.slots[index].id
     }
 
@@ -163,6 +166,7 @@ package struct OutboundWindow: ~Copyable {
             guard slot.state != .free, slot.state != .request, !slot.timedOut else { continue }
             if slot.written <= deadline {
                 self.slots[index].timedOut = true
+                self.awaited -= 1
                 body(slot.publish())
             } else if earliest.map({ slot.written < $0 }) ?? true {
                 earliest = slot.written
@@ -179,6 +183,7 @@ package struct OutboundWindow: ~Copyable {
             if slot.state != .request { body(slot.publish(), slot.timedOut) }
         }
         self.inFlight = 0
+        self.awaited = 0
     }
 
     /// Calls `body` for what has to go out again on a resumed session, in the order it first went out
@@ -232,6 +237,7 @@ package struct OutboundWindow: ~Copyable {
     }
 
     private mutating func endPublish(_ index: Int) {
+        if !self.slots[index].timedOut { self.awaited -= 1 }
         self.release(index)
         self.inFlight -= 1
     }

@@ -1,0 +1,44 @@
+import MQTT
+import MQTTCodec
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+extension ConnectionEnd {
+    /// The kind of error it is, the reason of the disconnect, and one example in words.
+    func account(version: ProtocolVersion) -> (kind: String, reason: MQTTMetrics.DisconnectReason, words: String) {
+        switch self {
+        case .answered, .aborted:
+            ("closed", .closed, "closed by this side")
+        case .refused(let code):
+            ("connack \(Self.hex(code))", .server, "CONNACK refused: \(Self.words(code, version))")
+        case .connackTimedOut:
+            ("timeout", .timeout, "no CONNACK before --connect-timeout")
+        case .pingTimedOut:
+            ("timeout", .timeout, "no PINGRESP in time")
+        case .closedByPeer:
+            ("closed", .closed, "the server closed the connection")
+        case .disconnected(let reason, let text):
+            (
+                "disconnect \(Self.hex(reason.rawValue))", .server,
+                "DISCONNECT from the server: \(reason.name)" + (text.map { " (\($0))" } ?? "")
+            )
+        case .malformed(let error):
+            ("protocol", .protocol, "the server's bytes are not MQTT: \(error)")
+        case .violation(_, let words):
+            ("protocol", .protocol, "the server broke the protocol: \(words)")
+        case .failed(let code) where code == ECONNRESET || code == EPIPE:
+            ("reset", .reset, "connection reset by the server")
+        case .failed(let code):
+            ("io", .reset, "the socket failed: \(String(cString: strerror(code)))")
+        }
+    }
+
+    private static func hex(_ code: UInt8) -> String { "0x" + (code < 16 ? "0" : "") + String(code, radix: 16) }
+
+    private static func words(_ code: UInt8, _ version: ProtocolVersion) -> String {
+        let name = version == .v5 ? ReasonCode(rawValue: code)?.name : ConnectReturnCode(rawValue: code)?.name
+        return "\(name ?? "unknown code") (\(Self.hex(code)))"
+    }
+}

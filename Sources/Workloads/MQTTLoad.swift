@@ -1,0 +1,174 @@
+package import MQTT
+package import MQTTCodec
+package import Measurement
+package import NIOCore
+
+/// What the MQTT clients of a run are and do, as plain values: one for all shards.
+package struct MQTTLoad: Sendable {
+    package enum Payload: Sendable {
+        /// Bytes of no meaning, behind the ledger's header if there is room for it.
+        case generated(size: Int)
+        case message(Template)
+    }
+
+    /// Which publishers a subscriber of this run hears.
+    package enum Topology: Hashable, Sendable {
+        /// Subscriber k reads what publisher k writes.
+        case pair
+        /// Every subscriber reads what all publishers write.
+        case all
+        /// Each message goes to one of the subscribers.
+        case shared
+    }
+
+    package var version: ProtocolVersion
+    package var publisherSession: SessionOptions
+    package var subscriberSession: SessionOptions
+    package var publisherID: Template
+    package var subscriberID: Template
+    package var username: Template?
+    package var password: Template?
+    /// `%i` of the first publisher, and of the first subscriber.
+    package var firstNumber = 1
+    package var publishers: Int
+    package var subscribers: Int
+
+    package var topic: Template
+    package var payload: Payload
+    /// Publishers are spread over these in turn.
+    package var qualities: [QoS]
+    package var retain = false
+    /// Messages of one write at QoS 0 in closed loop.
+    package var batch = 1
+    package var isOpenLoop = false
+
+    package var topology = Topology.pair
+    /// What `sub` subscribes to; empty where the topology says it.
+    package var filters: [Template] = []
+    /// Subscribers of `sub` are spread over these in turn; those of `pubsub` take the highest of the publishers'.
+    package var subscriberQualities: [QoS]
+
+    /// In every header of this run's messages.
+    package var run: UInt32
+    package var hasLedger = true
+    package var connectTimeout = TimeAmount.seconds(10)
+    package var connectRetries = 0
+    package var reconnects = 0
+    package var reconnectPeriod = TimeAmount.seconds(1)
+    package var seed: UInt64 = 0
+    /// CLOCK_REALTIME less the monotonic clock, taken once: headers carry the one, the run counts in the other.
+    package var realtimeOffset: Int64
+
+    package init(
+        version: ProtocolVersion,
+        publisherSession: SessionOptions,
+        subscriberSession: SessionOptions,
+        publisherID: Template,
+        subscriberID: Template,
+        publishers: Int,
+        subscribers: Int,
+        topic: Template,
+        payload: Payload,
+        qualities: [QoS],
+        subscriberQualities: [QoS],
+        run: UInt32,
+        realtimeOffset: Int64
+    ) {
+        self.version = version
+        self.publisherSession = publisherSession
+        self.subscriberSession = subscriberSession
+        self.publisherID = publisherID
+        self.subscriberID = subscriberID
+        self.publishers = publishers
+        self.subscribers = subscribers
+        self.topic = topic
+        self.payload = payload
+        self.qualities = qualities
+        self.subscriberQualities = subscriberQualities
+        self.run = run
+        self.realtimeOffset = realtimeOffset
+    }
+
+    /// Empty `qualities`: nobody publishes.
+    package func qos(ofPublisher number: Int) -> QoS {
+        self.qualities.isEmpty ? .atMostOnce : self.qualities[number % self.qualities.count]
+    }
+
+    package func qos(ofSubscriber number: Int) -> QoS {
+        self.subscriberQualities[number % self.subscriberQualities.count]
+    }
+
+    package func isPublisher(_ number: Int) -> Bool { number < self.publishers }
+
+    /// What replaces the placeholders of a client, by its number in the run.
+    ///
+    /// The same for every call: a client keeps its random id over its reconnects and in its topics.
+    package func values(of number: Int) -> PlaceholderValues {
+        var random = SeededGenerator(seed: self.seed &+ UInt64(number) &* 0xD134_2543_DE82_EF95)
+        let isPublisher = self.isPublisher(number)
+        var values = PlaceholderValues(
+            clientNumber: self.firstNumber + (isPublisher ? number : number - self.publishers)
+        )
+        if let username = self.username { values.username = username.rendered(values, random: &random) }
+        let id = isPublisher ? self.publisherID : self.subscriberID
+        values.clientID = id.rendered(values, random: &random)
+        return values
+    }
+
+    /// What the subscriber asks for, one filter each.
+    package func subscriptions(of number: Int) -> [Subscription] {
+        var random = SeededGenerator(seed: self.seed &+ UInt64(number))
+        let place = number - self.publishers
+        let qos = self.qos(ofSubscriber: place)
+        guard self.filters.isEmpty else {
+            let values = self.values(of: number)
+            return self.filters.map { filter in
+                let text = String(decoding: filter.rendered(values, random: &random), as: UTF8.self)
+                return Subscription(filter: text, qos: qos)
+            }
+        }
+        switch self.topology {
+        case .pair:
+            // The publisher's own values: its topic may hold its client id.
+            let values = self.values(of: place % max(1, self.publishers))
+            return [Subscription(filter: self.topic.filter(ofClient: values), qos: qos)]
+        case .all:
+            return [Subscription(filter: self.topic.filterOfAllClients, qos: qos)]
+        case .shared:
+            return [Subscription(filter: "$share/clamor/" + self.topic.filterOfAllClients, qos: qos)]
+        }
+    }
+
+    /// Which publishers feed which subscription; a share group counts as one. Subscriptions are numbered like their
+    /// subscribers, from 0.
+    package var feeds: [SubscriptionFeed] {
+        let all = 0..<UInt32(self.publishers)
+        switch self.topology {
+        case .shared:
+            return [SubscriptionFeed(subscription: 0, publishers: all)]
+        case .pair where self.topic.variesPerClient && self.publishers > 0:
+            return (0..<self.subscribers).map { place in
+                let publisher = UInt32(place % self.publishers)
+                return SubscriptionFeed(subscription: UInt32(place), publishers: publisher..<publisher + 1)
+            }
+        case .pair, .all:
+            return (0..<self.subscribers).map { SubscriptionFeed(subscription: UInt32($0), publishers: all) }
+        }
+    }
+
+    /// How many subscriptions hear a publisher: deliveries that one of its messages causes.
+    package func deliveries(ofPublisher number: Int) -> Int {
+        switch self.topology {
+        case .shared: self.subscribers > 0 ? 1 : 0
+        case .pair where self.topic.variesPerClient:
+            self.subscribers / self.publishers + (number < self.subscribers % self.publishers ? 1 : 0)
+        case .pair, .all: self.subscribers
+        }
+    }
+
+    /// Bytes of a payload, if it has a size before it is rendered.
+    package var payloadSize: Int? {
+        if case .generated(let size) = self.payload { return size }
+        return nil
+    }
+}

@@ -1,0 +1,157 @@
+package import MQTTCodec
+package import Measurement
+
+/// The metrics of an MQTT load, under the identifiers that the loops record by.
+///
+/// Only QoS levels that occur are in the catalog: what cannot happen is absent, not 0.
+package struct MQTTMetrics: Sendable {
+    package struct Connect: Sendable {
+        package let dns: DurationID
+        package let tcp: DurationID
+        package let session: DurationID
+        package let total: DurationID
+        package let lag: DurationID
+    }
+
+    package struct Publish: Sendable {
+        package let offered: CounterID
+        package let sent: CounterID
+        package let notSent: CounterID
+        package let resent: CounterID
+        /// At QoS 0 what was confirmed, above what was acknowledged.
+        package let acked: CounterID
+        package let write: DurationID
+        package let blocked: DurationID
+        /// By acknowledgement: PUBACK, or PUBREC and PUBCOMP.
+        /// Unused at QoS 0.
+        package let response: (first: DurationID, last: DurationID)
+        package let service: (first: DurationID, last: DurationID)
+    }
+
+    package struct Delivery: Sendable {
+        package let duration: DurationID
+    }
+
+    package let catalog: MetricCatalog
+    package let connect: Connect
+    package let publish: [QoS: Publish]
+    private let publishByQoS: [Publish]
+    private let deliveryByQoS: [Delivery]
+    private let receivedByQoS: [(fresh: CounterID, retained: CounterID)]
+    package let scheduleLag: DurationID
+    package let subscribe: DurationID
+    package let ping: DurationID
+    package let bytesSent: CounterID
+    package let bytesReceived: CounterID
+    package let payloadSent: CounterID
+    package let payloadReceived: CounterID
+    package let decodePackets: CounterID
+    package let decodeBytes: CounterID
+    package let reads: CounterID
+    package let decodeTime: CounterID
+    package let reconnects: CounterID
+    package let disconnects: [DisconnectReason: CounterID]
+    package let connected: GaugeID
+
+    package enum DisconnectReason: String, CaseIterable, Sendable {
+        case closed
+        case reset
+        case server
+        case timeout
+        case `protocol`
+    }
+
+    /// - Parameters:
+    ///   - load: decides which QoS levels can occur.
+    ///   - loops: event loops.
+    package init(for load: MQTTLoad) {
+        var catalog = MetricCatalog()
+        func phase(_ name: String) -> DurationID {
+            catalog.duration("connect_duration", ["phase": name], wholeRun: true)
+        }
+        self.connect = Connect(
+            dns: phase("dns"),
+            tcp: phase("tcp"),
+            session: phase("session"),
+            total: phase("total"),
+            lag: catalog.duration("connect_lag", wholeRun: true)
+        )
+        let published = load.publishers > 0 ? Array(Set(load.qualities)).sorted() : []
+        var publish: [QoS: Publish] = [:]
+        for qos in published { publish[qos] = Self.publish(qos, &catalog) }
+        self.publish = publish
+        // Levels that do not occur share the entry of one that does, so that the lookup is one array access.
+        self.publishByQoS = published.isEmpty ? [] : QoS.allCases.compactMap { publish[$0] ?? publish[published[0]] }
+        self.scheduleLag = catalog.duration("schedule_lag")
+        self.subscribe = catalog.duration("subscribe_duration", wholeRun: true)
+        self.ping = catalog.duration("ping_duration", wholeRun: true)
+        let highest = load.subscribers > 0 ? load.subscriberQualities.max() ?? .atMostOnce : .atMostOnce
+        let deliveredBy = load.publishers > 0 ? published : QoS.allCases
+        self.deliveryByQoS = QoS.allCases.map { qos in
+            let level = deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos
+            return Delivery(duration: catalog.duration("delivery_duration", ["qos": "\(level.rawValue)"]))
+        }
+        self.receivedByQoS = load.subscribers == 0 ? [] : QoS.allCases.map { qos in
+            let level = min(qos, highest)
+            return (
+                catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "false"]),
+                catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"])
+            )
+        }
+        self.bytesSent = catalog.counter("bytes_sent", unit: "bytes")
+        self.bytesReceived = catalog.counter("bytes_received", unit: "bytes")
+        self.payloadSent = catalog.counter("payload_bytes_sent", unit: "bytes")
+        self.payloadReceived = catalog.counter("payload_bytes_received", unit: "bytes")
+        self.decodePackets = catalog.counter("decode_packets", ["protocol": "mqtt"])
+        self.decodeBytes = catalog.counter("decode_bytes", ["protocol": "mqtt"], unit: "bytes")
+        self.reads = catalog.counter("reads", ["protocol": "mqtt"])
+        self.decodeTime = catalog.counter("decode_time", ["protocol": "mqtt"], unit: "seconds")
+        self.reconnects = catalog.counter("reconnects")
+        var disconnects: [DisconnectReason: CounterID] = [:]
+        for reason in DisconnectReason.allCases {
+            disconnects[reason] = catalog.counter("disconnects", ["reason": reason.rawValue])
+        }
+        self.disconnects = disconnects
+        self.connected = catalog.gauge("clients", ["state": "connected"])
+        self.catalog = catalog
+    }
+
+    package func publish(_ qos: QoS) -> Publish { self.publishByQoS[Int(qos.rawValue)] }
+
+    package func delivery(_ qos: UInt8) -> Delivery { self.deliveryByQoS[Int(min(qos, 2))] }
+
+    /// - Precondition: the load has subscribers.
+    package func received(_ qos: QoS, retained: Bool) -> CounterID {
+        let ids = self.receivedByQoS[Int(qos.rawValue)]
+        return retained ? ids.retained : ids.fresh
+    }
+
+    private static func publish(_ qos: QoS, _ catalog: inout MetricCatalog) -> Publish {
+        let level = "\(qos.rawValue)"
+        func counter(_ name: String) -> CounterID { catalog.counter(name, ["qos": level]) }
+        func leg(_ name: String, _ leg: String) -> DurationID { catalog.duration(name, ["qos": level, "leg": leg]) }
+        let write = catalog.duration("publish_write_duration", ["qos": level])
+        let response: (DurationID, DurationID)
+        let service: (DurationID, DurationID)
+        switch qos {
+        case .atMostOnce: (response, service) = ((write, write), (write, write))
+        case .atLeastOnce:
+            let ids = (leg("publish_ack_duration", "puback"), leg("publish_service_duration", "puback"))
+            (response, service) = ((ids.0, ids.0), (ids.1, ids.1))
+        case .exactlyOnce:
+            response = (leg("publish_ack_duration", "pubrec"), leg("publish_ack_duration", "pubcomp"))
+            service = (leg("publish_service_duration", "pubrec"), leg("publish_service_duration", "pubcomp"))
+        }
+        return Publish(
+            offered: counter("publish_offered"),
+            sent: counter("publish_sent"),
+            notSent: counter("publish_not_sent"),
+            resent: counter("publish_resent"),
+            acked: counter(qos == .atMostOnce ? "publish_confirmed" : "publish_acked"),
+            write: write,
+            blocked: catalog.duration("publish_blocked_duration", ["qos": level]),
+            response: response,
+            service: service
+        )
+    }
+}

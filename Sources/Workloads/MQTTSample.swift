@@ -1,0 +1,51 @@
+package import LoadEngine
+package import MQTTCodec
+package import Measurement
+package import NIOCore
+
+/// What one loop measured since the last sample.
+package struct MQTTSample: Sendable {
+    package var metrics: LoopSample
+    /// What the share group members of the loop received.
+    package var share: ShareBatch
+    /// One client's reads, to time a decoder on.
+    package var probe: DecodeSample?
+    /// CPU time of the loop's thread, nanoseconds.
+    package var cpu: Int64
+    package var span: TimeAmount
+}
+
+/// What one loop holds at the end of a run.
+package struct MQTTResult: Sendable {
+    package var fates: [PublisherFate]
+    package var ledger: LedgerExport
+    package var books: [QoS: PublishBook]
+    /// By number in the run.
+    package var tallies: [(number: Int, tally: ClientTally)]
+}
+
+extension MQTTShardWork {
+    package func takeResult() -> MQTTResult {
+        var fates: [PublisherFate] = []
+        if self.load.publishers > 0 {
+            for place in 0..<self.shard.clients.operators {
+                fates.append(
+                    PublisherFate(
+                        publisher: UInt32(self.number(place)),
+                        qos: self.qos(place).rawValue,
+                        assigned: self.clients[place].sequence,
+                        unknown: self.clients[place].unknown
+                    )
+                )
+            }
+        }
+        var books: [QoS: PublishBook] = [:]
+        for qos in QoS.allCases { books[qos] = self.books[qos.rawValue] }
+        return MQTTResult(
+            fates: fates,
+            ledger: self.ledger.export(),
+            books: books,
+            tallies: (0..<self.shard.clients.count).map { (self.number($0), self.tallies[$0]) }
+        )
+    }
+}

@@ -1,0 +1,296 @@
+package import LoadEngine
+package import MQTT
+package import MQTTCodec
+package import Measurement
+package import NIOCore
+
+/// What became of the publishes of one QoS, beside what the counters say.
+package struct PublishBook: Hashable, Sendable {
+    package var timedOut: UInt64 = 0
+    /// Refused with a reason of 0x80 or above, or lost with their connection.
+    package var failed: UInt64 = 0
+    /// Still without an answer when the run ended.
+    package var inFlight: UInt64 = 0
+    /// QoS 0 whose connection did not end in good order.
+    package var unconfirmed: UInt64 = 0
+}
+
+extension MQTTShardWork {
+    /// In open loop as many messages as the largest batch join one write.
+    private var largestBatch: Int { 1_024 }
+
+    package func room(_ place: Int) -> Int {
+        guard self.clients[place].stage == .up, let connection = self.clients[place].connection,
+            connection.isWritable
+        else { return 0 }
+        if self.qos(place) == .atMostOnce { return self.load.isOpenLoop ? self.largestBatch : self.load.batch }
+        return self.sessions[place].room
+    }
+
+    package func offered(_ place: Int, count: UInt64) {
+        self.meter.add(self.metrics.publish(self.qos(place)).offered, count)
+    }
+
+    package func notSent(_ place: Int, count: UInt64, late: UInt64) {
+        self.meter.add(self.metrics.publish(self.qos(place)).notSent, count)
+    }
+
+    package func isIdle(_ place: Int) -> Bool {
+        self.sessions[place].window.awaited == 0 && self.clients[place].unsent == 0
+    }
+
+    package func send(_ place: Int, _ batch: OperationBatch) {
+        guard let connection = self.clients[place].connection else { return }
+        let began = self.context.refresh()
+        let qos = self.qos(place)
+        self.recordLag(batch, qos, began: began)
+        let first = self.clients[place].sequence
+        let size = self.writer.begin(self.number(place), qos: qos, message: first, now: self.time(began))
+        if self.writer.isUniform {
+            self.appendUniform(place, connection, batch, qos, size: size, began: began)
+        } else {
+            self.appendEach(place, connection, batch, qos, size: size, began: began)
+        }
+        self.clients[place].sequence = first + UInt64(batch.count)
+        if qos != .atMostOnce { self.wantsTimer(place, at: began + self.load.publisherSession.ackTimeout) }
+        self.meter.add(self.metrics.payloadSent, UInt64(batch.count * self.writer.payloadSize))
+        let pending = min(batch.count, connection.flush() / max(1, size))
+        self.clients[place].unsent = Int32(pending)
+        self.clients[place].lastSize = Int32(size)
+        self.sent(place, qos, batch.count - pending)
+        let ended = self.context.refresh()
+        self.recordWrite(batch, qos, ended: ended)
+    }
+
+    private func appendUniform(
+        _ place: Int,
+        _ connection: MQTTConnection<MQTTShardWork>,
+        _ batch: OperationBatch,
+        _ qos: QoS,
+        size: Int,
+        began: NIODeadline
+    ) {
+        let first = self.clients[place].sequence
+        connection.append(size * batch.count) { memory in
+            guard let model = memory.baseAddress else { return 0 }
+            for index in 0..<batch.count {
+                let due = batch.due(index)
+                let sequence = first + UInt64(index)
+                let id = self.identifier(place, qos, due: due, written: began, sequence: sequence)
+                if index == 0 {
+                    self.writer.write(id: id, sequence: sequence, due: due, to: model)
+                } else {
+                    self.writer.copy(model, id: id, sequence: sequence, due: due, to: model + index * size)
+                }
+            }
+            return size * batch.count
+        }
+    }
+
+    private func appendEach(
+        _ place: Int,
+        _ connection: MQTTConnection<MQTTShardWork>,
+        _ batch: OperationBatch,
+        _ qos: QoS,
+        size firstSize: Int,
+        began: NIODeadline
+    ) {
+        let first = self.clients[place].sequence
+        for index in 0..<batch.count {
+            let sequence = first + UInt64(index)
+            let size = index == 0 ? firstSize : self.writer.render(message: sequence, now: self.time(began))
+            let due = batch.due(index)
+            let id = self.identifier(place, qos, due: due, written: began, sequence: sequence)
+            connection.append(size) { memory in
+                guard let base = memory.baseAddress else { return 0 }
+                self.writer.write(id: id, sequence: sequence, due: due, to: base)
+                return size
+            }
+        }
+    }
+
+    @inline(__always)
+    private func identifier(
+        _ place: Int,
+        _ qos: QoS,
+        due: NIODeadline,
+        written: NIODeadline,
+        sequence: UInt64
+    ) -> UInt16 {
+        guard qos != .atMostOnce else { return 0 }
+        return self.sessions[place].publish(
+            InFlightPublish(due: due, written: written, sequence: sequence, qos: qos)
+        )
+    }
+
+    private func sent(_ place: Int, _ qos: QoS, _ count: Int) {
+        guard count > 0 else { return }
+        self.meter.add(self.metrics.publish(qos).sent, UInt64(count))
+        self.tallies[place].sent += UInt64(count)
+    }
+
+    /// What was due before the write began: the plan's view, and the generator's own part of the delay.
+    private func recordLag(_ batch: OperationBatch, _ qos: QoS, began: NIODeadline) {
+        if case .whenAble = batch.dues {
+            let measured = batch.isMeasured(batch.ableSince)
+            self.meter.record(
+                self.metrics.scheduleLag,
+                (began - batch.ableSince).nanoseconds,
+                count: UInt64(batch.count),
+                measured: measured
+            )
+            return
+        }
+        let blocked = self.metrics.publish(qos).blocked
+        for index in 0..<batch.count {
+            let due = batch.due(index)
+            let able = max(due, batch.ableSince)
+            let measured = batch.isMeasured(due)
+            self.meter.record(blocked, (able - due).nanoseconds, measured: measured)
+            self.meter.record(self.metrics.scheduleLag, (began - able).nanoseconds, measured: measured)
+        }
+    }
+
+    private func recordWrite(_ batch: OperationBatch, _ qos: QoS, ended: NIODeadline) {
+        let id = self.metrics.publish(qos).write
+        if case .whenAble = batch.dues {
+            let due = batch.ableSince
+            let measured = batch.isMeasured(due)
+            self.meter.record(id, (ended - due).nanoseconds, count: UInt64(batch.count), measured: measured)
+            return
+        }
+        for index in 0..<batch.count {
+            let due = batch.due(index)
+            self.meter.record(id, (ended - due).nanoseconds, measured: batch.isMeasured(due))
+        }
+    }
+
+    // MARK: - Answers
+
+    package func acknowledged(
+        _ place: Int,
+        _ type: PacketType,
+        reason: UInt8,
+        _ publish: InFlightPublish,
+        finished: Bool,
+        timedOut: Bool,
+        now: NIODeadline
+    ) {
+        // Told of as timed out already: late is not acknowledged.
+        if timedOut { return }
+        let metrics = self.metrics.publish(publish.qos)
+        let response = (now - publish.due).nanoseconds
+        let service = (now - publish.written).nanoseconds
+        let measured = self.shard.measured.contains(publish.due)
+        if reason >= 0x80 {
+            self.books[publish.qos.rawValue].failed += 1
+            self.clients[place].unknown.insert(publish.sequence)
+            self.meter.error("\(type.ackName) 0x\(String(reason, radix: 16))", at: self.time(now)) {
+                "the server refused a publish: \(ReasonCode(rawValue: reason)?.name ?? "unknown reason")"
+            }
+            return
+        }
+        let isFirst = type != .pubComp
+        self.meter.record(isFirst ? metrics.response.first : metrics.response.last, response, measured: measured)
+        self.meter.record(isFirst ? metrics.service.first : metrics.service.last, service, measured: measured)
+        guard finished else { return }
+        self.meter.add(metrics.acked)
+        self.tallies[place].acked += 1
+        self.clients[place].known += 1
+        if UInt64(response) > self.tallies[place].longestAckNanoseconds {
+            self.tallies[place].longestAckNanoseconds = UInt64(response)
+        }
+    }
+
+    package func abandoned(_ place: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {
+        self.clients[place].unknown.insert(publish.sequence)
+        let qos = publish.qos.rawValue
+        switch why {
+        case .timedOut:
+            self.books[qos].timedOut += 1
+            self.meter.error("timeout", at: self.time(now)) { "no acknowledgement before --ack-timeout" }
+            self.shard.checkDrained(place)
+        case .connectionLost(timedOutBefore: true):
+            break
+        case .connectionLost(timedOutBefore: false):
+            // The last ones of a connection may never have left this process.
+            let firstLost = self.clients[place].sequence - UInt64(self.clients[place].lost)
+            if publish.sequence >= firstLost { return }
+            if self.clients[place].stage == .finishing {
+                self.books[qos].inFlight += 1
+            } else {
+                self.books[qos].failed += 1
+            }
+        }
+    }
+
+    package func resend(_ place: Int, id: UInt16, _ publish: InFlightPublish, now: NIODeadline) {
+        let size = self.writer.begin(
+            self.number(place), qos: publish.qos, message: publish.sequence, now: self.time(now))
+        self.clients[place].connection?.append(size) { memory in
+            guard let base = memory.baseAddress else { return 0 }
+            self.writer.write(id: id, sequence: publish.sequence, due: publish.due, isDuplicate: true, to: base)
+            return size
+        }
+        self.meter.add(self.metrics.publish(publish.qos).resent)
+    }
+
+    // MARK: - The channel's own buffer
+
+    package func wrote(_ place: Int, bytes: Int) { self.meter.add(self.metrics.bytesSent, UInt64(bytes)) }
+
+    package func writable(_ place: Int, now: NIODeadline) {
+        let count = Int(self.clients[place].unsent)
+        if count > 0 {
+            self.clients[place].unsent = 0
+            self.sent(place, self.qos(place), count)
+        }
+        guard self.shard.clients.isOperator(place), self.clients[place].stage == .up else { return }
+        if self.room(place) > 0 || self.shard.isDraining { self.shard.able(place, at: now) }
+    }
+
+    /// Decides what the kernel never took of the last write, before the session tells of what was in flight.
+    func connectionLost(_ place: Int, unsentBytes: Int) {
+        let count = Int(self.clients[place].unsent)
+        guard count > 0 else { return }
+        let lost = min(count, unsentBytes / max(1, Int(self.clients[place].lastSize)))
+        let qos = self.qos(place)
+        self.sent(place, qos, count - lost)
+        self.meter.add(self.metrics.publish(qos).notSent, UInt64(lost))
+        self.clients[place].unsent = 0
+        self.clients[place].lost = Int32(lost)
+    }
+
+    /// Settles the fate of what QoS 0 sent on a connection.
+    func connectionEnded(_ place: Int, isConfirmed: Bool) {
+        guard self.shard.clients.isOperator(place), !self.load.qualities.isEmpty, self.load.publishers > 0,
+            self.qos(place) == .atMostOnce
+        else { return }
+        let first = self.clients[place].connectionFirst
+        let last = self.clients[place].sequence
+        self.clients[place].connectionFirst = last
+        guard last > first else { return }
+        let lost = UInt64(self.clients[place].lost)
+        if isConfirmed {
+            self.meter.add(self.metrics.publish(.atMostOnce).acked, last - first)
+            self.clients[place].known += last - first
+            self.tallies[place].acked += last - first
+        } else {
+            self.books[0].unconfirmed += last - first - lost
+            self.clients[place].unknown.insert(first..<last)
+        }
+    }
+}
+
+extension PacketType {
+    /// As the standard writes it.
+    var ackName: String {
+        switch self {
+        case .pubAck: "PUBACK"
+        case .pubRec: "PUBREC"
+        case .pubRel: "PUBREL"
+        case .pubComp: "PUBCOMP"
+        default: "\(self)"
+        }
+    }
+}

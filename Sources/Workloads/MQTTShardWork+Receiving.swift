@@ -1,0 +1,90 @@
+package import LoadEngine
+package import MQTT
+package import MQTTCodec
+package import Measurement
+package import NIOCore
+
+extension MQTTShardWork {
+    package func read(_ place: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool) {
+        self.tallies[place].reads += 1
+        self.tallies[place].bytes += UInt64(bytes.count)
+        self.meter.add(self.metrics.reads)
+        self.meter.add(self.metrics.bytesReceived, UInt64(bytes.count))
+        self.meter.add(self.metrics.decodeBytes, UInt64(bytes.count))
+        self.roomBeforeRead = self.sessions[place].room
+        if self.probe.place == place { self.probe.copy(bytes, atBoundary: atBoundary) }
+    }
+
+    package func readEnded(_ place: Int, packets: Int, now: NIODeadline) {
+        self.tallies[place].packets += UInt64(packets)
+        self.meter.add(self.metrics.decodePackets, UInt64(packets))
+        // Acknowledgements made room: what is due joins the answers in one write.
+        guard self.roomBeforeRead == 0, self.sessions[place].room > 0, self.isPublisher(place) else {
+            if self.shard.isDraining { self.shard.checkDrained(place) }
+            return
+        }
+        if self.room(place) > 0 {
+            self.shard.ableInTurn(place, at: now)
+        } else {
+            self.shard.checkDrained(place)
+        }
+    }
+
+    package func message(_ place: Int, _ view: PublishView, now: NIODeadline) {
+        self.tallies[place].received += 1
+        guard self.load.subscribers > 0 else { return }
+        self.meter.add(self.metrics.received(view.qos, retained: view.retain))
+        self.meter.add(self.metrics.payloadReceived, UInt64(view.payload.count))
+        guard self.load.hasLedger, let header = PayloadHeader.read(view.payload) else { return }
+        // Leftovers of another run are nobody's loss here; `sub` alone follows whoever publishes.
+        if self.load.publishers > 0, header.run != self.load.run { return }
+        guard let isFirst = self.enter(header, place) else { return }
+        if isFirst { self.recordDelivery(header, now: now) }
+    }
+
+    /// Notes the arrival; whether it is a first one, or `nil` for a header of no publisher.
+    private func enter(_ header: PayloadHeader, _ place: Int) -> Bool? {
+        let index = Int(self.clients[place].subscription)
+        if self.load.topology == .shared {
+            self.members.arrived(
+                member: index,
+                publisher: header.publisher,
+                qos: header.qos,
+                sequence: header.sequence
+            )
+            return true
+        }
+        let arrival = self.ledger.arrived(
+            subscription: index,
+            publisher: header.publisher,
+            qos: header.qos,
+            sequence: header.sequence
+        )
+        guard let arrival else { return nil }
+        if arrival == .duplicate { return false }
+        self.received.received += 1
+        return true
+    }
+
+    private func recordDelivery(_ header: PayloadHeader, now: NIODeadline) {
+        let due = header.due &- self.load.realtimeOffset
+        let duration = Int64(now.uptimeNanoseconds) &- due
+        // In a run of its own a subscriber has no plan to say which phase a message was due in.
+        let measured =
+            self.load.publishers == 0
+            || self.shard.measured.contains(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
+        self.meter.record(self.metrics.delivery(header.qos).duration, duration, measured: measured)
+    }
+
+    /// What must still come to the listeners, as far as it is known on this loop.
+    package var balance: DeliveryBalance {
+        guard self.load.hasLedger, self.load.publishers > 0, self.load.subscribers > 0 else { return DeliveryBalance() }
+        var balance = self.received
+        for place in 0..<self.shard.clients.operators {
+            let copies = Int64(self.load.deliveries(ofPublisher: self.number(place)))
+            balance.expected += Int64(self.clients[place].known) * copies
+            balance.uncertain += Int64(self.clients[place].unknown.count) * copies
+        }
+        return balance
+    }
+}

@@ -1,0 +1,427 @@
+import CPosix
+package import LoadEngine
+package import LoopContext
+package import MQTT
+package import MQTTCodec
+package import Measurement
+package import NIOCore
+package import Transport
+
+/// The MQTT clients of one event loop: they connect, publish, subscribe and come back when told to, and write down
+/// what each of them saw.
+///
+/// Confined to its loop. A client is a row of the slab here, its session, its tally of 64 bytes, and its connection
+/// while it has one.
+package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
+    package typealias Sample = MQTTSample
+
+    enum Stage: UInt8 {
+        case idle
+        case connecting
+        case up
+        /// Between two connections.
+        case waiting
+        /// Everything that was to come has come; the peer still has to say so.
+        case flushing
+        case finishing
+        case finished
+    }
+
+    struct Client {
+        var connection: MQTTConnection<MQTTShardWork>?
+        var stage = Stage.idle
+        var timer: TimerID
+        var timerAt = NIODeadline.distantFuture
+        var attempts: Int32 = 0
+        var reconnects: Int32 = 0
+        /// When the connect was begun, and when TCP was up.
+        var begun = NIODeadline.distantPast
+        var tcpUp = NIODeadline.distantPast
+        var subscribeSent = NIODeadline.distantPast
+        /// The next message's sequence.
+        var sequence: UInt64 = 0
+        /// The first sequence of this connection: what QoS 0 confirms at its end.
+        var connectionFirst: UInt64 = 0
+        /// Messages in the channel of which the kernel has not taken the first byte, and their size.
+        var unsent: Int32 = 0
+        var lastSize: Int32 = 0
+        /// Those that a closing connection never sent: the last ones.
+        var lost: Int32 = 0
+        /// Sequences of unknown fate; most clients have none.
+        var unknown = SequenceRanges()
+        /// Publishes acknowledged or confirmed.
+        var known: UInt64 = 0
+        var subscription: Int32 = -1
+        /// Counted among the live ones.
+        var isLive = false
+    }
+
+    let load: MQTTLoad
+    let metrics: MQTTMetrics
+    let context: LoopContext
+    unowned let shard: Shard<MQTTShardWork>
+    let meter: LoopMeter
+    let connector: TCPConnector
+    let clients: UnsafeMutableBufferPointer<Client>
+    let sessions: UnsafeMutablePointer<MQTTSession>
+    let tallies: UnsafeMutableBufferPointer<ClientTally>
+    var writer: MessageWriter
+    var ledger: SubscriberLedger
+    var members = ShareMembers()
+    var books = PerQoS(repeating: PublishBook())
+    var probe: DecodeProbe
+    var received = DeliveryBalance()
+    /// Of the client whose read is being decoded.
+    var roomBeforeRead = 0
+    private var timerOwner: TimerOwner?
+    private var lastCPU: Int64 = 0
+    private var lastSample: NIODeadline
+    private var recycled: LoopSample?
+    /// Connections that are up, counted here; the shard counts too, and they have to agree.
+    private var live = 0
+
+    package init(
+        _ load: MQTTLoad,
+        metrics: MQTTMetrics,
+        shard: Shard<MQTTShardWork>,
+        targets: [Target],
+        sources: SourceAddresses
+    ) {
+        self.load = load
+        self.metrics = metrics
+        self.context = shard.context
+        self.shard = shard
+        self.meter = LoopMeter(catalog: metrics.catalog, loop: shard.clients.index)
+        self.connector = TCPConnector(context: shard.context, targets: targets, sources: sources)
+        let count = shard.clients.count
+        self.clients = .allocate(capacity: count)
+        self.sessions = .allocate(capacity: max(1, count))
+        self.tallies = .allocate(capacity: count)
+        self.tallies.initialize(repeating: ClientTally())
+        self.writer = MessageWriter(load, seed: load.seed &+ UInt64(shard.clients.index) &* 0x9E37_79B9)
+        self.ledger = SubscriberLedger(publishers: load.publishers > 0 ? UInt32(load.publishers) : nil)
+        self.probe = DecodeProbe(clients: count, version: load.version)
+        self.lastSample = shard.context.now
+        let owner = shard.context.timers.addOwner { [unowned self] _, place in self.timerFired(Int(place)) }
+        self.timerOwner = owner
+        for place in 0..<count {
+            let options = shard.clients.isOperator(place) ? load.publisherSession : load.subscriberSession
+            (self.sessions + place).initialize(to: MQTTSession(options))
+            let timer = shard.context.timers.register(owner, tag: Int32(place))
+            (self.clients.baseAddress.map { $0 + place })?.initialize(to: Client(timer: timer))
+        }
+        self.addSubscriptions()
+        self.lastCPU = clamor_thread_cpu_nanoseconds()
+    }
+
+    deinit {
+        self.clients.deinitialize()
+        self.clients.deallocate()
+        self.sessions.deinitialize(count: self.clients.count)
+        self.sessions.deallocate()
+        self.tallies.deallocate()
+    }
+
+    func number(_ place: Int) -> Int { self.shard.clients.number(at: place) }
+
+    /// Whether the client publishes at QoS 1 or 2, and so waits for acknowledgements.
+    func isPublisher(_ place: Int) -> Bool { self.shard.clients.isOperator(place) && self.qos(place) != .atMostOnce }
+
+    func qos(_ place: Int) -> QoS { self.load.qos(ofPublisher: self.number(place)) }
+
+    private func addSubscriptions() {
+        let listeners = self.shard.clients.operators..<self.shard.clients.count
+        self.ledger.reserve(subscriptions: listeners.count, streams: listeners.count)
+        for place in listeners {
+            let number = UInt32(self.number(place) - self.load.publishers)
+            let index =
+                self.load.topology == .shared
+                ? self.members.addMember(group: 0) : self.ledger.addSubscription(number)
+            self.clients[place].subscription = Int32(index)
+        }
+    }
+
+    // MARK: - Coming up
+
+    package func connect(_ place: Int, due: NIODeadline) {
+        self.meter.record(self.metrics.connect.lag, (self.context.now - due).nanoseconds)
+        self.begin(place)
+    }
+
+    private func begin(_ place: Int) {
+        let now = self.context.refresh()
+        self.clients[place].stage = .connecting
+        self.clients[place].begun = now
+        let deadline = now + self.load.connectTimeout
+        self.connector.connect(
+            client: self.number(place),
+            deadline: deadline,
+            handler: { [unowned self] in self.makeConnection(place) },
+            done: { [unowned self] result in self.tcpEnded(place, result, deadline: deadline) }
+        )
+    }
+
+    private func makeConnection(_ place: Int) -> MQTTConnection<MQTTShardWork> {
+        let connection = MQTTConnection(
+            client: place,
+            loop: self.context,
+            session: self.sessions + place,
+            maximumPacketSize: self.sessions[place].options.maximumPacketSize,
+            observer: self
+        )
+        self.clients[place].connection = connection
+        return connection
+    }
+
+    private func tcpEnded(_ place: Int, _ result: Result<ConnectedChannel, ConnectError>, deadline: NIODeadline) {
+        let now = self.context.refresh()
+        switch result {
+        case .success(let connected):
+            if let dns = connected.phases.dns { self.meter.record(self.metrics.connect.dns, dns.nanoseconds) }
+            if let tcp = connected.phases.tcp { self.meter.record(self.metrics.connect.tcp, tcp.nanoseconds) }
+            self.clients[place].tcpUp = now
+            guard let connection = self.clients[place].connection else { return }
+            if self.clients[place].stage != .connecting { return connection.abort() }
+            let values = self.load.values(of: self.number(place))
+            let username = self.load.username.map { _ in String(decoding: values.username, as: UTF8.self) }
+            var random = SeededGenerator(seed: self.load.seed &+ UInt64(place))
+            let connect = self.sessions[place].connect(
+                clientID: String(decoding: values.clientID, as: UTF8.self),
+                username: username,
+                password: self.load.password?.rendered(values, random: &random),
+                now: now
+            )
+            connection.start(connect, deadline: deadline)
+        case .failure(let error):
+            self.clients[place].connection = nil
+            self.meter.error(error.kind, at: self.time(now)) { error.description }
+            self.connectFailed(place)
+        }
+    }
+
+    /// The client could not come up this time.
+    private func connectFailed(_ place: Int) {
+        if self.clients[place].stage == .finishing { return self.finished(place) }
+        let isFirst = self.tallies[place].connectNanoseconds == 0
+        let canRetry =
+            isFirst
+            ? self.clients[place].attempts < self.load.connectRetries
+            : self.clients[place].reconnects < self.load.reconnects
+        guard canRetry else {
+            self.clients[place].stage = .idle
+            self.clients[place].attempts = .max
+            self.shard.settled(place, up: false)
+            self.shard.checkDrained(place)
+            return
+        }
+        if isFirst { self.clients[place].attempts += 1 } else { self.clients[place].reconnects += 1 }
+        self.clients[place].stage = .waiting
+        self.schedule(place, at: self.context.now + self.load.reconnectPeriod)
+    }
+
+    package func connected(_ place: Int, _ connack: ConnAck, resumed: Bool, now: NIODeadline) {
+        let session = now - self.clients[place].tcpUp
+        let total = now - self.clients[place].begun
+        self.meter.record(self.metrics.connect.session, session.nanoseconds)
+        self.meter.record(self.metrics.connect.total, total.nanoseconds)
+        if self.tallies[place].connectNanoseconds == 0 {
+            self.tallies[place].connectNanoseconds = UInt64(max(1, total.nanoseconds))
+        } else {
+            self.meter.add(self.metrics.reconnects)
+        }
+        self.clients[place].connectionFirst = self.clients[place].sequence
+        self.clients[place].unsent = 0
+        self.clients[place].lost = 0
+        if resumed || self.shard.clients.isOperator(place) || self.load.subscribers == 0 {
+            self.isUp(place, now: now)
+        } else {
+            self.subscribe(place, now: now)
+        }
+    }
+
+    private func subscribe(_ place: Int, now: NIODeadline) {
+        self.clients[place].subscribeSent = now
+        let subscriptions = self.load.subscriptions(of: self.number(place))
+        if self.clients[place].connection?.subscribe(subscriptions) == nil { self.refuse(place, "no identifier") }
+        self.wantsTimer(place, at: now + self.sessions[place].options.ackTimeout)
+    }
+
+    package func subscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
+        self.meter.record(self.metrics.subscribe, (now - self.clients[place].subscribeSent).nanoseconds)
+        if let code = codes.first(where: { $0 >= 0x80 }) {
+            return self.refuse(place, "SUBACK 0x" + String(code, radix: 16))
+        }
+        self.isUp(place, now: now)
+    }
+
+    private func refuse(_ place: Int, _ words: String) {
+        self.meter.error("suback", at: self.time(self.context.now)) { words }
+        self.clients[place].attempts = .max
+        self.clients[place].connection?.abort()
+    }
+
+    package func unsubscribed(_ place: Int, _ id: PacketID, now: NIODeadline) {}
+
+    private func isUp(_ place: Int, now: NIODeadline) {
+        self.clients[place].stage = .up
+        self.clients[place].isLive = true
+        self.live += 1
+        self.shard.up(place, at: now)
+        self.shard.settled(place, up: true)
+    }
+
+    // MARK: - Going down
+
+    package func ending(_ place: Int, unsent: Int) {
+        self.connectionLost(place, unsentBytes: unsent)
+    }
+
+    package func ended(_ place: Int, _ end: ConnectionEnd, now: NIODeadline) {
+        let stage = self.clients[place].stage
+        self.clients[place].connection = nil
+        self.clients[place].timerAt = .distantFuture
+        self.context.timers.cancel(self.clients[place].timer)
+        if self.clients[place].isLive {
+            self.clients[place].isLive = false
+            self.live -= 1
+        }
+        self.connectionEnded(place, isConfirmed: end == .answered)
+        if end != .answered, end != .aborted { self.count(place, end, now: now) }
+        switch stage {
+        case .connecting: self.connectFailed(place)
+        case .up: self.connectionLost(place)
+        case .flushing, .finishing: self.finished(place)
+        case .idle, .waiting, .finished: break
+        }
+    }
+
+    private func connectionLost(_ place: Int) {
+        let returns = self.clients[place].reconnects < self.load.reconnects && self.clients[place].attempts != .max
+        self.clients[place].stage = returns ? .waiting : .idle
+        if returns {
+            self.clients[place].reconnects += 1
+            self.schedule(place, at: self.context.now + self.load.reconnectPeriod)
+        }
+        self.shard.lost(place, returns: returns)
+    }
+
+    /// An end that nobody asked for, as an error and as a disconnect.
+    private func count(_ place: Int, _ end: ConnectionEnd, now: NIODeadline) {
+        let (kind, reason, words) = end.account(version: self.load.version)
+        self.meter.error(kind, at: self.time(now)) { words }
+        let wasUp = self.clients[place].stage != .connecting
+        if wasUp, let id = self.metrics.disconnects[reason] { self.meter.add(id) }
+    }
+
+    package func finish(_ place: Int) {
+        switch self.clients[place].stage {
+        case .up where !self.shard.clients.isOperator(place) && self.load.subscribers > 0:
+            // What the broker had queued before the PINGRESP is read before it.
+            self.clients[place].stage = .flushing
+            self.clients[place].connection?.ping()
+        case .up:
+            self.sayGoodbye(place)
+        case .connecting:
+            self.clients[place].stage = .finishing
+            if self.clients[place].tcpUp > self.clients[place].begun { self.clients[place].connection?.abort() }
+        case .idle, .waiting:
+            self.context.timers.cancel(self.clients[place].timer)
+            self.finished(place)
+        case .flushing, .finishing, .finished:
+            break
+        }
+    }
+
+    private func sayGoodbye(_ place: Int) {
+        self.clients[place].stage = .finishing
+        self.clients[place].connection?.finish()
+    }
+
+    package func abort(_ place: Int) {
+        guard self.clients[place].stage != .finished else { return }
+        if let connection = self.clients[place].connection, self.clients[place].stage != .connecting {
+            if self.clients[place].stage != .flushing { self.clients[place].stage = .finishing }
+            connection.abort()
+        } else {
+            self.finish(place)
+        }
+        if self.clients[place].stage != .finished { self.finished(place) }
+    }
+
+    private func finished(_ place: Int) {
+        self.clients[place].stage = .finished
+        self.shard.settled(place, up: false)
+        self.shard.finished(place)
+    }
+
+    package func pingAnswered(_ place: Int, after: TimeAmount, now: NIODeadline) {
+        self.meter.record(self.metrics.ping, after.nanoseconds)
+        if self.clients[place].stage == .flushing { self.sayGoodbye(place) }
+    }
+
+    // MARK: - Time
+
+    package func wantsTimer(_ place: Int, at time: NIODeadline) {
+        guard time < self.clients[place].timerAt else { return }
+        self.schedule(place, at: time)
+    }
+
+    private func schedule(_ place: Int, at time: NIODeadline) {
+        self.clients[place].timerAt = time
+        self.context.timers.schedule(self.clients[place].timer, at: time)
+    }
+
+    private func timerFired(_ place: Int) {
+        self.clients[place].timerAt = .distantFuture
+        switch self.clients[place].stage {
+        case .waiting:
+            if self.shard.isDraining, self.shard.checkDrained(place) { return }
+            self.begin(place)
+        case .connecting where self.subscribeIsOverdue(place):
+            self.refuse(place, "no SUBACK before --ack-timeout")
+        case .connecting, .up, .flushing, .finishing:
+            self.clients[place].connection?.timerFired(now: self.context.now)
+        case .idle, .finished:
+            break
+        }
+    }
+
+    private func subscribeIsOverdue(_ place: Int) -> Bool {
+        let sent = self.clients[place].subscribeSent
+        return sent > self.clients[place].begun
+            && self.context.now >= sent + self.sessions[place].options.ackTimeout
+    }
+
+    package func measuring(_ begins: Bool) {
+        begins ? self.meter.beginMeasured() : self.meter.endMeasured()
+    }
+
+    package func loadEnded() {}
+
+    /// Nanoseconds since 1970.
+    func time(_ now: NIODeadline) -> Int64 { Int64(now.uptimeNanoseconds) &+ self.load.realtimeOffset }
+
+    package func takeSample() -> MQTTSample {
+        let now = self.context.refresh()
+        let cpu = clamor_thread_cpu_nanoseconds()
+        defer {
+            self.lastCPU = cpu
+            self.lastSample = now
+        }
+        self.meter.set(self.metrics.connected, Double(self.live))
+        if self.live != self.shard.live {
+            self.meter.error("live connections", at: self.time(now)) { "\(self.live) here, \(self.shard.live) planned" }
+        }
+        let sample = self.meter.swap(self.recycled.take())
+        return MQTTSample(
+            metrics: sample,
+            share: self.members.swap(),
+            probe: self.probe.take(),
+            cpu: cpu - self.lastCPU,
+            span: now - self.lastSample
+        )
+    }
+
+    /// Takes back what a sample held, emptied, for the next one.
+    package func recycle(_ sample: LoopSample) { self.recycled = sample }
+}

@@ -1,0 +1,202 @@
+/// What a placeholder is replaced with.
+package struct PlaceholderValues: Hashable, Sendable {
+    /// `%i`, from `-n` plus 1 on.
+    package var clientNumber: Int
+    /// `%c`
+    package var clientID: [UInt8]
+    /// `%u`
+    package var username: [UInt8]
+    /// `%s`, of this client.
+    package var messageNumber: UInt64
+    /// `%t`, since 1970.
+    package var nanoseconds: Int64
+
+    package init(
+        clientNumber: Int,
+        clientID: [UInt8] = [],
+        username: [UInt8] = [],
+        messageNumber: UInt64 = 0,
+        nanoseconds: Int64 = 0
+    ) {
+        self.clientNumber = clientNumber
+        self.clientID = clientID
+        self.username = username
+        self.messageNumber = messageNumber
+        self.nanoseconds = nanoseconds
+    }
+}
+
+/// A topic, client id, user name, password or message with placeholders, read once.
+///
+/// `%i`, `%c`, `%u`, `%s`, `%t`, and `%rand_N`: a whole number from 1 to N, as in `emqtt_bench`. Any other `%`
+/// stands for itself.
+package struct Template: Hashable, Sendable {
+    private enum Piece: Hashable, Sendable {
+        case literal([UInt8])
+        case clientNumber, clientID, username, messageNumber, nanoseconds
+        case random(UInt64)
+
+        var variesPerClient: Bool {
+            switch self {
+            case .clientNumber, .clientID, .username: true
+            case .literal, .messageNumber, .nanoseconds, .random: false
+            }
+        }
+
+        var variesPerMessage: Bool {
+            switch self {
+            case .messageNumber, .nanoseconds, .random: true
+            case .literal, .clientNumber, .clientID, .username: false
+            }
+        }
+    }
+
+    private var pieces: [Piece]
+
+    package init(parsing text: String) {
+        self.init(parsing: Array(text.utf8))
+    }
+
+    /// Reads bytes, which need not be UTF-8: a message may be anything.
+    package init(parsing bytes: [UInt8]) {
+        self.pieces = []
+        var literal: [UInt8] = []
+        var rest = bytes[...]
+        while let byte = rest.first {
+            if byte == UInt8(ascii: "%"), let (piece, length) = Self.placeholder(at: rest) {
+                if !literal.isEmpty { self.pieces.append(.literal(literal)) }
+                literal = []
+                self.pieces.append(piece)
+                rest = rest.dropFirst(length)
+            } else {
+                literal.append(byte)
+                rest = rest.dropFirst()
+            }
+        }
+        if !literal.isEmpty { self.pieces.append(.literal(literal)) }
+    }
+
+    private static func placeholder(at bytes: ArraySlice<UInt8>) -> (Piece, length: Int)? {
+        let name = bytes.dropFirst()
+        switch name.first {
+        case UInt8(ascii: "i"): return (.clientNumber, 2)
+        case UInt8(ascii: "c"): return (.clientID, 2)
+        case UInt8(ascii: "u"): return (.username, 2)
+        case UInt8(ascii: "s"): return (.messageNumber, 2)
+        case UInt8(ascii: "t"): return (.nanoseconds, 2)
+        default: break
+        }
+        let word = Array("rand_".utf8)
+        guard name.starts(with: word) else { return nil }
+        let digits = name.dropFirst(word.count).prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        var bound: UInt64 = 0
+        for digit in digits {
+            let (product, overflow) = bound.multipliedReportingOverflow(by: 10)
+            let (sum, carry) = product.addingReportingOverflow(UInt64(digit - UInt8(ascii: "0")))
+            if overflow || carry { return nil }
+            bound = sum
+        }
+        return bound > 0 ? (.random(bound), 1 + word.count + digits.count) : nil
+    }
+}
+
+extension Template {
+    /// The same bytes for every client and message.
+    package var isConstant: Bool { !self.variesPerClient && !self.variesPerMessage }
+
+    /// Holds `%i`, `%c` or `%u`.
+    package var variesPerClient: Bool { self.pieces.contains { $0.variesPerClient } }
+
+    /// Holds `%s`, `%t` or `%rand_N`: must be rendered for each message.
+    package var variesPerMessage: Bool { self.pieces.contains { $0.variesPerMessage } }
+
+    /// Holds `%c` or `%u`, which have to be rendered first.
+    package var needsIdentity: Bool { self.pieces.contains { $0 == .clientID || $0 == .username } }
+
+    /// Rendered once, it serves a client for the whole run.
+    package var isStaticPerClient: Bool { !self.variesPerMessage }
+
+    /// Appends the text; allocates nothing beyond what `bytes` has to grow.
+    package func render(
+        _ values: PlaceholderValues,
+        random: inout some RandomNumberGenerator,
+        into bytes: inout [UInt8]
+    ) {
+        for piece in self.pieces { Self.render(piece, values, random: &random, into: &bytes) }
+    }
+
+    package func rendered(_ values: PlaceholderValues, random: inout some RandomNumberGenerator) -> [UInt8] {
+        var bytes: [UInt8] = []
+        self.render(values, random: &random, into: &bytes)
+        return bytes
+    }
+
+    private static func render(
+        _ piece: Piece,
+        _ values: PlaceholderValues,
+        random: inout some RandomNumberGenerator,
+        into bytes: inout [UInt8]
+    ) {
+        switch piece {
+        case .literal(let literal): bytes += literal
+        case .clientNumber: self.append(UInt64(values.clientNumber.magnitude), to: &bytes)
+        case .clientID: bytes += values.clientID
+        case .username: bytes += values.username
+        case .messageNumber: self.append(values.messageNumber, to: &bytes)
+        case .nanoseconds: self.append(values.nanoseconds.magnitude, to: &bytes)
+        case .random(let bound): self.append(.random(in: 1...bound, using: &random), to: &bytes)
+        }
+    }
+
+    /// Appends a number in decimal, without a `String` between.
+    private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
+        let start = bytes.count
+        var rest = number
+        repeat {
+            bytes.append(UInt8(ascii: "0") + UInt8(rest % 10))
+            rest /= 10
+        } while rest > 0
+        bytes[start...].reverse()
+    }
+}
+
+// MARK: - The filter that reads a topic
+
+extension Template {
+    /// The filter that reads what one client publishes to this topic: levels that vary per message become `+`.
+    package func filter(ofClient values: PlaceholderValues) -> String {
+        self.filter { level in level.contains { $0.variesPerMessage } ? nil : values }
+    }
+
+    /// The filter that reads what all clients publish to this topic: every level with a placeholder becomes `+`.
+    package var filterOfAllClients: String {
+        let none = PlaceholderValues(clientNumber: 0)
+        return self.filter { level in
+            level.contains { $0.variesPerMessage || $0.variesPerClient } ? nil : none
+        }
+    }
+
+    private func filter(values: ([Piece]) -> PlaceholderValues?) -> String {
+        var levels: [[Piece]] = [[]]
+        for piece in self.pieces {
+            guard case .literal(let bytes) = piece else {
+                levels[levels.count - 1].append(piece)
+                continue
+            }
+            let parts = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            for (index, part) in parts.enumerated() {
+                if index > 0 { levels.append([]) }
+                if !part.isEmpty { levels[levels.count - 1].append(.literal(Array(part))) }
+            }
+        }
+        // Levels that are kept hold no `%rand_N`, so nothing is drawn from it.
+        var random = SystemRandomNumberGenerator()
+        let texts = levels.map { level in
+            guard let values = values(level) else { return "+" }
+            var bytes: [UInt8] = []
+            for piece in level { Self.render(piece, values, random: &random, into: &bytes) }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        return texts.joined(separator: "/")
+    }
+}

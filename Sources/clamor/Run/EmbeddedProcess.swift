@@ -1,0 +1,88 @@
+import EmbeddedBroker
+import Foundation
+
+/// `clamor broker` as a child process: its own descriptors and its own core.
+///
+/// It lives as long as the pipe to its standard input is open, so it ends with its parent, however that ends.
+final class EmbeddedProcess {
+    /// Set in the child's environment: it then answers to its standard input.
+    static let controlVariable = "CLAMOR_BROKER_CONTROLLED"
+
+    struct StartFailed: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let port: Int
+    private let process: Process
+    private let input: FileHandle
+    private let output: FileHandle
+    private var unread: [UInt8] = []
+
+    /// Starts the broker on a free port of 127.0.0.1.
+    ///
+    /// - Parameter faults: the flags of `--broker`, checked before.
+    init(faults: [String]) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        process.arguments = ["broker", "-h", "127.0.0.1", "-p", "0"] + faults
+        var environment = ProcessInfo.processInfo.environment
+        environment[Self.controlVariable] = "1"
+        process.environment = environment
+        let input = Pipe()
+        let output = Pipe()
+        process.standardInput = input
+        process.standardOutput = output
+        do {
+            try process.run()
+        } catch {
+            throw StartFailed(description: "the embedded broker did not start: \(error.localizedDescription)")
+        }
+        self.process = process
+        self.input = input.fileHandleForWriting
+        self.output = output.fileHandleForReading
+        var first: [UInt8] = []
+        var rest: [UInt8] = []
+        Self.readLine(self.output, &rest, into: &first)
+        let line = String(decoding: first, as: UTF8.self)
+        guard let port = line.split(separator: ":").last.flatMap({ Int($0) }) else {
+            process.waitUntilExit()
+            throw StartFailed(description: "the embedded broker did not start, it said: \(line)")
+        }
+        self.port = port
+        self.unread = rest
+    }
+
+    /// What the broker counted up to now.
+    func counters() -> BrokerCounters? {
+        guard self.process.isRunning, (try? self.input.write(contentsOf: Data("counters\n".utf8))) != nil else {
+            return nil
+        }
+        var line: [UInt8] = []
+        Self.readLine(self.output, &self.unread, into: &line)
+        return try? JSONDecoder().decode(BrokerCounters.self, from: Data(line))
+    }
+
+    /// Ends it and waits.
+    func stop() {
+        try? self.input.close()
+        self.process.waitUntilExit()
+    }
+
+    /// Blocks until a whole line has come, or the child is gone.
+    private static func readLine(_ handle: FileHandle, _ unread: inout [UInt8], into line: inout [UInt8]) {
+        while true {
+            if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
+                line += unread[..<end]
+                unread.removeSubrange(...end)
+                return
+            }
+            let data = handle.availableData
+            if data.isEmpty {
+                line += unread
+                unread = []
+                return
+            }
+            unread += data
+        }
+    }
+}
