@@ -129,7 +129,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
 
     package func unsubscribe(_ filters: [String]) -> PacketID? {
         guard let id = self.session.pointee.request() else { return nil }
-        self.write(.unsubscribe(Unsubscribe(id, filters)))
+        self.write(.unsubscribe(Unsubscribe(id, filters: filters)))
         self.flushUnlessReading()
         return id
     }

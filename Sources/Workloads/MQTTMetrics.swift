@@ -48,7 +48,6 @@ package struct MQTTMetrics: Sendable {
     package let decodePackets: CounterID
     package let decodeBytes: CounterID
     package let reads: CounterID
-    package let decodeTime: CounterID
     package let reconnects: CounterID
     package let disconnects: [DisconnectReason: CounterID]
     package let connected: GaugeID
@@ -105,7 +104,6 @@ package struct MQTTMetrics: Sendable {
         self.decodePackets = catalog.counter("decode_packets", ["protocol": "mqtt"])
         self.decodeBytes = catalog.counter("decode_bytes", ["protocol": "mqtt"], unit: "bytes")
         self.reads = catalog.counter("reads", ["protocol": "mqtt"])
-        self.decodeTime = catalog.counter("decode_time", ["protocol": "mqtt"], unit: "seconds")
         self.reconnects = catalog.counter("reconnects")
         var disconnects: [DisconnectReason: CounterID] = [:]
         for reason in DisconnectReason.allCases {

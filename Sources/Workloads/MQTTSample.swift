@@ -10,6 +10,8 @@ package struct MQTTSample: Sendable {
     package var share: ShareBatch
     /// One client's reads, to time a decoder on.
     package var probe: DecodeSample?
+    /// Bytes decoded.
+    package var decodeBytes: UInt64
     /// CPU time of the loop's thread, nanoseconds.
     package var cpu: Int64
     package var span: TimeAmount

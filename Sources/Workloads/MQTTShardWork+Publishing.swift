@@ -185,7 +185,7 @@ extension MQTTShardWork {
         if reason >= 0x80 {
             self.books[publish.qos.rawValue].failed += 1
             self.clients[place].unknown.insert(publish.sequence)
-            self.meter.error("\(type.ackName) 0x\(String(reason, radix: 16))", at: self.time(now)) {
+            self.meter.error("\(type.ackName) 0x\(String(reason, radix: 16))", at: Int64(now.uptimeNanoseconds)) {
                 "the server refused a publish: \(ReasonCode(rawValue: reason)?.name ?? "unknown reason")"
             }
             return
@@ -197,8 +197,8 @@ extension MQTTShardWork {
         self.meter.add(metrics.acked)
         self.tallies[place].acked += 1
         self.clients[place].known += 1
-        if UInt64(response) > self.tallies[place].longestAckNanoseconds {
-            self.tallies[place].longestAckNanoseconds = UInt64(response)
+        if response > self.tallies[place].longestAckNanoseconds {
+            self.tallies[place].longestAckNanoseconds = response
         }
     }
 
@@ -208,7 +208,7 @@ extension MQTTShardWork {
         switch why {
         case .timedOut:
             self.books[qos].timedOut += 1
-            self.meter.error("timeout", at: self.time(now)) { "no acknowledgement before --ack-timeout" }
+            self.meter.error("timeout", at: Int64(now.uptimeNanoseconds)) { "no acknowledgement before --ack-timeout" }
             self.shard.checkDrained(place)
         case .connectionLost(timedOutBefore: true):
             break

@@ -75,6 +75,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     var roomBeforeRead = 0
     private var timerOwner: TimerOwner?
     private var lastCPU: Int64 = 0
+    private var lastDecodeBytes: UInt64 = 0
     private var lastSample: NIODeadline
     private var recycled: LoopSample?
     /// Connections that are up, counted here; the shard counts too, and they have to agree.
@@ -194,7 +195,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
             connection.start(connect, deadline: deadline)
         case .failure(let error):
             self.clients[place].connection = nil
-            self.meter.error(error.kind, at: self.time(now)) { error.description }
+            self.meter.error(error.kind, at: Int64(now.uptimeNanoseconds)) { error.description }
             self.connectFailed(place)
         }
     }
@@ -225,7 +226,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.meter.record(self.metrics.connect.session, session.nanoseconds)
         self.meter.record(self.metrics.connect.total, total.nanoseconds)
         if self.tallies[place].connectNanoseconds == 0 {
-            self.tallies[place].connectNanoseconds = UInt64(max(1, total.nanoseconds))
+            self.tallies[place].connectNanoseconds = max(1, total.nanoseconds)
         } else {
             self.meter.add(self.metrics.reconnects)
         }
@@ -255,7 +256,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     }
 
     private func refuse(_ place: Int, _ words: String) {
-        self.meter.error("suback", at: self.time(self.context.now)) { words }
+        self.meter.error("suback", at: Int64(self.context.now.uptimeNanoseconds)) { words }
         self.clients[place].attempts = .max
         self.clients[place].connection?.abort()
     }
@@ -308,7 +309,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     /// An end that nobody asked for, as an error and as a disconnect.
     private func count(_ place: Int, _ end: ConnectionEnd, now: NIODeadline) {
         let (kind, reason, words) = end.account(version: self.load.version)
-        self.meter.error(kind, at: self.time(now)) { words }
+        self.meter.error(kind, at: Int64(now.uptimeNanoseconds)) { words }
         let wasUp = self.clients[place].stage != .connecting
         if wasUp, let id = self.metrics.disconnects[reason] { self.meter.add(id) }
     }
@@ -410,13 +411,18 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         }
         self.meter.set(self.metrics.connected, Double(self.live))
         if self.live != self.shard.live {
-            self.meter.error("live connections", at: self.time(now)) { "\(self.live) here, \(self.shard.live) planned" }
+            self.meter.error("live connections", at: Int64(now.uptimeNanoseconds)) { "\(self.live) here, \(self.shard.live) planned" }
         }
-        let sample = self.meter.swap(self.recycled.take())
+        let recycled = self.recycled
+        self.recycled = nil
+        let sample = self.meter.swap(recycled)
+        let bytes = self.meter.value(of: self.metrics.decodeBytes)
+        defer { self.lastDecodeBytes = bytes }
         return MQTTSample(
             metrics: sample,
             share: self.members.swap(),
             probe: self.probe.take(),
+            decodeBytes: bytes - self.lastDecodeBytes,
             cpu: cpu - self.lastCPU,
             span: now - self.lastSample
         )

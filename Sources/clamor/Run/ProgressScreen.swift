@@ -1,0 +1,52 @@
+import Foundation
+import Measurement
+import Report
+
+/// What a run says while it goes on: progress to standard output, warnings to standard error.
+struct ProgressScreen: Sendable {
+    /// Neither progress nor summary.
+    let isQuiet: Bool
+    /// Standard output belongs to `run.json`.
+    let isJSON: Bool
+    let isTerminal: Bool
+    let isColoured: Bool
+
+    init(quiet: Bool, json: Bool) {
+        self.isQuiet = quiet
+        self.isJSON = json
+        self.isTerminal = isatty(STDOUT_FILENO) == 1
+        self.isColoured = self.isTerminal && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
+    }
+
+    var width: Int {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 100 }
+        return Int(size.ws_col)
+    }
+
+    var style: TerminalStyle { TerminalStyle(isColoured: self.isColoured, width: self.width) }
+
+    func show(_ interval: TimelineInterval, clients: Int) {
+        guard !self.isQuiet, !self.isJSON else { return }
+        let line = ProgressLine(interval, clients: clients)
+        if self.isTerminal {
+            self.write("\r\u{1B}[K" + line.text(width: self.width - 1))
+        } else {
+            self.write(line.plain + "\n")
+        }
+    }
+
+    /// Ends the progress line, so that what follows begins on its own.
+    func endProgress() {
+        if self.isTerminal, !self.isQuiet, !self.isJSON { self.write("\r\u{1B}[K") }
+    }
+
+    func show(_ summary: String) {
+        if !self.isQuiet, !self.isJSON { self.write(summary) }
+    }
+
+    func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
+
+    /// One line to standard error.
+    func warn(_ line: String) { FileHandle.standardError.write(Data("clamor: \(line)\n".utf8)) }
+}
