@@ -1,0 +1,128 @@
+package import NIOCore
+
+// The four acknowledgements of a PUBLISH have one shape: packet identifier, reason, properties.
+
+/// Acknowledges a QoS 1 PUBLISH.
+///
+/// Spec: MQTT 5.0 §3.4, MQTT 3.1.1 §3.4.
+package struct PubAck: Hashable, Sendable {
+    package var packetID: PacketID
+    package var reason: ReasonCode
+    package var properties: Properties
+
+    package init(_ packetID: PacketID, reason: ReasonCode = .success, properties: Properties = Properties()) {
+        self.packetID = packetID
+        self.reason = reason
+        self.properties = properties
+    }
+}
+
+/// Says that a QoS 2 PUBLISH has arrived: step two of four.
+///
+/// Spec: MQTT 5.0 §3.5, MQTT 3.1.1 §3.5.
+package struct PubRec: Hashable, Sendable {
+    package var packetID: PacketID
+    package var reason: ReasonCode
+    package var properties: Properties
+
+    package init(_ packetID: PacketID, reason: ReasonCode = .success, properties: Properties = Properties()) {
+        self.packetID = packetID
+        self.reason = reason
+        self.properties = properties
+    }
+}
+
+/// Releases a QoS 2 PUBLISH: step three of four.
+///
+/// Spec: MQTT 5.0 §3.6, MQTT 3.1.1 §3.6.
+package struct PubRel: Hashable, Sendable {
+    package var packetID: PacketID
+    package var reason: ReasonCode
+    package var properties: Properties
+
+    package init(_ packetID: PacketID, reason: ReasonCode = .success, properties: Properties = Properties()) {
+        self.packetID = packetID
+        self.reason = reason
+        self.properties = properties
+    }
+}
+
+/// Ends a QoS 2 PUBLISH: step four of four.
+///
+/// Spec: MQTT 5.0 §3.7, MQTT 3.1.1 §3.7.
+package struct PubComp: Hashable, Sendable {
+    package var packetID: PacketID
+    package var reason: ReasonCode
+    package var properties: Properties
+
+    package init(_ packetID: PacketID, reason: ReasonCode = .success, properties: Properties = Properties()) {
+        self.packetID = packetID
+        self.reason = reason
+        self.properties = properties
+    }
+}
+
+extension ByteBuffer {
+    /// §3.4.2.1: success with no properties is the two-byte form, the only form 3.x has.
+    fileprivate mutating func writeAcknowledgement(
+        _ type: PacketType,
+        _ packetID: PacketID,
+        _ reason: ReasonCode,
+        _ properties: Properties,
+        as version: ProtocolVersion
+    ) {
+        self.writePacket(type) { body in
+            body.writeInteger(packetID.rawValue)
+            guard version == .v5, reason != .success || !properties.isEmpty else { return }
+            body.writeInteger(reason.rawValue)
+            properties.encode(into: &body)
+        }
+    }
+}
+
+extension PubAck {
+    package func encode(as version: ProtocolVersion, into buffer: inout ByteBuffer) {
+        buffer.writeAcknowledgement(.pubAck, self.packetID, self.reason, self.properties, as: version)
+    }
+}
+
+extension PubRec {
+    package func encode(as version: ProtocolVersion, into buffer: inout ByteBuffer) {
+        buffer.writeAcknowledgement(.pubRec, self.packetID, self.reason, self.properties, as: version)
+    }
+}
+
+extension PubRel {
+    package func encode(as version: ProtocolVersion, into buffer: inout ByteBuffer) {
+        buffer.writeAcknowledgement(.pubRel, self.packetID, self.reason, self.properties, as: version)
+    }
+}
+
+extension PubComp {
+    package func encode(as version: ProtocolVersion, into buffer: inout ByteBuffer) {
+        buffer.writeAcknowledgement(.pubComp, self.packetID, self.reason, self.properties, as: version)
+    }
+}
+
+extension Packet {
+    /// The acknowledgement as an object, from what a ``PacketSink`` is given.
+    ///
+    /// - Parameter type: PUBACK, PUBREC, PUBREL or PUBCOMP; `nil` for others, and for values no decoder hands out.
+    package init?(
+        acknowledgement type: PacketType,
+        id: UInt16,
+        reason: UInt8,
+        rawProperties: UnsafeRawBufferPointer
+    ) {
+        guard let id = PacketID(rawValue: id), let reason = ReasonCode(rawValue: reason),
+            let properties = try? Properties(validated: rawProperties)
+        else { return nil }
+        switch type {
+        case .pubAck: self = .pubAck(PubAck(id, reason: reason, properties: properties))
+        case .pubRec: self = .pubRec(PubRec(id, reason: reason, properties: properties))
+        case .pubRel: self = .pubRel(PubRel(id, reason: reason, properties: properties))
+        case .pubComp: self = .pubComp(PubComp(id, reason: reason, properties: properties))
+        default: return nil
+        }
+    }
+}

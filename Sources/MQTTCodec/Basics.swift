@@ -1,0 +1,69 @@
+/// The protocol level a CONNECT names.
+///
+/// Spec: MQTT 5.0 §3.1.2.2, MQTT 3.1.1 §3.1.2.2.
+package enum ProtocolVersion: UInt8, Hashable, Sendable, CaseIterable {
+    case v31 = 3
+    case v311 = 4
+    case v5 = 5
+
+    /// The protocol name in front of the level: 3.1 has its own.
+    package var protocolName: String { self == .v31 ? "MQIsdp" : "MQTT" }
+}
+
+/// How hard sender and receiver try.
+package enum QoS: UInt8, Comparable, Hashable, Sendable, CaseIterable {
+    case atMostOnce = 0
+    case atLeastOnce
+    case exactlyOnce
+
+    @inlinable
+    package static func < (left: QoS, right: QoS) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A packet identifier; never 0 (§2.2.1).
+package struct PacketID: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
+    package let rawValue: UInt16
+
+    @inlinable
+    package init?(rawValue: UInt16) {
+        guard rawValue != 0 else { return nil }
+        self.rawValue = rawValue
+    }
+
+    package init(integerLiteral value: UInt16) {
+        precondition(value != 0, "a packet identifier is never 0")
+        self.rawValue = value
+    }
+
+    package var description: String { String(self.rawValue) }
+}
+
+/// The upper four bits of a packet's first byte (§2.1.2).
+package enum PacketType: UInt8, Hashable, Sendable, CaseIterable {
+    case connect = 1
+    case connAck
+    case publish
+    case pubAck
+    case pubRec
+    case pubRel
+    case pubComp
+    case subscribe
+    case subAck
+    case unsubscribe
+    case unsubAck
+    case pingReq
+    case pingResp
+    case disconnect
+    case auth
+
+    /// Bits 3...0 that the standard wants in the first byte (§2.1.3); a PUBLISH has its own.
+    package var reservedFlags: UInt8 {
+        switch self {
+        case .pubRel, .subscribe, .unsubscribe: 0b0010
+        default: 0
+        }
+    }
+
+    @inlinable
+    package func firstByte(flags: UInt8) -> UInt8 { self.rawValue << 4 | flags & 0x0F }
+}

@@ -1,0 +1,79 @@
+package import NIOCore
+
+/// The last packet of a connection; before 5.0 only a client sends it, and it is empty.
+///
+/// Spec: MQTT 5.0 §3.14, MQTT 3.1.1 §3.14.
+package struct Disconnect: Hashable, Sendable {
+    package var reason: ReasonCode
+    package var properties: Properties
+
+    package init(reason: ReasonCode = .normalDisconnection, properties: Properties = Properties()) {
+        self.reason = reason
+        self.properties = properties
+    }
+}
+
+/// One step of extended authentication.
+///
+/// Spec: MQTT 5.0 §3.15.
+package struct Auth: Hashable, Sendable {
+    package var reason: ReasonCode
+    package var properties: Properties
+
+    package init(reason: ReasonCode = .success, properties: Properties = Properties()) {
+        self.reason = reason
+        self.properties = properties
+    }
+}
+
+extension ByteBuffer {
+    /// §3.14.2.1, §3.15.2.1: 0 with no properties is the empty body.
+    fileprivate mutating func writeReason(
+        _ type: PacketType,
+        _ reason: ReasonCode,
+        _ properties: Properties,
+        as version: ProtocolVersion
+    ) {
+        self.writePacket(type) { body in
+            guard version == .v5, reason != .success || !properties.isEmpty else { return }
+            body.writeInteger(reason.rawValue)
+            properties.encode(into: &body)
+        }
+    }
+}
+
+extension Disconnect {
+    package func encode(as version: ProtocolVersion, into buffer: inout ByteBuffer) {
+        buffer.writeReason(.disconnect, self.reason, self.properties, as: version)
+    }
+
+    init(_ reader: inout ByteReader, version: ProtocolVersion, toServer: Bool) throws(DecodeError) {
+        self.init()
+        if version != .v5 { try reader.expectEnd() }
+        if reader.isAtEnd { return }
+        self.reason = try ReasonCode.check(try reader.byte(), in: .disconnect, toServer: toServer)
+        // §3.14.2.2.1: no property length at all when the remaining length is below 2.
+        if reader.isAtEnd { return }
+        self.properties = try reader.properties(toServer ? .disconnectToServer : .disconnectToClient)
+        try reader.expectEnd()
+    }
+}
+
+extension Auth {
+    package func encode(as version: ProtocolVersion, into buffer: inout ByteBuffer) {
+        buffer.writeReason(.auth, self.reason, self.properties, as: version)
+    }
+
+    init(_ reader: inout ByteReader, toServer: Bool) throws(DecodeError) {
+        self.init()
+        // §3.15.2.1: the empty body says success, and only a server says that.
+        let isEmpty = reader.isAtEnd
+        self.reason = try ReasonCode.check(isEmpty ? 0 : try reader.byte(), in: .auth, toServer: toServer)
+        if isEmpty { return }
+        // §3.15.2.2.2: whatever has a reason code has a method.
+        if reader.isAtEnd { throw .authMethodMissing }
+        self.properties = try reader.properties(.auth)
+        try reader.expectEnd()
+        if self.properties.authenticationMethod == nil { throw .authMethodMissing }
+    }
+}

@@ -1,0 +1,68 @@
+/// A PUBLISH as it lies in the receive buffer; the pointers are valid during the call only.
+package struct PublishView {
+    /// UTF-8, checked; empty only where 5.0 has a topic alias in its place.
+    package let topic: UnsafeRawBufferPointer
+    package let payload: UnsafeRawBufferPointer
+    /// The properties behind their length, checked; empty in 3.x.
+    package let rawProperties: UnsafeRawBufferPointer
+    package let firstByte: UInt8
+    /// 0 at QoS 0.
+    package let packetID: UInt16
+
+    @inlinable
+    package init(
+        topic: UnsafeRawBufferPointer,
+        payload: UnsafeRawBufferPointer,
+        rawProperties: UnsafeRawBufferPointer,
+        firstByte: UInt8,
+        packetID: UInt16
+    ) {
+        self.topic = topic
+        self.payload = payload
+        self.rawProperties = rawProperties
+        self.firstByte = firstByte
+        self.packetID = packetID
+    }
+
+    /// 3 is refused before a view is made.
+    @inlinable
+    package var qos: QoS { QoS(rawValue: self.firstByte >> 1 & 3) ?? .exactlyOnce }
+
+    @inlinable
+    package var dup: Bool { self.firstByte & 0b1000 != 0 }
+
+    @inlinable
+    package var retain: Bool { self.firstByte & 0b0001 != 0 }
+}
+
+/// Where a decoder puts its packets.
+///
+/// Generic, so that every call is direct and the pointers need not outlive it. Each function returns `false` to stop
+/// the decoder for good: the connection is closed and the rest of the bytes is nobody's.
+package protocol PacketSink: ~Copyable {
+    mutating func publish(_ view: PublishView) -> Bool
+
+    /// PUBACK, PUBREC, PUBREL or PUBCOMP in any form.
+    ///
+    /// - Parameters:
+    ///   - id: never 0.
+    ///   - reason: 0 where it is left out, and before 5.0; always one that this packet has.
+    ///   - rawProperties: the properties behind their length, checked, to read with `Properties(validated:)`.
+    mutating func acknowledgement(
+        _ type: PacketType,
+        id: UInt16,
+        reason: UInt8,
+        rawProperties: UnsafeRawBufferPointer
+    ) -> Bool
+
+    /// Everything else.
+    mutating func control(_ packet: Packet) -> Bool
+}
+
+extension PublishView {
+    /// Reads the properties; they are checked, so a view from a decoder does not throw.
+    package func properties() throws(DecodeError) -> Properties {
+        if self.rawProperties.isEmpty { return Properties() }
+        return try Properties(validated: self.rawProperties)
+    }
+}
