@@ -1,0 +1,161 @@
+/// The sums behind a ``Reconciliation``.
+struct Balance {
+    private struct Sums {
+        var acknowledged: UInt64 = 0
+        var unknownArrived: UInt64 = 0
+        var lost: UInt64 = 0
+        /// From the streams; the counts made at each arrival must say the same.
+        var received: UInt64 = 0
+        var gaps: UInt64 = 0
+        var isPublished = false
+    }
+
+    private var sums = PerQoS(repeating: Sums())
+    private var counts = PerQoS(repeating: DeliveryCounts())
+    private var streams: [StreamKey: StreamLedger] = [:]
+    private var overflowed = 0
+    private var isOutOfMemory = false
+    private var foreign: UInt64 = 0
+    private var aboveAssigned = 0
+    private var strayed = 0
+    private var mixed = 0
+
+    init(ledgers: [LedgerExport]) {
+        self.streams.reserveCapacity(ledgers.reduce(0) { $0 + $1.keys.count })
+        for ledger in ledgers {
+            for qos: UInt8 in 0...2 { self.counts[qos] += ledger.counts[qos] }
+            self.foreign += ledger.foreign
+            self.isOutOfMemory = self.isOutOfMemory || ledger.overflowed
+            for (key, stream) in zip(ledger.keys, ledger.streams) {
+                if self.streams.updateValue(stream, forKey: key) != nil { self.mixed += 1 }
+                if stream.overflowed { self.overflowed += 1 }
+                self.sums[stream.qos].received += stream.distinct
+                self.sums[stream.qos].gaps += stream.gaps
+            }
+        }
+    }
+
+    /// Takes the publishers' side, and with it what was expected and what is lost.
+    mutating func settle(fates: [PublisherFate], feeds: [SubscriptionFeed]) {
+        var byPublisher: [UInt32: Int] = [:]
+        for (index, fate) in fates.enumerated() {
+            byPublisher[fate.publisher] = index
+            if fate.assigned > 0 { self.sums[fate.qos].isPublished = true }
+        }
+        var met = 0
+        for feed in feeds {
+            for publisher in feed.publishers {
+                guard let index = byPublisher[publisher] else { continue }
+                let key = StreamKey(subscription: feed.subscription, publisher: publisher)
+                let stream = self.streams[key]
+                if stream != nil { met += 1 }
+                self.settle(fates[index], from: feed.expectedFrom[publisher] ?? 0, stream)
+            }
+        }
+        self.strayed = self.streams.count - met
+    }
+
+    private mutating func settle(_ fate: PublisherFate, from: UInt64, _ stream: StreamLedger?) {
+        let next = stream?.next ?? 0
+        if next > fate.assigned { self.aboveAssigned += 1 }
+        if let stream, stream.qos != fate.qos { self.mixed += 1 }
+
+        // Of unknown fate for this subscription: what its publisher does not know, and all before its SUBACK.
+        let assigned = fate.assigned
+        var unknown = fate.unknown.clamped(to: 0..<assigned)
+        unknown.insert(0..<min(from, assigned))
+        var missing = SequenceRanges(stream?.missing ?? [])
+        if next < assigned { missing.insert(next..<assigned) }
+
+        let unknownMissing = unknown.intersectionCount(missing)
+        self.sums[fate.qos].acknowledged += assigned - unknown.count
+        self.sums[fate.qos].unknownArrived += unknown.count - unknownMissing
+        self.sums[fate.qos].lost += missing.clamped(to: 0..<assigned).count - unknownMissing
+    }
+}
+
+extension Balance {
+    func rows(publishersKnown: Bool) -> [Reconciliation.Row] {
+        [0, 1, 2].compactMap { (qos: UInt8) -> Reconciliation.Row? in
+            let sums = self.sums[qos]
+            let counts = self.counts[qos]
+            guard sums.isPublished || counts.received > 0 else { return nil }
+            return Reconciliation.Row(
+                qos: qos,
+                expected: publishersKnown ? sums.acknowledged + sums.unknownArrived : nil,
+                received: counts.distinct,
+                lost: publishersKnown ? sums.lost : nil,
+                duplicated: counts.duplicated,
+                reordered: counts.reordered,
+                gaps: sums.gaps
+            )
+        }
+    }
+
+    /// Every invariant that does not hold, in words.
+    var problems: [Verdict.Reason] {
+        var problems: [Verdict.Reason] = []
+        func add(_ code: String, _ count: some BinaryInteger, _ text: String) {
+            guard count > 0 else { return }
+            problems.append(Verdict.Reason(code: code, text: text, measured: Double(count), limit: 0))
+        }
+        add(
+            "ledger-overflow",
+            self.overflowed,
+            "\(Words.count(self.overflowed)) streams had more gaps than the ledger keeps, so loss is not exact"
+        )
+        add("ledger-memory", self.isOutOfMemory ? 1 : 0, "all streams together had more gaps than the ledger keeps")
+        add(
+            "ledger-foreign",
+            self.foreign,
+            "\(Words.count(self.foreign)) messages of this run came with a damaged header"
+        )
+        add(
+            "ledger-beyond-sent",
+            self.aboveAssigned,
+            "on \(Words.count(self.aboveAssigned)) streams sequences arrived that were never sent"
+        )
+        add(
+            "ledger-stray",
+            self.strayed,
+            "\(Words.count(self.strayed)) subscriptions received from a publisher that does not feed them"
+        )
+        add(
+            "ledger-mixed",
+            self.mixed,
+            "\(Words.count(self.mixed)) streams were kept twice, or under another QoS than their publisher's"
+        )
+        for qos: UInt8 in 0...2 { problems += self.imbalance(qos) }
+        return problems
+    }
+
+    private func imbalance(_ qos: UInt8) -> [Verdict.Reason] {
+        let sums = self.sums[qos]
+        let counted = self.counts[qos].distinct
+        var problems: [Verdict.Reason] = []
+        if sums.received != counted {
+            problems.append(
+                Verdict.Reason(
+                    code: "ledger-count",
+                    text: "QoS \(qos): counted \(Words.count(counted)) messages on arrival, "
+                        + "but the streams hold \(Words.count(sums.received))",
+                    measured: Double(counted),
+                    limit: Double(sums.received)
+                )
+            )
+        }
+        let expected = sums.acknowledged + sums.unknownArrived
+        if sums.isPublished, expected != counted + sums.lost {
+            problems.append(
+                Verdict.Reason(
+                    code: "delivery-books",
+                    text: "QoS \(qos): expected \(Words.count(expected)) is not "
+                        + "received \(Words.count(counted)) + lost \(Words.count(sums.lost))",
+                    measured: Double(counted + sums.lost),
+                    limit: Double(expected)
+                )
+            )
+        }
+        return problems
+    }
+}

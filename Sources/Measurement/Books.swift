@@ -1,0 +1,58 @@
+/// Where the messages of one QoS went. What a run cannot know is absent.
+package struct Books: Codable, Hashable, Sendable {
+    package var qos: Int
+    package var offered: UInt64?
+    package var sent: UInt64?
+    package var notSent: UInt64?
+    /// QoS 1 and 2.
+    package var acked: UInt64?
+    package var inFlight: UInt64?
+    package var timedOut: UInt64?
+    /// Refused by a reason code, or the connection was lost.
+    package var failed: UInt64?
+    /// QoS 0.
+    package var confirmed: UInt64?
+    package var unconfirmed: UInt64?
+    package var expected: UInt64?
+    /// Distinct messages, duplicates apart.
+    package var received: UInt64?
+    package var lost: UInt64?
+    package var duplicated: UInt64?
+
+    package init(qos: Int) { self.qos = qos }
+
+    private enum CodingKeys: String, CodingKey {
+        case qos, offered, sent
+        case notSent = "not_sent"
+        case acked
+        case inFlight = "in_flight"
+        case timedOut = "timed_out"
+        case failed, confirmed, unconfirmed, expected, received, lost, duplicated
+    }
+
+    /// Whether every equation that can be checked holds.
+    package var balances: Bool { self.imbalances.isEmpty }
+
+    /// The equations that do not hold, in words and with their figures.
+    package var imbalances: [String] {
+        let published: [(String, UInt64?)] =
+            self.qos == 0
+            ? [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
+            : [
+                ("acked", self.acked), ("in flight", self.inFlight), ("timed out", self.timedOut),
+                ("failed", self.failed),
+            ]
+        return [
+            self.imbalance("offered", self.offered, [("sent", self.sent), ("not sent", self.notSent)]),
+            self.imbalance("sent", self.sent, published),
+            self.imbalance("expected", self.expected, [("received", self.received), ("lost", self.lost)]),
+        ].compactMap { $0 }
+    }
+
+    private func imbalance(_ name: String, _ whole: UInt64?, _ parts: [(name: String, count: UInt64?)]) -> String? {
+        let counts = parts.compactMap(\.count)
+        guard let whole, counts.count == parts.count, whole != counts.reduce(0, +) else { return nil }
+        let sum = zip(parts, counts).map { "\($0.name) \($1)" }.joined(separator: " + ")
+        return "QoS \(self.qos): \(name) \(whole) is not \(sum)"
+    }
+}

@@ -1,0 +1,226 @@
+/// Whether the generator, and not the server, set the limit of a run.
+///
+/// Fed once a second with plain numbers, off the loops; says at any time which rules are broken. The letters are
+/// those of the design: (a) plan kept, (b) CPU, (c) connects, (d) host.
+package struct GeneratorAudit: Sendable {
+    /// One event loop in one second.
+    package struct LoopSecond: Hashable, Sendable {
+        /// p99 of `schedule_lag`, nanoseconds; `nil` if nothing was sent.
+        package var scheduleLagP99: Int64?
+        /// p99 of the acknowledgements that came in this second, nanoseconds; `nil` at QoS 0.
+        package var ackP99: Int64?
+        /// Operations that became due.
+        package var offered: UInt64
+        /// Operations found unsent 1 s after their client could send them.
+        package var unsent: UInt64
+        /// CPU time of the loop's thread as a share of one core, 0...1.
+        package var cpuShare: Double
+        /// Share of the second in which work waited, 0...1; 1 or 0 where only a flag is known.
+        ///
+        /// Open loop: operations past their due time. Closed loop: clients with a writable socket and room in the
+        /// window.
+        package var waitingShare: Double
+
+        package init(
+            scheduleLagP99: Int64? = nil,
+            ackP99: Int64? = nil,
+            offered: UInt64 = 0,
+            unsent: UInt64 = 0,
+            cpuShare: Double = 0,
+            waitingShare: Double = 0
+        ) {
+            self.scheduleLagP99 = scheduleLagP99
+            self.ackP99 = ackP99
+            self.offered = offered
+            self.unsent = unsent
+            self.cpuShare = cpuShare
+            self.waitingShare = waitingShare
+        }
+    }
+
+    /// The figures at which a rule is broken.
+    package enum Limit {
+        static let unsentShare = 0.001
+        /// Nanoseconds; and a tenth of the second's acknowledgement p99 where that is more.
+        static let scheduleLag: Int64 = 5_000_000
+        static let lateSecondsShare = 0.1
+        static let lateSeconds = 3
+        static let cpuShare = 0.9
+        /// Of one second: below it work waited by chance.
+        static let waitingShare = 0.5
+        static let busySecondsShare = 0.5
+        /// One second alone, which may hold the start of the run, proves nothing.
+        static let busySeconds = 2
+        static let connectShare = 0.95
+        /// Nanoseconds by which the last connect may be late whatever the rate: a ready thread may wait that long
+        /// for its core, and a plan of a few milliseconds has to bear it.
+        static let connectSlack: Int64 = 20_000_000
+        static let stealShare = 0.1
+        /// Nanoseconds: a shorter rest of a second is not judged by its shares.
+        static let shortestSecond: Int64 = 500_000_000
+    }
+
+    private let isOpenLoop: Bool
+    private var offered: UInt64 = 0
+    private var unsent: UInt64 = 0
+    private var seconds = 0
+    private var lateSeconds = 0
+    private var worstLag: (lag: Int64, limit: Int64)?
+    private var busySeconds = 0
+    private var busiest = 0.0
+    private var stolen = 0.0
+    private var stealTime = 0.0
+    private var connectReason: Verdict.Reason?
+    private var portsExhausted: UInt64 = 0
+    private var descriptorsExhausted: UInt64 = 0
+
+    /// - Parameter isOpenLoop: whether operations have due times of their own (`--rate`, `-I`).
+    package init(isOpenLoop: Bool) {
+        self.isOpenLoop = isOpenLoop
+    }
+
+    /// Takes one second of warm-up or measuring.
+    ///
+    /// - Parameters:
+    ///   - loops: all event loops.
+    ///   - stealShare: of the host's CPU, 0...1; `nil` if unknown.
+    ///   - length: nanoseconds, for the last second, which may be shorter.
+    package mutating func second(_ loops: [LoopSecond], stealShare: Double?, length: Int64 = 1_000_000_000) {
+        for loop in loops {
+            self.offered += loop.offered
+            self.unsent += loop.unsent
+        }
+        if let stealShare {
+            self.stolen += stealShare * Double(length)
+            self.stealTime += Double(length)
+        }
+        guard length >= Limit.shortestSecond else { return }
+        self.seconds += 1
+        if self.isOpenLoop { self.judgeLag(loops) }
+        let busy = loops.filter { $0.cpuShare > Limit.cpuShare && $0.waitingShare >= Limit.waitingShare }
+        if !busy.isEmpty { self.busySeconds += 1 }
+        self.busiest = busy.reduce(self.busiest) { max($0, $1.cpuShare) }
+    }
+
+    private mutating func judgeLag(_ loops: [LoopSecond]) {
+        var isLate = false
+        for loop in loops {
+            guard let lag = loop.scheduleLagP99 else { continue }
+            let limit = max(Limit.scheduleLag, (loop.ackP99 ?? 0) / 10)
+            guard lag > limit else { continue }
+            isLate = true
+            if lag > self.worstLag?.lag ?? 0 { self.worstLag = (lag, limit) }
+        }
+        if isLate { self.lateSeconds += 1 }
+    }
+
+    /// Takes how the connects went that `-R` asked for.
+    ///
+    /// - Parameters:
+    ///   - rate: `-R`, connects per second.
+    ///   - begun: connects begun while the rate was in force.
+    ///   - elapsed: nanoseconds from the first due time to the last begin, or to now if some are still to begin.
+    package mutating func connects(rate: Double, begun: UInt64, elapsed: Int64) {
+        self.connectReason = nil
+        // The first is due at once: n connects span n − 1 intervals.
+        let intervals = Double(begun) - 1
+        let asked = rate * Double(max(0, elapsed - Limit.connectSlack)) / 1e9
+        guard intervals < asked * Limit.connectShare else { return }
+        let measured = max(0, intervals) / (Double(elapsed) / 1e9)
+        self.connectReason = Verdict.Reason(
+            code: "connect-rate",
+            text: "connects were begun at \(Words.decimal(measured, digits: 0)) per second, "
+                + "under 95 % of -R \(Words.decimal(rate, digits: 0))",
+            measured: measured,
+            limit: rate * Limit.connectShare
+        )
+    }
+
+    /// Counts connects that failed because this host had no local port or no descriptor left.
+    package mutating func exhausted(ports: UInt64 = 0, descriptors: UInt64 = 0) {
+        self.portsExhausted += ports
+        self.descriptorsExhausted += descriptors
+    }
+}
+
+extension GeneratorAudit {
+    /// The rules broken so far; empty is a generator that kept up.
+    package var reasons: [Verdict.Reason] {
+        [
+            self.unsentReason, self.lagReason, self.cpuReason, self.connectReason, self.portReason,
+            self.descriptorReason, self.stealReason,
+        ].compactMap { $0 }
+    }
+
+    private var unsentReason: Verdict.Reason? {
+        guard self.isOpenLoop, self.offered > 0 else { return nil }
+        let share = Double(self.unsent) / Double(self.offered)
+        guard share > Limit.unsentShare else { return nil }
+        return Verdict.Reason(
+            code: "unsent",
+            text: "\(Words.percent(share)) of what was offered (\(Words.count(self.unsent)) of "
+                + "\(Words.count(self.offered))) was still unsent 1 s after its client could send it, over 0.1 %",
+            measured: share,
+            limit: Limit.unsentShare
+        )
+    }
+
+    private var lagReason: Verdict.Reason? {
+        guard self.lateSeconds >= Limit.lateSeconds, let worst = self.worstLag else { return nil }
+        let share = Double(self.lateSeconds) / Double(self.seconds)
+        guard share > Limit.lateSecondsShare else { return nil }
+        return Verdict.Reason(
+            code: "schedule-lag",
+            text: "in \(self.lateSeconds) of \(self.seconds) seconds sends began too late: schedule_lag p99 "
+                + "reached \(Words.milliseconds(worst.lag)), over \(Words.milliseconds(worst.limit)); "
+                + "10 % of the seconds are allowed",
+            measured: share,
+            limit: Limit.lateSecondsShare
+        )
+    }
+
+    private var cpuReason: Verdict.Reason? {
+        guard self.busySeconds >= Limit.busySeconds else { return nil }
+        let share = Double(self.busySeconds) / Double(self.seconds)
+        guard share > Limit.busySecondsShare else { return nil }
+        return Verdict.Reason(
+            code: "generator-cpu",
+            text: "in \(self.busySeconds) of \(self.seconds) seconds an event loop used over 90 % of a core "
+                + "(up to \(Words.percent(self.busiest, digits: 0))) while work waited; half of them are allowed",
+            measured: share,
+            limit: Limit.busySecondsShare
+        )
+    }
+
+    private var portReason: Verdict.Reason? {
+        guard self.portsExhausted > 0 else { return nil }
+        return Verdict.Reason(
+            code: "local-ports",
+            text: "\(Words.count(self.portsExhausted)) connects found no free local port",
+            measured: Double(self.portsExhausted),
+            limit: 0
+        )
+    }
+
+    private var descriptorReason: Verdict.Reason? {
+        guard self.descriptorsExhausted > 0 else { return nil }
+        return Verdict.Reason(
+            code: "descriptors",
+            text: "\(Words.count(self.descriptorsExhausted)) connects found no free file descriptor",
+            measured: Double(self.descriptorsExhausted),
+            limit: 0
+        )
+    }
+
+    private var stealReason: Verdict.Reason? {
+        guard self.stealTime > 0 else { return nil }
+        let share = self.stolen / self.stealTime
+        guard share > Limit.stealShare else { return nil }
+        return Verdict.Reason(
+            code: "cpu-steal",
+            text: "the host took \(Words.percent(share, digits: 1)) of this machine's CPU for others, over 10 %",
+            measured: share,
+            limit: Limit.stealShare
+        )
+    }
+}

@@ -1,0 +1,68 @@
+extension Histogram {
+    /// The value at or below which `percent` of all values lie: the largest that its bucket stands for.
+    ///
+    /// - Parameter percent: 0 to 100; 0 gives the smallest recorded bucket's lowest value, as HdrHistogram does.
+    /// - Returns: Nanoseconds, or nothing when the histogram is empty.
+    package func percentile(_ percent: Double) -> Int64? {
+        self.percentiles([percent]).first
+    }
+
+    /// Several percentiles in one pass.
+    ///
+    /// - Parameter percents: 0 to 100 each, ascending.
+    /// - Returns: As many values, or none when the histogram is empty.
+    package func percentiles(_ percents: [Double]) -> [Int64] {
+        guard self.total > 0 else { return [] }
+        var values: [Int64] = []
+        values.reserveCapacity(percents.count)
+        var seen: UInt64 = 0
+        let range = self.touched
+        var index = range.lowerBound
+        for percent in percents {
+            let wanted = self.rank(of: percent)
+            while index < range.upperBound, seen + self.counts[index] < wanted {
+                seen += self.counts[index]
+                index += 1
+            }
+            let bucket = Swift.min(index, range.upperBound - 1)
+            values.append(percent <= 0 ? HistogramLayout.lowest(at: bucket) : HistogramLayout.highest(at: bucket))
+        }
+        return values
+    }
+
+    /// How many values a percentile spans: rounded up, at least one.
+    private func rank(of percent: Double) -> UInt64 {
+        let share = Swift.min(Swift.max(percent, 0), 100) / 100
+        // One step down first: 0.999 × 1,000 is a little above 999 in binary and would be rounded up to 1,000.
+        let wanted = (share.nextDown * Double(self.total)).rounded(.up)
+        return Swift.min(Swift.max(UInt64(wanted), 1), self.total)
+    }
+
+    /// The mean, each value standing for the middle of its bucket; nothing when empty.
+    package var mean: Double? {
+        guard self.total > 0 else { return nil }
+        var sum = 0.0
+        for index in self.touched where self.counts[index] > 0 {
+            sum += Double(HistogramLayout.middle(at: index)) * Double(self.counts[index])
+        }
+        return sum / Double(self.total)
+    }
+
+    /// The standard deviation of the whole population; nothing when empty.
+    package var standardDeviation: Double? {
+        guard let mean = self.mean else { return nil }
+        var sum = 0.0
+        for index in self.touched where self.counts[index] > 0 {
+            let distance = Double(HistogramLayout.middle(at: index)) - mean
+            sum += distance * distance * Double(self.counts[index])
+        }
+        return (sum / Double(self.total)).squareRoot()
+    }
+
+    /// Every bucket that holds something: the largest value it stands for, and its count.
+    package func forEachBucket(_ body: (_ highest: Int64, _ count: UInt64) -> Void) {
+        for index in self.touched where self.counts[index] > 0 {
+            body(HistogramLayout.highest(at: index), self.counts[index])
+        }
+    }
+}

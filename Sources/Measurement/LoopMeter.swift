@@ -1,0 +1,118 @@
+/// Where the clients of one event loop record.
+///
+/// It belongs to that loop: not `Sendable`, no locks, no atomics. Once a second `swap` hands out what was
+/// recorded. The tables are raw memory, because exclusivity and uniqueness checks of an array in a class cost
+/// as much as the record itself.
+package final class LoopMeter {
+    @usableFromInline let histograms: UnsafeMutablePointer<Histogram>
+    @usableFromInline let counters: UnsafeMutablePointer<UInt64>
+    @usableFromInline let gauges: UnsafeMutablePointer<Double?>
+    private let loop: Int
+    private let slots: Int
+    private let counterCount: Int
+    private let gaugeCount: Int
+    private var errors: [String: ErrorTally] = [:]
+    private var atBegin: [UInt64]?
+    private var atEnd: [UInt64]?
+
+    package init(catalog: MetricCatalog, loop: Int) {
+        self.loop = loop
+        self.slots = catalog.durations.count * 2
+        self.counterCount = catalog.counters.count
+        self.gaugeCount = catalog.gauges.count
+        self.histograms = .allocate(capacity: self.slots)
+        self.histograms.initialize(repeating: Histogram(), count: self.slots)
+        self.counters = .allocate(capacity: self.counterCount)
+        self.counters.initialize(repeating: 0, count: self.counterCount)
+        self.gauges = .allocate(capacity: self.gaugeCount)
+        self.gauges.initialize(repeating: nil, count: self.gaugeCount)
+    }
+
+    deinit {
+        self.histograms.deinitialize(count: self.slots)
+        self.histograms.deallocate()
+        self.counters.deallocate()
+        self.gauges.deallocate()
+    }
+
+    /// Records a duration that was seen `count` times.
+    ///
+    /// - Parameter measured: Whether the operation was due in the measured phase. What was not appears in the
+    ///   time line only. A metric of the whole run ignores it.
+    @inlinable package func record(_ id: DurationID, _ nanoseconds: Int64, count: UInt64 = 1, measured: Bool = true) {
+        self.histograms[measured ? id.slot : id.slot &+ id.unmeasuredStep].record(nanoseconds, count: count)
+    }
+
+    @inlinable package func add(_ id: CounterID, _ amount: UInt64 = 1) {
+        self.counters[id.index] &+= amount
+    }
+
+    @inlinable package func set(_ id: GaugeID, _ value: Double) {
+        self.gauges[id.index] = value
+    }
+
+    /// Counts an error.
+    ///
+    /// - Parameters:
+    ///   - kind: A word of the taxonomy; there are few of them.
+    ///   - at: Monotonic nanoseconds.
+    ///   - example: One line about this one; asked for only when it is the first of its kind on this loop.
+    package func error(_ kind: String, at: Int64, count: UInt64 = 1, example: () -> String) {
+        let isMeasured = self.atBegin != nil && self.atEnd == nil
+        self.errors[kind, default: ErrorTally(firstAt: at, example: example())]
+            .add(count, measured: isMeasured)
+    }
+
+    /// What a counter holds on this loop since the start of the run.
+    package func value(of id: CounterID) -> UInt64 { self.counters[id.index] }
+
+    /// The measured phase begins: rates count from here.
+    package func beginMeasured() {
+        self.atBegin = self.counterValues()
+        self.atEnd = nil
+    }
+
+    /// The measured phase ends: rates count up to here.
+    package func endMeasured() {
+        guard self.atBegin != nil else { return }
+        self.atEnd = self.counterValues()
+    }
+
+    /// Hands out what was recorded since the last swap.
+    ///
+    /// - Parameter recycled: A sample handed out earlier and cleared since; its memory is used again.
+    package func swap(_ recycled: consuming LoopSample? = nil) -> LoopSample {
+        var sample =
+            recycled
+            ?? LoopSample(loop: self.loop, histograms: [], counters: [], measured: nil, gauges: [], errors: [:])
+        sample.loop = self.loop
+        if sample.histograms.count != self.slots {
+            sample.histograms = Array(repeating: Histogram(), count: self.slots)
+        }
+        sample.histograms.withUnsafeMutableBufferPointer { theirs in
+            for slot in 0..<self.slots {
+                // One that was not cleared would be counted twice.
+                if !theirs[slot].isEmpty { theirs[slot] = Histogram() }
+                if !self.histograms[slot].isEmpty { Swift.swap(&theirs[slot], &self.histograms[slot]) }
+            }
+        }
+        sample.counters = self.counterValues()
+        sample.measured = self.atBegin.map { begin in
+            zip(self.atEnd ?? sample.counters, begin).map { $0 - $1 }
+        }
+        sample.gauges = Array(UnsafeBufferPointer(start: self.gauges, count: self.gaugeCount))
+        sample.errors = self.errors
+        return sample
+    }
+
+    private func counterValues() -> [UInt64] {
+        Array(UnsafeBufferPointer(start: self.counters, count: self.counterCount))
+    }
+}
+
+extension ErrorTally {
+    fileprivate mutating func add(_ count: UInt64, measured: Bool) {
+        self.count += count
+        if measured { self.measured += count }
+    }
+}

@@ -1,0 +1,55 @@
+/// What one event loop recorded in one interval.
+///
+/// It goes from the loop to the accumulator as a value, is cleared there, and goes back for the next swap,
+/// so that no count is copied and nothing is allocated once the interval's histograms exist.
+package struct LoopSample: Sendable {
+    /// The loop it comes from.
+    package internal(set) var loop: Int
+    /// Two per duration of the catalog: what counts, and what does not.
+    var histograms: [Histogram]
+    /// Since the start of the run, not of the interval.
+    var counters: [UInt64]
+    /// What the counters gained in the measured phase up to now; nothing before it begins.
+    var measured: [UInt64]?
+    /// The last value of each gauge; nothing where none was set yet.
+    var gauges: [Double?]
+    /// Since the start of the run, by kind.
+    var errors: [String: ErrorTally]
+
+    /// What came of a duration on this loop in the interval, measured or not: for the audit of single loops.
+    package func histogram(of id: DurationID) -> Histogram {
+        var both = self.histograms[id.slot]
+        let unmeasured = self.histograms[id.slot + 1]
+        if both.isEmpty { return unmeasured }
+        both.merge(unmeasured)
+        return both
+    }
+
+    /// What a counter holds on this loop since the start of the run.
+    package func value(of id: CounterID) -> UInt64 { self.counters[id.index] }
+
+    /// Empties the histograms and keeps their memory. Off the loop, before the sample is handed back to
+    /// `LoopMeter.swap`; whoever still holds a copy pays for it with a copy of the counts.
+    package mutating func clear() {
+        for slot in self.histograms.indices { self.histograms[slot].clear() }
+    }
+}
+
+/// How often one kind of error came.
+struct ErrorTally: Hashable, Sendable {
+    var count: UInt64 = 0
+    /// The part of it in the measured phase.
+    var measured: UInt64 = 0
+    /// Monotonic nanoseconds.
+    var firstAt: Int64
+    /// Of the first one.
+    var example: String
+
+    /// The errors of two loops; the earlier example stays.
+    func merged(with other: ErrorTally) -> ErrorTally {
+        var both = self.firstAt <= other.firstAt ? self : other
+        both.count = self.count + other.count
+        both.measured = self.measured + other.measured
+        return both
+    }
+}

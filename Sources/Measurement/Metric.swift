@@ -1,0 +1,228 @@
+/// One metric of a result file: of the whole run, or of one interval of the time line.
+package struct Metric: Hashable, Sendable {
+    package enum Reading: Hashable, Sendable {
+        case duration(DurationReading)
+        case counter(CounterReading)
+        case gauge(GaugeReading)
+    }
+
+    package var name: String
+    package var labels: Labels
+    /// "seconds" for durations; absent where the metric counts things.
+    package var unit: String?
+    package var reading: Reading
+
+    package init(name: String, labels: Labels = [:], unit: String? = nil, reading: Reading) {
+        self.name = name
+        self.labels = labels
+        self.unit = unit
+        self.reading = reading
+    }
+
+    /// A duration metric; nothing when the histogram is empty, for then nothing is known.
+    ///
+    /// - Parameter encoded: The histogram's encoding, where the file is to hold it.
+    package init?(duration name: String, labels: Labels, histogram: Histogram, encoded: String?) {
+        guard let reading = DurationReading(histogram, encoded: encoded) else { return nil }
+        self.init(name: name, labels: labels, unit: "seconds", reading: .duration(reading))
+    }
+
+    /// "duration", "counter" or "gauge".
+    package var type: String { self.kind.rawValue }
+
+    package var duration: DurationReading? {
+        if case .duration(let reading) = self.reading { reading } else { nil }
+    }
+
+    package var counter: CounterReading? {
+        if case .counter(let reading) = self.reading { reading } else { nil }
+    }
+
+    package var gauge: GaugeReading? {
+        if case .gauge(let reading) = self.reading { reading } else { nil }
+    }
+}
+
+/// The figures of a histogram, in seconds.
+package struct DurationReading: Hashable, Sendable {
+    package var count: UInt64
+    package var min: Double
+    package var mean: Double
+    package var stddev: Double
+    package var p50: Double
+    package var p90: Double
+    package var p95: Double
+    package var p99: Double
+    package var p999: Double
+    package var p9999: Double
+    package var max: Double
+    /// How many were above 10 minutes, and count as that; absent when none was.
+    package var clamped: UInt64?
+    /// HdrHistogram V2 of nanoseconds; absent in the time line.
+    package var histogram: String?
+}
+
+extension DurationReading {
+    package static let percents: [Double] = [50, 90, 95, 99, 99.9, 99.99]
+
+    /// Nothing when the histogram is empty.
+    package init?(_ histogram: Histogram, encoded: String? = nil) {
+        guard
+            let min = histogram.min, let max = histogram.max,
+            let mean = histogram.mean, let deviation = histogram.standardDeviation
+        else { return nil }
+        let percentiles = histogram.percentiles(Self.percents).map { Double($0) / 1e9 }
+        self.init(
+            count: histogram.count,
+            min: Double(min) / 1e9,
+            mean: mean / 1e9,
+            stddev: deviation / 1e9,
+            p50: percentiles[0],
+            p90: percentiles[1],
+            p95: percentiles[2],
+            p99: percentiles[3],
+            p999: percentiles[4],
+            p9999: percentiles[5],
+            max: Double(max) / 1e9,
+            clamped: histogram.clamped > 0 ? histogram.clamped : nil,
+            histogram: encoded
+        )
+    }
+
+    /// The histogram itself, with the exact minimum and maximum; nothing when it is absent or damaged.
+    package func decodedHistogram() -> Histogram? {
+        guard let text = self.histogram, var decoded = try? Histogram(decodingV2: text) else { return nil }
+        decoded.restoreExtremes(
+            min: Int64((self.min * 1e9).rounded()),
+            max: Int64((self.max * 1e9).rounded()),
+            clamped: self.clamped ?? 0
+        )
+        return decoded
+    }
+}
+
+/// What was counted. Exact up to 2^53.
+package struct CounterReading: Hashable, Sendable {
+    /// Over the whole run, or in the interval.
+    package var value: Double
+    /// Per second of the measured phase, or of the interval; absent when there is no such phase.
+    package var rate: Double?
+
+    package init(value: Double, rate: Double?) {
+        self.value = value
+        self.rate = rate
+    }
+}
+
+/// A level. The lowest, mean and highest are those of the intervals' ends; absent in the time line.
+package struct GaugeReading: Hashable, Sendable {
+    /// The last.
+    package var value: Double
+    package var min: Double?
+    package var mean: Double?
+    package var max: Double?
+
+    package init(value: Double, min: Double? = nil, mean: Double? = nil, max: Double? = nil) {
+        self.value = value
+        self.min = min
+        self.mean = mean
+        self.max = max
+    }
+}
+
+/// The flat object of DESIGN.md section 4, told apart by its `type`.
+extension Metric: Codable {
+    enum Kind: String, Codable {
+        case duration, counter, gauge
+    }
+
+    private enum Key: String, CodingKey {
+        case name, labels, type, unit, value, rate, count, min, mean, stddev
+        case p50, p90, p95, p99, p999, p9999, max, clamped, histogram
+    }
+
+    var kind: Kind {
+        switch self.reading {
+        case .duration: .duration
+        case .counter: .counter
+        case .gauge: .gauge
+        }
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        self.name = try container.decode(String.self, forKey: .name)
+        self.labels = try container.decode(Labels.self, forKey: .labels)
+        self.unit = try container.decodeIfPresent(String.self, forKey: .unit)
+        func number(_ key: Key) throws -> Double { try container.decode(Double.self, forKey: key) }
+        func numberIfPresent(_ key: Key) throws -> Double? { try container.decodeIfPresent(Double.self, forKey: key) }
+        switch try container.decode(Kind.self, forKey: .type) {
+        case .duration:
+            self.reading = .duration(
+                DurationReading(
+                    count: try container.decode(UInt64.self, forKey: .count),
+                    min: try number(.min),
+                    mean: try number(.mean),
+                    stddev: try number(.stddev),
+                    p50: try number(.p50),
+                    p90: try number(.p90),
+                    p95: try number(.p95),
+                    p99: try number(.p99),
+                    p999: try number(.p999),
+                    p9999: try number(.p9999),
+                    max: try number(.max),
+                    clamped: try container.decodeIfPresent(UInt64.self, forKey: .clamped),
+                    histogram: try container.decodeIfPresent(String.self, forKey: .histogram)
+                )
+            )
+        case .counter:
+            self.reading = .counter(CounterReading(value: try number(.value), rate: try numberIfPresent(.rate)))
+        case .gauge:
+            self.reading = .gauge(
+                GaugeReading(
+                    value: try number(.value),
+                    min: try numberIfPresent(.min),
+                    mean: try numberIfPresent(.mean),
+                    max: try numberIfPresent(.max)
+                )
+            )
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(self.name, forKey: .name)
+        try container.encode(self.labels, forKey: .labels)
+        try container.encode(self.kind, forKey: .type)
+        try container.encodeIfPresent(self.unit, forKey: .unit)
+        switch self.reading {
+        case .duration(let reading):
+            try container.encode(reading.count, forKey: .count)
+            try container.encode(reading.min, forKey: .min)
+            try container.encode(reading.mean, forKey: .mean)
+            try container.encode(reading.stddev, forKey: .stddev)
+            try container.encode(reading.p50, forKey: .p50)
+            try container.encode(reading.p90, forKey: .p90)
+            try container.encode(reading.p95, forKey: .p95)
+            try container.encode(reading.p99, forKey: .p99)
+            try container.encode(reading.p999, forKey: .p999)
+            try container.encode(reading.p9999, forKey: .p9999)
+            try container.encode(reading.max, forKey: .max)
+            try container.encodeIfPresent(reading.clamped, forKey: .clamped)
+            try container.encodeIfPresent(reading.histogram, forKey: .histogram)
+        case .counter(let reading):
+            // Whole numbers as such, so that no writer turns a large count into an exponent.
+            if let whole = Int64(exactly: reading.value) {
+                try container.encode(whole, forKey: .value)
+            } else {
+                try container.encode(reading.value, forKey: .value)
+            }
+            try container.encodeIfPresent(reading.rate, forKey: .rate)
+        case .gauge(let reading):
+            try container.encode(reading.value, forKey: .value)
+            try container.encodeIfPresent(reading.min, forKey: .min)
+            try container.encodeIfPresent(reading.mean, forKey: .mean)
+            try container.encodeIfPresent(reading.max, forKey: .max)
+        }
+    }
+}

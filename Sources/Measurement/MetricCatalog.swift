@@ -1,0 +1,94 @@
+/// A duration metric of the catalog; two histogram slots of a `LoopMeter`.
+package struct DurationID: Hashable, Sendable {
+    /// The slot of what counts; what does not count lies `unmeasuredStep` further.
+    @usableFromInline let slot: Int
+    /// 1, or 0 for a metric that covers the whole run.
+    @usableFromInline let unmeasuredStep: Int
+
+    var index: Int { self.slot / 2 }
+}
+
+/// A counter of the catalog.
+package struct CounterID: Hashable, Sendable {
+    @usableFromInline let index: Int
+}
+
+/// A gauge of the catalog.
+package struct GaugeID: Hashable, Sendable {
+    @usableFromInline let index: Int
+}
+
+/// Every metric a run can record, by name and labels, made before the first loop starts.
+///
+/// To ask for the same name and labels again gives the same identifier.
+package struct MetricCatalog: Sendable {
+    /// How the values that several loops set make one.
+    package enum GaugeMerge: Sendable {
+        case sum
+        case highest
+    }
+
+    struct Duration: Sendable {
+        let name: String
+        let labels: Labels
+        let wholeRun: Bool
+    }
+
+    struct Counter: Sendable {
+        let name: String
+        let labels: Labels
+        let unit: String
+    }
+
+    struct Gauge: Sendable {
+        let name: String
+        let labels: Labels
+        let unit: String
+        let merge: GaugeMerge
+    }
+
+    private(set) var durations: [Duration] = []
+    private(set) var counters: [Counter] = []
+    private(set) var gauges: [Gauge] = []
+
+    package init() {}
+
+    /// A duration.
+    ///
+    /// - Parameter wholeRun: Counts in every phase, as connect metrics do; else only operations due in the
+    ///   measured phase enter the totals.
+    package mutating func duration(_ name: String, _ labels: Labels = [:], wholeRun: Bool = false) -> DurationID {
+        var index = self.durations.firstIndex { $0.name == name && $0.labels == labels }
+        if index == nil {
+            index = self.durations.count
+            self.durations.append(Duration(name: name, labels: labels, wholeRun: wholeRun))
+        }
+        let known = index ?? 0
+        return DurationID(slot: known * 2, unmeasuredStep: self.durations[known].wholeRun ? 0 : 1)
+    }
+
+    /// A counter.
+    ///
+    /// - Parameter unit: "bytes", say. A counter in "seconds" is added to in nanoseconds.
+    package mutating func counter(_ name: String, _ labels: Labels = [:], unit: String = "") -> CounterID {
+        if let index = self.counters.firstIndex(where: { $0.name == name && $0.labels == labels }) {
+            return CounterID(index: index)
+        }
+        self.counters.append(Counter(name: name, labels: labels, unit: unit))
+        return CounterID(index: self.counters.count - 1)
+    }
+
+    /// A gauge: it keeps its value until it is set again.
+    package mutating func gauge(
+        _ name: String,
+        _ labels: Labels = [:],
+        unit: String = "",
+        merge: GaugeMerge = .sum
+    ) -> GaugeID {
+        if let index = self.gauges.firstIndex(where: { $0.name == name && $0.labels == labels }) {
+            return GaugeID(index: index)
+        }
+        self.gauges.append(Gauge(name: name, labels: labels, unit: unit, merge: merge))
+        return GaugeID(index: self.gauges.count - 1)
+    }
+}

@@ -1,0 +1,45 @@
+/// One metric as thresholds see it.
+package struct MetricReading: Sendable {
+    package enum Value: Sendable {
+        case duration(Histogram)
+        case counter(CounterReading)
+        case gauge(GaugeReading)
+    }
+
+    package var labels: Labels
+    package var value: Value
+
+    package init(labels: Labels, value: Value) {
+        self.labels = labels
+        self.value = value
+    }
+}
+
+/// Where thresholds read: a run that goes on, or a record.
+package protocol MetricSource {
+    /// Every metric of that name, one for each set of labels.
+    func readings(of name: String) -> [MetricReading]
+}
+
+extension RunRecord: MetricSource {
+    package func readings(of name: String) -> [MetricReading] {
+        self.metrics.filter { $0.name == name }.compactMap { metric in
+            switch metric.reading {
+            case .duration(let reading):
+                reading.decodedHistogram().map { MetricReading(labels: metric.labels, value: .duration($0)) }
+            case .counter(let reading): MetricReading(labels: metric.labels, value: .counter(reading))
+            case .gauge(let reading): MetricReading(labels: metric.labels, value: .gauge(reading))
+            }
+        }
+    }
+}
+
+/// A run that goes on.
+package struct LiveMetrics: MetricSource {
+    let accumulator: RunAccumulator
+    let measuredSeconds: Double?
+
+    package func readings(of name: String) -> [MetricReading] {
+        self.accumulator.readings(of: name, measuredSeconds: self.measuredSeconds)
+    }
+}

@@ -1,0 +1,72 @@
+/// What stands in front of the payload of every message that the ledger follows: 32 bytes.
+///
+/// All numbers are big-endian, as everywhere in MQTT: magic and version (`43 4C 4D 01`, "CLM" and 1), run,
+/// publisher, flags (4 bytes each), sequence, due time (8 bytes each).
+package struct PayloadHeader: Hashable, Sendable {
+    package static let size = 32
+    /// "CLM" and the version of the layout.
+    package static let magic: UInt32 = 0x434C_4D01
+
+    /// Where the sequence begins; ``patch(sequence:due:at:)`` writes from here to the end.
+    private static let sequenceOffset = 16
+    private static let dueOffset = 24
+
+    /// The number a run gives itself, so that leftovers of another run are not taken for its own.
+    package var run: UInt32
+    package var publisher: UInt32
+    /// Bits 0–1 are the publisher's QoS, the rest is 0.
+    package var flags: UInt32
+    /// 0 for the publisher's first message, without holes.
+    package var sequence: UInt64
+    /// When the publish was due, CLOCK_REALTIME in nanoseconds since 1970.
+    package var due: Int64
+
+    package init(run: UInt32, publisher: UInt32, flags: UInt32, sequence: UInt64, due: Int64) {
+        self.run = run
+        self.publisher = publisher
+        self.flags = flags
+        self.sequence = sequence
+        self.due = due
+    }
+
+    /// The QoS of the publisher, 0...2; 3 is no QoS and only a damaged payload has it.
+    package var qos: UInt8 { UInt8(truncatingIfNeeded: self.flags & 3) }
+}
+
+extension PayloadHeader {
+    /// Writes the whole header; `memory` has room for ``size`` bytes and needs no alignment.
+    package static func write(
+        to memory: UnsafeMutableRawPointer,
+        run: UInt32,
+        publisher: UInt32,
+        flags: UInt32,
+        sequence: UInt64,
+        due: Int64
+    ) {
+        memory.storeBytes(of: Self.magic.bigEndian, as: UInt32.self)
+        memory.storeBytes(of: run.bigEndian, toByteOffset: 4, as: UInt32.self)
+        memory.storeBytes(of: publisher.bigEndian, toByteOffset: 8, as: UInt32.self)
+        memory.storeBytes(of: flags.bigEndian, toByteOffset: 12, as: UInt32.self)
+        self.patch(sequence: sequence, due: due, at: memory)
+    }
+
+    /// Writes what changes from message to message into a header that is already there.
+    package static func patch(sequence: UInt64, due: Int64, at memory: UnsafeMutableRawPointer) {
+        memory.storeBytes(of: sequence.bigEndian, toByteOffset: Self.sequenceOffset, as: UInt64.self)
+        memory.storeBytes(of: due.bigEndian, toByteOffset: Self.dueOffset, as: Int64.self)
+    }
+
+    /// Reads the header of a payload; `nil` for a payload that is shorter, or has another magic or version.
+    package static func read(_ payload: UnsafeRawBufferPointer) -> PayloadHeader? {
+        guard payload.count >= Self.size,
+            UInt32(bigEndian: payload.loadUnaligned(as: UInt32.self)) == Self.magic
+        else { return nil }
+        return PayloadHeader(
+            run: UInt32(bigEndian: payload.loadUnaligned(fromByteOffset: 4, as: UInt32.self)),
+            publisher: UInt32(bigEndian: payload.loadUnaligned(fromByteOffset: 8, as: UInt32.self)),
+            flags: UInt32(bigEndian: payload.loadUnaligned(fromByteOffset: 12, as: UInt32.self)),
+            sequence: UInt64(bigEndian: payload.loadUnaligned(fromByteOffset: Self.sequenceOffset, as: UInt64.self)),
+            due: Int64(bigEndian: payload.loadUnaligned(fromByteOffset: Self.dueOffset, as: Int64.self))
+        )
+    }
+}

@@ -1,0 +1,50 @@
+import Glibc
+
+/// Small files of /proc and /sys.
+enum ProcFile {
+    /// The whole text, up to `limit` bytes; `nil` if the file cannot be read.
+    static func read(_ path: String, limit: Int = 65536) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { _ = close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        // /proc hands out at most a page a read, whatever the room.
+        while bytes.count < limit {
+            let count = chunk.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { return count == 0 || !bytes.isEmpty ? String(decoding: bytes, as: UTF8.self) : nil }
+            bytes.append(contentsOf: chunk[..<count])
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The first line without blanks around it; `nil` if there is none.
+    static func line(_ path: String) -> String? {
+        guard let first = Self.read(path)?.split(separator: "\n").first else { return nil }
+        let text = first.trimmed
+        return text.isEmpty ? nil : String(text)
+    }
+
+    /// What stands behind `key` and the separator in the first line that begins with it.
+    static func value(of key: String, separator: Character, in text: String) -> String? {
+        for line in text.split(separator: "\n") where line.hasPrefix(key) {
+            guard let index = line.firstIndex(of: separator), line[..<index].trimmed == key else { continue }
+            return String(line[line.index(after: index)...].trimmed)
+        }
+        return nil
+    }
+
+    /// The numbers of a text like `32768\t60999`.
+    static func numbers(_ text: some StringProtocol) -> [UInt64] {
+        text.split { $0 == " " || $0 == "\t" || $0 == "\n" }.compactMap { UInt64($0) }
+    }
+}
+
+extension StringProtocol {
+    fileprivate var trimmed: SubSequence {
+        let blank: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\n" }
+        guard let start = self.firstIndex(where: { !blank($0) }), let end = self.lastIndex(where: { !blank($0) })
+        else { return self[self.startIndex..<self.startIndex] }
+        return self[start...end]
+    }
+}

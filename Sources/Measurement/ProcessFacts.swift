@@ -1,0 +1,79 @@
+import Glibc
+
+/// What this process uses at one moment.
+package struct ProcessFacts: Hashable, Sendable {
+    package var residentBytes: UInt64?
+    /// CPU time of all threads since the start, user and system together, in nanoseconds.
+    package var cpuNanoseconds: Int64?
+    package var openDescriptors: Int?
+
+    package init(residentBytes: UInt64? = nil, cpuNanoseconds: Int64? = nil, openDescriptors: Int? = nil) {
+        self.residentBytes = residentBytes
+        self.cpuNanoseconds = cpuNanoseconds
+        self.openDescriptors = openDescriptors
+    }
+
+    /// Reads them.
+    ///
+    /// Counting descriptors walks a directory (milliseconds at 100,000 of them), so it can be left out.
+    package static func read(countingDescriptors: Bool = true) -> ProcessFacts {
+        ProcessFacts(
+            residentBytes: Self.readResidentBytes(),
+            cpuNanoseconds: Self.readCPU(),
+            openDescriptors: countingDescriptors ? Self.countDescriptors() : nil
+        )
+    }
+
+    private static func readResidentBytes() -> UInt64? {
+        // statm counts pages: total, resident, shared, ...
+        guard let text = ProcFile.read("/proc/self/statm") else { return nil }
+        let pages = ProcFile.numbers(text)
+        return pages.count > 1 ? pages[1] * UInt64(sysconf(Int32(_SC_PAGESIZE))) : nil
+    }
+
+    private static func readCPU() -> Int64? {
+        var usage = rusage()
+        guard getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return nil }
+        let seconds = Int64(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+        let micros = Int64(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+        return seconds * 1_000_000_000 + micros * 1000
+    }
+
+    private static func countDescriptors() -> Int? {
+        guard let directory = opendir("/proc/self/fd") else { return nil }
+        defer { closedir(directory) }
+        var names = 0
+        while readdir(directory) != nil { names += 1 }
+        // Less ".", ".." and the descriptor of the walk itself.
+        return max(0, names - 3)
+    }
+}
+
+/// The CPU time of the whole host as /proc/stat counts it, in clock ticks since boot.
+package struct CPUSample: Hashable, Sendable {
+    package var total: UInt64
+    /// What the hypervisor gave to somebody else while this host had work.
+    package var steal: UInt64
+
+    package init(total: UInt64, steal: UInt64) {
+        self.total = total
+        self.steal = steal
+    }
+
+    package static func read() -> CPUSample? { ProcFile.read("/proc/stat").flatMap(Self.init(procStat:)) }
+
+    /// Parses the first line of /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice.
+    package init?(procStat text: String) {
+        guard let line = text.split(separator: "\n").first, line.hasPrefix("cpu ") else { return nil }
+        let ticks = ProcFile.numbers(line.dropFirst(4))
+        guard ticks.count >= 8 else { return nil }
+        // Guest time is contained in user and nice already.
+        self.init(total: ticks[..<8].reduce(0, +), steal: ticks[7])
+    }
+
+    /// The share of the host's CPU that was stolen since `earlier`, 0...1; `nil` without a tick between.
+    package func stealShare(since earlier: CPUSample) -> Double? {
+        guard self.total > earlier.total, self.steal >= earlier.steal else { return nil }
+        return Double(self.steal - earlier.steal) / Double(self.total - earlier.total)
+    }
+}

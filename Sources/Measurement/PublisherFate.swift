@@ -1,0 +1,45 @@
+/// What became of the messages of one publisher, as the publisher knows it.
+///
+/// Every sequence below ``assigned`` that is not in ``unknown`` was acknowledged (QoS 1, 2) or confirmed (QoS 0).
+package struct PublisherFate: Hashable, Sendable {
+    package var publisher: UInt32
+    package var qos: UInt8
+    /// Sequences 0..<assigned were given to messages.
+    package var assigned: UInt64
+    /// Unconfirmed, in flight, timed out, failed or never written: expected only if they arrive.
+    package var unknown: SequenceRanges
+
+    package init(publisher: UInt32, qos: UInt8, assigned: UInt64, unknown: SequenceRanges = SequenceRanges()) {
+        self.publisher = publisher
+        self.qos = qos
+        self.assigned = assigned
+        self.unknown = unknown
+    }
+}
+
+/// A run of publishers that feed one subscription; a subscription may have several.
+package struct SubscriptionFeed: Hashable, Sendable {
+    /// The subscription's number in the run; a share group is one subscription.
+    package var subscription: UInt32
+    package var publishers: Range<UInt32>
+    /// By publisher, the first sequence that the subscription's first SUBACK preceded for certain.
+    ///
+    /// Messages below it are of unknown fate for this subscription. A publisher that is not here counts from 0.
+    package var expectedFrom: [UInt32: UInt64]
+
+    package init(subscription: UInt32, publishers: Range<UInt32>, expectedFrom: [UInt32: UInt64] = [:]) {
+        self.subscription = subscription
+        self.publishers = publishers
+        self.expectedFrom = expectedFrom
+    }
+
+    /// Subscription k reads publisher k.
+    package static func pairs(_ count: UInt32) -> [SubscriptionFeed] {
+        (0..<count).map { SubscriptionFeed(subscription: $0, publishers: $0..<$0 + 1) }
+    }
+
+    /// Every subscription reads every publisher: fan-in, fan-out, and shared with one subscription a group.
+    package static func all(publishers: UInt32, subscriptions: UInt32) -> [SubscriptionFeed] {
+        (0..<subscriptions).map { SubscriptionFeed(subscription: $0, publishers: 0..<publishers) }
+    }
+}

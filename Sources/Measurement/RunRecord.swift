@@ -1,0 +1,182 @@
+/// `run.json`: everything a run found out, schema `clamor.run/1`.
+///
+/// Every report is made from it. It is first written at the start, without metrics, so most of it may be absent.
+package struct RunRecord: Codable, Hashable, Sendable {
+    package static let currentSchema = "clamor.run/1"
+
+    package var schema: String
+    /// The command line, secrets replaced.
+    package var command: [String]
+    package var tool: ToolRecord
+    package var host: HostFacts
+    /// What the run was asked to do; its keys are the command's own.
+    package var plan: [String: JSONValue]
+    package var segment: SegmentRecord
+    /// RFC 3339.
+    package var startedAt: String
+    /// From the first client's start to the end of the drain; absent while the run goes on.
+    package var durationSeconds: Double?
+    package var verdict: Verdict?
+    package var stages: [StageRecord]
+    package var thresholds: [ThresholdResult]
+    package var metrics: [Metric]
+    package var books: [Books]
+    /// By group: "publishers", "subscribers".
+    package var clients: [String: ClientGroup]
+    package var generator: GeneratorRecord
+    package var ledger: LedgerRecord
+    package var errors: [ErrorRecord]
+
+    /// The record of a run that begins.
+    package init(
+        command: [String],
+        tool: ToolRecord,
+        host: HostFacts,
+        plan: [String: JSONValue],
+        startedAt: String,
+        segment: SegmentRecord = SegmentRecord(),
+        generator: GeneratorRecord = GeneratorRecord(),
+        ledger: LedgerRecord = LedgerRecord(on: false)
+    ) {
+        self.schema = Self.currentSchema
+        self.command = command
+        self.tool = tool
+        self.host = host
+        self.plan = plan
+        self.segment = segment
+        self.startedAt = startedAt
+        self.durationSeconds = nil
+        self.verdict = nil
+        self.stages = []
+        self.thresholds = []
+        self.metrics = []
+        self.books = []
+        self.clients = [:]
+        self.generator = generator
+        self.ledger = ledger
+        self.errors = []
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case schema, command, tool, host, plan, segment
+        case startedAt = "started_at"
+        case durationSeconds = "duration_seconds"
+        case verdict, stages, thresholds, metrics, books, clients, generator, ledger, errors
+    }
+}
+
+/// Which program made the record.
+package struct ToolRecord: Codable, Hashable, Sendable {
+    package var name: String
+    package var version: String
+    /// The source revision, where the build knows it.
+    package var revision: String?
+
+    package init(name: String, version: String, revision: String? = nil) {
+        self.name = name
+        self.version = version
+        self.revision = revision
+    }
+}
+
+/// Which part of a plan that several processes share: `index` of `count`, from 1.
+package struct SegmentRecord: Codable, Hashable, Sendable {
+    package var index: Int
+    package var count: Int
+
+    package init(index: Int = 1, count: Int = 1) {
+        self.index = index
+        self.count = count
+    }
+}
+
+/// A stretch of the run: a phase, or a stage of a scenario.
+package struct StageRecord: Codable, Hashable, Sendable {
+    package var name: String
+    /// Seconds from the start of the run.
+    package var start: Double
+    package var durationSeconds: Double
+    /// Whether totals and rates include it.
+    package var measured: Bool
+
+    package init(name: String, start: Double, durationSeconds: Double, measured: Bool) {
+        self.name = name
+        self.start = start
+        self.durationSeconds = durationSeconds
+        self.measured = measured
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case name
+        case start = "start_seconds"
+        case durationSeconds = "duration_seconds"
+        case measured
+    }
+}
+
+/// What the generator itself used.
+package struct GeneratorRecord: Codable, Hashable, Sendable {
+    package var eventLoops: Int?
+    /// User and system, of the whole process.
+    package var cpuSeconds: Double?
+    /// The share of one core each loop's thread used in the measured phase.
+    package var loopCPUShares: [Double]?
+    package var peakMemoryBytes: UInt64?
+    /// The share of all CPU time that the host's hypervisor gave to others.
+    package var hostSteal: Double?
+    /// How many seconds of the run broke rule (a) or (b) of the audit.
+    package var lateSeconds: Int?
+    package var saturatedSeconds: Int?
+
+    package init() {}
+
+    private enum CodingKeys: String, CodingKey {
+        case eventLoops = "event_loops"
+        case cpuSeconds = "cpu_seconds"
+        case loopCPUShares = "loop_cpu_shares"
+        case peakMemoryBytes = "peak_memory_bytes"
+        case hostSteal = "host_steal"
+        case lateSeconds = "late_seconds"
+        case saturatedSeconds = "saturated_seconds"
+    }
+}
+
+/// Whether messages were followed one by one, and how that went.
+package struct LedgerRecord: Codable, Hashable, Sendable {
+    package var on: Bool
+    /// Why it is off, or why it cannot be trusted.
+    package var reason: String?
+    package var publishers: Int?
+    package var subscriptions: Int?
+    /// Pairs of publisher and subscription that were followed.
+    package var streams: Int?
+    /// Those that went beyond their bounds: their figures are not known.
+    package var overflowed: Int?
+
+    package init(on: Bool, reason: String? = nil) {
+        self.on = on
+        self.reason = reason
+    }
+}
+
+/// One kind of error.
+package struct ErrorRecord: Codable, Hashable, Sendable {
+    package var kind: String
+    package var count: UInt64
+    /// RFC 3339.
+    package var firstAt: String
+    package var example: String
+
+    package init(kind: String, count: UInt64, firstAt: String, example: String) {
+        self.kind = kind
+        self.count = count
+        self.firstAt = firstAt
+        self.example = example
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case kind, count
+        case firstAt = "first_at"
+        case example
+    }
+}

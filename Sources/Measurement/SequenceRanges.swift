@@ -1,0 +1,76 @@
+/// A set of sequences as sorted, disjoint runs that do not touch.
+package struct SequenceRanges: Hashable, Sendable {
+    package private(set) var runs: [Range<UInt64>] = []
+
+    package init() {}
+
+    /// Takes runs in any order, overlapping or not.
+    package init(_ ranges: some Sequence<Range<UInt64>>) {
+        for range in ranges { self.insert(range) }
+    }
+
+    package var isEmpty: Bool { self.runs.isEmpty }
+
+    /// How many sequences.
+    package var count: UInt64 { self.runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } }
+
+    package mutating func insert(_ sequence: UInt64) {
+        self.insert(sequence..<sequence + 1)
+    }
+
+    /// Adds a run; at or behind the last one, which is the usual place, without a search.
+    package mutating func insert(_ range: Range<UInt64>) {
+        guard !range.isEmpty else { return }
+        guard let last = self.runs.last, range.lowerBound <= last.upperBound else {
+            self.runs.append(range)
+            return
+        }
+        // All runs from the first that reaches the range to the last that it reaches become one.
+        let first = self.partition { $0.upperBound >= range.lowerBound }
+        let end = self.partition { $0.lowerBound > range.upperBound }
+        guard first < end else {
+            self.runs.insert(range, at: first)
+            return
+        }
+        let lower = min(self.runs[first].lowerBound, range.lowerBound)
+        let upper = max(self.runs[end - 1].upperBound, range.upperBound)
+        self.runs.replaceSubrange(first..<end, with: CollectionOfOne(lower..<upper))
+    }
+
+    package func contains(_ sequence: UInt64) -> Bool {
+        let index = self.partition { $0.upperBound > sequence }
+        return index < self.runs.count && self.runs[index].contains(sequence)
+    }
+
+    /// How many sequences are in both.
+    package func intersectionCount(_ other: SequenceRanges) -> UInt64 {
+        var count: UInt64 = 0
+        var (left, right) = (0, 0)
+        while left < self.runs.count, right < other.runs.count {
+            let (one, two) = (self.runs[left], other.runs[right])
+            let lower = max(one.lowerBound, two.lowerBound)
+            let upper = min(one.upperBound, two.upperBound)
+            if lower < upper { count += upper - lower }
+            if one.upperBound <= two.upperBound { left += 1 } else { right += 1 }
+        }
+        return count
+    }
+
+    /// Those at or above `lower` and below `upper`.
+    package func clamped(to bounds: Range<UInt64>) -> SequenceRanges {
+        var result = SequenceRanges()
+        result.runs = self.runs.compactMap { $0.overlaps(bounds) ? $0.clamped(to: bounds) : nil }
+        return result
+    }
+
+    /// The first run for which `isBehind` holds; it holds for all behind that one too.
+    private func partition(_ isBehind: (Range<UInt64>) -> Bool) -> Int {
+        var low = 0
+        var high = self.runs.count
+        while low < high {
+            let middle = (low + high) / 2
+            if isBehind(self.runs[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}

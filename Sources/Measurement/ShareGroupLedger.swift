@@ -1,0 +1,75 @@
+/// The ledgers of the share groups of a run, whose members live on several event loops.
+///
+/// Works off the loops, on the batches that they swap once a second.
+///
+/// Duplicated is each arrival after the first at any member. Reordered is a first arrival below the highest that
+/// the same member had seen from that publisher. Within one set of batches nobody knows which member was first, so
+/// the set is sorted: the result depends on what is in the set only, and where a sequence arrived at two members,
+/// the arrival in order counts as the first.
+package struct ShareGroupLedger: Sendable {
+    private var slots: [UInt64: Int] = [:]
+    private var keys: [StreamKey] = []
+    private var streams: [StreamLedger] = []
+    private var foreign: UInt64 = 0
+    private var gapsLeft: Int
+    private let limits: StreamLedger.Limits
+    /// What arrived so far, by the QoS of the publisher.
+    package private(set) var counts = PerQoS(repeating: DeliveryCounts())
+
+    /// - Parameters:
+    ///   - limits: of each stream.
+    ///   - gaps: runs of missing sequences over all streams together, 16 bytes each.
+    package init(limits: StreamLedger.Limits = .standard, gaps: Int = 4_194_304) {
+        self.limits = limits
+        self.gapsLeft = gaps
+    }
+
+    /// Takes what all loops handed out at one swap.
+    package mutating func merge(_ batches: [ShareBatch]) {
+        var entries: [ShareBatch.Entry] = []
+        entries.reserveCapacity(batches.reduce(0) { $0 + $1.count })
+        for batch in batches {
+            entries.append(contentsOf: batch.entries)
+            self.foreign += batch.foreign
+        }
+        entries.sort()
+        var stream: UInt64?
+        var slot = 0
+        for entry in entries {
+            if entry.stream != stream {
+                slot = self.slot(of: entry)
+                stream = entry.stream
+            }
+            self.take(entry, slot)
+        }
+    }
+
+    private mutating func slot(of entry: ShareBatch.Entry) -> Int {
+        if let slot = self.slots[entry.stream] { return slot }
+        let slot = self.streams.count
+        self.slots[entry.stream] = slot
+        self.keys.append(StreamKey(subscription: entry.group, publisher: entry.publisher))
+        self.streams.append(StreamLedger(qos: entry.qos))
+        return slot
+    }
+
+    private mutating func take(_ entry: ShareBatch.Entry, _ slot: Int) {
+        let gaps = self.streams[slot].gapRuns
+        switch self.streams[slot].arrived(entry.sequence, limits: self.limits) {
+        case .duplicate: self.counts[entry.qos].add(.duplicate)
+        // New to the group; whether it was late, its member knew.
+        case .new, .newLate: self.counts[entry.qos].add(entry.wasBelow ? .newLate : .new)
+        }
+        self.gapsLeft -= self.streams[slot].gapRuns - gaps
+    }
+
+    package func export() -> LedgerExport {
+        LedgerExport(
+            keys: self.keys,
+            streams: self.streams,
+            counts: self.counts,
+            foreign: self.foreign,
+            overflowed: self.gapsLeft < 0
+        )
+    }
+}

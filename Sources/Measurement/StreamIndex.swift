@@ -1,0 +1,113 @@
+/// Finds the slot of a (subscription, publisher) pair on the hot path.
+///
+/// The publisher that a subscription heard last is remembered beside it, so one publisher per subscription
+/// (pair, fan-out) is one comparison and never enters the table. Many publishers (fan-in) take an open-addressing
+/// table with a multiplicative hash. 12 bytes a subscription, 8 a stream, and some 16 to 32 a stream in the table.
+struct StreamIndex: Sendable {
+    private struct Latest: Sendable {
+        var publisher: UInt32 = 0
+        var slot: UInt32 = .max
+        /// Whether the pair also stands in the table.
+        var isTabled = false
+    }
+
+    private struct Entry: Sendable {
+        var key: UInt64 = 0
+        /// Free is `.max`.
+        var slot: UInt32 = .max
+    }
+
+    private var latest: [Latest] = []
+    private var table: [Entry] = []
+    private var tabled = 0
+    private var shift: UInt64 = 64
+    /// Subscription (on this loop) and publisher of each slot.
+    private(set) var pairs: [(subscription: UInt32, publisher: UInt32)] = []
+
+    var subscriptions: Int { self.latest.count }
+
+    mutating func addSubscription() -> Int {
+        self.latest.append(Latest())
+        return self.latest.count - 1
+    }
+
+    /// Makes room, so that the table does not grow in mid-run.
+    mutating func reserve(subscriptions: Int, streams: Int) {
+        self.latest.reserveCapacity(subscriptions)
+        self.pairs.reserveCapacity(streams)
+        if streams > subscriptions { self.resize(forAtLeast: streams) }
+    }
+
+    /// The slot of the pair; a new pair gets the next free one, which is `pairs.count` before the call.
+    mutating func slot(subscription: Int, publisher: UInt32) -> Int {
+        let latest = self.latest[subscription]
+        if latest.publisher == publisher, latest.slot != .max { return Int(latest.slot) }
+        return self.search(subscription, publisher, latest)
+    }
+
+    @inline(never)
+    private mutating func search(_ subscription: Int, _ publisher: UInt32, _ latest: Latest) -> Int {
+        if latest.slot == .max {
+            let slot = self.newSlot(subscription, publisher)
+            self.latest[subscription] = Latest(publisher: publisher, slot: slot, isTabled: false)
+            return Int(slot)
+        }
+        if !latest.isTabled { self.insert(Self.key(subscription, latest.publisher), latest.slot) }
+        let key = Self.key(subscription, publisher)
+        var slot = self.find(key)
+        if slot == .max {
+            slot = self.newSlot(subscription, publisher)
+            self.insert(key, slot)
+        }
+        self.latest[subscription] = Latest(publisher: publisher, slot: slot, isTabled: true)
+        return Int(slot)
+    }
+
+    private mutating func newSlot(_ subscription: Int, _ publisher: UInt32) -> UInt32 {
+        self.pairs.append((UInt32(subscription), publisher))
+        return UInt32(self.pairs.count - 1)
+    }
+}
+
+// MARK: - The table
+
+extension StreamIndex {
+    private static func key(_ subscription: Int, _ publisher: UInt32) -> UInt64 {
+        UInt64(subscription) << 32 | UInt64(publisher)
+    }
+
+    /// Fibonacci hashing: neighbouring publishers land far apart, and the upper bits are the good ones.
+    private func position(of key: UInt64) -> Int {
+        Int(truncatingIfNeeded: (key &* 0x9E37_79B9_7F4A_7C15) >> self.shift)
+    }
+
+    private func find(_ key: UInt64) -> UInt32 {
+        guard !self.table.isEmpty else { return .max }
+        var position = self.position(of: key)
+        while self.table[position].slot != .max {
+            if self.table[position].key == key { return self.table[position].slot }
+            position = (position + 1) & (self.table.count - 1)
+        }
+        return .max
+    }
+
+    private mutating func insert(_ key: UInt64, _ slot: UInt32) {
+        self.resize(forAtLeast: self.tabled + 1)
+        var position = self.position(of: key)
+        while self.table[position].slot != .max { position = (position + 1) & (self.table.count - 1) }
+        self.table[position] = Entry(key: key, slot: slot)
+        self.tabled += 1
+    }
+
+    /// Keeps the table at most three quarters full.
+    private mutating func resize(forAtLeast count: Int) {
+        guard count * 4 > self.table.count * 3 else { return }
+        var size = max(16, self.table.count)
+        while count * 4 > size * 3 { size *= 2 }
+        let old = self.table
+        self.table = [Entry](repeating: Entry(), count: size)
+        self.shift = UInt64(64 - size.trailingZeroBitCount)
+        self.tabled = 0
+        for entry in old where entry.slot != .max { self.insert(entry.key, entry.slot) }
+    }
+}

@@ -1,0 +1,83 @@
+/// The ledgers of all ordinary subscriptions of one event loop.
+///
+/// Belongs to its shard. 32 bytes a stream in order, and what ``StreamIndex`` takes.
+package struct SubscriberLedger: ~Copyable {
+    private var index = StreamIndex()
+    private var numbers: [UInt32] = []
+    private var streams: [StreamLedger] = []
+    private let publishers: UInt32
+    private let limits: StreamLedger.Limits
+    private var gapsLeft: Int
+    private var overflowed = false
+    private var foreign: UInt64 = 0
+    /// What arrived so far, by the QoS of the publisher.
+    package private(set) var counts = PerQoS(repeating: DeliveryCounts())
+
+    /// - Parameters:
+    ///   - publishers: ids are below this; `nil` if the publishers are not in this run.
+    ///   - limits: of each stream.
+    ///   - gaps: runs of missing sequences over all streams together, 16 bytes each.
+    package init(publishers: UInt32? = nil, limits: StreamLedger.Limits = .standard, gaps: Int = 4_194_304) {
+        self.publishers = publishers ?? .max
+        self.limits = limits
+        self.gapsLeft = gaps
+    }
+
+    /// Makes room for what the plan will bring, so that nothing large is moved in mid-run.
+    package mutating func reserve(subscriptions: Int, streams: Int) {
+        self.index.reserve(subscriptions: subscriptions, streams: streams)
+        self.numbers.reserveCapacity(subscriptions)
+        self.streams.reserveCapacity(streams)
+    }
+
+    /// Adds a subscription under its number in the whole run and returns its index on this loop: 0, 1, 2...
+    package mutating func addSubscription(_ number: UInt32) -> Int {
+        self.numbers.append(number)
+        return self.index.addSubscription()
+    }
+
+    /// Takes one arrival of this run's; `nil` if its header names a publisher or a QoS that cannot be.
+    package mutating func arrived(
+        subscription: Int,
+        publisher: UInt32,
+        qos: UInt8,
+        sequence: UInt64
+    ) -> StreamLedger.Arrival? {
+        guard publisher < self.publishers, qos <= 2 else {
+            self.foreign += 1
+            return nil
+        }
+        let slot = self.index.slot(subscription: subscription, publisher: publisher)
+        if slot == self.streams.count { self.streams.append(StreamLedger(qos: qos)) }
+        let arrival: StreamLedger.Arrival
+        if sequence == self.streams[slot].next {
+            arrival = self.streams[slot].arrived(sequence, limits: self.limits)
+        } else {
+            arrival = self.arrivedIrregularly(slot, sequence)
+        }
+        self.counts[qos].add(arrival)
+        return arrival
+    }
+
+    private mutating func arrivedIrregularly(_ slot: Int, _ sequence: UInt64) -> StreamLedger.Arrival {
+        let before = self.streams[slot].gapRuns
+        let arrival = self.streams[slot].arrived(sequence, limits: self.limits)
+        self.gapsLeft -= self.streams[slot].gapRuns - before
+        if self.gapsLeft < 0 { self.overflowed = true }
+        return arrival
+    }
+
+    /// Everything it knows, as values: for the end of a run.
+    package func export() -> LedgerExport {
+        let numbers = self.numbers
+        return LedgerExport(
+            keys: self.index.pairs.map {
+                StreamKey(subscription: numbers[Int($0.subscription)], publisher: $0.publisher)
+            },
+            streams: self.streams,
+            counts: self.counts,
+            foreign: self.foreign,
+            overflowed: self.overflowed
+        )
+    }
+}

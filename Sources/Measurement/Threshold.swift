@@ -1,0 +1,176 @@
+/// A condition a run must meet: `publish_ack_duration{qos=1} p99.9 < 50ms abort`.
+///
+///     threshold := name [ "{" label "=" value { "," label "=" value } "}" ] [ field ] op value [ "abort" ]
+///     field     := count | rate | min | mean | max | p0 ... p100
+///     op        := < | <= | > | >= | == | !=
+///     value     := number [ ns | us | µs | ms | s | % | /s ]
+///
+/// Labels that are not given are merged, but `phase` is then `total` and `leg` the last. `error_rate` is errors
+/// by operations.
+package struct Threshold: Hashable, Sendable {
+    package enum Field: Hashable, Sendable {
+        case count, rate, min, mean, max
+        case percentile(Double)
+    }
+
+    package enum Comparison: String, Hashable, Sendable, CaseIterable {
+        case less = "<"
+        case atMost = "<="
+        case greater = ">"
+        case atLeast = ">="
+        case equal = "=="
+        case notEqual = "!="
+
+        func holds(_ left: Double, _ right: Double) -> Bool {
+            switch self {
+            case .less: left < right
+            case .atMost: left <= right
+            case .greater: left > right
+            case .atLeast: left >= right
+            case .equal: left == right
+            case .notEqual: left != right
+            }
+        }
+    }
+
+    /// What the limit's unit says it is.
+    package enum Unit: Hashable, Sendable {
+        case plain, time, share, perSecond
+    }
+
+    /// As it was written, for reports.
+    package let expression: String
+    package let name: String
+    package let labels: Labels
+    /// Absent where it was left out: a counter's count, a gauge's last value.
+    package let field: Field?
+    package let comparison: Comparison
+    /// In seconds, events, events per second, or as a fraction.
+    package let limit: Double
+    package let unit: Unit
+    /// Whether the run ends as soon as it is broken.
+    package let aborts: Bool
+
+    static let errorRate = "error_rate"
+}
+
+/// Why a text is not a threshold, in one line: what is wrong and what would be right.
+package struct ThresholdError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let description: String
+
+    init(_ expression: String, _ problem: String) {
+        self.description = "threshold '\(expression)': \(problem)"
+    }
+}
+
+/// How a threshold came out.
+package struct ThresholdResult: Codable, Hashable, Sendable {
+    package var expression: String
+    package var ok: Bool
+    /// The measured figure in the limit's base unit; absent without a sample.
+    package var value: Double?
+
+    package init(expression: String, ok: Bool, value: Double?) {
+        self.expression = expression
+        self.ok = ok
+        self.value = value
+    }
+}
+
+extension Threshold {
+    /// Whether it holds. Without a sample every field but `count` fails.
+    package func evaluate(in source: some MetricSource) -> ThresholdResult {
+        let value = self.measured(in: source)
+        let ok = value.map { self.comparison.holds($0, self.limit) } ?? false
+        return ThresholdResult(expression: self.expression, ok: ok, value: value)
+    }
+
+    /// Whether a run that still goes on has broken it for good: what is not yet known is not broken, nor a
+    /// count that can still reach its limit.
+    package func isBroken(in source: some MetricSource) -> Bool {
+        guard let value = self.measured(in: source), !self.comparison.holds(value, self.limit) else { return false }
+        guard self.isCount(in: source) else { return true }
+        return switch self.comparison {
+        case .less, .atMost: true
+        case .equal: value > self.limit
+        case .greater, .atLeast, .notEqual: false
+        }
+    }
+
+    private func isCount(in source: some MetricSource) -> Bool {
+        if self.field == .count { return true }
+        guard self.field == nil, self.name != Self.errorRate else { return false }
+        return !self.selected(in: source).contains { if case .gauge = $0.value { true } else { false } }
+    }
+
+    private func measured(in source: some MetricSource) -> Double? {
+        if self.name == Self.errorRate { return Self.errorRate(in: source) }
+        let readings = self.selected(in: source)
+        var figures = Figures()
+        for reading in readings { figures.add(reading.value) }
+        return figures.value(of: self.field)
+    }
+
+    /// The readings that the labels choose.
+    private func selected(in source: some MetricSource) -> [MetricReading] {
+        let chosen = source.readings(of: self.name).filter { $0.labels.contains(self.labels) }
+        return chosen.filter { reading in
+            if self.labels["phase"] == nil, let phase = reading.labels["phase"], phase != "total" { return false }
+            // PUBREC is half way: PUBACK at QoS 1 and PUBCOMP at QoS 2 are the last.
+            if self.labels["leg"] == nil, reading.labels["leg"] == "pubrec" { return false }
+            return true
+        }
+    }
+
+    /// Errors by operations: connects begun, publishes offered, subscribes answered.
+    private static func errorRate(in source: some MetricSource) -> Double? {
+        func total(_ name: String) -> Double {
+            var figures = Figures()
+            for reading in source.readings(of: name) { figures.add(reading.value) }
+            return figures.count
+        }
+        let operations = total("connect_lag") + total("publish_offered") + total("subscribe_duration")
+        return operations > 0 ? total("errors") / operations : nil
+    }
+}
+
+/// The merged figures of several readings.
+private struct Figures {
+    var count = 0.0
+    private var rate: Double?
+    private var histogram: Histogram?
+    private var last: Double?
+    private var lowest: Double?
+    private var average: Double?
+    private var highest: Double?
+
+    mutating func add(_ value: MetricReading.Value) {
+        switch value {
+        case .duration(let histogram):
+            self.count += Double(histogram.count)
+            if self.histogram == nil { self.histogram = histogram } else { self.histogram?.merge(histogram) }
+        case .counter(let counter):
+            self.count += counter.value
+            if let rate = counter.rate { self.rate = (self.rate ?? 0) + rate }
+        case .gauge(let gauge):
+            // Levels of several things add up; of one thing they are as they are.
+            self.count += gauge.value
+            self.last = (self.last ?? 0) + gauge.value
+            self.lowest = gauge.min.map { (self.lowest ?? 0) + $0 }
+            self.average = gauge.mean.map { (self.average ?? 0) + $0 }
+            self.highest = gauge.max.map { (self.highest ?? 0) + $0 }
+        }
+    }
+
+    func value(of field: Threshold.Field?) -> Double? {
+        switch field {
+        case nil: self.histogram == nil ? (self.last ?? self.count) : nil
+        case .count: self.count
+        case .rate: self.rate
+        case .min: self.histogram?.min.map { Double($0) / 1e9 } ?? self.lowest
+        case .mean: self.histogram?.mean.map { $0 / 1e9 } ?? self.average
+        case .max: self.histogram?.max.map { Double($0) / 1e9 } ?? self.highest
+        case .percentile(let percent): self.histogram?.percentile(percent).map { Double($0) / 1e9 }
+        }
+    }
+}

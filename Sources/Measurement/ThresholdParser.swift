@@ -1,0 +1,213 @@
+extension Threshold {
+    /// Reads a threshold.
+    ///
+    /// - Parameter text: In the form that `Threshold` describes.
+    package static func parse(_ text: String) throws(ThresholdError) -> Threshold {
+        var parser = ThresholdParser(text)
+        return try parser.threshold()
+    }
+}
+
+private struct ThresholdParser {
+    private static let example = "write it like 'publish_ack_duration{qos=1} p99 < 50ms'"
+    private static let fields = "count, rate, min, mean, max or a percentile such as p99.9"
+
+    private let expression: String
+    private var rest: Substring
+
+    init(_ text: String) {
+        self.expression = String(text.trimmed)
+        self.rest = self.expression[...]
+    }
+
+    mutating func threshold() throws(ThresholdError) -> Threshold {
+        let name = self.take { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+        guard let first = name.first, first.isLetter else { throw self.error("no metric name; \(Self.example)") }
+        let labels = try self.labels()
+        let field = try self.field(of: String(name))
+        let comparison = try self.comparison()
+        let (limit, unit) = try self.value()
+        let word = self.rest.trimmed
+        guard word.isEmpty || word == "abort" else {
+            throw self.error("'\(word)' behind the value is not understood; only 'abort' may follow")
+        }
+        let threshold = Threshold(
+            expression: self.expression,
+            name: String(name),
+            labels: labels,
+            field: field,
+            comparison: comparison,
+            limit: limit,
+            unit: unit,
+            aborts: word == "abort"
+        )
+        if let problem = threshold.unitProblem { throw self.error(problem) }
+        return threshold
+    }
+
+    /// `{qos=1, leg="puback"}`
+    private mutating func labels() throws(ThresholdError) -> Labels {
+        self.skipSpaces()
+        guard self.rest.first == "{" else { return Labels() }
+        guard let end = self.rest.firstIndex(of: "}") else { throw self.error("the '{' has no '}'") }
+        let inner = self.rest[self.rest.index(after: self.rest.startIndex)..<end]
+        self.rest = self.rest[self.rest.index(after: end)...]
+        var labels: [String: String] = [:]
+        for part in inner.split(separator: ",") {
+            guard let equals = part.firstIndex(of: "=") else {
+                throw self.error("label '\(part.trimmed)' has no value; write {qos=1}")
+            }
+            let key = String(part[..<equals].trimmed)
+            let value = String(part[part.index(after: equals)...].trimmed.unquoted)
+            guard !key.isEmpty, !value.isEmpty else {
+                throw self.error("label '\(part.trimmed)' is incomplete; write {qos=1}")
+            }
+            guard labels.updateValue(value, forKey: key) == nil else {
+                throw self.error("label '\(key)' is given twice")
+            }
+        }
+        return Labels(labels)
+    }
+
+    private mutating func field(of name: String) throws(ThresholdError) -> Threshold.Field? {
+        self.skipSpaces()
+        let word = self.take { !$0.isWhitespace && !"<>=!".contains($0) }
+        switch word {
+        case "":
+            if name.hasSuffix("_duration") || name.hasSuffix("_lag") {
+                throw self.error("a duration needs a field: \(Self.fields)")
+            }
+            return nil
+        case _ where name == Threshold.errorRate:
+            throw self.error("error_rate has no fields; write 'error_rate < 0.1%'")
+        case "count": return .count
+        case "rate": return .rate
+        case "min": return .min
+        case "mean": return .mean
+        case "max": return .max
+        default:
+            guard word.first == "p", let percent = Double.plain(word.dropFirst()), percent <= 100 else {
+                throw self.error("'\(word)' is not a field; use \(Self.fields)")
+            }
+            return .percentile(percent)
+        }
+    }
+
+    private mutating func comparison() throws(ThresholdError) -> Threshold.Comparison {
+        self.skipSpaces()
+        let word = self.take { "<>=!".contains($0) }
+        guard let comparison = Threshold.Comparison(rawValue: String(word)) else {
+            let found = word.isEmpty ? "no comparison" : "'\(word)' is not a comparison"
+            throw self.error("\(found); use <, <=, >, >=, == or !=")
+        }
+        return comparison
+    }
+
+    private mutating func value() throws(ThresholdError) -> (Double, Threshold.Unit) {
+        self.skipSpaces()
+        let digits = self.take { $0.isASCII && ($0.isNumber || $0 == ".") }
+        guard let number = Double.plain(digits) else {
+            throw self.error("no number behind the comparison; \(Self.example)")
+        }
+        self.skipSpaces()
+        if self.rest.trimmed == "abort" { return (number, .plain) }
+        let unit = self.take { !$0.isWhitespace }
+        switch unit {
+        case "": return (number, .plain)
+        case "ns": return (number / 1e9, .time)
+        // Both the micro sign and the Greek letter.
+        case "us", "\u{B5}s", "\u{3BC}s": return (number / 1e6, .time)
+        case "ms": return (number / 1e3, .time)
+        case "s": return (number, .time)
+        case "%": return (number / 100, .share)
+        case "/s": return (number, .perSecond)
+        default: throw self.error("'\(unit)' is not a unit; use ns, us, ms, s, % or /s, or none")
+        }
+    }
+
+    private mutating func take(while isWanted: (Character) -> Bool) -> Substring {
+        let taken = self.rest.prefix(while: isWanted)
+        self.rest = self.rest.dropFirst(taken.count)
+        return taken
+    }
+
+    private mutating func skipSpaces() {
+        self.rest = self.rest.drop { $0.isWhitespace }
+    }
+
+    private func error(_ problem: String) -> ThresholdError {
+        ThresholdError(self.expression, problem)
+    }
+}
+
+extension Threshold {
+    /// What is wrong with the limit's unit, if anything.
+    fileprivate var unitProblem: String? {
+        let isDuration = self.name.hasSuffix("_duration") || self.name.hasSuffix("_lag")
+        switch (self.field, self.unit) {
+        case (_, .share) where isDuration: return "a duration is not compared with a share; use ns, us, ms or s"
+        case (.count, .plain), (.rate, .perSecond), (.rate, .plain): return nil
+        case (.count, _): return "count is compared with a plain number"
+        case (.rate, _): return "rate is compared with a number per second, such as 50000/s"
+        case (_, .perSecond): return "only rate is compared with a number per second"
+        case (.percentile, let unit) where unit != .time: return "a percentile is compared with a time, such as 50ms"
+        case (_, let unit) where isDuration && unit != .time: return "a duration is compared with a time, such as 50ms"
+        default: break
+        }
+        if self.name == Self.errorRate, self.unit == .time {
+            return "error_rate is compared with a share, such as 0.1%"
+        }
+        return nil
+    }
+
+    /// What is wrong with it for a run that records these metrics: a name or label no metric has.
+    package func problem(in catalog: MetricCatalog) -> ThresholdError? {
+        // Errors are named when they come.
+        guard self.name != Self.errorRate, self.name != "errors" else { return nil }
+        let all =
+            catalog.durations.map { ($0.name, $0.labels, true) } + catalog.counters.map { ($0.name, $0.labels, false) }
+            + catalog.gauges.map { ($0.name, $0.labels, false) }
+        let named = all.filter { $0.0 == self.name }
+        guard let isDuration = named.first?.2 else {
+            let names = Set(all.map(\.0)).sorted().joined(separator: ", ")
+            return ThresholdError(self.expression, "this run has no metric '\(self.name)'; it has \(names)")
+        }
+        guard named.contains(where: { $0.1.contains(self.labels) }) else {
+            let known = named.map { "{\($0.1.all.map { "\($0.key)=\($0.value)" }.joined(separator: ","))}" }
+            return ThresholdError(
+                self.expression,
+                "\(self.name) has no such labels; it has \(known.joined(separator: " "))"
+            )
+        }
+        switch self.field {
+        case .rate where isDuration: return ThresholdError(self.expression, "a duration has no rate; use count")
+        case nil where isDuration: return ThresholdError(self.expression, "a duration needs a field, such as p99")
+        default: return nil
+        }
+    }
+}
+
+extension Double {
+    /// A number of digits with at most one point; no sign, exponent, infinity or hexadecimal.
+    fileprivate static func plain(_ text: Substring) -> Double? {
+        guard text.first?.isNumber == true, text.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }) else {
+            return nil
+        }
+        return Double(text)
+    }
+}
+
+extension StringProtocol {
+    fileprivate var trimmed: SubSequence {
+        guard let first = self.firstIndex(where: { !$0.isWhitespace }),
+            let last = self.lastIndex(where: { !$0.isWhitespace })
+        else { return self[self.startIndex..<self.startIndex] }
+        return self[first...last]
+    }
+}
+
+extension Substring {
+    fileprivate var unquoted: Substring {
+        self.count >= 2 && self.first == "\"" && self.last == "\"" ? self.dropFirst().dropLast() : self
+    }
+}

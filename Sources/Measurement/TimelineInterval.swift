@@ -1,0 +1,34 @@
+/// One interval of the time line: a second, or ten of them in a long run.
+package struct TimelineInterval: Codable, Hashable, Sendable {
+    /// One lane of a duration metric, for the histogram log.
+    package struct Lane: Codable, Hashable, Sendable {
+        package var name: String
+        package var labels: Labels
+        /// Whether it enters the run's totals; a rebuilt record adds up these alone.
+        package var measured: Bool
+        package var count: UInt64
+        /// Seconds, exact.
+        package var max: Double
+        /// HdrHistogram V2 of nanoseconds.
+        package var histogram: String
+    }
+
+    /// Full seconds from the start of the run to the start of the interval.
+    package var second: Int
+    package var phase: String
+    /// How long the interval is.
+    package var seconds: Double
+    /// What came in the interval, due in the measured phase or not: durations without their histograms,
+    /// counters with their gain and rate, gauges with their level.
+    package var metrics: [Metric]
+    /// The histograms of the interval.
+    package var lanes: [Lane]
+
+    package init(second: Int, phase: String, seconds: Double, metrics: [Metric], lanes: [Lane]) {
+        self.second = second
+        self.phase = phase
+        self.seconds = seconds
+        self.metrics = metrics
+        self.lanes = lanes
+    }
+}

@@ -1,0 +1,58 @@
+/// Whether a run's numbers may be believed, and every reason why not.
+package struct Verdict: Hashable, Sendable, Codable {
+    /// From best to worst; the worst wins.
+    package enum State: String, Hashable, Sendable, Codable, CaseIterable, Comparable {
+        case valid
+        case generatorLimited = "generator-limited"
+        case unreconciled
+        case aborted
+
+        private var severity: Int {
+            switch self {
+            case .valid: 0
+            case .generatorLimited: 1
+            case .unreconciled: 2
+            case .aborted: 3
+            }
+        }
+
+        package static func < (left: State, right: State) -> Bool { left.severity < right.severity }
+    }
+
+    package struct Reason: Hashable, Sendable, Codable {
+        /// A short name that does not change, for programs: `schedule-lag`, `ledger-overflow`.
+        package var code: String
+        /// One sentence for people, with figures and units.
+        package var text: String
+        /// The figure that broke the limit, in the unit that ``text`` names.
+        package var measured: Double?
+        package var limit: Double?
+
+        package init(code: String, text: String, measured: Double? = nil, limit: Double? = nil) {
+            self.code = code
+            self.text = text
+            self.measured = measured
+            self.limit = limit
+        }
+    }
+
+    package private(set) var state: State
+    package private(set) var reasons: [Reason]
+
+    package static let valid = Verdict()
+
+    package init() {
+        self.state = .valid
+        self.reasons = []
+    }
+
+    /// Keeps the reason, and makes the state worse if `state` is worse than what stood.
+    package mutating func add(_ state: State, _ reason: Reason) {
+        self.state = max(self.state, state)
+        self.reasons.append(reason)
+    }
+
+    package mutating func add(_ state: State, _ reasons: some Sequence<Reason>) {
+        for reason in reasons { self.add(state, reason) }
+    }
+}
