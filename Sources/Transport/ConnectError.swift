@@ -1,3 +1,11 @@
+import NIOCore
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 /// Why a client has no connection.
 package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The step that was open when the deadline came.
@@ -18,7 +26,7 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
         case descriptorsExhausted
         /// This host's: the source address given is not its own, or not of the target's family.
         case sourceAddress
-        /// The client was given up by its owner.
+        /// The connector was told to give up.
         case cancelled
         case other(errno: Int32)
     }
@@ -35,11 +43,69 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
     }
 
     /// The word for it among the kinds of `errors`.
-    package var kind: String { "" }
+    package var kind: String {
+        switch self.reason {
+        case .resolve: "resolve"
+        case .refused: "refused"
+        case .timedOut: "timeout"
+        case .unreachable: "unreachable"
+        case .reset: "reset"
+        case .localPortsExhausted: "ports"
+        case .descriptorsExhausted: "descriptors"
+        case .sourceAddress: "source"
+        case .cancelled: "cancelled"
+        case .other: "connect"
+        }
+    }
 
     /// Whether this host is to blame, and not the server.
-    package var isLocal: Bool { false }
+    package var isLocal: Bool {
+        switch self.reason {
+        case .localPortsExhausted, .descriptorsExhausted, .sourceAddress, .cancelled: true
+        case .resolve, .refused, .timedOut, .unreachable, .reset, .other: false
+        }
+    }
 
     /// One line, with host and port.
-    package var description: String { "" }
+    package var description: String {
+        switch self.reason {
+        case .resolve(let text): "cannot resolve \(self.target): \(text)"
+        case .refused: "\(self.target) refused the connection"
+        case .timedOut(.dns): "no address for \(self.target) in time"
+        case .timedOut(.tcp): "no TCP connection to \(self.target) in time"
+        case .unreachable: "no route to \(self.target)"
+        case .reset: "\(self.target) reset the connection"
+        case .localPortsExhausted: "no local port left for a connection to \(self.target)"
+        case .descriptorsExhausted: "no descriptor left for a connection to \(self.target)"
+        case .sourceAddress: "no connection to \(self.target) from the source addresses given"
+        case .cancelled: "the connection to \(self.target) was given up"
+        case .other(let code): "no connection to \(self.target): \(String(cString: strerror(code))) (errno \(code))"
+        }
+    }
+}
+
+extension ConnectError.Reason {
+    /// Reads what a channel failed to connect with.
+    ///
+    /// - Parameters:
+    ///   - error: NIO's.
+    ///   - isBinding: whether it was bind(2) that failed: EADDRNOTAVAIL is a foreign address there, and no free
+    ///     port at connect(2).
+    init(_ error: any Error, isBinding: Bool) {
+        guard let error = error as? IOError else {
+            self = .cancelled
+            return
+        }
+        switch error.errnoCode {
+        case ECONNREFUSED: self = .refused
+        case ETIMEDOUT: self = .timedOut(.tcp)
+        case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN: self = .unreachable
+        case ECONNRESET, ECONNABORTED, EPIPE: self = .reset
+        case EADDRNOTAVAIL: self = isBinding ? .sourceAddress : .localPortsExhausted
+        case EADDRINUSE: self = .localPortsExhausted
+        case EMFILE, ENFILE: self = .descriptorsExhausted
+        case EAFNOSUPPORT where isBinding: self = .sourceAddress
+        default: self = .other(errno: error.errnoCode)
+        }
+    }
 }

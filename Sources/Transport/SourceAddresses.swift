@@ -2,16 +2,76 @@ package import NIOCore
 
 /// Which local addresses the clients of a run connect from.
 package struct SourceAddresses: Sendable {
-    /// The kernel chooses.
-    package static let any = SourceAddresses()
+    /// Connections per source address and target. Linux looks for a source port in one half of its range first
+    /// (14,116 of them by default); beyond that a connect costs three times as much, and at 28,232 it fails.
+    package static let connectionsPerSource = 12_000
 
-    init() {}
+    /// The kernel chooses.
+    package static let any = SourceAddresses(ipv4: [], ipv6: [], targets: 1, isGiven: false)
+
+    private let ipv4: [SocketAddress]
+    private let ipv6: [SocketAddress]
+    private let targets: Int
+    private let isGiven: Bool
+
+    private init(ipv4: [SocketAddress], ipv6: [SocketAddress], targets: Int, isGiven: Bool) {
+        self.ipv4 = ipv4
+        self.ipv6 = ipv6
+        self.targets = targets
+        self.isGiven = isGiven
+    }
 
     /// The addresses of `--ifaddr`, each used in turn.
-    package init(given: [SocketAddress], targets: Int) { self.init() }
+    ///
+    /// - Parameters:
+    ///   - given: literal IP addresses, in any mixture of families.
+    ///   - targets: how many targets the clients go to in turn.
+    /// - Throws: `SocketAddressError` for what is not an IP address.
+    package init(given: [String], targets: Int) throws {
+        let addresses = try given.map { try SocketAddress(ipAddress: $0, port: 0) }
+        self.init(
+            ipv4: addresses.filter { $0.protocol == .inet },
+            ipv6: addresses.filter { $0.protocol == .inet6 },
+            targets: max(1, targets),
+            isGiven: !addresses.isEmpty
+        )
+    }
 
-    /// As many of 127.0.0.1, .2, .3... as the clients need, for targets on loopback.
-    package init(clients: Int, targets: Int) { self.init() }
+    /// As many of 127.0.0.1, 127.0.0.2 and so on as the clients need, for those targets that are on IPv4 loopback.
+    ///
+    /// - Parameters:
+    ///   - clients: of this process.
+    ///   - targets: how many targets they go to in turn.
+    package init(clients: Int, targets: Int) {
+        let targets = max(1, targets)
+        let perTarget = (clients + targets - 1) / targets
+        let needed = (perTarget + Self.connectionsPerSource - 1) / Self.connectionsPerSource
+        // One address is what the kernel takes anyway.
+        let last = needed > 1 ? min(needed, 254) : 0
+        let addresses = (0..<last).compactMap { try? SocketAddress(ipAddress: "127.0.0.\($0 + 1)", port: 0) }
+        self.init(ipv4: addresses, ipv6: [], targets: targets, isGiven: false)
+    }
 
-    package func address(forClient client: Int, to remote: SocketAddress) -> SocketAddress? { nil }
+    /// Whether a connection to `remote` can be had from here: false when addresses are given, but of the other family.
+    package func canReach(_ remote: SocketAddress) -> Bool {
+        guard self.isGiven else { return true }
+        return !(remote.protocol == .inet ? self.ipv4 : self.ipv6).isEmpty
+    }
+
+    /// The address to bind to, port 0; `nil` leaves it to the kernel.
+    package func address(forClient client: Int, to remote: SocketAddress) -> SocketAddress? {
+        let addresses = remote.protocol == .inet ? self.ipv4 : self.ipv6
+        guard !addresses.isEmpty, self.isGiven || remote.isIPv4Loopback else { return nil }
+        // Targets go round with every client; sources with every round of targets, so that all pairs are used.
+        return addresses[client / self.targets % addresses.count]
+    }
+}
+
+extension SocketAddress {
+    /// Whether it is in 127.0.0.0/8.
+    package var isIPv4Loopback: Bool {
+        guard self.protocol == .inet else { return false }
+        // sockaddr_in: family, port, and from byte 4 on the address.
+        return self.withSockAddr { address, _ in UnsafeRawPointer(address).load(fromByteOffset: 4, as: UInt8.self) == 127 }
+    }
 }

@@ -1,0 +1,116 @@
+package import NIOCore
+import NIOPosix
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// Why a name has no address: the resolver's words.
+package struct LookupFailure: Error, Hashable, Sendable {
+    package let text: String
+
+    package init(_ text: String) { self.text = text }
+}
+
+/// Finds the addresses of a name, in the order to try them, port 0. Blocks.
+package typealias NameLookup = @Sendable (_ host: String) -> Result<[SocketAddress], LookupFailure>
+
+/// Looks names up for one event loop: off the loop, once for all who wait, and kept for a while.
+package final class NameResolver {
+    /// How long an answer is kept.
+    package static let timeToLive = TimeAmount.seconds(10)
+    /// How long a failure is: a thousand clients shall not ask a thousand times, yet a retry shall ask again.
+    package static let failureTimeToLive = TimeAmount.seconds(1)
+
+    package typealias Answer = Result<[SocketAddress], LookupFailure>
+
+    private enum Entry {
+        case pending([(Answer) -> Void])
+        case known(Answer, until: NIODeadline)
+    }
+
+    private let eventLoop: any EventLoop
+    private let lookup: NameLookup
+    private var entries: [String: Entry] = [:]
+
+    package init(eventLoop: any EventLoop, lookup: @escaping NameLookup = NameResolver.system) {
+        self.eventLoop = eventLoop
+        self.lookup = lookup
+    }
+
+    /// Asks for the addresses of `host`.
+    ///
+    /// - Parameters:
+    ///   - host: a name.
+    ///   - now: the time.
+    ///   - completion: called later, on the loop, when nothing is returned; never otherwise.
+    /// - Returns: the answer, if it is known already.
+    package func resolve(_ host: String, now: NIODeadline, completion: @escaping (Answer) -> Void) -> Answer? {
+        switch self.entries[host] {
+        case .known(let answer, let until) where now < until:
+            return answer
+        case .pending(let waiting):
+            self.entries[host] = .pending(waiting + [completion])
+            return nil
+        case .known, nil:
+            self.entries[host] = .pending([completion])
+            self.ask(host)
+            return nil
+        }
+    }
+
+    private func ask(_ host: String) {
+        let lookup = self.lookup
+        NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: self.eventLoop) { lookup(host) }
+            .assumeIsolated()
+            .whenComplete { result in
+                switch result {
+                case .success(let answer): self.finish(host, answer)
+                case .failure(let error): self.finish(host, .failure(LookupFailure("\(error)")))
+                }
+            }
+    }
+
+    private func finish(_ host: String, _ answer: Answer) {
+        guard case .pending(let waiting) = self.entries[host] else { return }
+        let keep =
+            switch answer {
+            case .success: Self.timeToLive
+            case .failure: Self.failureTimeToLive
+            }
+        self.entries[host] = .known(answer, until: self.eventLoop.now + keep)
+        for completion in waiting { completion(answer) }
+    }
+
+    /// getaddrinfo(3).
+    package static let system: NameLookup = { host in
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        // A Linux constant is an enum here, a Darwin one a number.
+        #if canImport(Glibc)
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        #else
+        hints.ai_socktype = SOCK_STREAM
+        #endif
+        hints.ai_flags = AI_ADDRCONFIG
+        var first: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(host, nil, &hints, &first)
+        guard code == 0 else { return .failure(LookupFailure(String(cString: gai_strerror(code)))) }
+        defer { freeaddrinfo(first) }
+
+        var addresses: [SocketAddress] = []
+        var next = first
+        while let info = next {
+            let raw = UnsafeRawPointer(info.pointee.ai_addr)
+            switch (info.pointee.ai_family, raw) {
+            case (AF_INET, let raw?): addresses.append(SocketAddress(raw.loadUnaligned(as: sockaddr_in.self)))
+            case (AF_INET6, let raw?): addresses.append(SocketAddress(raw.loadUnaligned(as: sockaddr_in6.self)))
+            default: break
+            }
+            next = info.pointee.ai_next
+        }
+        return addresses.isEmpty ? .failure(LookupFailure("no address")) : .success(addresses)
+    }
+}
