@@ -1,0 +1,152 @@
+/// Interval histograms as lines of text: the HdrHistogram log format, version 1.3, with tags.
+///
+/// Values are nanoseconds. A line's start is in seconds since `BaseTime`, its length in seconds, and its
+/// `Interval_Max` in milliseconds: the standard writer's default ratio of 1,000,000.
+///
+/// The tag is the metric's name and labels, `publish_ack_duration;leg=puback;qos=1`, percent-encoded where the format
+/// or the label syntax would break: tags may hold no comma, no blank and no line break.
+///
+/// Spec: HistogramLogWriter and HistogramLogReader of HdrHistogram (Java) 2.1.10 and later.
+package enum HistogramLog {
+    package struct Entry: Hashable, Sendable {
+        package var tag: String
+        /// Seconds since the start of the run.
+        package var start: Double
+        /// Seconds.
+        package var length: Double
+        /// Base64 of a compressed V2 histogram.
+        package var encoded: String
+    }
+
+    /// The lines above the first interval; `startedAt` is CLOCK_REALTIME in nanoseconds at second 0 of the run.
+    package static func header(startedAt: Int64) -> String {
+        let seconds = self.thousandths(startedAt / 1_000_000)
+        return """
+            #[Histogram log format version 1.3]
+            #[StartTime: \(seconds) (seconds since epoch), \(Timestamp(startedAt).iso8601)]
+            #[BaseTime: \(seconds) (seconds since epoch)]
+            #[Values in nanoseconds, Interval_Max in milliseconds]
+            "StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
+
+            """
+    }
+
+    /// One interval of one metric, with its highest value in nanoseconds.
+    package static func line(_ entry: Entry, maximum: Int64) -> String {
+        let start = self.thousandths(Int64((entry.start * 1000).rounded()))
+        let length = self.thousandths(Int64((entry.length * 1000).rounded()))
+        // Nanoseconds to thousandths of a millisecond.
+        let highest = self.thousandths((maximum + 500) / 1000)
+        return "Tag=\(entry.tag),\(start),\(length),\(highest),\(entry.encoded)\n"
+    }
+
+    /// Says that all lines of the interval stand above: what follows the last such line was cut by a kill.
+    ///
+    /// A comment to every reader of the format.
+    package static func end(ofInterval second: Int) -> String { "#[End of interval \(second)]\n" }
+
+    private static func thousandths(_ value: Int64) -> String {
+        "\(value / 1000).\(String(1000 + value % 1000).dropFirst())"
+    }
+}
+
+extension HistogramLog {
+    /// The tag of a metric; `labels` come sorted.
+    package static func tag(name: String, labels: [(key: String, value: String)]) -> String {
+        let parts = labels.map { "\(self.escaped($0.key))=\(self.escaped($0.value))" }
+        return ([self.escaped(name)] + parts).joined(separator: ";")
+    }
+
+    /// What `tag(name:labels:)` was given; `nil` for a tag of another shape.
+    package static func parse(tag: Substring) -> (name: String, labels: [(key: String, value: String)])? {
+        let parts = tag.split(separator: ";", omittingEmptySubsequences: false)
+        guard let first = parts.first, let name = self.unescaped(first), !name.isEmpty else { return nil }
+        var labels: [(key: String, value: String)] = []
+        for part in parts.dropFirst() {
+            guard let mark = part.firstIndex(of: "="), let key = self.unescaped(part[..<mark]),
+                let value = self.unescaped(part[part.index(after: mark)...])
+            else { return nil }
+            labels.append((key, value))
+        }
+        return (name, labels)
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true  // 0-9 A-Z a-z
+        case 0x2D, 0x2E, 0x2F, 0x3A, 0x5F: true  // - . / : _
+        default: false
+        }
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for byte in text.utf8 {
+            if self.isPlain(byte) {
+                escaped.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                escaped += byte < 16 ? "%0" : "%"
+                escaped += String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return escaped
+    }
+
+    private static func unescaped(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == 0x25 else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2,
+                let value = UInt8(text[rest.startIndex..<rest.index(rest.startIndex, offsetBy: 2)], radix: 16)
+            else { return nil }
+            rest = rest.dropFirst(2)
+            bytes.append(value)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}
+
+extension HistogramLog {
+    /// What a log holds, as far as it was written.
+    package struct Contents {
+        package var entries: [Entry] = []
+        /// The last interval that is there in full.
+        package var lastInterval: Int?
+    }
+
+    /// Reads a log; lines that are no interval, and a last line without its line break, are passed over.
+    package static func read(_ text: String) -> Contents {
+        var contents = Contents()
+        for line in text.wholeLines {
+            if line.hasPrefix("#") {
+                let mark = "#[End of interval "
+                if line.hasPrefix(mark), line.hasSuffix("]") {
+                    contents.lastInterval = Int(line.dropFirst(mark.count).dropLast()) ?? contents.lastInterval
+                }
+                continue
+            }
+            var cells = line.split(separator: ",", maxSplits: 4, omittingEmptySubsequences: false)[...]
+            guard let tag = cells.popFirst(), tag.hasPrefix("Tag="), cells.count == 4, let start = Double(cells[1]),
+                let length = Double(cells[2])
+            else { continue }
+            contents.entries.append(
+                Entry(tag: String(tag.dropFirst(4)), start: start, length: length, encoded: String(cells[4]))
+            )
+        }
+        return contents
+    }
+}
+
+extension String {
+    /// The lines that end in a line break; what follows the last one was cut off while it was written.
+    var wholeLines: [Substring] {
+        // By bytes: as characters, a carriage return and a line feed are one.
+        var lines = self.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+        lines.removeLast()
+        return lines.map { Substring($0) }
+    }
+}

@@ -1,0 +1,72 @@
+/// Numbers for people: grouped, three significant digits, units that fit; what is unknown is a dash.
+package enum Human {
+    package static let unknown = "–"
+
+    /// `12,345`.
+    package static func count(_ value: UInt64) -> String {
+        let digits = String(value)
+        var grouped = ""
+        for (position, digit) in digits.enumerated() {
+            if position > 0, (digits.count - position).isMultiple(of: 3) { grouped.append(",") }
+            grouped.append(digit)
+        }
+        return grouped
+    }
+
+    /// A count that a file may carry as a fraction; grouped from 1,000 on, three digits below.
+    package static func number(_ value: Double) -> String {
+        guard value.isFinite else { return self.unknown }
+        if value < 0 { return "-" + self.number(-value) }
+        guard value < 1e18 else { return PlainNumber.text(value) }
+        if value >= 1000 || value == value.rounded() { return self.count(UInt64(value.rounded())) }
+        return self.significant(value)
+    }
+
+    package static func rate(_ perSecond: Double) -> String { self.number(perSecond) + "/s" }
+
+    package static func percent(_ share: Double) -> String { self.significant(share * 100) + " %" }
+
+    /// `812 ns`, `1.23 ms`, `12.3 s`.
+    package static func duration(_ seconds: Double) -> String {
+        self.scaled(seconds * 1e9, by: 1000, units: ["ns", "µs", "ms", "s"])
+    }
+
+    /// Decimal units, as disks and networks have them: `1.20 GB`.
+    package static func bytes(_ count: Double) -> String {
+        self.scaled(count, by: 1000, units: ["B", "kB", "MB", "GB", "TB", "PB"])
+    }
+
+    private static func scaled(_ value: Double, by step: Double, units: [String]) -> String {
+        guard value.isFinite else { return self.unknown }
+        if value < 0 { return "-" + self.scaled(-value, by: step, units: units) }
+        var value = value
+        var unit = 0
+        // 999.6 would be written as 1000: rounding decides which unit fits.
+        while unit < units.count - 1, value >= 999.5 {
+            value /= step
+            unit += 1
+        }
+        // The smallest unit is counted in whole pieces.
+        let number = unit == 0 ? self.count(UInt64(value.rounded())) : self.significant(value)
+        return "\(number) \(units[unit])"
+    }
+
+    /// Three significant digits from 0 to 999, whole and grouped above.
+    package static func significant(_ value: Double) -> String {
+        guard value.isFinite else { return self.unknown }
+        if value < 0 { return "-" + self.significant(-value) }
+        if value >= 99.95 { return self.count(UInt64(min(value, 1e18).rounded())) }
+        if value == 0 { return "0" }
+        return self.fixed(value, digits: value >= 9.995 ? 1 : value >= 0.0995 ? 2 : value >= 0.00995 ? 3 : 4)
+    }
+
+    /// `digits` places behind the point, which is there even for a whole number.
+    package static func fixed(_ value: Double, digits: Int) -> String {
+        var scale: UInt64 = 1
+        for _ in 0..<digits { scale *= 10 }
+        let units = UInt64((value * Double(scale)).rounded())
+        guard digits > 0 else { return self.count(units) }
+        let fraction = String(units % scale + scale).dropFirst()
+        return "\(self.count(units / scale)).\(fraction)"
+    }
+}

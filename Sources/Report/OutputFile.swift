@@ -1,0 +1,44 @@
+import Glibc
+
+/// A file that is written in whole pieces by write(2), with nothing held back in the process.
+///
+/// What `write` has taken survives a SIGKILL of this process; it is not forced to the disk, so it may not survive
+/// a power cut.
+struct OutputFile: ~Copyable {
+    let path: String
+    private let descriptor: CInt
+
+    /// Creates the file, or empties it.
+    init(path: String) throws(ResultError) {
+        self.path = path
+        self.descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard self.descriptor >= 0 else { throw ResultError(path: path, doing: "cannot create it") }
+    }
+
+    deinit { close(self.descriptor) }
+
+    func write(_ text: String) throws(ResultError) {
+        var text = text
+        let failed = text.withUTF8 { bytes -> Bool in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while !rest.isEmpty {
+                let count = Glibc.write(self.descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return true }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+            return false
+        }
+        if failed { throw ResultError(path: self.path, doing: "cannot write to it") }
+    }
+
+    /// Puts `text` in the place of whatever `path` was; a reader sees the old file or the new one, never a part.
+    static func replace(_ path: String, with text: String) throws(ResultError) {
+        let draft = path + ".new"
+        do {
+            let file = try OutputFile(path: draft)
+            try file.write(text)
+        }
+        guard rename(draft, path) == 0 else { throw ResultError(path: path, doing: "cannot replace it") }
+    }
+}

@@ -1,0 +1,138 @@
+import Glibc
+
+/// The directory of one run: `DIR.partial` while it runs, `DIR` once it is finished.
+///
+/// Making one is the check that results can be written; it is done before the first socket. While it lives it holds
+/// a lock on `DIR.partial`, so that a second run with the same `--out` is told apart from a stale directory.
+package final class ResultDirectory {
+    /// Where the results stand after `finish()`.
+    package let path: String
+    /// Where they are written until then.
+    package var partial: String { self.path + ".partial" }
+
+    private let lock: CInt
+
+    private init(path: String, lock: CInt) {
+        self.path = path
+        self.lock = lock
+    }
+
+    deinit { close(self.lock) }
+
+    /// Creates `path.partial` for results that the user wants in `path`, with the directories above it.
+    ///
+    /// A `path.partial` that a killed run left behind is moved to the first free of `path.partial.1`, `.2`, ...
+    ///
+    /// - Parameter path: as the user gave it.
+    /// - Returns: the directory, with its partial one made.
+    /// - Throws: when `path` exists and is not an empty directory, when another run writes to it, or when it cannot
+    ///   be created.
+    package static func create(_ path: String) throws(ResultError) -> ResultDirectory {
+        let path = self.withoutTrailingSlashes(path)
+        try self.refuseOccupied(path)
+        try self.createParents(of: path)
+        let partial = path + ".partial"
+        // rmdir takes an empty leftover away; it fails harmlessly where there is none, or one that holds results.
+        if rmdir(partial) != 0, errno != ENOENT { try self.moveAside(partial) }
+        guard mkdir(partial, 0o755) == 0 else { throw ResultError(path: partial, doing: "cannot create it") }
+        return ResultDirectory(path: path, lock: try self.takeLock(on: partial))
+    }
+
+    /// Creates the directory of a run that was given no `--out`.
+    ///
+    /// Its name is `<folder>/<yyyymmdd-hhmmss>-<name>`, in UTC, with `-2`, `-3`, ... behind it where that is taken.
+    ///
+    /// - Parameters:
+    ///   - folder: made when it is not there.
+    ///   - name: what the run is called: `pub`, `demo`.
+    ///   - startedAt: CLOCK_REALTIME nanoseconds.
+    /// - Returns: the directory, with its partial one made.
+    /// - Throws: when it cannot be created.
+    package static func createDefault(
+        under folder: String = "results/runs",
+        name: String,
+        startedAt: Int64
+    ) throws(ResultError) -> ResultDirectory {
+        let base = "\(folder)/\(Timestamp(startedAt).compact)-\(name)"
+        try self.createParents(of: base)
+        var number = 1
+        while true {
+            let path = number == 1 ? base : "\(base)-\(number)"
+            number += 1
+            if access(path, F_OK) == 0 { continue }
+            // mkdir decides between two runs of the same second: one makes it, the other sees EEXIST.
+            guard mkdir(path + ".partial", 0o755) == 0 else {
+                if errno == EEXIST { continue }
+                throw ResultError(path: path + ".partial", doing: "cannot create it")
+            }
+            return ResultDirectory(path: path, lock: try self.takeLock(on: path + ".partial"))
+        }
+    }
+
+    /// Gives the directory its final name.
+    package func finish() throws(ResultError) {
+        guard rename(self.partial, self.path) == 0 else {
+            throw ResultError(path: self.path, doing: "cannot rename \(self.partial) to it")
+        }
+    }
+
+    func file(_ name: String) -> String { "\(self.partial)/\(name)" }
+}
+
+extension ResultDirectory {
+    private static func withoutTrailingSlashes(_ path: String) -> String {
+        var path = Substring(path)
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        return String(path)
+    }
+
+    private static func refuseOccupied(_ path: String) throws(ResultError) {
+        guard let entries = opendir(path) else {
+            if errno == ENOENT { return }
+            throw ResultError(path: path, doing: "cannot be used for results")
+        }
+        defer { closedir(entries) }
+        while let entry = readdir(entries) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." {
+                throw ResultError(path: path, reason: "exists and is not empty; results are never overwritten")
+            }
+        }
+    }
+
+    private static func createParents(of path: String) throws(ResultError) {
+        var slash = path.startIndex
+        while let next = path[slash...].dropFirst().firstIndex(of: "/") {
+            slash = next
+            let parent = String(path[..<slash])
+            if mkdir(parent, 0o755) != 0, errno != EEXIST {
+                throw ResultError(path: parent, doing: "cannot create it")
+            }
+        }
+    }
+
+    private static func moveAside(_ partial: String) throws(ResultError) {
+        // A live run holds the lock; what nobody holds is stale.
+        close(try self.takeLock(on: partial))
+        var number = 1
+        while access("\(partial).\(number)", F_OK) == 0 { number += 1 }
+        guard rename(partial, "\(partial).\(number)") == 0 else {
+            throw ResultError(path: partial, doing: "cannot move it aside")
+        }
+    }
+
+    private static func takeLock(on directory: String) throws(ResultError) -> CInt {
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw ResultError(path: directory, doing: "cannot open it") }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let busy = errno == EWOULDBLOCK
+            close(descriptor)
+            // A file system without locks (some network mounts) is no reason to refuse a run.
+            guard busy else { return -1 }
+            throw ResultError(path: directory, reason: "another run is writing there")
+        }
+        return descriptor
+    }
+}
