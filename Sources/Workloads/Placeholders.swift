@@ -1,14 +1,14 @@
 /// What a placeholder is replaced with.
 package struct PlaceholderValues: Hashable, Sendable {
-    /// `%i`, from `-n` plus 1 on.
+    /// For `%i`, from `-n` plus 1 on.
     package var clientNumber: Int
-    /// `%c`
+    /// For `%c`.
     package var clientID: [UInt8]
-    /// `%u`
+    /// For `%u`.
     package var username: [UInt8]
-    /// `%s`, of this client.
+    /// For `%s`, of this client.
     package var messageNumber: UInt64
-    /// `%t`, since 1970.
+    /// For `%t`, since 1970.
     package var nanoseconds: Int64
 
     package init(

@@ -1,0 +1,104 @@
+# `make demo` and `make test` do everything from a clean clone; they install missing system packages.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+
+SOURCES := Sources Tests $(wildcard Benchmarks) Package.swift
+CLAMOR := .build/release/clamor
+VENV := .build/venv
+
+# Open loop, at a rate that two cores carry with a wide margin; the report is about the broker, not about the rate.
+DEMO := pubsub -h embedded -c 1000 -q 0,1,2 -s 64 --rate 3000/s --duration 10s
+
+.PHONY: build demo test format check-meter needs-build needs-test
+
+build: needs-build
+	swift build -c release --product clamor
+
+demo: build
+	@time=$$(date -u +%Y%m%dT%H%M%SZ); runs="results/runs/$$time-demo results/runs/$$time-demo-fragmented"; \
+	set -x; \
+	$(CLAMOR) $(DEMO) --out results/runs/$$time-demo; \
+	$(CLAMOR) $(DEMO) --read-size 7 --out results/runs/$$time-demo-fragmented; \
+	{ set +x; } 2>/dev/null; \
+	echo; echo "The reports; 'clamor report DIR' shows a summary again, results/README.md says what the files hold:"; \
+	for run in $$runs; do echo "  $$run"; done
+
+# In release: the program that the tests start is the one that is shipped, and the dependencies build once.
+test: needs-test
+	swift build -c release --product clamor
+	swift build -c release --build-tests
+	CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" CLAMOR_PYTHON="$(CURDIR)/$(VENV)/bin/python" \
+		swift test -c release --skip-build
+
+# Real runs whose figures depend on the host: five runs each, medians printed. Wants a quiet machine.
+check-meter: needs-test
+	swift build -c release --product clamor
+	CLAMOR_CHECK_METER=1 CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" swift test -c release --filter CheckMeter
+
+format:
+	swift format --in-place --parallel --recursive $(SOURCES)
+
+# What is missing is installed: as root, else with sudo, else the command to run is named. A file or program that
+# is there counts, wherever it came from. $(call install,pairs of PACKAGE and the command that finds it)
+define install
+@missing=""; \
+while read -r package probe; do \
+	[ -z "$$package" ] || eval "$$probe" >/dev/null 2>&1 || missing="$$missing $$package"; \
+done <<< "$$WANTED"; \
+[ -z "$$missing" ] && exit 0; \
+echo "Installing:$$missing"; \
+if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && MISSING="$$missing" sh -ec "$$INSTALL"; then exit 0; \
+elif [ "$$(id -u)" != 0 ] && command -v apt-get >/dev/null && command -v sudo >/dev/null \
+	&& sudo MISSING="$$missing" sh -ec "$$INSTALL"; then exit 0; \
+fi; \
+echo "Please run as root, then again make: apt-get update && apt-get install -y$$missing" >&2; exit 1
+endef
+
+# A service of mosquitto that this brings along would hold port 1883: it is kept from starting, now and at boot.
+define INSTALL
+export DEBIAN_FRONTEND=noninteractive
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $$policy ]; then
+	trap 'rm -f $$policy' EXIT
+	printf '#!/bin/sh\nexit 101\n' > $$policy
+	chmod +x $$policy
+fi
+apt-get update -q || true
+apt-get install -q -y --no-install-recommends $$MISSING
+case "$$MISSING " in *" mosquitto "*)
+	if [ -d /run/systemd/system ]; then systemctl disable --now mosquitto; fi ;;
+esac
+endef
+export INSTALL
+
+define BUILD_WANTS
+zlib1g-dev test -e /usr/include/zlib.h
+endef
+
+define TEST_WANTS
+zlib1g-dev test -e /usr/include/zlib.h
+mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
+mosquitto-clients command -v mosquitto_sub
+python3 command -v python3
+python3-venv python3 -c 'import venv, ensurepip'
+endef
+
+needs-build: export WANTED := $(BUILD_WANTS)
+needs-build:
+	@command -v swift >/dev/null || { echo "A Swift toolchain (6.2 or later) is missing: https://www.swift.org/install" >&2; exit 1; }
+	$(install)
+
+needs-test: export WANTED := $(TEST_WANTS)
+needs-test: $(VENV)/ready
+
+# Another implementation of the histogram log and a schema checker, for the tests that compare with them.
+$(VENV)/ready: | system-packages
+	python3 -m venv $(VENV)
+	$(VENV)/bin/python -m pip install -q --disable-pip-version-check hdrhistogram jsonschema
+	touch $@
+
+.PHONY: system-packages
+system-packages: needs-build
+	$(install)

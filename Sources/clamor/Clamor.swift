@@ -1,0 +1,52 @@
+import ArgumentParser
+import Foundation
+
+/// The command itself; all work is in its subcommands.
+struct Clamor: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clamor",
+        abstract: "A load generator for MQTT brokers whose numbers are true, and which says when they are not.",
+        discussion: """
+            -h is the host, as in emqtt_bench and mosquitto_pub, so help is --help. For a first run no server is needed:
+
+              clamor pubsub -h embedded -c 100 --rate 1000/s
+
+            Exit codes: 0 all held, 64 wrong usage, 65 wrong result file, 69 no connection, 73 results cannot be \
+            written, 97 unreconciled and 98 generator-limited (both with --strict), 99 a threshold failed, \
+            105 interrupted.
+            """,
+        version: "0.1.0",
+        subcommands: [Conn.self, Pub.self, Sub.self, PubSub.self, BrokerCommand.self, ReportCommand.self],
+        helpNames: [.long]
+    )
+
+    static var commandNames: [String] { self.configuration.subcommands.compactMap { $0.configuration.commandName } }
+}
+
+@main
+enum Main {
+    static func main() async {
+        let arguments = CommandLine.arguments.dropFirst()
+        let status: ExitStatus
+        switch Invocation.parse(
+            Array(arguments),
+            environment: ProcessInfo.processInfo.environment,
+            checks: Wiring.checks
+        ) {
+        case .run(let options): status = await Wiring.run(options)
+        case .broker(let options): status = await Wiring.serve(options)
+        case .report(let options): status = await Wiring.report(options)
+        case .text(let text):
+            print(text)
+            status = .success
+        case .refused(let lines):
+            for line in lines { writeError(line) }
+            status = .usage
+        }
+        exit(status.rawValue)
+    }
+
+    private static func writeError(_ line: String) {
+        FileHandle.standardError.write(Data("\(line)\n".utf8))
+    }
+}

@@ -1,0 +1,121 @@
+import ArgumentParser
+
+/// A command whose flags can be turned into options; nothing runs inside the argument parser.
+protocol OptionsCommand: ParsableCommand {
+    func invocation(_ reader: inout OptionReader) -> Invocation
+}
+
+private let placeholders = """
+    Placeholders, in topics, client ids, user names, passwords and messages: %i client number, %c client id, \
+    %u user name, %s message number of the client, %rand_N a number from 1 to N, %t nanoseconds since 1970.
+    """
+
+struct Conn: OptionsCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "conn",
+        abstract: "Connects clients and holds them; connect latency by phase.",
+        discussion: placeholders
+    )
+
+    @OptionGroup(title: "Connection") var connection: ConnectionFlags
+    @OptionGroup(title: "Run") var run: RunFlags
+
+    func invocation(_ reader: inout OptionReader) -> Invocation {
+        var options = RunOptions(kind: .conn)
+        reader.read(self.connection, into: &options)
+        reader.read(self.run, into: &options)
+        return .run(options)
+    }
+}
+
+struct Pub: OptionsCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pub",
+        abstract: "Publishers; throughput and acknowledgement latency per QoS.",
+        discussion: placeholders
+    )
+
+    @OptionGroup(title: "Messages") var topic: TopicFlag
+    @OptionGroup(title: "Messages") var qos: QoSFlag
+    @OptionGroup(title: "Messages") var publish: PublishFlags
+    @OptionGroup(title: "Connection") var connection: ConnectionFlags
+    @OptionGroup(title: "Run") var run: RunFlags
+
+    func invocation(_ reader: inout OptionReader) -> Invocation {
+        var options = RunOptions(kind: .pub)
+        reader.read(self.connection, into: &options)
+        reader.read(self.topic, into: &options)
+        reader.read(self.qos, into: &options)
+        reader.read(self.publish, into: &options)
+        reader.read(self.run, into: &options)
+        return .run(options)
+    }
+}
+
+struct Sub: OptionsCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sub",
+        abstract: "Subscribers; receive throughput, decoder throughput.",
+        discussion: placeholders
+    )
+
+    @Option(
+        name: [.customShort("t", allowingJoined: true), .customLong("topic")],
+        help: ArgumentHelp(
+            "Topic filter; placeholders allowed. Repeatable. (default: clamor/#; emqtt_bench: none)",
+            valueName: "filter"
+        )
+    ) var topics: [String] = []
+    @OptionGroup var qos: QoSFlag
+    @OptionGroup(title: "Connection") var connection: ConnectionFlags
+    @OptionGroup(title: "Run") var run: RunFlags
+
+    func invocation(_ reader: inout OptionReader) -> Invocation {
+        var options = RunOptions(kind: .sub)
+        reader.read(self.connection, into: &options)
+        reader.read(filters: self.topics, into: &options)
+        reader.read(self.qos, into: &options)
+        reader.read(self.run, into: &options)
+        return .run(options)
+    }
+}
+
+struct PubSub: OptionsCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pubsub",
+        abstract: "Publishers and subscribers in one run; end-to-end latency, loss, duplicates, order.",
+        discussion: """
+            Subscriber k reads publisher k's topic (pair), every level with a placeholder as + (fan-in), the one topic \
+            (fan-out), or that filter in the share group 'clamor' (shared), at the highest QoS of -q.
+            \(placeholders)
+            """
+    )
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp("pair, fan-in, fan-out or shared. (default: pair)", valueName: "shape")
+    ) var topology: String?
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Subscribers. (default: as many as publishers; fan-in: 1; fan-out: -c, with 1 publisher; shared: 4)",
+            valueName: "n"
+        )
+    ) var subscribers: String?
+    @OptionGroup(title: "Messages") var topic: TopicFlag
+    @OptionGroup(title: "Messages") var qos: QoSFlag
+    @OptionGroup(title: "Messages") var publish: PublishFlags
+    @OptionGroup(title: "Connection") var connection: ConnectionFlags
+    @OptionGroup(title: "Run") var run: RunFlags
+
+    func invocation(_ reader: inout OptionReader) -> Invocation {
+        var options = RunOptions(kind: .pubsub)
+        reader.read(self.connection, into: &options)
+        reader.read(topology: self.topology, subscribers: self.subscribers, into: &options)
+        reader.read(self.topic, into: &options)
+        reader.read(self.qos, into: &options)
+        reader.read(self.publish, into: &options)
+        reader.read(self.run, into: &options)
+        return .run(options)
+    }
+}

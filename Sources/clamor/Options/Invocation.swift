@@ -1,0 +1,79 @@
+import ArgumentParser
+import Foundation
+
+/// What other targets know about a text on the command line; each answers with what is wrong, or `nil`.
+package struct OptionChecks: Sendable {
+    /// A sentence of `--threshold`, and whether the run has a ledger.
+    package var threshold: @Sendable (_ sentence: String, _ hasLedger: Bool) -> String? = { _, _ in nil }
+    package var topicFilter: @Sendable (_ filter: String) -> String? = { _ in nil }
+    package var topicName: @Sendable (_ topic: String) -> String? = { _ in nil }
+
+    package init() {}
+}
+
+/// What a command line asks for.
+package enum Invocation: Sendable {
+    case run(RunOptions)
+    case broker(BrokerOptions)
+    case report(ReportOptions)
+    /// Help, or the version: for stdout.
+    case text(String)
+    /// One to three lines for stderr; exit 64.
+    case refused([String])
+
+    /// Reads a command line; `arguments` begin behind the program's name.
+    package static func parse(
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        checks: OptionChecks = OptionChecks()
+    ) -> Invocation {
+        let name = (["clamor"] + arguments.prefix(1).filter { !$0.hasPrefix("-") }).joined(separator: " ")
+        if let refusal = LaterFlags.refusal(of: arguments) { return .refused([refusal]) }
+        guard let first = arguments.first else {
+            return .refused(["clamor: a command is missing; try clamor pubsub -h embedded, or see clamor --help"])
+        }
+        guard first.hasPrefix("-") || first == "help" || Clamor.commandNames.contains(first) else {
+            let known = Clamor.commandNames.joined(separator: ", ")
+            return .refused(["clamor: there is no command '\(first)'; the commands are \(known)"])
+        }
+        do {
+            var command = try Clamor.parseAsRoot(arguments)
+            if command is Clamor { return .refused(["clamor: a command is missing; see clamor --help"]) }
+            guard let readable = command as? any OptionsCommand else {
+                // Help is a command of the argument parser's own, which ends by throwing its text.
+                try command.run()
+                return .text("")
+            }
+            var reader = OptionReader(arguments: arguments, environment: environment, checks: checks)
+            let invocation = readable.invocation(&reader)
+            return reader.problems.isEmpty ? invocation : .refused(self.lines(reader.problems, name: name))
+        } catch {
+            if Clamor.exitCode(for: error) == .success { return .text(Clamor.message(for: error)) }
+            return .refused([self.line(parserMessage: Clamor.message(for: error), name: name, arguments: arguments)])
+        }
+    }
+
+    /// At most three lines, however much is wrong.
+    private static func lines(_ problems: [String], name: String) -> [String] {
+        let lines = problems.map { "\(name): \(Redaction.hideURLSecrets(in: $0))" }
+        guard lines.count > 3 else { return lines }
+        return lines.prefix(2) + ["\(name): and \(lines.count - 2) more; see \(name) --help"]
+    }
+
+    /// The argument parser's message in one line, with what to do behind it.
+    private static func line(parserMessage: String, name: String, arguments: [String]) -> String {
+        var message = parserMessage.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+            .joined(separator: " ")
+        if message.contains("Missing value for '-h") {
+            return "\(name): -h is the host and needs a value; for help: \(name) --help"
+        }
+        if message.contains("nexpected argument"),
+            Redaction.command(arguments).contains(where: { $0.contains(Redaction.mask) })
+        {
+            // It may be the second word of a password.
+            message = "An argument too many (not shown, since a password is near it); quote values that hold spaces"
+        }
+        message += message.hasSuffix("?") ? " See" : "; see"
+        return Redaction.hideURLSecrets(in: "\(name): \(message) \(name) --help")
+    }
+}

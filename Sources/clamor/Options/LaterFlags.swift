@@ -1,0 +1,35 @@
+/// What the design has and this build has not.
+enum LaterFlags {
+    private static let commands: Set = [
+        "xmpp", "run", "capacity", "decode", "calibrate", "doctor", "proxy", "compare", "merge", "init",
+    ]
+
+    private static let flags: Set = [
+        "-S", "--ssl", "--cacertfile", "--certfile", "--keyfile", "--insecure", "--ws", "--path", "--segment",
+        "--start-at", "--prometheus",
+    ]
+
+    /// Why the command line cannot be taken by this build, in one line.
+    static func refusal(of arguments: [String]) -> String? {
+        guard let first = arguments.first else { return nil }
+        if first == "-h" || first == "--host" {
+            return "clamor: -h is the host and belongs behind a command; for help: clamor --help"
+        }
+        if self.commands.contains(first) { return "clamor: the command '\(first)' is not in this build" }
+        for argument in arguments {
+            if argument == "--" { return nil }
+            let isShort = argument.hasPrefix("-") && !argument.hasPrefix("--")
+            // A short flag may have its value joined to it.
+            let name = isShort ? argument.prefix(2) : argument.prefix { $0 != "=" }
+            if self.flags.contains(String(name)) { return "clamor \(first): \(name) is not in this build" }
+            if name == "-d" {
+                return
+                    "clamor \(first): there is no -d; the length of the measured phase is --duration, such as --duration 10s"
+            }
+        }
+        if arguments.count == 2, arguments[1] == "-h" {
+            return "clamor \(first): -h is the host and needs a value; for help: clamor \(first) --help"
+        }
+        return nil
+    }
+}

@@ -1,0 +1,114 @@
+extension OptionReader {
+    mutating func read(_ flag: TopicFlag, into options: inout RunOptions) {
+        guard let topic = flag.topic else { return }
+        options.topic = topic
+        let name = self.typed(["-t", "--topic"])
+        if topic.isEmpty {
+            self.report(name, "a topic has at least one character; leave -t out for clamor/%i")
+        } else if topic.contains(where: { $0 == "+" || $0 == "#" }) {
+            self.report(name, "'\(topic)' has a wildcard, and nobody can publish to that; use a placeholder such as %i")
+        } else if let problem = self.checks.topicName(topic) {
+            self.report(name, "'\(topic)': \(problem)")
+        }
+    }
+
+    mutating func read(filters: [String], into options: inout RunOptions) {
+        options.filters = filters.isEmpty ? ["clamor/#"] : filters
+        for filter in filters {
+            let problem = filter.isEmpty ? "a filter has at least one character; leave -t out for clamor/#" : nil
+            if let problem = problem ?? self.checks.topicFilter(filter) {
+                self.report(self.typed(["-t", "--topic"]), "'\(filter)': \(problem)")
+            }
+        }
+    }
+
+    mutating func read(_ flag: QoSFlag, into options: inout RunOptions) {
+        guard let text = flag.qos else { return }
+        let levels = text.split(separator: ",", omittingEmptySubsequences: false).map { UInt8($0) ?? .max }
+        guard levels.allSatisfy({ $0 <= 2 }), Set(levels).count == levels.count else {
+            return self.report(
+                self.typed(["-q", "--qos"]),
+                "'\(text)' is not QoS 0, 1 or 2, nor a list of them such as 0,1,2 with each once"
+            )
+        }
+        options.qualities = levels
+    }
+
+    mutating func read(topology: String?, subscribers: String?, into options: inout RunOptions) {
+        if let topology {
+            guard let shape = TopologyOption(rawValue: topology) else {
+                let shapes = TopologyOption.allCases.map(\.rawValue).joined(separator: ", ")
+                return self.report("--topology", "'\(topology)' is not one of \(shapes)")
+            }
+            options.topology = shape
+        }
+        let given = self.number(subscribers, "--subscribers", in: 1...10_000_000)
+        switch options.topology {
+        case .pair: options.subscribers = given ?? options.publishers
+        case .fanIn: options.subscribers = given ?? 1
+        case .shared: options.subscribers = given ?? 4
+        case .fanOut:
+            if given != nil, options.publishers > 1 {
+                self.report("--subscribers", "fan-out has one publisher, and -c counts subscribers too; leave one out")
+            }
+            options.subscribers = given ?? options.publishers
+            options.publishers = 1
+        }
+    }
+
+    mutating func read(_ flags: PublishFlags, into options: inout RunOptions) {
+        self.readPacing(flags, into: &options)
+        self.readPayload(flags, into: &options)
+        options.retain = self.boolean(flags.retain, "-r", "--retain") ?? false
+        options.limit = self.number(flags.limit, "-L", "--limit", in: 0...UInt64.max).flatMap { $0 == 0 ? nil : $0 }
+        options.inflight = self.number(flags.inflight, "-F", "--inflight", in: 0...65_535)
+        if let given = options.inflight, given > RunOptions.largestBatch, options.highestQoS == 0 {
+            self.report("-F", "at QoS 0 it is messages per write, \(RunOptions.largestBatch) at most")
+        }
+        options.waitsForAll = self.boolean(flags.wait, "-w", "--wait-before-publishing") ?? !flags.noWait
+        if flags.noWait, flags.wait == "true" { self.report("--no-wait", "-w true says the opposite; leave one out") }
+        if let timeout = self.duration(flags.ackTimeout, "--ack-timeout") {
+            options.ackTimeout = timeout
+            if timeout == 0 { self.report("--ack-timeout", "'0' leaves no time for an answer; write it like 30s") }
+        }
+    }
+
+    private mutating func readPacing(_ flags: PublishFlags, into options: inout RunOptions) {
+        let intervalNames = ["-I", "--interval_of_msg", "--message-interval"]
+        let interval = self.milliseconds(flags.messageInterval, "-I", "--interval_of_msg", "--message-interval")
+        if let interval, interval > 0 { options.pacing = .interval(interval) }
+        guard let rate = self.value(flags.rate, "--rate", parse: RateText.parse) else { return }
+        options.pacing = .rate(rate)
+        if flags.messageInterval != nil {
+            self.report(
+                "--rate",
+                "\(self.typed(intervalNames)) sets the pace too, per client; leave one of the two out"
+            )
+        }
+    }
+
+    /// The protocol's largest packet (B1) less room for a topic and properties.
+    private static let largestPayload = 268_000_000
+
+    private mutating func readPayload(_ flags: PublishFlags, into options: inout RunOptions) {
+        if let size = self.value(flags.size, "-s", "--size", "--payload-size", parse: SizeText.parse) {
+            options.payload = .generated(size: size)
+            if size > Self.largestPayload {
+                self.report(
+                    self.typed(["-s", "--size", "--payload-size"]),
+                    "MQTT carries \(Self.largestPayload) bytes at most"
+                )
+            }
+        }
+        guard let message = flags.message else { return }
+        let name = self.typed(["-m", "--message"])
+        if flags.size != nil { self.report(name, "a message has its own size; leave -s out") }
+        let scheme = "template://"
+        if message.hasPrefix(scheme) {
+            let path = String(message.dropFirst(scheme.count))
+            if let bytes = self.contents(of: path, flag: name) { options.payload = .message(bytes) }
+        } else {
+            options.payload = .message(Array(message.utf8))
+        }
+    }
+}

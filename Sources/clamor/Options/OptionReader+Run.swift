@@ -1,0 +1,63 @@
+extension OptionReader {
+    mutating func read(_ flags: RunFlags, into options: inout RunOptions) {
+        if let duration = self.duration(flags.duration, "--duration") {
+            options.duration = duration == 0 ? nil : duration
+        } else if options.limit != nil {
+            options.duration = nil
+        }
+        options.warmup = self.duration(flags.warmup, "--warmup") ?? options.warmup
+        options.drain = self.duration(flags.drain, "--drain") ?? options.drain
+        options.threads = self.number(flags.threads, "--threads", in: 1...1_024)
+        options.readSize = self.number(flags.readSize, "--read-size", in: 1...65_536) ?? options.readSize
+        options.seed = self.number(flags.seed, "--seed", in: 0...UInt64.max)
+        if let seed = options.seed {
+            // A repeatable run has repeatable client ids.
+            let prefix = Self.prefix(
+                UInt16(truncatingIfNeeded: seed.multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15).high ^ seed)
+            )
+            options.publisherID = options.publisherID.replacing(self.ownPrefix, with: prefix)
+            options.subscriberID = options.subscriberID.replacing(self.ownPrefix, with: prefix)
+        }
+        options.validates = self.boolean(flags.validate, "--validate", words: ("on", "off")) ?? true
+        options.perClient = flags.perClient
+        options.json = flags.json
+        options.quiet = flags.quiet
+        options.strict = flags.strict
+        options.outputDirectory = flags.out
+        if flags.out == "" { self.report("--out", "is empty; name a directory") }
+        if flags.json, flags.quiet { self.report("--quiet", "--json writes to stdout; leave one of the two out") }
+        options.thresholds = flags.threshold
+        for sentence in flags.threshold {
+            if let problem = self.checks.threshold(sentence, options.hasLedger && options.kind != .conn) {
+                self.report("--threshold", "'\(sentence)': \(problem)")
+            }
+        }
+        self.checkTogether(options)
+        options.redactedCommand = ["clamor"] + Redaction.command(self.arguments)
+    }
+
+    /// What each flag alone cannot know.
+    private mutating func checkTogether(_ options: RunOptions) {
+        let spread = options.kind == .sub ? options.subscribers : options.publishers
+        if spread < options.qualities.count {
+            self.report(
+                "-q",
+                options.topology == .fanOut && options.kind == .pubsub
+                    ? "fan-out has one publisher, so one QoS"
+                    : "\(spread) client\(spread == 1 ? "" : "s") cannot be spread over \(options.qualities.count) QoS levels; raise -c"
+            )
+        }
+        guard options.protocolLevel == 3 else { return }
+        // MQTT 3.1 §3.1: 1 to 23 characters.
+        for (id, count) in [(options.publisherID, options.publishers), (options.subscriberID, options.subscribers)]
+        where count > 0 {
+            let last = id.replacing("%i", with: "\(options.startNumber + count)")
+            if last.count > 23 {
+                return self.report(
+                    "-V",
+                    "client ids of MQTT 3.1 have 23 characters at most, and '\(last)' has \(last.count); add --shortids"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import Testing
+import clamor
+
+@Suite("The program's streams and codes")
+struct ProgramTests {
+    @Test(
+        "wrong usage is code 64, one to three lines on stderr, nothing on stdout",
+        arguments: [
+            "", "-h", "frob", "pub -h", "pub -d 5", "pub -c 0", "pub --frob", "pub -S", "doctor",
+            "pub -q 9 -c 0 -V 8 -R 0",
+            "pub --rate 5/s -I 5", "pub -m template:///nowhere", "report /nowhere", "broker --drop x",
+            "pub --url mqtts://h", "sub --threads 0",
+        ]
+    )
+    func usage(_ line: String) throws {
+        let result = try ClamorBinary.run(line.split(separator: " ").map(String.init))
+        #expect(result.status == ExitStatus.usage.rawValue)
+        #expect((1...3).contains(result.errorLines.count))
+        #expect(result.errorLines.allSatisfy { $0.hasPrefix("clamor") })
+        #expect(result.output.isEmpty)
+    }
+
+    @Test(
+        "help and version go to stdout, code 0",
+        arguments: [
+            "--help", "conn --help", "pub --help", "sub --help", "pubsub --help", "broker --help", "report --help",
+            "help pub", "--version",
+        ]
+    )
+    func help(_ line: String) throws {
+        let result = try ClamorBinary.run(line.split(separator: " ").map(String.init))
+        #expect(result.status == 0)
+        #expect(!result.output.isEmpty)
+        #expect(result.errors.isEmpty)
+    }
+
+    @Test("help is silent about what a later build has", arguments: RunOptions.Kind.allCases)
+    func laterFlags(_ kind: RunOptions.Kind) throws {
+        let help = try ClamorBinary.run([kind.rawValue, "--help"]).output
+        for flag in [
+            "-S,", "--ssl", "--insecure", "--ws", "--path", "--segment", "--start-at", "--prometheus", "mqtts:",
+        ] {
+            #expect(!help.contains(flag))
+        }
+    }
+
+    @Test("help says where a default is not emqtt_bench's")
+    func differences() throws {
+        let help = try ClamorBinary.run(["pub", "--help"]).output
+        for text in [
+            "emqtt_bench: 200", "emqtt_bench: 1000", "emqtt_bench: 1)", "emqtt_bench: false", "emqtt_bench: 10)",
+        ] {
+            #expect(help.contains(text))
+        }
+    }
+
+    @Test("the codes are the contract's")
+    func codes() {
+        #expect(ExitStatus.allCases.map(\.rawValue) == [64, 65, 73, 69, 105, 97, 98, 99, 0])
+    }
+}

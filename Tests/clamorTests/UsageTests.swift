@@ -1,0 +1,257 @@
+import Testing
+import clamor
+
+@Suite("A wrong command line is refused in words that help")
+struct UsageTests {
+    struct Refusal: Sendable, CustomTestStringConvertible {
+        let line: String
+        let answer: [String]
+        var testDescription: String { self.line }
+
+        init(_ line: String, _ answer: String...) {
+            self.line = line
+            self.answer = answer
+        }
+    }
+
+    static let single = [
+        Refusal("", "clamor: a command is missing; try clamor pubsub -h embedded, or see clamor --help"),
+        Refusal("-h", "clamor: -h is the host and belongs behind a command; for help: clamor --help"),
+        Refusal("-h x pub", "clamor: -h is the host and belongs behind a command; for help: clamor --help"),
+        Refusal(
+            "frobnicate",
+            "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, broker, report"
+        ),
+        Refusal("pub -h", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
+        Refusal("pub -h -c 5", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
+        Refusal(
+            "pub -d 10",
+            "clamor pub: there is no -d; the length of the measured phase is --duration, such as --duration 10s"
+        ),
+        Refusal(
+            "pub -d10",
+            "clamor pub: there is no -d; the length of the measured phase is --duration, such as --duration 10s"
+        ),
+        Refusal("pub -Strue", "clamor pub: -S is not in this build"),
+        Refusal("pub --frobnicate 1", "clamor pub: Unknown option '--frobnicate'; see clamor pub --help"),
+        Refusal(
+            "pub --duraton 1s",
+            "clamor pub: Unknown option '--duraton'. Did you mean '--duration'? See clamor pub --help"
+        ),
+        Refusal("conn -t a", "clamor conn: Unknown option '-t'; see clamor conn --help"),
+        Refusal("pub -c", "clamor pub: Missing value for '-c'; see clamor pub --help"),
+        Refusal("pub x", "clamor pub: Unexpected argument 'x'; see clamor pub --help"),
+        Refusal("pub -c 0", "clamor pub: -c: '0' is not a whole number of 1 to 10000000"),
+        Refusal("pub --count many", "clamor pub: --count: 'many' is not a whole number of 1 to 10000000"),
+        Refusal("pub -p 70000", "clamor pub: -p: '70000' is not a whole number of 1 to 65535"),
+        Refusal("pub -V 6", "clamor pub: -V: '6' is not an MQTT version; it is 3 (3.1), 4 (3.1.1) or 5"),
+        Refusal(
+            "pub -q 3",
+            "clamor pub: -q: '3' is not QoS 0, 1 or 2, nor a list of them such as 0,1,2 with each once"
+        ),
+        Refusal(
+            "pub -q 1,1",
+            "clamor pub: -q: '1,1' is not QoS 0, 1 or 2, nor a list of them such as 0,1,2 with each once"
+        ),
+        Refusal(
+            "pub -q 0,",
+            "clamor pub: -q: '0,' is not QoS 0, 1 or 2, nor a list of them such as 0,1,2 with each once"
+        ),
+        Refusal("pub -c 2 -q 0,1,2", "clamor pub: -q: 2 clients cannot be spread over 3 QoS levels; raise -c"),
+        Refusal("pubsub --topology fan-out -c 9 -q 0,1", "clamor pubsub: -q: fan-out has one publisher, so one QoS"),
+        Refusal(
+            "pubsub --topology ring",
+            "clamor pubsub: --topology: 'ring' is not one of pair, fan-in, fan-out, shared"
+        ),
+        Refusal(
+            "pubsub --topology fan-out -c 3 --subscribers 4",
+            "clamor pubsub: --subscribers: fan-out has one publisher, and -c counts subscribers too; leave one out"
+        ),
+        Refusal("pub -R 0", "clamor pub: -R: '0' is not above 0; leave the flag out for no limit"),
+        Refusal("pub -R fast", "clamor pub: -R: 'fast' is not a rate; write it like 500/s"),
+        Refusal("pub -R 5 -i 5", "clamor pub: -i: -R says the rate of connects too; leave one of the two out"),
+        Refusal("pub -i x", "clamor pub: -i: 'x' is not a number of milliseconds; write it like 100, or 100ms"),
+        Refusal(
+            "pub --rate 5/s -I 5",
+            "clamor pub: --rate: -I sets the pace too, per client; leave one of the two out"
+        ),
+        Refusal(
+            "pub --rate 5/s --message-interval 0",
+            "clamor pub: --rate: --message-interval sets the pace too, per client; leave one of the two out"
+        ),
+        Refusal("pub --duration 10", "clamor pub: --duration: '10' is not a duration; write it like 10s, 250ms or 2m"),
+        Refusal(
+            "pub --connect-timeout 0s",
+            "clamor pub: --connect-timeout: '0' leaves no time to connect; write it like 10s"
+        ),
+        Refusal("pub -s big", "clamor pub: -s: 'big' is not a size; write it like 256, 64KiB or 1MB"),
+        Refusal("pub -s 1000MB", "clamor pub: -s: MQTT carries 268000000 bytes at most"),
+        Refusal("pub -s 9 -m a", "clamor pub: -m: a message has its own size; leave -s out"),
+        Refusal(
+            "pub -m template:///nowhere/x",
+            "clamor pub: -m: cannot read /nowhere/x (no such file); check the path and its permissions"
+        ),
+        Refusal(
+            "pub --message template:///",
+            "clamor pub: --message: cannot read / (not readable); check the path and its permissions"
+        ),
+        Refusal("pub -C maybe", "clamor pub: -C: takes true or false; give it alone, not joined with other flags"),
+        Refusal(
+            "pub --validate yes",
+            "clamor pub: --validate: takes on or off; give it alone, not joined with other flags"
+        ),
+        Refusal("pub -F 2000", "clamor pub: -F: at QoS 0 it is messages per write, 1024 at most"),
+        Refusal("pub --read-size 0", "clamor pub: --read-size: '0' is not a whole number of 1 to 65536"),
+        Refusal("pub --read-size 65537", "clamor pub: --read-size: '65537' is not a whole number of 1 to 65536"),
+        Refusal("pub --seed -1", "clamor pub: Missing value for '--seed <n>'; see clamor pub --help"),
+        Refusal("pub --seed x", "clamor pub: --seed: 'x' is not a whole number of 0 or more"),
+        Refusal("pub -x 5 -V 4", "clamor pub: -x: MQTT 3 has no session expiry; leave it out, or use -V 5"),
+        Refusal("pub -P a -V 4", "clamor pub: -P: MQTT 3 has no password without a user name; add -u, or use -V 5"),
+        Refusal(
+            "conn -V 3 --prefix a-very-long-prefix -c 10",
+            "clamor conn: -V: client ids of MQTT 3.1 have 23 characters at most, and 'a-very-long-prefix-conn-10' has 26; add --shortids"
+        ),
+        Refusal("pub -c 2 --client-id a", "clamor pub: --client-id: 'a' is the same for all 2 clients; put %i into it"),
+        Refusal("pub --client-id %c", "clamor pub: --client-id: %c is the client id itself; use %i"),
+        Refusal(
+            "pubsub --client-id %i",
+            "clamor pubsub: --client-id: would be the same for publishers and subscribers; use --prefix"
+        ),
+        Refusal(
+            "pub -t a/#",
+            "clamor pub: -t: 'a/#' has a wildcard, and nobody can publish to that; use a placeholder such as %i"
+        ),
+        Refusal("pub --no-wait -w true", "clamor pub: --no-wait: -w true says the opposite; leave one out"),
+        Refusal("pub --json --quiet", "clamor pub: --quiet: --json writes to stdout; leave one of the two out"),
+        Refusal(
+            "pub --ifaddr eth0",
+            "clamor pub: --ifaddr: 'eth0' is not an IP address; write it like 10.0.0.5,10.0.0.6"
+        ),
+        Refusal("pub -h a,embedded", "clamor pub: -h: 'embedded' stands alone; leave the other hosts out"),
+        Refusal("pub -h embedded -p 1", "clamor pub: -p: the embedded broker takes a free port; leave -p out"),
+        Refusal(
+            "pub -h a,,b",
+            "clamor pub: -h: '' is not a host; write it like broker.example, 10.0.0.1:1884 or [::1]:1884"
+        ),
+        Refusal(
+            "pub --broker x",
+            "clamor pub: --broker: its faults are for -h embedded; add that, or leave --broker out"
+        ),
+        Refusal(
+            "pub -h embedded --broker --dorp",
+            "clamor pub: --broker: Unknown option '--dorp'. Did you mean '--drop'?; see clamor broker --help"
+        ),
+        Refusal("broker --drop 2", "clamor broker: --drop: '2' is not a share; write it like 0.1%, from 0% to 100%"),
+        Refusal("broker --stall 2s", "clamor broker: --stall: '2s' is not a stall; write it like 2s@10s"),
+        Refusal("broker --reorder 0", "clamor broker: --reorder: '0' is not a whole number of 1 or more"),
+        Refusal("broker --fragment 7-1", "clamor broker: --fragment: '7-1' is not a span of bytes; write it like 1-7"),
+        Refusal(
+            "broker --refuse 0",
+            "clamor broker: --refuse: '0' is not a refusal; write a code of CONNACK like 0x87 (MQTT 5) or 5 (MQTT 3)"
+        ),
+        Refusal(
+            "broker --delay-every 2",
+            "clamor broker: --delay-every: says which messages are delayed, not how long; add --delay"
+        ),
+        Refusal(
+            "report /nowhere",
+            "clamor report: /nowhere: no such directory; give the result directory of a run, such as results/runs/<time>-pub"
+        ),
+        Refusal("report /dev/null", "clamor report: /dev/null: is not a directory; give the result directory of a run"),
+        Refusal("report", "clamor report: Missing expected argument '<dir>'; see clamor report --help"),
+        Refusal(
+            "pub --url host",
+            "clamor pub: --url: is not a URL; write it like mqtt://broker.example:1883/"
+        ),
+        Refusal("pub --url http://a", "clamor pub: --url: 'http' is no known scheme; use mqtt://"),
+        Refusal("pub --url mqtt://a/b", "clamor pub: --url: mqtt:// has nothing behind the port; end it there"),
+        Refusal("pub --url mqtt://a -h b", "clamor pub: -h: is part of --url already; leave one of the two out"),
+        Refusal(
+            "pub --url mqtt://u:%zz@a",
+            "clamor pub: --url: the user or password has a wrong % sequence; write % itself as %25"
+        ),
+    ]
+
+    @Test("each mistake has its line", arguments: single)
+    func refuses(_ refusal: Refusal) {
+        #expect(answer(refusal.line) == refusal.answer)
+    }
+
+    @Test(
+        "what a later build has is named, in one line",
+        arguments: [
+            "-S", "--ssl", "--cacertfile", "--certfile", "--keyfile", "--insecure", "--ws", "--path", "--segment",
+            "--start-at", "--prometheus",
+        ]
+    )
+    func laterFlags(_ flag: String) {
+        for line in ["pub \(flag)", "pub -c 5 \(flag) x", "pub \(flag)=x -c 5"] {
+            #expect(answer(line) == ["clamor pub: \(flag) is not in this build"])
+        }
+    }
+
+    @Test("the schemes of a later build are named", arguments: ["mqtts", "ws", "wss", "xmpp", "xmpps"])
+    func laterSchemes(_ scheme: String) {
+        #expect(answer("pub --url \(scheme)://h") == ["clamor pub: --url: \(scheme):// is not in this build"])
+    }
+
+    @Test(
+        "the commands of a later build are named",
+        arguments: [
+            "xmpp login", "run f", "capacity", "decode", "calibrate", "doctor", "proxy", "compare", "merge", "init",
+        ]
+    )
+    func laterCommands(_ line: String) {
+        let name = line.split(separator: " ")[0]
+        #expect(answer(line) == ["clamor: the command '\(name)' is not in this build"])
+    }
+
+    @Test("many mistakes are all found, and told in three lines")
+    func many() {
+        #expect(
+            answer("pub -c 0 -V 9 -q 7 --drain x") == [
+                "clamor pub: -c: '0' is not a whole number of 1 to 10000000",
+                "clamor pub: -V: '9' is not an MQTT version; it is 3 (3.1), 4 (3.1.1) or 5",
+                "clamor pub: and 2 more; see clamor pub --help",
+            ]
+        )
+        #expect(answer("pub -c 0 -V 9 -q 7").count == 3)
+    }
+
+    @Test("what other targets judge is asked of them")
+    func checks() {
+        var checks = OptionChecks()
+        checks.threshold = { sentence, hasLedger in hasLedger ? nil : "needs the ledger, which -s under 32 switches off"
+        }
+        checks.topicFilter = { _ in "has # in the middle" }
+        checks.topicName = { _ in "is too long" }
+        #expect(
+            answer("pub -s 31 --threshold t", checks: checks) == [
+                "clamor pub: --threshold: 't': needs the ledger, which -s under 32 switches off"
+            ]
+        )
+        #expect(answer("sub -t a/#/b", checks: checks) == ["clamor sub: -t: 'a/#/b': has # in the middle"])
+        #expect(answer("pub -t aa", checks: checks) == ["clamor pub: -t: 'aa': is too long"])
+    }
+
+    @Test(
+        "no refusal shows a secret",
+        arguments: [
+            "pub -u a -P s3cret extra", "pub -u a -P s3cret s3cret", "pub --url mqtts://a:s3cret@h",
+            "pub --url mqtt://a:s3cret@h:99999", "pub mqtt://a:s3cret@h", "pub --url mqtt://a:s3cret@h/x",
+            "pub --url mqtt://a:s3cret@", "pub -h mqtt://a:s3cret@h", "pub -rPs3cret", "pub --password=s3cret -q 9",
+            "pub -Ps3cret -q 9", "pub --url a:s3cret@h",
+        ]
+    )
+    func secrets(_ line: String) {
+        let lines = answer(line)
+        #expect(!lines.isEmpty)
+        #expect(!lines.joined().contains("s3cret"))
+    }
+
+    private func answer(_ line: String, checks: OptionChecks = OptionChecks()) -> [String] {
+        guard case .refused(let lines) = Invocation.parse(line.split(separator: " ").map(String.init), checks: checks)
+        else { return [] }
+        return lines
+    }
+}
