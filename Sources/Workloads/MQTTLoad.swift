@@ -156,6 +156,12 @@ package struct MQTTLoad: Sendable {
         }
     }
 
+    /// Whether the publisher is heard by the subscription.
+    package func feeds(_ subscription: UInt32, from publisher: Int) -> Bool {
+        guard self.topology == .pair, self.topic.variesPerClient else { return true }
+        return Int(subscription) % self.publishers == publisher
+    }
+
     /// How many subscriptions hear a publisher: deliveries that one of its messages causes.
     package func deliveries(ofPublisher number: Int) -> Int {
         switch self.topology {

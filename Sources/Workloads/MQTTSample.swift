@@ -1,4 +1,4 @@
-package import LoadEngine
+import LoadEngine
 package import MQTTCodec
 package import Measurement
 package import NIOCore
@@ -17,11 +17,21 @@ package struct MQTTSample: Sendable {
     package var span: TimeAmount
 }
 
+/// A subscription whose first SUBACK came after a publisher had begun: the publisher's messages below `sequence` are
+/// of unknown fate for it.
+package struct EarlySubscription: Hashable, Sendable {
+    package var subscription: UInt32
+    package var publisher: UInt32
+    package var sequence: UInt64
+}
+
 /// What one loop holds at the end of a run.
 package struct MQTTResult: Sendable {
     package var fates: [PublisherFate]
     package var ledger: LedgerExport
     package var books: [QoS: PublishBook]
+    /// What publishers had sent when a subscription came into effect under them.
+    package var earlySubscriptions: [EarlySubscription]
     /// By number in the run.
     package var tallies: [(number: Int, tally: ClientTally)]
 }
@@ -47,6 +57,7 @@ extension MQTTShardWork {
             fates: fates,
             ledger: self.ledger.export(),
             books: books,
+            earlySubscriptions: self.earlySubscriptions,
             tallies: (0..<self.shard.clients.count).map { (self.number($0), self.tallies[$0]) }
         )
     }

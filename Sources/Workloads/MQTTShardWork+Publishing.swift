@@ -1,7 +1,8 @@
+import LoopContext
 package import LoadEngine
 package import MQTT
 package import MQTTCodec
-package import Measurement
+import Measurement
 package import NIOCore
 
 /// What became of the publishes of one QoS, beside what the counters say.

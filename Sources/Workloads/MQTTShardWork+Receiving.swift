@@ -1,7 +1,7 @@
 package import LoadEngine
-package import MQTT
+import MQTT
 package import MQTTCodec
-package import Measurement
+import Measurement
 package import NIOCore
 
 extension MQTTShardWork {

@@ -1,6 +1,6 @@
 import CPosix
 package import LoadEngine
-package import LoopContext
+import LoopContext
 package import MQTT
 package import MQTTCodec
 package import Measurement
@@ -73,6 +73,10 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     var received = DeliveryBalance()
     /// Of the client whose read is being decoded.
     var roomBeforeRead = 0
+    /// Told of the first SUBACK of each subscription, if publishers may have begun already: every shard has to note
+    /// how far its publishers are, see ``noteEarly(_:)``.
+    package var subscriptionBegan: ((_ subscription: UInt32) -> Void)?
+    private(set) var earlySubscriptions: [EarlySubscription] = []
     private var timerOwner: TimerOwner?
     private var lastCPU: Int64 = 0
     private var lastDecodeBytes: UInt64 = 0
@@ -252,6 +256,10 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         if let code = codes.first(where: { $0 >= 0x80 }) {
             return self.refuse(place, "SUBACK 0x" + String(code, radix: 16))
         }
+        if self.clients[place].reconnects == 0, let subscriptionBegan = self.subscriptionBegan {
+            let number = self.number(place) - self.load.publishers
+            subscriptionBegan(self.load.topology == .shared ? 0 : UInt32(number))
+        }
         self.isUp(place, now: now)
     }
 
@@ -259,6 +267,21 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.meter.error("suback", at: Int64(self.context.now.uptimeNanoseconds)) { words }
         self.clients[place].attempts = .max
         self.clients[place].connection?.abort()
+    }
+
+    /// A subscription is in effect: what its publishers have sent until now is of unknown fate for it.
+    package func noteEarly(_ subscription: UInt32) {
+        for place in 0..<self.shard.clients.operators where self.clients[place].sequence > 0 {
+            let publisher = self.number(place)
+            guard self.load.feeds(subscription, from: publisher) else { continue }
+            self.earlySubscriptions.append(
+                EarlySubscription(
+                    subscription: subscription,
+                    publisher: UInt32(publisher),
+                    sequence: self.clients[place].sequence
+                )
+            )
+        }
     }
 
     package func unsubscribed(_ place: Int, _ id: PacketID, now: NIODeadline) {}

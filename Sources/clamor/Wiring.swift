@@ -1,17 +1,67 @@
+import EmbeddedBroker
+import Foundation
+import MQTTCodec
+import Measurement
+import Report
+
 /// The places where the command line meets the rest of the program.
 enum Wiring {
     /// What only other targets can judge.
-    static let checks = OptionChecks()
+    static var checks: OptionChecks {
+        var checks = OptionChecks()
+        checks.threshold = { sentence, hasLedger in
+            do throws(ThresholdError) {
+                let threshold = try Threshold.parse(sentence)
+                let needsLedger = threshold.name.hasPrefix("delivery_")
+                return needsLedger && !hasLedger
+                    ? "'\(sentence)' needs the ledger, and this run has none: it wants subscribers, no -m and -s 32 or more"
+                    : nil
+            } catch {
+                return error.description
+            }
+        }
+        checks.topicFilter = { filter in
+            do throws(TopicError) {
+                _ = try TopicFilter(validating: filter)
+                return nil
+            } catch {
+                return "\(error)"
+            }
+        }
+        checks.topicName = { topic in
+            do throws(TopicError) {
+                try TopicName.validate(topic)
+                return nil
+            } catch {
+                return "\(error)"
+            }
+        }
+        return checks
+    }
 
     static func run(_ options: RunOptions) async -> ExitStatus {
-        .unavailable
+        Signals.block()
+        return await RunSession(options).perform()
     }
 
     static func serve(_ options: BrokerOptions) async -> ExitStatus {
-        .unavailable
+        Signals.block()
+        return await BrokerService(options).perform()
     }
 
     static func report(_ options: ReportOptions) async -> ExitStatus {
-        .dataError
+        let screen = ProgressScreen(quiet: false, json: options.json)
+        do throws(ResultError) {
+            let record = try ResultReader.read(options.directory)
+            if options.json {
+                screen.write(try RunJSON.text(record))
+            } else {
+                screen.show(Summary(record, files: options.directory, style: screen.style).text)
+            }
+            return .success
+        } catch {
+            screen.warn("\(error)")
+            return .dataError
+        }
     }
 }

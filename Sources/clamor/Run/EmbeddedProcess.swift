@@ -5,9 +5,6 @@ import Foundation
 ///
 /// It lives as long as the pipe to its standard input is open, so it ends with its parent, however that ends.
 final class EmbeddedProcess {
-    /// Set in the child's environment: it then answers to its standard input.
-    static let controlVariable = "CLAMOR_BROKER_CONTROLLED"
-
     struct StartFailed: Error, CustomStringConvertible {
         let description: String
     }
@@ -24,10 +21,7 @@ final class EmbeddedProcess {
     init(faults: [String]) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["broker", "-h", "127.0.0.1", "-p", "0"] + faults
-        var environment = ProcessInfo.processInfo.environment
-        environment[Self.controlVariable] = "1"
-        process.environment = environment
+        process.arguments = ["broker", "--child", "-h", "127.0.0.1", "-p", "0"] + faults
         let input = Pipe()
         let output = Pipe()
         process.standardInput = input

@@ -194,9 +194,7 @@ actor RunMonitor: RunObserver {
     private func brokenAbort() -> Bool {
         let source = self.accumulator.source(measuredSeconds: self.measuredSeconds)
         for threshold in self.thresholds where threshold.aborts {
-            let result = threshold.evaluate(in: source)
-            // Without a sample yet there is nothing to break.
-            if !result.ok, result.value != nil {
+            if threshold.isBroken(in: source) {
                 self.brokenThreshold = threshold.expression
                 return true
             }
@@ -216,10 +214,8 @@ actor RunMonitor: RunObserver {
     // MARK: - The end
 
     /// Everything that was measured, with the exact length of the measured phase.
-    func finish(
-        _ outcome: RunOutcome,
-        record complete: (inout RunRecord, _ shares: LedgerExport, _ audit: GeneratorAudit) -> Void
-    ) -> RunRecord {
+    func finish(_ ending: RunEnding) -> RunRecord {
+        let outcome = ending.outcome
         if let measured = outcome.measured {
             self.measuredSeconds = Double((measured.upperBound - measured.lowerBound).nanoseconds) / 1e9
         }
@@ -233,7 +229,9 @@ actor RunMonitor: RunObserver {
         self.record.metrics = self.allMetrics()
         self.record.durationSeconds = Double((outcome.ended - outcome.began).nanoseconds) / 1e9
         self.record.generator = self.generator()
-        complete(&self.record, self.shares.export(), self.audit)
+        var ending = ending
+        ending.brokenThreshold = self.brokenThreshold
+        ending.complete(&self.record, shares: self.shares.export(), audit: self.audit)
         return self.record
     }
 

@@ -1,0 +1,273 @@
+import CPosix
+import EmbeddedBroker
+import Foundation
+import LoadEngine
+import LoopContext
+import Measurement
+import NIOCore
+import NIOPosix
+import Report
+import Transport
+import Workloads
+
+/// One run from its options to its files and its exit status.
+struct RunSession {
+    private let options: RunOptions
+    private let screen: ProgressScreen
+    private let thresholds: [Threshold]
+    private let seed: UInt64
+    private let host: HostFacts
+    private let startedAt: Int64
+
+    init(_ options: RunOptions) {
+        self.options = options
+        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
+        self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
+        self.seed = options.seed ?? UInt64.random(in: 1...(1 << 53))
+        self.host = HostFacts.read()
+        self.startedAt = clamor_realtime_nanoseconds()
+    }
+
+    func perform() async -> ExitStatus {
+        if let problem = self.unfit() { return self.refuse(problem, .usage) }
+        let sources: SourceAddresses
+        do {
+            sources = try self.sources()
+        } catch {
+            return self.refuse("\(error)", .usage)
+        }
+        let run = UInt32.random(in: 1...UInt32.max)
+        let load = self.options.load(run: run, seed: self.seed)
+        var record = self.firstRecord(load)
+        let writer: RunWriter
+        do throws(ResultError) {
+            writer = try self.openResults(record)
+        } catch {
+            return self.refuse("--out \(error)", .cannotCreate)
+        }
+        var broker: EmbeddedProcess?
+        if case .embedded(let faults) = self.options.target {
+            do {
+                broker = try EmbeddedProcess(faults: faults)
+            } catch {
+                return self.refuse("\(error)", .unavailable)
+            }
+        }
+        defer { broker?.stop() }
+        record.generator.eventLoops = self.threads
+        return await self.perform(load, sources, record, writer, broker)
+    }
+
+    private func perform(
+        _ load: MQTTLoad,
+        _ sources: SourceAddresses,
+        _ record: RunRecord,
+        _ writer: sending RunWriter,
+        _ broker: EmbeddedProcess?
+    ) async -> ExitStatus {
+        let targets = self.targets(broker)
+        let metrics = MQTTMetrics(for: load)
+        let monitor = RunMonitor(
+            options: self.options,
+            thresholds: self.thresholds,
+            metrics: metrics,
+            load: load,
+            writer: writer,
+            record: record,
+            screen: self.screen
+        )
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: self.threads)
+        let events = AsyncStream<RunEvent>.makeStream()
+        let plan = self.options.plan(targets: targets.count)
+        let handles = await self.makeShards(group, plan, load, metrics, targets, sources, events.continuation)
+        await monitor.watch(handles)
+        if !plan.waitsForConnects, plan.listeners > 0 { self.noteEarlySubscriptions(handles) }
+        let run = LoadRun(
+            plan: plan,
+            shards: handles,
+            events: events,
+            reconnects: self.options.reconnects > 0,
+            observer: monitor
+        )
+        let signals = self.forwardSignals(to: events.continuation)
+        let outcome = await run.perform()
+        signals.cancel()
+        self.screen.endProgress()
+        var results: [MQTTResult] = []
+        for handle in handles {
+            if let result = await handle.ask({ $0.work?.takeResult() }) ?? nil { results.append(result) }
+        }
+        let counters = broker?.counters()
+        let ending = RunEnding(
+            options: self.options,
+            load: load,
+            outcome: outcome,
+            results: results,
+            broker: counters,
+            thresholds: self.thresholds
+        )
+        let complete = await monitor.finish(ending)
+        let status = await self.save(complete, ending, monitor)
+        try? await group.shutdownGracefully()
+        return status
+    }
+
+    private func save(_ record: RunRecord, _ ending: RunEnding, _ monitor: RunMonitor) async -> ExitStatus {
+        var files: String?
+        do throws(ResultError) {
+            files = try await monitor.save(record, clients: self.options.perClient ? ending.clientRows(record) : nil)
+        } catch {
+            self.screen.warn("\(error)")
+        }
+        if self.options.json {
+            if let text = try? RunJSON.text(record) { self.screen.write(text) }
+        } else {
+            self.screen.show(Summary(record, files: files, style: self.screen.style).text)
+        }
+        if files == nil { return .cannotCreate }
+        let status = ending.status(record)
+        if let line = ending.lastWord(status, record) { self.screen.warn(line) }
+        return status
+    }
+
+    private func refuse(_ line: String, _ status: ExitStatus) -> ExitStatus {
+        self.screen.warn(line)
+        return status
+    }
+
+    // MARK: - Before the first socket
+
+    var threads: Int {
+        self.options.threads
+            ?? RunOptions.defaultThreads(cores: self.host.cores ?? System.coreCount, loopback: self.isLoopback)
+    }
+
+    private var isLoopback: Bool {
+        switch self.options.target {
+        case .embedded: true
+        case .servers(let servers):
+            servers.allSatisfy { $0.host == "localhost" || $0.host == "::1" || $0.host.hasPrefix("127.") }
+        }
+    }
+
+    private var targetCount: Int {
+        switch self.options.target {
+        case .embedded: 1
+        case .servers(let servers): Set(servers).count
+        }
+    }
+
+    private func targets(_ broker: EmbeddedProcess?) -> [Target] {
+        switch self.options.target {
+        case .embedded: [Target(host: "127.0.0.1", port: broker?.port ?? 0)]
+        case .servers(let servers): servers.map { Target(host: $0.host, port: $0.port) }
+        }
+    }
+
+    private func sources() throws -> SourceAddresses {
+        let clients = self.options.publishers + self.options.subscribers
+        if !self.options.sourceAddresses.isEmpty {
+            return try SourceAddresses(given: self.options.sourceAddresses, targets: self.targetCount)
+        }
+        return self.isLoopback ? SourceAddresses(clients: clients, targets: self.targetCount) : .any
+    }
+
+    /// Why this host cannot carry the load; raises the soft limit of descriptors first.
+    private func unfit() -> String? {
+        let clients = self.options.publishers + self.options.subscribers
+        let given = self.options.sourceAddresses.count
+        let ports = self.host.localPortFirst.flatMap { first in self.host.localPortLast.map { first...$0 } }
+        let fit = LoadFit(
+            clients: clients,
+            flags: self.options.subscribers > 0 && self.options.publishers > 0
+                ? "-c \(self.options.publishers) with \(self.options.subscribers) subscribers" : "-c \(clients)",
+            targets: self.targetCount,
+            sourceAddresses: max(1, given),
+            isLoopback: self.isLoopback && given == 0,
+            descriptorLimit: Descriptors.raiseLimit(),
+            descriptorsBeside: 32 + 4 * self.threads,
+            localPorts: ports,
+            memoryAvailable: self.host.memoryAvailableBytes,
+            bytesPerClient: 4_096
+        )
+        return fit.problems.isEmpty ? nil : fit.problems.joined(separator: "; ")
+    }
+
+    private func openResults(_ record: RunRecord) throws(ResultError) -> RunWriter {
+        let directory: ResultDirectory
+        if let path = self.options.outputDirectory {
+            directory = try ResultDirectory.create(path)
+        } else {
+            directory = try ResultDirectory.createDefault(name: self.options.kind.rawValue, startedAt: self.startedAt)
+        }
+        return try RunWriter(directory, record: record, startedAt: self.startedAt)
+    }
+
+    private func firstRecord(_ load: MQTTLoad) -> RunRecord {
+        var ledger = LedgerRecord(on: load.hasLedger && self.options.subscribers > 0)
+        if !ledger.on {
+            ledger.reason =
+                self.options.subscribers == 0
+                ? "no subscriber in this run" : "messages carry no header: -m was given, or -s below 32"
+        }
+        return RunRecord(
+            command: self.options.redactedCommand,
+            tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
+            host: self.host,
+            plan: self.options.planRecord(seed: self.seed),
+            startedAt: WallClock.rfc3339(self.startedAt),
+            ledger: ledger
+        )
+    }
+
+    // MARK: - Shards and signals
+
+    private func makeShards(
+        _ group: MultiThreadedEventLoopGroup,
+        _ plan: LoadPlan,
+        _ load: MQTTLoad,
+        _ metrics: MQTTMetrics,
+        _ targets: [Target],
+        _ sources: SourceAddresses,
+        _ events: AsyncStream<RunEvent>.Continuation
+    ) async -> [ShardHandle<MQTTShardWork>] {
+        var handles: [ShardHandle<MQTTShardWork>] = []
+        let readSize = self.options.readSize
+        let loops = Array(group.makeIterator())
+        for (index, loop) in loops.enumerated() {
+            let handle = try? await loop.submit {
+                let context = LoopContext(eventLoop: loop, readSize: readSize)
+                let shard = Shard<MQTTShardWork>(context: context, plan: plan, index: index, of: loops.count) {
+                    events.yield(.shard($0))
+                }
+                shard.work = MQTTShardWork(load, metrics: metrics, shard: shard, targets: targets, sources: sources)
+                return ShardHandle(shard)
+            }.get()
+            if let handle { handles.append(handle) }
+        }
+        return handles
+    }
+
+    /// Has every shard note how far its publishers are when a subscription anywhere comes into effect.
+    private func noteEarlySubscriptions(_ handles: [ShardHandle<MQTTShardWork>]) {
+        for handle in handles {
+            handle.tell { shard in
+                shard.work?.subscriptionBegan = { subscription in
+                    for other in handles { other.tell { $0.work?.noteEarly(subscription) } }
+                }
+            }
+        }
+    }
+
+    /// The first signal ends the load in good order, the second closes everything.
+    private func forwardSignals(to events: AsyncStream<RunEvent>.Continuation) -> Task<Void, Never> {
+        let isRegularEnd = self.options.endsBySignal
+        return Task {
+            var count = 0
+            for await _ in Signals.stream() {
+                count += 1
+                events.yield(count == 1 ? .stop(isRegularEnd ? .planned : .interrupted) : .abort)
+            }
+        }
+    }
+}
