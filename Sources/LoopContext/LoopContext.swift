@@ -17,6 +17,7 @@ package final class LoopContext {
     package var scratch: ByteBuffer
 
     /// - Parameters:
+    ///   - eventLoop: the one whose clients share it.
     ///   - readSize: bytes a read of a socket asks for at most, 1...65536.
     ///   - tick: how exactly timers wake the loop.
     package init(eventLoop: any EventLoop, readSize: Int = ReceiveBuffer.capacity, tick: TickPolicy = .adaptive) {

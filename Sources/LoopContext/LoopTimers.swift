@@ -1,6 +1,8 @@
 package import NIOCore
 
-/// How exactly timers wake the loop. A wake-up costs 12 to 20 µs of CPU, so many a second are not free.
+/// How exactly timers wake the loop.
+///
+/// A wake-up costs 12 to 20 µs of CPU, so many a second are not free.
 package enum TickPolicy: Hashable, Sendable {
     /// At the due time below about 2,000 wake-ups a second, on a grid of 250 µs above.
     case adaptive
@@ -66,14 +68,20 @@ package final class LoopTimers {
     /// Adds somebody who has timers.
     ///
     /// - Parameter handler: called on the loop for each of them that fires, ``now`` freshly read.
+    /// - Returns: what to register timers with.
     package func addOwner(_ handler: @escaping Handler) -> TimerOwner {
         self.handlers.append(handler)
         return TimerOwner(index: Int32(self.handlers.count - 1))
     }
 
-    /// Takes a timer, not yet scheduled. 24 bytes.
+    /// Takes a timer, not yet scheduled.
     ///
-    /// - Parameter tag: the owner's own number for it, a client's index for instance.
+    /// It costs 24 bytes.
+    ///
+    /// - Parameters:
+    ///   - owner: whose handler is called.
+    ///   - tag: the owner's own number for it, a client's index for instance.
+    /// - Returns: its number.
     package func register(_ owner: TimerOwner, tag: Int32 = 0) -> TimerID {
         self.wheel.register(owner: owner.index, tag: tag)
     }
@@ -167,7 +175,9 @@ package final class LoopTimers {
         }
     }
 
-    /// Sees to it that the loop wakes up for `due`. A callback that comes earlier stays: it re-arms when it has fired.
+    /// Sees to it that the loop wakes up in time.
+    ///
+    /// A callback that comes earlier stays: it re-arms when it has fired.
     private func arm(for due: NIODeadline) {
         guard !self.isFiring else { return }
         let at = self.onGrid(due)

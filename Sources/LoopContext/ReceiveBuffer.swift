@@ -1,48 +1,101 @@
-package import NIOCore
+import CPosix
+// A ByteBuffer over memory that is not its own has no other door. What stands behind it is this file's alone; should
+// it close, a channel's first read can be served with a small buffer of its own, and the rest by offsets.
+@_spi(CustomByteBufferAllocator) package import NIOCore
 
 /// The one receive buffer that all clients of an event loop take turns with.
 ///
-/// A channel's own buffer would stay with it for ever, 2 to 64 KiB for each client. This one is lent for one
-/// `channelRead` and given back: ``give(back:)`` at its end. A reader that keeps the buffer, or a slice of it, simply
-/// does not give it back; the loop then makes itself a new one.
+/// A channel's own buffer would stay with it for ever, 2 to 64 KiB for each client. This one is lent for a
+/// `channelRead` and given back at its end, see ``give(back:)``. Whoever keeps the buffer, or a slice of it, does not
+/// give it back: the memory is theirs then, and the loop makes itself another.
+///
+/// NIO keeps the very first buffer of a channel. So each channel gets one of its own for its first read, but over the
+/// same memory: an object of 80 bytes, and no read that is smaller than the others.
 package final class ReceiveBuffer {
     /// The size of the buffer, and the largest read.
     package static let capacity = 65_536
 
+    private static let allocator = ByteBufferAllocator(
+        allocate: { clamor_lease_allocate($0) },
+        reallocate: { clamor_lease_reallocate($0, $1, $2) },
+        deallocate: { clamor_lease_release($0) },
+        copy: { $0.copyMemory(from: $1, byteCount: $2) }
+    )
+
     /// Bytes a read asks for at most.
     package let readSize: Int
-    private var free: [ByteBuffer] = []
+    /// The next power of two: the capacity that a copy would have too.
+    private let size: Int
+    /// Called before each read of a channel, with the tag of its allocator: the last moment at which a channel whose
+    /// write has failed can still be asked what it holds.
+    package var beforeRead: ((_ tag: Int32) -> Void)?
+    private var memory: UnsafeMutableRawPointer
+    /// The buffer of all reads but the first of each channel; out while it is lent.
+    private var shared: ByteBuffer?
+    private var loan = Loan.none
+
+    private enum Loan {
+        case none, first, later
+    }
 
     package init(readSize: Int = ReceiveBuffer.capacity) {
         precondition((1...Self.capacity).contains(readSize), "a read size is 1...65536")
         self.readSize = readSize
+        self.size = 1 << (Int.bitWidth - (readSize - 1).leadingZeroBitCount)
+        self.memory = clamor_lease_allocate(self.size)
     }
 
-    /// Takes back what a `channelRead` was handed; the caller keeps no slice of it.
+    deinit { clamor_lease_release(self.memory) }
+
+    /// Takes back what a `channelRead` was handed.
+    ///
+    /// The caller keeps no slice of it: the next read, of whatever channel, overwrites the bytes.
     package func give(back buffer: ByteBuffer) {
-        guard self.free.isEmpty, buffer.storageCapacity == Self.capacity else { return }
-        self.free.append(buffer)
+        switch self.loan {
+        case .later where buffer.withVeryUnsafeBytes({ $0.baseAddress }) == UnsafeRawPointer(self.memory):
+            self.shared = buffer
+            self.loan = .none
+        case .first:
+            // A debug build copies it when NIO stores it, so its place says nothing.
+            self.loan = .none
+        case .later, .none:
+            break
+        }
     }
 
     /// For the channel option `.recvAllocator`, one for each channel, together with `.maxMessagesPerRead` 1.
-    package func makeAllocator() -> LoopReceiveAllocator { LoopReceiveAllocator(lender: self) }
+    package func makeAllocator(tag: Int32 = 0) -> LoopReceiveAllocator { LoopReceiveAllocator(lender: self, tag: tag) }
 
-    /// A buffer with exactly ``readSize`` writable bytes that nobody else refers to.
-    func lend() -> ByteBuffer {
-        while var buffer = self.free.popLast() {
-            // Still referred to by somebody: theirs from now on.
-            if buffer.modifyIfUniquelyOwned({ self.prepare(&$0) }) != nil { return buffer }
+    /// A buffer with exactly ``readSize`` writable bytes; the channel keeps it if it is its first.
+    func lend(isFirst: Bool) -> ByteBuffer {
+        var later = self.shared.take()
+        let isFree = later == nil || later?.modifyIfUniquelyOwned(self.prepare) != nil
+        if self.loan != .none || !isFree {
+            // Not given back, or given back and kept all the same: theirs from now on.
+            clamor_lease_release(self.memory)
+            self.memory = clamor_lease_allocate(self.size)
+            later = nil
         }
-        var buffer = ByteBufferAllocator().buffer(capacity: Self.capacity)
+        self.loan = isFirst ? .first : .later
+        if isFirst { self.shared = later.take() }
+        return later ?? self.wrapMemory()
+    }
+
+    private func wrapMemory() -> ByteBuffer {
+        clamor_lease_retain(self.memory)
+        var buffer = ByteBuffer(
+            takingOwnershipOf: UnsafeMutableRawBufferPointer(start: self.memory, count: self.size),
+            allocator: Self.allocator
+        )
         self.prepare(&buffer)
         return buffer
     }
 
-    /// Leaves the last ``readSize`` bytes to write to: a buffer's own capacity is a power of two.
+    /// Leaves exactly ``readSize`` bytes to write to.
     private func prepare(_ buffer: inout ByteBuffer) {
         buffer.clear()
-        buffer.moveWriterIndex(to: Self.capacity - self.readSize)
-        buffer.moveReaderIndex(to: Self.capacity - self.readSize)
+        buffer.moveWriterIndex(to: self.size - self.readSize)
+        buffer.moveReaderIndex(to: self.size - self.readSize)
     }
 }
 
@@ -51,20 +104,25 @@ package struct LoopReceiveAllocator: RecvByteBufferAllocator, @unchecked Sendabl
     // Unchecked: NIO asks for a Sendable allocator and calls it on the channel's event loop alone, which is where the
     // lender lives.
     private let lender: ReceiveBuffer
+    private let tag: Int32
     private var isFirst = true
 
-    init(lender: ReceiveBuffer) { self.lender = lender }
+    init(lender: ReceiveBuffer, tag: Int32) {
+        self.lender = lender
+        self.tag = tag
+    }
 
-    package func nextBufferSize() -> Int? { nil }
+    package func nextBufferSize() -> Int? {
+        self.lender.beforeRead?(self.tag)
+        // Switches off the channel's own reuse of buffers.
+        return nil
+    }
 
     package mutating func record(actualReadBytes: Int) -> Bool {
         self.isFirst = false
-        // "May grow": the channel asks again for each read, and does not reuse the one it keeps.
+        // "May grow": the channel asks again for each read, and leaves the one that it keeps alone.
         return true
     }
 
-    package func buffer(allocator: ByteBufferAllocator) -> ByteBuffer {
-        guard self.isFirst else { return self.lender.lend() }
-        return allocator.buffer(capacity: min(self.lender.readSize, 64))
-    }
+    package func buffer(allocator: ByteBufferAllocator) -> ByteBuffer { self.lender.lend(isFirst: self.isFirst) }
 }

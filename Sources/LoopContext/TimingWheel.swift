@@ -25,6 +25,8 @@ package struct TimingWheel: ~Copyable {
         var tag: Int32
     }
 
+    package static var bytesPerTimer: Int { MemoryLayout<Node>.stride }
+
     private static let slotBits: Int64 = 18
     private static let slotCount = 4096
     private static let none: Int32 = -1
@@ -59,6 +61,7 @@ package struct TimingWheel: ~Copyable {
     /// - Parameters:
     ///   - owner: whose timer it is, for ``LoopTimers`` to find the handler.
     ///   - tag: the owner's own number for it, a client's index for instance.
+    /// - Returns: its number.
     package mutating func register(owner: Int32 = 0, tag: Int32 = 0) -> TimerID {
         let node = Node(due: 0, next: Self.none, previous: Self.idle, owner: owner, tag: tag)
         guard self.firstFree != Self.none else {
@@ -92,7 +95,9 @@ package struct TimingWheel: ~Copyable {
 
     // MARK: Scheduling
 
-    /// Sets when the timer fires, once; moves it if it was set already. A time that has passed fires next.
+    /// Sets when the timer fires, once; moves it if it was set already.
+    ///
+    /// A time that has passed fires next.
     package mutating func schedule(_ id: TimerID, at deadline: NIODeadline) {
         self.cancel(id)
         let index = Int(id.rawValue)
@@ -178,8 +183,9 @@ package struct TimingWheel: ~Copyable {
         }
     }
 
-    /// Walks from the current slot to the first that holds something for this revolution. Far timers alone make it
-    /// walk them all, once: the answer is kept until one fires or the earliest is cancelled.
+    /// Walks from the current slot to the first that holds something for this revolution.
+    ///
+    /// Far timers alone make it walk them all, once: the answer is kept until one fires or the earliest is cancelled.
     private func findEarliest() -> Int64 {
         var smallest = Int64.max
         var tick = self.tick

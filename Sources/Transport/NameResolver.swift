@@ -14,7 +14,7 @@ package struct LookupFailure: Error, Hashable, Sendable {
     package init(_ text: String) { self.text = text }
 }
 
-/// Finds the addresses of a name, in the order to try them, port 0. Blocks.
+/// Finds the addresses of a name, in the order to try them, with port 0; it may block.
 package typealias NameLookup = @Sendable (_ host: String) -> Result<[SocketAddress], LookupFailure>
 
 /// Looks names up for one event loop: off the loop, once for all who wait, and kept for a while.

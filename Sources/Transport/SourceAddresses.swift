@@ -2,7 +2,9 @@ package import NIOCore
 
 /// Which local addresses the clients of a run connect from.
 package struct SourceAddresses: Sendable {
-    /// Connections per source address and target. Linux looks for a source port in one half of its range first
+    /// Connections per source address and target.
+    ///
+    /// Linux looks for a source port in one half of its range first
     /// (14,116 of them by default); beyond that a connect costs three times as much, and at 28,232 it fails.
     package static let connectionsPerSource = 12_000
 
@@ -72,6 +74,8 @@ extension SocketAddress {
     package var isIPv4Loopback: Bool {
         guard self.protocol == .inet else { return false }
         // sockaddr_in: family, port, and from byte 4 on the address.
-        return self.withSockAddr { address, _ in UnsafeRawPointer(address).load(fromByteOffset: 4, as: UInt8.self) == 127 }
+        return self.withSockAddr { address, _ in
+            UnsafeRawPointer(address).load(fromByteOffset: 4, as: UInt8.self) == 127
+        }
     }
 }

@@ -146,7 +146,7 @@ package final class TCPConnector {
     ) -> EventLoopFuture<Void> {
         attempt.channel = channel
         do {
-            try channel.setLoopOptions(receive: self.context.receive)
+            try channel.setLoopOptions(receive: self.context.receive.makeAllocator(tag: Int32(attempt.client)))
             guard let source else { return channel.eventLoop.makeSucceededVoidFuture() }
             attempt.isBinding = true
             // The port is chosen by connect(2), for source and target together.
@@ -239,10 +239,10 @@ private final class ConnectAttempt {
 
 extension Channel {
     /// Sets what a client's channel needs; on its loop, before it reads.
-    fileprivate func setLoopOptions(receive: ReceiveBuffer) throws {
+    fileprivate func setLoopOptions(receive: LoopReceiveAllocator) throws {
         guard let options = self.syncOptions else { preconditionFailure("socket channels have synchronous options") }
         // TCP_NODELAY is the bootstrap's own choice.
-        try options.setOption(.recvAllocator, value: receive.makeAllocator())
+        try options.setOption(.recvAllocator, value: receive)
         try options.setOption(.maxMessagesPerRead, value: 1)
         // Any byte left makes the channel unwritable, and the last one gone writable again.
         try options.setOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))

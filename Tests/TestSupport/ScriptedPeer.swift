@@ -32,6 +32,7 @@ package final class ScriptedPeer: Sendable {
     /// - Parameters:
     ///   - script: what each connection goes through.
     ///   - backlog: of the listening socket.
+    /// - Throws: what bind(2) failed with.
     package init(script: [Step] = [], backlog: Int32 = 4_096) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()

@@ -7,6 +7,8 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -40,5 +42,39 @@ static inline int64_t clamor_realtime_nanoseconds(void) {
 
 /// Has the kernel send `signal` to this process when its parent ends.
 static inline int clamor_die_with_parent(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
+
+// Memory with several owners: a count lies in front of it, and the last owner frees it. Owners may be on any thread.
+
+#define CLAMOR_LEASE_HEADER 16
+
+static inline long *clamor_lease_count(void *memory) { return (long *)((char *)memory - CLAMOR_LEASE_HEADER); }
+
+/// Allocates memory with one owner.
+static inline void *clamor_lease_allocate(size_t size) {
+    char *block = malloc(CLAMOR_LEASE_HEADER + size);
+    if (block == NULL) abort();
+    *(long *)block = 1;
+    return block + CLAMOR_LEASE_HEADER;
+}
+
+/// Adds an owner.
+static inline void clamor_lease_retain(void *memory) {
+    __atomic_fetch_add(clamor_lease_count(memory), 1, __ATOMIC_RELAXED);
+}
+
+/// Takes an owner away.
+static inline void clamor_lease_release(void *memory) {
+    if (__atomic_fetch_sub(clamor_lease_count(memory), 1, __ATOMIC_ACQ_REL) == 1) free(clamor_lease_count(memory));
+}
+
+/// Gives one owner memory of another size, with what the old one held.
+static inline void *clamor_lease_reallocate(void *memory, size_t old_size, size_t new_size) {
+    void *grown = clamor_lease_allocate(new_size);
+    if (memory != NULL) {
+        memcpy(grown, memory, old_size < new_size ? old_size : new_size);
+        clamor_lease_release(memory);
+    }
+    return grown;
+}
 
 #endif

@@ -1,0 +1,161 @@
+import LoopContext
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@Suite("Timers of a loop, in virtual time")
+struct LoopTimersTests {
+    private func at(_ nanoseconds: UInt64) -> NIODeadline { .uptimeNanoseconds(nanoseconds) }
+
+    @Test("each owner's handler gets its own timers, with their tags, at the due time")
+    func owners() {
+        let loop = EmbeddedEventLoop()
+        let timers = LoopTimers(eventLoop: loop)
+        var log: [String] = []
+        let first = timers.addOwner { _, tag in log.append("a\(tag)@\(timers.now.uptimeNanoseconds)") }
+        let second = timers.addOwner { _, tag in log.append("b\(tag)@\(timers.now.uptimeNanoseconds)") }
+        timers.schedule(timers.register(second, tag: 2), at: self.at(900_000))
+        timers.schedule(timers.register(first, tag: 1), at: self.at(300_001))
+        timers.schedule(timers.register(first, tag: 3), at: self.at(3_600_000_000_000))
+        loop.advanceTime(to: self.at(300_000))
+        #expect(log == [])
+        loop.advanceTime(to: self.at(3_600_000_000_000))
+        #expect(log == ["a1@300001", "b2@900000", "a3@3600000000000"])
+    }
+
+    @Test("a handler moves its own timer: an absolute grid without drift")
+    func periodic() {
+        let loop = EmbeddedEventLoop()
+        let timers = LoopTimers(eventLoop: loop)
+        var fired: [UInt64] = []
+        let owner = timers.addOwner { id, _ in
+            fired.append(timers.now.uptimeNanoseconds)
+            timers.schedule(id, at: self.at(UInt64(fired.count + 1) * 10_000_000))
+        }
+        timers.schedule(timers.register(owner), at: self.at(10_000_000))
+        loop.advanceTime(by: .milliseconds(55))
+        #expect(fired == [10_000_000, 20_000_000, 30_000_000, 40_000_000, 50_000_000])
+    }
+
+    @Test("pacing and timers share the one callback, each at its time")
+    func pacing() {
+        let loop = EmbeddedEventLoop()
+        let timers = LoopTimers(eventLoop: loop)
+        var log: [String] = []
+        let owner = timers.addOwner { _, _ in log.append("timer \(timers.now.uptimeNanoseconds)") }
+        timers.setPacing { now in
+            log.append("pace \(now.uptimeNanoseconds)")
+            return log.count < 5 ? now + .milliseconds(2) : nil
+        }
+        timers.schedule(timers.register(owner), at: self.at(3_000_000))
+        timers.setDue(self.at(1_000_000))
+        loop.advanceTime(by: .seconds(1))
+        #expect(log == ["pace 1000000", "timer 3000000", "pace 3000000", "pace 5000000", "pace 7000000"])
+        #expect(log.count == 5)
+
+        timers.setDue(loop.now + .milliseconds(1))
+        loop.advanceTime(by: .milliseconds(1))
+        #expect(log.last == "pace 1001000000")
+    }
+
+    @Test("an earlier due time wakes earlier, a cancelled one not at all")
+    func rearming() {
+        let loop = EmbeddedEventLoop()
+        let timers = LoopTimers(eventLoop: loop)
+        var fired: [Int32] = []
+        let owner = timers.addOwner { _, tag in fired.append(tag) }
+        let late = timers.register(owner, tag: 1)
+        let early = timers.register(owner, tag: 2)
+        timers.schedule(late, at: self.at(50_000_000))
+        timers.schedule(early, at: self.at(1_000_000))
+        timers.cancel(late)
+        loop.advanceTime(by: .milliseconds(1))
+        #expect(fired == [2])
+        loop.advanceTime(by: .seconds(1))
+        #expect(fired == [2])
+    }
+
+    @Test("1,000 a second fire at their times, 10,000 a second on a grid of 250 µs, and 1,000 again exactly")
+    func adaptive() {
+        let loop = EmbeddedEventLoop()
+        let timers = LoopTimers(eventLoop: loop)
+        var period: UInt64 = 1_000_003
+        var due: UInt64 = 1
+        var lateness: [UInt64] = []
+        var wakes: Set<UInt64> = []
+        timers.setPacing { now in
+            wakes.insert(now.uptimeNanoseconds)
+            while self.at(due) <= now {
+                lateness.append(now.uptimeNanoseconds - due)
+                due += period
+            }
+            return self.at(due)
+        }
+        timers.setDue(self.at(due))
+        loop.advanceTime(by: .seconds(1))
+        #expect(!timers.isCoarse)
+        #expect(lateness.count == 1_000)
+        #expect(lateness.allSatisfy { $0 == 0 })
+
+        period = 100_003
+        loop.advanceTime(by: .milliseconds(100))
+        #expect(timers.isCoarse)
+        wakes = []
+        lateness = []
+        loop.advanceTime(by: .seconds(1))
+        #expect(wakes.count <= 4_001)
+        #expect(wakes.allSatisfy { $0 % 250_000 == 0 })
+        #expect(lateness.allSatisfy { $0 < 250_000 })
+
+        period = 1_000_003
+        loop.advanceTime(by: .milliseconds(200))
+        #expect(!timers.isCoarse)
+        lateness = []
+        loop.advanceTime(by: .seconds(1))
+        #expect(lateness.allSatisfy { $0 == 0 })
+    }
+
+    @Test("when told to save CPU, always on a grid of 1 ms, and never early")
+    func saving() {
+        let loop = EmbeddedEventLoop()
+        let timers = LoopTimers(eventLoop: loop, tick: .saving)
+        var fired: [UInt64] = []
+        let owner = timers.addOwner { _, _ in fired.append(timers.now.uptimeNanoseconds) }
+        for due in [1, 999_999, 1_000_000, 1_000_001] as [UInt64] {
+            timers.schedule(timers.register(owner), at: self.at(due))
+        }
+        loop.advanceTime(by: .milliseconds(5))
+        #expect(fired == [1_000_000, 1_000_000, 1_000_000, 2_000_000])
+    }
+
+    @Test("after stop nothing fires, and the handlers are gone")
+    func stop() {
+        let loop = EmbeddedEventLoop()
+        let timers = LoopTimers(eventLoop: loop)
+        weak var weakWitness: Witness?
+        do {
+            let witness = Witness()
+            weakWitness = witness
+            let owner = timers.addOwner { _, _ in witness.count += 1 }
+            timers.schedule(timers.register(owner), at: self.at(1))
+        }
+        timers.stop()
+        loop.advanceTime(by: .seconds(1))
+        #expect(weakWitness == nil)
+    }
+
+    @Test("the clock stands still between two refreshes")
+    func cachedClock() {
+        let loop = EmbeddedEventLoop()
+        let context = LoopContext(eventLoop: loop)
+        let start = context.now
+        loop.advanceTime(by: .seconds(1))
+        #expect(context.now == start)
+        #expect(context.refresh() == start + .seconds(1))
+        #expect(context.now == start + .seconds(1))
+    }
+
+    private final class Witness {
+        var count = 0
+    }
+}
