@@ -1,3 +1,5 @@
+import Measurement
+
 /// Interval histograms as lines of text: the HdrHistogram log format, version 1.3, with tags.
 ///
 /// Values are nanoseconds. A line's start is in seconds since `BaseTime`, its length in seconds, and its
@@ -8,6 +10,9 @@
 ///
 /// Spec: HistogramLogWriter and HistogramLogReader of HdrHistogram (Java) 2.1.10 and later.
 package enum HistogramLog {
+    /// The label of what was due outside the measured phase; such lines are in the time line but not in the totals.
+    static let unmeasured = (key: "measured", value: "no")
+
     package struct Entry: Hashable, Sendable {
         package var tag: String
         /// Seconds since the start of the run.
@@ -23,7 +28,7 @@ package enum HistogramLog {
         let seconds = self.thousandths(startedAt / 1_000_000)
         return """
             #[Histogram log format version 1.3]
-            #[StartTime: \(seconds) (seconds since epoch), \(Timestamp(startedAt).iso8601)]
+            #[StartTime: \(seconds) (seconds since epoch), \(WallClock.rfc3339(startedAt))]
             #[BaseTime: \(seconds) (seconds since epoch)]
             #[Values in nanoseconds, Interval_Max in milliseconds]
             "StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
@@ -44,6 +49,23 @@ package enum HistogramLog {
     ///
     /// A comment to every reader of the format.
     package static func end(ofInterval second: Int) -> String { "#[End of interval \(second)]\n" }
+
+    /// All lines of one interval, the end mark last.
+    static func lines(_ interval: TimelineInterval) -> String {
+        var text = ""
+        for lane in interval.lanes {
+            var labels = lane.labels.all.map { (key: $0.key, value: $0.value) }
+            if !lane.measured { labels.append(self.unmeasured) }
+            let entry = Entry(
+                tag: self.tag(name: lane.name, labels: labels),
+                start: Double(interval.second),
+                length: interval.seconds,
+                encoded: lane.histogram
+            )
+            text += self.line(entry, maximum: Int64((lane.max * 1e9).rounded()))
+        }
+        return text + self.end(ofInterval: interval.second)
+    }
 
     private static func thousandths(_ value: Int64) -> String {
         "\(value / 1000).\(String(1000 + value % 1000).dropFirst())"
@@ -114,30 +136,40 @@ extension HistogramLog {
     /// What a log holds, as far as it was written.
     package struct Contents {
         package var entries: [Entry] = []
-        /// The last interval that is there in full.
+        /// The interval that the last end mark names.
         package var lastInterval: Int?
     }
 
-    /// Reads a log; lines that are no interval, and a last line without its line break, are passed over.
+    /// Reads a log up to its last end mark, or all of it where it has none, as the logs of other writers.
+    ///
+    /// Lines that are no interval, and a last line without its line break, are passed over.
     package static func read(_ text: String) -> Contents {
         var contents = Contents()
+        var complete = 0
         for line in text.wholeLines {
             if line.hasPrefix("#") {
-                let mark = "#[End of interval "
-                if line.hasPrefix(mark), line.hasSuffix("]") {
-                    contents.lastInterval = Int(line.dropFirst(mark.count).dropLast()) ?? contents.lastInterval
-                }
-                continue
+                guard let second = self.interval(endingWith: line) else { continue }
+                contents.lastInterval = second
+                complete = contents.entries.count
+            } else if let entry = self.entry(line) {
+                contents.entries.append(entry)
             }
-            var cells = line.split(separator: ",", maxSplits: 4, omittingEmptySubsequences: false)[...]
-            guard let tag = cells.popFirst(), tag.hasPrefix("Tag="), cells.count == 4, let start = Double(cells[1]),
-                let length = Double(cells[2])
-            else { continue }
-            contents.entries.append(
-                Entry(tag: String(tag.dropFirst(4)), start: start, length: length, encoded: String(cells[4]))
-            )
         }
+        if contents.lastInterval != nil { contents.entries.removeLast(contents.entries.count - complete) }
         return contents
+    }
+
+    private static func interval(endingWith line: Substring) -> Int? {
+        let mark = "#[End of interval "
+        guard line.hasPrefix(mark), line.hasSuffix("]") else { return nil }
+        return Int(line.dropFirst(mark.count).dropLast())
+    }
+
+    private static func entry(_ line: Substring) -> Entry? {
+        let cells = line.split(separator: ",", maxSplits: 4, omittingEmptySubsequences: false)
+        guard cells.count == 5, cells[0].hasPrefix("Tag="), let start = Double(cells[1]), let length = Double(cells[2])
+        else { return nil }
+        return Entry(tag: String(cells[0].dropFirst(4)), start: start, length: length, encoded: String(cells[4]))
     }
 }
 

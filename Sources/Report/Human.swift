@@ -60,13 +60,10 @@ package enum Human {
         return self.fixed(value, digits: value >= 9.995 ? 1 : value >= 0.0995 ? 2 : value >= 0.00995 ? 3 : 4)
     }
 
-    /// `digits` places behind the point, which is there even for a whole number.
+    /// Grouped, with `digits` places behind the point, which is there even for a whole number.
     package static func fixed(_ value: Double, digits: Int) -> String {
-        var scale: UInt64 = 1
-        for _ in 0..<digits { scale *= 10 }
-        let units = UInt64((value * Double(scale)).rounded())
-        guard digits > 0 else { return self.count(units) }
-        let fraction = String(units % scale + scale).dropFirst()
-        return "\(self.count(units / scale)).\(fraction)"
+        let text = PlainNumber.fixed(value, digits: digits)
+        guard let point = text.firstIndex(of: "."), let whole = UInt64(text[..<point]) else { return text }
+        return self.count(whole) + text[point...]
     }
 }

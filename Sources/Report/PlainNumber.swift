@@ -17,6 +17,15 @@ package enum PlainNumber {
         return self.text(nanoseconds / 1e9)
     }
 
+    /// `digits` places behind the point, 1 to 12; for values that are not negative.
+    package static func fixed(_ value: Double, digits: Int) -> String {
+        let scale = (0..<digits).reduce(UInt64(1)) { scale, _ in scale * 10 }
+        let scaled = (value * Double(scale)).rounded()
+        guard scaled >= 0, scaled < 1.8e19 else { return self.text(value) }
+        let units = UInt64(scaled)
+        return "\(units / scale).\(String(units % scale + scale).dropFirst())"
+    }
+
     private static func expanded(mantissa: Substring, exponent: Int) -> String {
         let sign = mantissa.hasPrefix("-") ? "-" : ""
         let parts = mantissa.drop { $0 == "-" }.split(separator: ".", omittingEmptySubsequences: false)

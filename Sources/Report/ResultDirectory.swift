@@ -1,4 +1,5 @@
 import Glibc
+import Measurement
 
 /// The directory of one run: `DIR.partial` while it runs, `DIR` once it is finished.
 ///
@@ -53,7 +54,9 @@ package final class ResultDirectory {
         name: String,
         startedAt: Int64
     ) throws(ResultError) -> ResultDirectory {
-        let base = "\(folder)/\(Timestamp(startedAt).compact)-\(name)"
+        // 2026-11-21T01:37:09 without its marks.
+        let time = WallClock.rfc3339(startedAt).prefix(19).filter { $0.isNumber }
+        let base = "\(folder)/\(time.prefix(8))-\(time.dropFirst(8))-\(name)"
         try self.createParents(of: base)
         var number = 1
         while true {
@@ -74,6 +77,14 @@ package final class ResultDirectory {
         guard rename(self.partial, self.path) == 0 else {
             throw ResultError(path: self.path, doing: "cannot rename \(self.partial) to it")
         }
+    }
+
+    /// Whether a run is writing to `partial` now.
+    static func isLive(_ partial: String) -> Bool {
+        let descriptor = open(partial, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 
     func file(_ name: String) -> String { "\(self.partial)/\(name)" }

@@ -1,7 +1,6 @@
 /// Rows under aligned columns: the first column to the left, all others to the right.
 struct TextTable {
     private var rows: [[String]] = []
-    private let indent = "  "
 
     init(_ header: [String]) { self.rows = [header] }
 
@@ -15,17 +14,20 @@ struct TextTable {
     func lines() -> [String] {
         let columns = self.rows.map(\.count).max() ?? 0
         let used = (0..<columns).filter { column in
-            column == 0 || self.rows.dropFirst().contains { column < $0.count && !$0[column].isEmpty }
+            column == 0 || self.rows.dropFirst().contains { column < $0.count && $0[column].saysSomething }
         }
         let widths = used.map { column in
             self.rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
         }
-        return self.rows.map { row in
+        return self.rows.enumerated().map { number, row in
             var line = ""
             for (column, width) in zip(used, widths) {
                 let cell = column < row.count ? row[column] : ""
+                // The header stands out by two columns.
+                let indent = number == 0 ? 0 : 2
                 let padding = String(repeating: " ", count: width - cell.count)
-                line += column == 0 ? self.indent + cell + padding : "  " + padding + cell
+                line += column == 0 ? String(repeating: " ", count: indent) + cell + padding : "  " + padding + cell
+                if column == 0, number == 0 { line += "  " }
             }
             return line.trimmedAtEnd
         }
@@ -33,6 +35,8 @@ struct TextTable {
 }
 
 extension String {
+    fileprivate var saysSomething: Bool { !self.isEmpty && self != Human.unknown }
+
     var trimmedAtEnd: String {
         guard let last = self.lastIndex(where: { $0 != " " }) else { return "" }
         return String(self[...last])

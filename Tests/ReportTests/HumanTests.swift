@@ -56,14 +56,3 @@ struct PlainNumberTests {
         #expect(PlainNumber.seconds(1e-9) == "0.000000001")
     }
 }
-
-@Suite("Timestamps")
-struct TimestampTests {
-    // date -u -d @1795225029.123 +%FT%T.%3NZ
-    @Test("are UTC with milliseconds")
-    func text() {
-        let time = Timestamp(1_795_225_029_123_999_999)
-        #expect(time.iso8601 == "2026-11-21T01:37:09.123Z")
-        #expect(time.compact == "20261121-013709")
-    }
-}

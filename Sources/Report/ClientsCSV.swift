@@ -1,0 +1,71 @@
+package import Measurement
+
+/// One client of a run, for `clients.csv`.
+package struct ClientRow: Hashable, Sendable {
+    package var id: String
+    /// The QoS it publishes or subscribes at.
+    package var qos: Int?
+    package var tally: ClientTally
+    /// Whether it publishes; else what it sent and had acknowledged is unknown.
+    package var publishes: Bool
+    /// Whether it publishes at QoS 1 or 2.
+    package var acknowledged: Bool
+    package var subscribes: Bool
+    /// The time that its rates are over; nothing where there is none.
+    package var seconds: Double?
+    /// Its share of `decode_time`; nothing where nothing was timed.
+    package var decodeSeconds: Double?
+
+    package init(
+        id: String,
+        qos: Int?,
+        tally: ClientTally,
+        publishes: Bool,
+        acknowledged: Bool,
+        subscribes: Bool,
+        seconds: Double?,
+        decodeSeconds: Double? = nil
+    ) {
+        self.id = id
+        self.qos = qos
+        self.tally = tally
+        self.publishes = publishes
+        self.acknowledged = acknowledged
+        self.subscribes = subscribes
+        self.seconds = seconds
+        self.decodeSeconds = decodeSeconds
+    }
+}
+
+package enum ClientsCSV {
+    package static let columns = [
+        "id", "qos", "connect_seconds", "sent", "acked", "sent_rate", "received", "received_rate", "decode_packets",
+        "decode_bytes", "reads", "packets_per_read", "reads_per_packet", "decode_bytes_per_second",
+        "longest_ack_seconds",
+    ]
+
+    package static func text(_ clients: [ClientRow]) -> String {
+        clients.reduce(into: CSV.row(self.columns)) { $0 += CSV.row(self.cells($1)) }
+    }
+
+    private static func cells(_ client: ClientRow) -> [String] {
+        let tally = client.tally
+        let sent = client.publishes ? tally.sent : nil
+        let received = client.subscribes ? tally.received : nil
+        let (bytes, packets, reads) = (Double(tally.bytes), Double(tally.packets), Double(tally.reads))
+        func count(_ value: UInt64?) -> String { value.map { String($0) } ?? "" }
+        func number(_ value: Double?) -> String { value.map(PlainNumber.text) ?? "" }
+        // 0 stands for "never happened" in a tally.
+        func seconds(_ nanoseconds: Int64) -> String {
+            nanoseconds > 0 ? PlainNumber.seconds(Double(nanoseconds) / 1e9) : ""
+        }
+        return [
+            client.id, client.qos.map { String($0) } ?? "", seconds(tally.connectNanoseconds), count(sent),
+            count(client.publishes && client.acknowledged ? tally.acked : nil),
+            number(ratio(sent.map { Double($0) }, client.seconds)), count(received),
+            number(ratio(received.map { Double($0) }, client.seconds)), count(tally.packets), count(tally.bytes),
+            count(tally.reads), number(ratio(packets, reads)), number(ratio(reads, packets)),
+            number(ratio(bytes, client.decodeSeconds)), seconds(tally.longestAckNanoseconds),
+        ]
+    }
+}

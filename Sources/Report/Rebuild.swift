@@ -1,0 +1,68 @@
+import FoundationEssentials
+package import Measurement
+
+/// Makes the results of a run that was cut, by SIGKILL or a power cut, from what it had written until then.
+///
+/// Plan and host come from its first `run.json`, histograms from `latency.hlog`, counters and gauges from
+/// `timeline.csv`. Books, ledger and the spread over clients are settled at the end of a run only: they are absent.
+package enum Rebuild {
+    /// Rebuilds the record of a partial directory, and writes `run.json` and `metrics.csv` into it.
+    ///
+    /// While its run still lives nothing is written: the record is then a look at a run that goes on.
+    ///
+    /// - Parameter partial: `DIR.partial`.
+    /// - Returns: the record, its verdict `aborted`.
+    /// - Throws: when there is no readable `run.json`, or when the results cannot be written.
+    package static func run(partial: String) throws(ResultError) -> RunRecord {
+        let isLive = ResultDirectory.isLive(partial)
+        let record = try self.record(partial: partial, isLive: isLive)
+        if !isLive { try RunWriter.writeResults(record, in: partial) }
+        return record
+    }
+
+    private static func record(partial: String, isLive: Bool) throws(ResultError) -> RunRecord {
+        var record = try RunJSON.read(directory: partial)
+        let logText = try self.textIfThere(partial + "/latency.hlog")
+        let log = HistogramLog.read(logText)
+        var rows = TimelineRow.read(try self.textIfThere(partial + "/timeline.csv"))
+        // The time line is written first; what it has beyond the log's last end mark was cut inside an interval.
+        if !logText.isEmpty { rows.removeAll { $0.second > log.lastInterval ?? -1 } }
+
+        let history = RunHistory(rows: rows, log: log)
+        record.durationSeconds = history.end
+        record.stages = history.stages
+        record.metrics = history.metrics
+        record.errors = history.errors(startedAt: record.startedAt, known: record.errors)
+        record.books = []
+        record.clients = [:]
+        record.thresholds = record.thresholds.map { result in
+            guard let threshold = try? Threshold.parse(result.expression) else { return result }
+            return threshold.evaluate(in: record)
+        }
+        record.verdict = self.verdict(after: history.end, isLive: isLive)
+        return record
+    }
+
+    private static func verdict(after seconds: Double?, isLive: Bool) -> Verdict {
+        let length = seconds.map { "after \(Human.duration($0))" } ?? "before its first second was over"
+        var verdict = Verdict()
+        verdict.add(
+            .aborted,
+            isLive
+                ? Verdict.Reason(
+                    code: "still-running",
+                    text: "the run still goes on; this is what it had written \(length)"
+                )
+                : Verdict.Reason(
+                    code: "cut",
+                    text:
+                        "the run was cut \(length), without a drain; these results were rebuilt from what it had written"
+                )
+        )
+        return verdict
+    }
+
+    private static func textIfThere(_ path: String) throws(ResultError) -> String {
+        FileManager.default.fileExists(atPath: path) ? try TextFile.text(path) : ""
+    }
+}

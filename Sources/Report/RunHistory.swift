@@ -1,0 +1,167 @@
+import Measurement
+
+/// What the streamed files of a run say, added up.
+struct RunHistory {
+    /// Phases whose operations count towards nothing but the whole run.
+    private static let unmeasuredPhases: Set<String> = ["connect", "warm-up", "warmup", "drain"]
+
+    private let rows: [TimelineRow]
+    private let log: HistogramLog.Contents
+    /// The length of each interval in seconds, by its first second.
+    private let lengths: [Int: Double]
+
+    init(rows: [TimelineRow], log: HistogramLog.Contents) {
+        self.rows = rows
+        self.log = log
+        var lengths: [Int: Double] = [:]
+        for entry in log.entries { lengths[Int(entry.start)] = entry.length }
+        for row in rows where lengths[row.second] == nil {
+            // An interval in which nothing was timed; a counter knows its length too.
+            guard case .counter(let value, .some(let rate)) = row.reading, rate > 0 else { continue }
+            lengths[row.second] = value / rate
+        }
+        for row in rows where lengths[row.second] == nil { lengths[row.second] = 1 }
+        self.lengths = lengths
+    }
+
+    /// Seconds from the start to the end of the last interval; nothing without any.
+    var end: Double? {
+        self.lengths.keys.max().map { Double($0) + (self.lengths[$0] ?? 0) }
+    }
+
+    /// The phases, one after the other.
+    var stages: [StageRecord] {
+        var stages: [StageRecord] = []
+        var last: Int?
+        for row in self.rows where row.second != last {
+            last = row.second
+            let length = self.lengths[row.second] ?? 0
+            if let place = stages.indices.last, stages[place].name == row.phase {
+                stages[place].durationSeconds += length
+            } else {
+                let isMeasured = !Self.unmeasuredPhases.contains(row.phase)
+                stages.append(
+                    StageRecord(
+                        name: row.phase,
+                        start: Double(row.second),
+                        durationSeconds: length,
+                        measured: isMeasured
+                    )
+                )
+            }
+        }
+        return stages
+    }
+
+    /// Durations, then counters, then gauges: the order of a run that ended by itself.
+    var metrics: [Metric] { self.durations + self.counters + self.gauges }
+
+    /// The errors by kind; their words are those of the last checkpoint.
+    func errors(startedAt: String, known: [ErrorRecord]) -> [ErrorRecord] {
+        var errors: [String: ErrorRecord] = [:]
+        for row in self.rows where row.series.name == "errors" {
+            guard case .counter(let value, _) = row.reading, value > 0, let kind = row.series.labels["kind"] else {
+                continue
+            }
+            let old = known.first { $0.kind == kind }
+            errors[
+                kind,
+                default: ErrorRecord(
+                    kind: kind,
+                    count: 0,
+                    firstAt: old?.firstAt ?? WallClock.adding(seconds: row.second, to: startedAt),
+                    example: old?.example ?? ""
+                )
+            ].count += UInt64(value)
+        }
+        return errors.values.sorted { $0.kind < $1.kind }
+    }
+}
+
+extension RunHistory {
+    private var durations: [Metric] {
+        var totals: [Series: Histogram] = [:]
+        var order: [Series] = []
+        var isPartlyMeasured: Set<Series> = []
+        for entry in self.log.entries {
+            guard let parts = HistogramLog.parse(tag: entry.tag[...]) else { continue }
+            var labels = Dictionary(parts.labels.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
+            let mark = HistogramLog.unmeasured
+            let isUnmeasured = labels[mark.key] == mark.value
+            if isUnmeasured { labels[mark.key] = nil }
+            let series = Series(name: parts.name, labels: Labels(labels))
+            if isUnmeasured {
+                isPartlyMeasured.insert(series)
+            } else if let histogram = try? Histogram(decodingV2: entry.encoded) {
+                if totals[series] == nil { order.append(series) }
+                totals[series, default: Histogram()].merge(histogram)
+            }
+        }
+        let extremes = self.extremes
+        return order.compactMap { series in
+            guard let histogram = totals[series] else { return nil }
+            var metric = Metric(
+                duration: series.name,
+                labels: series.labels,
+                histogram: histogram,
+                encoded: histogram.encodedV2()
+            )
+            // The time line has the extremes exactly, but over all phases.
+            if !isPartlyMeasured.contains(series), let exact = extremes[series], var reading = metric?.duration {
+                (reading.min, reading.max) = exact
+                metric?.reading = .duration(reading)
+            }
+            return metric
+        }
+    }
+
+    private var extremes: [Series: (Double, Double)] {
+        self.rows.reduce(into: [:]) { all, row in
+            guard case .duration(let min, let max) = row.reading else { return }
+            let old = all[row.series] ?? (min, max)
+            all[row.series] = (Swift.min(old.0, min), Swift.max(old.1, max))
+        }
+    }
+
+    private var counters: [Metric] {
+        var totals: [Series: (value: Double, measured: Double, unit: String?)] = [:]
+        var order: [Series] = []
+        for row in self.rows {
+            guard case .counter(let value, _) = row.reading else { continue }
+            if totals[row.series] == nil { order.append(row.series) }
+            totals[row.series, default: (0, 0, row.unit)].value += value
+            if !Self.unmeasuredPhases.contains(row.phase) { totals[row.series]?.measured += value }
+        }
+        let seconds = self.stages.filter(\.measured).map(\.durationSeconds).reduce(0, +)
+        return order.compactMap { series in
+            guard let total = totals[series] else { return nil }
+            let rate = seconds > 0 ? total.measured / seconds : nil
+            return Metric(
+                name: series.name,
+                labels: series.labels,
+                unit: total.unit,
+                reading: .counter(CounterReading(value: total.value, rate: rate))
+            )
+        }
+    }
+
+    private var gauges: [Metric] {
+        var levels: [Series: (values: [Double], unit: String?)] = [:]
+        var order: [Series] = []
+        for row in self.rows {
+            guard case .gauge(let value) = row.reading else { continue }
+            if levels[row.series] == nil { order.append(row.series) }
+            levels[row.series, default: ([], row.unit)].values.append(value)
+        }
+        return order.compactMap { series in
+            guard let level = levels[series], let last = level.values.last else { return nil }
+            let reading = GaugeReading(
+                value: last,
+                min: level.values.min(),
+                mean: level.values.reduce(0, +) / Double(level.values.count),
+                max: level.values.max()
+            )
+            return Metric(name: series.name, labels: series.labels, unit: level.unit, reading: .gauge(reading))
+        }
+    }
+}

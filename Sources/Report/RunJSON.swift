@@ -1,0 +1,59 @@
+import FoundationEssentials
+package import Measurement
+
+/// The text of `run.json`.
+package enum RunJSON {
+    /// Pretty, with sorted keys, so that two runs can be compared line by line.
+    package static func text(_ record: RunRecord) throws(ResultError) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        do {
+            return String(decoding: try encoder.encode(record), as: UTF8.self) + "\n"
+        } catch {
+            throw ResultError(path: "run.json", reason: "cannot be encoded: \(error)")
+        }
+    }
+
+    /// Reads the record in a result directory.
+    ///
+    /// - Parameter directory: a finished one, or a partial one for what was known at its last checkpoint.
+    /// - Returns: the record.
+    /// - Throws: when there is none, or when it is not a run record.
+    package static func read(directory: String) throws(ResultError) -> RunRecord {
+        let path = directory + "/run.json"
+        let data = try TextFile.data(path)
+        do {
+            return try JSONDecoder().decode(RunRecord.self, from: data)
+        } catch let DecodingError.keyNotFound(key, context) {
+            throw ResultError(path: path, reason: "\(self.place(context.codingPath, key)) is missing")
+        } catch let DecodingError.typeMismatch(_, context), let DecodingError.valueNotFound(_, context) {
+            throw ResultError(path: path, reason: "\(self.place(context.codingPath)): \(context.debugDescription)")
+        } catch let DecodingError.dataCorrupted(context) {
+            let place = context.codingPath.isEmpty ? "not JSON" : self.place(context.codingPath)
+            throw ResultError(path: path, reason: "\(place): \(context.debugDescription)")
+        } catch {
+            throw ResultError(path: path, reason: "not a run record: \(error)")
+        }
+    }
+
+    private static func place(_ path: [any CodingKey], _ last: (any CodingKey)? = nil) -> String {
+        (path + (last.map { [$0] } ?? [])).map(\.stringValue).joined(separator: ".")
+    }
+}
+
+/// Files that are read whole.
+enum TextFile {
+    static func data(_ path: String) throws(ResultError) -> Data {
+        do {
+            return try Data(contentsOf: URL(filePath: path))
+        } catch {
+            let isMissing = !FileManager.default.fileExists(atPath: path)
+            throw ResultError(path: path, reason: isMissing ? "does not exist" : "cannot be read: \(error)")
+        }
+    }
+
+    /// Bytes that are no UTF-8 become replacement characters: a file may have been cut anywhere.
+    static func text(_ path: String) throws(ResultError) -> String {
+        String(decoding: try self.data(path), as: UTF8.self)
+    }
+}

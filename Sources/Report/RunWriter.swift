@@ -1,0 +1,80 @@
+package import Measurement
+
+/// Writes the files of one run: what happened second by second as it happens, the rest at the end.
+///
+/// After each call all of it is with the kernel: a SIGKILL of this process loses what came since.
+package final class RunWriter {
+    package let directory: ResultDirectory
+
+    /// Seconds between two writes of `run.json`.
+    private static let checkpointSeconds = 30
+
+    private let timeline: OutputFile
+    private let log: OutputFile
+    private var merger = IntervalMerger()
+    private var nextCheckpoint = RunWriter.checkpointSeconds
+
+    /// Writes `run.json` for the first time and begins the files that grow.
+    ///
+    /// - Parameters:
+    ///   - directory: just made.
+    ///   - record: plan and host, no metrics yet.
+    ///   - startedAt: CLOCK_REALTIME nanoseconds at second 0 of the run.
+    /// - Throws: when a file cannot be written.
+    package init(_ directory: ResultDirectory, record: RunRecord, startedAt: Int64) throws(ResultError) {
+        self.directory = directory
+        try OutputFile.replace(directory.file("run.json"), with: RunJSON.text(record))
+        self.timeline = try OutputFile(path: directory.file("timeline.csv"))
+        self.log = try OutputFile(path: directory.file("latency.hlog"))
+        try self.timeline.write(MetricsCSV.timelineHeader)
+        try self.log.write(HistogramLog.header(startedAt: startedAt))
+    }
+
+    /// Writes what came in one interval, and every 30 s `run.json`.
+    ///
+    /// - Parameters:
+    ///   - interval: the next one; beyond an hour ten of them are written as one.
+    ///   - record: the run so far, asked for only when it is written.
+    /// - Throws: when a file cannot be written.
+    package func append(_ interval: TimelineInterval, record: () -> RunRecord) throws(ResultError) {
+        for complete in self.merger.add(interval) { try self.write(complete) }
+        guard interval.second + 1 >= self.nextCheckpoint else { return }
+        self.nextCheckpoint = interval.second + 1 + Self.checkpointSeconds
+        try OutputFile.replace(self.directory.file("run.json"), with: RunJSON.text(record()))
+    }
+
+    /// Writes the results and gives the directory its final name.
+    ///
+    /// - Parameters:
+    ///   - record: the whole run.
+    ///   - clients: for `clients.csv`; nothing where it was not asked for.
+    /// - Returns: the directory that holds them.
+    /// - Throws: when a file cannot be written; the directory then keeps its partial name.
+    package func finish(_ record: RunRecord, clients: [ClientRow]? = nil) throws(ResultError) -> String {
+        for interval in self.merger.flush() { try self.write(interval) }
+        try Self.writeResults(record, in: self.directory.partial)
+        if let clients {
+            try OutputFile.replace(self.directory.file("clients.csv"), with: ClientsCSV.text(clients))
+        }
+        try self.directory.finish()
+        return self.directory.path
+    }
+
+    private func write(_ interval: TimelineInterval) throws(ResultError) {
+        try self.timeline.write(MetricsCSV.rows(interval))
+        // The log second: its end mark says that the time line has the interval too.
+        try self.log.write(HistogramLog.lines(interval))
+    }
+
+    /// The files that follow from the record alone.
+    static func writeResults(_ record: RunRecord, in directory: String) throws(ResultError) {
+        try OutputFile.replace(directory + "/metrics.csv", with: MetricsCSV.text(record.metrics))
+        for metric in record.metrics where PercentileDistribution.isMain(metric) {
+            guard let histogram = metric.duration?.decodedHistogram() else { continue }
+            let name = PercentileDistribution.fileName(metric)
+            try OutputFile.replace("\(directory)/\(name)", with: PercentileDistribution.text(histogram))
+        }
+        // Last: whoever sees the final run.json sees the rest.
+        try OutputFile.replace(directory + "/run.json", with: RunJSON.text(record))
+    }
+}

@@ -1,0 +1,104 @@
+import Measurement
+
+extension Summary {
+    /// The phases of a connect, in the order in which they happen.
+    var connect: [String] {
+        var table = TextTable(["Connect", "count", "p50", "p90", "p99", "max"])
+        let all = self.record.metrics(named: "connect_duration")
+        let order = ["dns", "tcp", "tls", "websocket", "session", "total"]
+        for metric in all.sorted(by: { order.place(of: $0.labels["phase"]) < order.place(of: $1.labels["phase"]) }) {
+            table.add(
+                [metric.labels["phase"] ?? "all", Cell.count(metric.duration?.count)]
+                    + Cell.durations(metric, [\.p50, \.p90, \.p99, \.max])
+            )
+        }
+        return self.section(table)
+    }
+
+    /// Response time beside service time: how long it took from when it was due, and from when it was written.
+    var acknowledgements: [String] {
+        let fields: [KeyPath<DurationReading, Double>] = [\.p50, \.p99, \.p999, \.max]
+        var table = TextTable(["Latency", "p50", "p99", "p99.9", "max", "│", "p50", "p99", "p99.9", "max"])
+        for metric in self.record.metrics(named: "publish_ack_duration") {
+            let service = self.record.metric("publish_service_duration", metric.labels)
+            let cells = Cell.durations(metric, fields) + ["│"] + Cell.durations(service, fields)
+            table.add([self.operation(metric.labels, "leg")] + cells)
+        }
+        // At QoS 0 nothing answers: that the write returned is all there is to know.
+        for metric in self.record.metrics(named: "publish_write_duration") where metric.labels["qos"] == "0" {
+            table.add([self.operation(metric.labels, "") + " write"] + Cell.durations(metric, fields) + ["│"])
+        }
+        var lines = self.section(table)
+        guard let header = lines.first else { return [] }
+        if let bar = table.lines()[0].firstIndex(of: "│") {
+            let width = table.lines()[0].distance(from: table.lines()[0].startIndex, to: bar)
+            let title = "".paddedRight(to: max(0, width - 26)) + "response time, from due"
+            lines[0] = self.style.paint(title.paddedRight(to: width) + "│  service time, from write", .bold)
+            lines.insert(header, at: 1)
+        }
+        return lines
+    }
+
+    /// What window and socket held back: the server's doing.
+    var blocked: [String] {
+        var table = TextTable(["Blocked by window or socket", "count", "p50", "p99", "p99.9", "max"])
+        for metric in self.record.metrics(named: "publish_blocked_duration") {
+            table.add(
+                [self.operation(metric.labels, ""), Cell.count(metric.duration?.count)]
+                    + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
+            )
+        }
+        return self.section(table)
+    }
+
+    /// Requests with one answer: SUBSCRIBE and PINGREQ.
+    var requests: [String] {
+        var table = TextTable(["Requests", "count", "p50", "p99", "p99.9", "max"])
+        for (name, title) in [("subscribe_duration", "subscribe"), ("ping_duration", "ping")] {
+            for metric in self.record.metrics(named: name) {
+                table.add(
+                    [title, Cell.count(metric.duration?.count)] + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
+                )
+            }
+        }
+        return self.section(table)
+    }
+
+    var endToEnd: [String] {
+        var table = TextTable(["End to end", "count", "p50", "p90", "p99", "p99.9", "max"])
+        for metric in self.record.metrics(named: "delivery_duration") {
+            table.add(
+                [self.operation(metric.labels, ""), Cell.count(metric.duration?.count)]
+                    + Cell.durations(metric, [\.p50, \.p90, \.p99, \.p999, \.max])
+            )
+        }
+        return self.section(table)
+    }
+
+    /// `QoS 2 pubrec`, with the stage where there are stages.
+    func operation(_ labels: Labels, _ key: String) -> String {
+        ["QoS \(labels["qos"] ?? "?")", labels[key], labels["stage"]].compactMap { $0 }.joined(separator: " ")
+    }
+}
+
+/// Cells of the summary's tables.
+enum Cell {
+    static func count(_ value: UInt64?) -> String { value.map(Human.count) ?? Human.unknown }
+
+    static func number(_ value: Double?) -> String { value.map(Human.number) ?? Human.unknown }
+
+    static func rate(_ value: Double?) -> String { value.map(Human.rate) ?? Human.unknown }
+
+    static func duration(_ value: Double?) -> String { value.map(Human.duration) ?? Human.unknown }
+
+    static func durations(_ metric: Metric?, _ fields: [KeyPath<DurationReading, Double>]) -> [String] {
+        fields.map { self.duration(metric?.duration?[keyPath: $0]) }
+    }
+}
+
+extension [String] {
+    /// Where a word stands; what is not in the list comes last.
+    fileprivate func place(of word: String?) -> Int {
+        word.flatMap { self.firstIndex(of: $0) } ?? self.count
+    }
+}

@@ -1,0 +1,106 @@
+import Measurement
+
+extension Summary {
+    /// What was to be published, what went out, and what was answered for, per QoS.
+    var publish: [String] {
+        var table = TextTable(
+            ["Publish", "offered", "sent", "sent/s", "acked", "acked/s", "confirmed", "not sent", "resent"]
+        )
+        let levels = self.levels(of: ["publish_offered", "publish_sent"])
+        for labels in levels {
+            func counter(_ name: String) -> CounterReading? { self.record.metric(name, labels)?.counter }
+            let acked = counter("publish_acked")
+            table.add([
+                self.operation(labels, ""), Cell.number(counter("publish_offered")?.value),
+                Cell.number(counter("publish_sent")?.value), Cell.number(counter("publish_sent")?.rate),
+                Cell.number(acked?.value), Cell.number(acked?.rate),
+                Cell.number(counter("publish_confirmed")?.value), Cell.number(counter("publish_not_sent")?.value),
+                Cell.number(counter("publish_resent")?.value),
+            ])
+        }
+        return self.section(table) + (levels.isEmpty ? [] : self.traffic)
+    }
+
+    /// What arrived, and the ledger's account of it, per QoS of the publisher.
+    var delivery: [String] {
+        var table = TextTable(
+            ["Delivery", "expected", "received", "received/s", "lost", "duplicated", "reordered"]
+        )
+        let names = ["delivery_expected", "delivery_lost", "delivery_duplicated", "received"]
+        let levels = self.levels(of: names)
+        for labels in levels {
+            func counter(_ name: String) -> CounterReading? { self.record.metric(name, labels)?.counter }
+            let received = self.record.metrics(named: "received").filter { $0.labels.contains(labels) }.compactMap(
+                \.counter
+            )
+            table.add([
+                self.operation(labels, ""), Cell.number(counter("delivery_expected")?.value),
+                Cell.number(received.sum { $0.value }), Cell.number(received.sum { $0.rate }),
+                Cell.number(counter("delivery_lost")?.value), Cell.number(counter("delivery_duplicated")?.value),
+                Cell.number(counter("delivery_reordered")?.value),
+            ])
+        }
+        // With publishers in the run their line is up there.
+        let isSubscriberOnly = self.levels(of: ["publish_offered", "publish_sent"]).isEmpty
+        return self.section(table) + (isSubscriberOnly && !levels.isEmpty ? self.traffic : [])
+    }
+
+    /// The bytes of both directions in one line.
+    private var traffic: [String] {
+        func flow(_ name: String) -> String? {
+            guard let counter = self.record.metric(name, [:])?.counter, counter.value > 0 else { return nil }
+            return counter.rate.map { Human.bytes($0) + "/s" } ?? Human.bytes(counter.value)
+        }
+        let parts = [
+            flow("payload_bytes_sent").map { "payload out \($0)" },
+            flow("payload_bytes_received").map { "payload in \($0)" },
+            flow("bytes_sent").map { "wire out \($0)" }, flow("bytes_received").map { "wire in \($0)" },
+        ]
+        let line = parts.compactMap { $0 }.joined(separator: " · ")
+        return line.isEmpty ? [] : ["  " + line]
+    }
+
+    /// How the stream came in, and how fast the decoder walks it.
+    var decoder: [String] {
+        var table = TextTable(
+            ["Decoder", "packets", "bytes", "packets/read", "reads/packet", "decoding packets/s", "bytes/s"]
+        )
+        for packets in self.record.metrics(named: "decode_packets") {
+            func value(_ name: String) -> Double? { self.record.metric(name, packets.labels)?.counter?.value }
+            let count = packets.counter?.value
+            let (bytes, reads, time) = (value("decode_bytes"), value("reads"), value("decode_time"))
+            table.add([
+                packets.labels["protocol"] ?? "all", Cell.number(count), bytes.map(Human.bytes) ?? Human.unknown,
+                Cell.number(ratio(count, reads)), Cell.number(ratio(reads, count)),
+                Cell.number(ratio(count, time)),
+                ratio(bytes, time).map { Human.fixed($0 / 1e9, digits: 2) + " GB/s" } ?? Human.unknown,
+            ])
+        }
+        return self.section(table)
+    }
+
+    /// The QoS levels, with their stage, that any of `names` has.
+    private func levels(of names: [String]) -> [Labels] {
+        var levels: [Labels] = []
+        for metric in names.flatMap({ self.record.metrics(named: $0) }) where metric.labels["qos"] != nil {
+            var labels: [String: String] = [:]
+            for key in ["qos", "stage"] { labels[key] = metric.labels[key] }
+            let level = Labels(labels)
+            if !levels.contains(level) { levels.append(level) }
+        }
+        return levels.sorted()
+    }
+}
+
+func ratio(_ above: Double?, _ below: Double?) -> Double? {
+    guard let above, let below, below > 0 else { return nil }
+    return above / below
+}
+
+extension [CounterReading] {
+    /// The sum over what is known; nothing where nothing is.
+    func sum(of field: (CounterReading) -> Double?) -> Double? {
+        let known = self.compactMap(field)
+        return known.isEmpty ? nil : known.reduce(0, +)
+    }
+}

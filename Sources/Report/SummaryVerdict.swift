@@ -1,0 +1,77 @@
+import Measurement
+
+extension Summary {
+    /// Whether to believe the rest, with every reason.
+    var verdict: [String] {
+        guard let verdict = self.record.verdict else {
+            return [self.style.paint("UNFINISHED", .yellow) + "  " + self.headline]
+        }
+        let ink: TerminalStyle.Ink =
+            switch verdict.state {
+            case .valid: .green
+            case .generatorLimited: .yellow
+            case .unreconciled, .aborted: .red
+            }
+        let state = verdict.state.rawValue.uppercased()
+        return [self.style.paint(state, ink) + "  " + self.headline]
+            + verdict.reasons.flatMap { self.paragraph("! \($0.text) [\($0.code)]", indent: 2, hanging: 2) }
+    }
+
+    /// `clamor pub · 10.0 s measured of 12.1 s · started 2026-11-21 01:37:09 UTC`.
+    private var headline: String {
+        let measured = self.record.stages.filter(\.measured).map(\.durationSeconds).reduce(0, +)
+        let length = self.record.durationSeconds.map(Human.duration)
+        let time =
+            switch (measured > 0, length) {
+            case (true, .some(let length)): "\(Human.duration(measured)) measured of \(length)"
+            case (true, .none): "\(Human.duration(measured)) measured"
+            case (false, .some(let length)): length
+            case (false, .none): "length unknown"
+            }
+        let started = self.record.startedAt.prefix(19).replacing("T", with: " ")
+        return [self.commandName, time, "started \(started) UTC"].joined(separator: " · ")
+    }
+
+    private var commandName: String {
+        let words = self.record.command
+        let program = words.first.map { String($0.split(separator: "/").last ?? "") } ?? self.record.tool.name
+        let subcommand = words.dropFirst().first { !$0.hasPrefix("-") }
+        return [program, subcommand].compactMap { $0 }.joined(separator: " ")
+    }
+
+    /// `ok` or `FAILED`, the sentence, and the figure that decided.
+    var thresholds: [String] {
+        let results = self.record.thresholds
+        guard !results.isEmpty else { return [] }
+        let failed = results.count { !$0.ok }
+        let title =
+            failed == 0 ? "Thresholds  all \(results.count) hold" : "Thresholds  \(failed) of \(results.count) failed"
+        let width = results.map(\.expression.count).max() ?? 0
+        return [self.style.paint(title, .bold)]
+            + results.map { result in
+                let mark = result.ok ? self.style.paint("ok    ", .green) : self.style.paint("FAILED", .red)
+                let value = result.value.map { PlainNumber.text($0) } ?? "no sample"
+                return "  \(mark)  \(result.expression.paddedRight(to: width))  \(value)"
+            }
+    }
+
+    /// Every kind once, the most frequent first, with its example below.
+    var errors: [String] {
+        let errors = self.record.errors.sorted { ($1.count, $0.kind) < ($0.count, $1.kind) }
+        guard !errors.isEmpty else { return [] }
+        var table = TextTable(["Errors", "count", "first at"])
+        for error in errors {
+            // The time of day, to the millisecond.
+            table.add([error.kind, Human.count(error.count), String(error.firstAt.prefix(23).dropFirst(11))])
+        }
+        let rows = self.section(table)
+        var lines = [rows[0]]
+        for (row, error) in zip(rows.dropFirst(), errors) {
+            lines.append(row)
+            if !error.example.isEmpty {
+                lines.append("    " + self.style.paint("e.g. \(error.example)".truncated(to: self.width - 4), .dim))
+            }
+        }
+        return lines
+    }
+}
