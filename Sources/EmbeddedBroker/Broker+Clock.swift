@@ -1,0 +1,178 @@
+import MQTTCodec
+package import NIOCore
+
+extension Broker {
+    /// When `advance` is to be called next.
+    package var nextDeadline: NIODeadline {
+        var next = self.scanDue
+        if self.statisticsSubscriptions > 0 { next = min(next, self.statisticsDue) }
+        for due in [self.stallDue, self.disconnectDue, self.delayed.first?.due, self.reorderTimeouts.first?.due] {
+            if let due { next = min(next, due) }
+        }
+        return next
+    }
+
+    /// Does what has become due.
+    package mutating func advance(to now: NIODeadline) {
+        if let due = self.stallDue, let stall = self.faults.stall, due <= now {
+            self.stallDue = nil
+            self.actions.append(.stall(until: due + stall.length))
+        }
+        self.releaseDelayed(now: now)
+        self.releaseReordered(now: now)
+        if let due = self.disconnectDue, let period = self.faults.disconnectEvery, due <= now {
+            self.disconnectDue = max(due + period, now)
+            self.disconnectNext(now: now)
+        }
+        if self.scanDue <= now {
+            self.scanDue = now + Self.scanInterval
+            self.scanSilence(now: now)
+        }
+        if self.statisticsDue <= now {
+            self.statisticsDue = now + self.configuration.statisticsInterval
+            if self.statisticsSubscriptions > 0 { self.publishStatistics(now: now) }
+        }
+    }
+
+    /// A stall is over; both times are CLOCK_REALTIME in nanoseconds.
+    package mutating func stalled(from begin: Int64, to end: Int64, now: NIODeadline) {
+        self.tally.stalls.append(BrokerCounters.Stall(begin: begin, end: end))
+        // Nobody was silent while nobody was heard.
+        for index in self.connections.indices { self.connections[index].lastHeard = now }
+    }
+
+    /// The connection was not read for reasons of our own until now.
+    package mutating func heard(_ connection: ConnectionID, now: NIODeadline) {
+        self.connections[connection].lastHeard = now
+    }
+
+    /// Ends every connection because the broker stops.
+    package mutating func shutDown(now: NIODeadline) {
+        for connection in self.connections.indices where self.connections[connection].state == .open {
+            self.disconnect(connection, .serverShuttingDown, cause: .shutdown, now: now)
+        }
+    }
+
+    /// Starts the clocks of stall and disconnects with the first CONNECT.
+    mutating func beginFaults(now: NIODeadline) {
+        guard self.firstConnect == nil else { return }
+        self.firstConnect = now
+        if let stall = self.faults.stall { self.stallDue = now + stall.after }
+        if let period = self.faults.disconnectEvery { self.disconnectDue = now + period }
+    }
+
+    /// Resets the next open connection, round robin.
+    ///
+    /// It leaves the tree here and now; what lies in its output is still written, so that every copy that counts as
+    /// delivered has reached the client before the reset does.
+    private mutating func disconnectNext(now: NIODeadline) {
+        for offset in 0..<self.connections.count {
+            let connection = (self.disconnectCursor + offset) % self.connections.count
+            guard self.connections[connection].state == .open else { continue }
+            self.disconnectCursor = connection + 1
+            self.tally.disconnected += 1
+            self.end(connection, .injected, now: now)
+            self.actions.append(.reset(connection))
+            return
+        }
+    }
+
+    /// Ends clients that were silent for 1.5 keep-alives [MQTT-3.1.2-22], and connections without CONNECT.
+    private mutating func scanSilence(now: NIODeadline) {
+        for connection in self.connections.indices {
+            let silence = now - self.connections[connection].lastHeard
+            switch self.connections[connection].state {
+            case .open:
+                guard let limit = self.connections[connection].silenceLimit, silence > limit,
+                    !self.connections[connection].isPaused
+                else { continue }
+                self.disconnect(connection, .keepAliveTimeout, cause: .keepalive, now: now)
+            case .awaitingConnect where silence > self.configuration.connectDeadline:
+                self.connections[connection].state = .closing
+                self.actions.append(.close(connection))
+            default: continue
+            }
+        }
+    }
+
+    // MARK: Counters
+
+    package var counters: BrokerCounters {
+        var counters = self.tally
+        counters.delayHolds = self.holdTimes.summary
+        counters.subscriptions = UInt64(self.subscriptions.count { $0.isLive })
+        counters.retained = UInt64(self.retained.count)
+        return counters
+    }
+
+    /// Topics below `$SYS/broker/` and their values, by mosquitto's names where it has one.
+    func statistics(now: NIODeadline) -> [(topic: String, value: String)] {
+        let counters = self.counters
+        var lines: [(topic: String, value: String)] = [
+            ("version", "clamor"),
+            ("uptime", "\((now - self.started).nanoseconds / 1_000_000_000) seconds"),
+            ("clients/connected", "\(counters.clientsNow)"),
+            ("clients/active", "\(counters.clientsNow)"),
+            ("clients/maximum", "\(counters.clientsMaximum)"),
+            ("connections/total", "\(counters.connections)"),
+            ("subscriptions/count", "\(counters.subscriptions)"),
+            ("retained messages/count", "\(counters.retained)"),
+            ("bytes/received", "\(counters.receivedBytes)"),
+            ("bytes/sent", "\(counters.sentBytes)"),
+            ("messages/received", "\(counters.receivedPackets)"),
+            ("publish/messages/received", "\(counters.received.total + counters.receivedDUP.total)"),
+            ("publish/messages/sent", "\(counters.delivered.total + counters.deliveredRetained.total)"),
+            ("publish/messages/dropped", "\(counters.dropped.total + counters.queueFull.total)"),
+        ]
+        let families: [(String, CountPerQoS)] = [
+            ("publish/messages/received", counters.received), ("publish/messages/sent", counters.delivered),
+            ("publish/messages/resent", counters.receivedDUP), ("publish/messages/dropped", counters.dropped),
+            ("publish/messages/duplicated", counters.duplicated), ("publish/messages/reordered", counters.reordered),
+            ("publish/messages/delayed", counters.delayed), ("publish/messages/offline", counters.notDeliveredOffline),
+        ]
+        for (name, count) in families {
+            for qos: UInt8 in 0...2 { lines.append(("\(name)/qos/\(qos)", "\(count[qos])")) }
+        }
+        return lines
+    }
+
+    private mutating func publishStatistics(now: NIODeadline) {
+        for (name, value) in self.statistics(now: now) {
+            let topic = Array("$SYS/broker/\(name)".utf8)
+            let index = topic.withUnsafeBytes { self.route($0) }
+            for target in self.cache.routes[index].targets where target.connection >= 0 {
+                self.sendStatistic(topic, value, to: ConnectionID(target.connection), identifiers: target.identifiers)
+            }
+        }
+    }
+
+    /// The values at once, as mosquitto's retained ones come.
+    mutating func sendStatistics(to index: Int32, now: NIODeadline) {
+        let subscription = self.subscriptions[Int(index)]
+        let filter = TopicLevels.split(subscription.filter)
+        let connection = ConnectionID(self.sessions[Int(subscription.session)].connection)
+        for (name, value) in self.statistics(now: now) {
+            let topic = Array("$SYS/broker/\(name)".utf8)
+            guard TopicLevels.matches(filter: filter, topic: TopicLevels.split(topic)) else { continue }
+            self.sendStatistic(topic, value, to: connection, identifiers: subscription.identifier)
+        }
+    }
+
+    private mutating func sendStatistic(
+        _ topic: [UInt8],
+        _ value: String,
+        to connection: ConnectionID,
+        identifiers: [UInt8]
+    ) {
+        KeptMessage(topic: topic, payload: Array(value.utf8), properties: [], qos: 0, retain: true).withView {
+            self.send(
+                $0,
+                to: connection,
+                qos: 0,
+                retain: true,
+                identifiers: identifiers,
+                tally: Tally(kind: .statistics, qos: 0)
+            )
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import MQTTCodec
+import NIOCore
+
+extension Broker {
+    mutating func subscribe(_ packet: Subscribe, from connection: ConnectionID, now: NIODeadline) {
+        let session = self.connections[connection].session
+        let version5 = self.connections[connection].isVersion5
+        var identifier: [UInt8] = []
+        if let number = packet.properties.subscriptionIdentifier { identifier = Self.encode(identifier: number) }
+
+        var codes: [UInt8] = []
+        var wantsRetained: [Int32] = []
+        for wanted in packet.subscriptions {
+            guard let filter = try? TopicFilter(validating: wanted.filter) else {
+                codes.append(version5 ? ReasonCode.topicFilterInvalid.rawValue : 0x80)
+                continue
+            }
+            // [MQTT-3.8.3-4]
+            if filter.share != nil, wanted.noLocal { return self.fail(connection, .protocolError, now: now) }
+            let key = Array(wanted.filter.utf8)
+            let (index, isNew) = self.place(filter, key: key, for: session)
+            self.subscriptions[Int(index)].qos = wanted.qos.rawValue
+            self.subscriptions[Int(index)].noLocal = wanted.noLocal
+            self.subscriptions[Int(index)].retainAsPublished = wanted.retainAsPublished
+            self.subscriptions[Int(index)].identifier = identifier
+            codes.append(wanted.qos.rawValue)
+            let sends = wanted.retainHandling == .send || wanted.retainHandling == .sendIfNew && isNew
+            // §4.8.2: a shared subscription gets no retained messages.
+            if sends, filter.share == nil { wantsRetained.append(index) }
+        }
+        self.version += 1
+        self.send(.subAck(SubAck(packet.packetID, codes: codes)), to: connection)
+        for index in wantsRetained { self.sendRetained(to: index, on: connection, now: now) }
+    }
+
+    /// Finds the client's subscription with exactly this filter, or makes it.
+    private mutating func place(_ filter: TopicFilter, key: [UInt8], for session: Int32) -> (Int32, isNew: Bool) {
+        if let index = self.sessions[Int(session)].subscriptions[key] {
+            // [MQTT-3.8.4-3]: replaced in place, so no message is lost; one that slept wakes up.
+            let wasLive = self.subscriptions[Int(index)].isLive
+            self.subscriptions[Int(index)].isLive = true
+            if !wasLive, self.subscriptions[Int(index)].isStatistics { self.statisticsSubscriptions += 1 }
+            return (index, !wasLive)
+        }
+        self.subscriptionsMade += 1
+        let bytes = Array(filter.filter.utf8)
+        var new = BrokerSubscription(filter: bytes, session: session, serial: self.subscriptionsMade)
+        new.isStatistics = bytes.starts(with: Array("$SYS".utf8))
+        if new.isStatistics { self.statisticsSubscriptions += 1 }
+        if self.faults.touchesPublish { new.faults = self.makeFaultState(number: self.subscriptionsMade) }
+        let index: Int32
+        if let reused = self.freeSubscriptions.popLast() {
+            index = reused
+        } else {
+            index = Int32(self.subscriptions.count)
+            self.subscriptions.append(new)
+        }
+        if let share = filter.share {
+            let group = self.group(named: Array(share.utf8), filter: bytes)
+            self.groups[Int(group)].members.append(index)
+            new.group = group
+        } else {
+            self.trie.insert(index * 2, under: bytes)
+        }
+        self.subscriptions[Int(index)] = new
+        self.sessions[Int(session)].subscriptions[key] = index
+        return (index, true)
+    }
+
+    private mutating func group(named name: [UInt8], filter: [UInt8]) -> Int32 {
+        let key = name + [TopicLevels.slash] + filter
+        if let group = self.groupsByName[key] { return group }
+        let new = ShareGroup(name: key, filter: filter)
+        let group: Int32
+        if let reused = self.freeGroups.popLast() {
+            group = reused
+            self.groups[Int(group)] = new
+        } else {
+            group = Int32(self.groups.count)
+            self.groups.append(new)
+        }
+        self.groupsByName[key] = group
+        self.trie.insert(group * 2 + 1, under: filter)
+        return group
+    }
+
+    mutating func unsubscribe(_ packet: Unsubscribe, from connection: ConnectionID) {
+        let session = self.connections[connection].session
+        var codes: [UInt8] = []
+        for filter in packet.filters {
+            let key = Array(filter.utf8)
+            // [MQTT-3.10.4-1]: bytes against bytes.
+            if let index = self.sessions[Int(session)].subscriptions[key], self.subscriptions[Int(index)].isLive {
+                self.remove(index, key, of: session)
+                codes.append(ReasonCode.success.rawValue)
+            } else {
+                codes.append(ReasonCode.noSubscriptionExisted.rawValue)
+            }
+        }
+        self.version += 1
+        self.send(.unsubAck(UnsubAck(packet.packetID, codes: codes)), to: connection)
+    }
+
+    /// The caller raises `version`.
+    mutating func remove(_ index: Int32, _ key: [UInt8], of session: Int32) {
+        let old = self.subscriptions[Int(index)]
+        if old.isLive, old.isStatistics { self.statisticsSubscriptions -= 1 }
+        self.loseHeld(of: index)
+        self.sessions[Int(session)].subscriptions[key] = nil
+        if old.group >= 0 {
+            let group = Int(old.group)
+            self.groups[group].members.removeAll { $0 == index }
+            if self.groups[group].members.isEmpty {
+                self.trie.remove(old.group * 2 + 1, under: old.filter)
+                self.groupsByName[self.groups[group].name] = nil
+                self.freeGroups.append(old.group)
+            }
+        } else {
+            self.trie.remove(index * 2, under: old.filter)
+        }
+        self.subscriptions[Int(index)] = BrokerSubscription(filter: [], session: -1, isLive: false, serial: 0)
+        self.freeSubscriptions.append(index)
+    }
+
+    /// Keeps a subscription whose client lost its connection, to count what it misses.
+    mutating func sleep(_ index: Int32) {
+        guard self.subscriptions[Int(index)].isLive else { return }
+        if self.subscriptions[Int(index)].isStatistics { self.statisticsSubscriptions -= 1 }
+        self.subscriptions[Int(index)].isLive = false
+    }
+
+    private mutating func sendRetained(to index: Int32, on connection: ConnectionID, now: NIODeadline) {
+        let subscription = self.subscriptions[Int(index)]
+        for message in self.retained.matching(subscription.filter, now: now) {
+            let kept = KeptMessage(
+                topic: message.topic,
+                payload: message.payload,
+                properties: message.properties,
+                qos: message.qos,
+                retain: true
+            )
+            kept.withView {
+                self.send(
+                    $0,
+                    to: connection,
+                    qos: min(message.qos, subscription.qos),
+                    retain: true,
+                    identifiers: subscription.identifier,
+                    tally: Tally(kind: .retained, qos: message.qos)
+                )
+            }
+        }
+        if subscription.isStatistics { self.sendStatistics(to: index, now: now) }
+    }
+
+    private static func encode(identifier: UInt32) -> [UInt8] {
+        var bytes: [UInt8] = [0x0B]
+        var rest = identifier
+        repeat {
+            let byte = UInt8(rest & 0x7F)
+            rest >>= 7
+            bytes.append(rest > 0 ? byte | 0x80 : byte)
+        } while rest > 0
+        return bytes
+    }
+
+    // MARK: Routes
+
+    /// The route of a topic, resolved anew when it is not cached or a subscription has changed.
+    mutating func route(_ topic: UnsafeRawBufferPointer) -> Int {
+        let hash = TopicCache.hash(topic)
+        if let index = self.cache.find(topic, hash: hash, version: self.version) { return index }
+        let bytes = Array(topic)
+        var route = Route(topic: bytes, hash: hash, version: self.version, targets: [], groups: [])
+        var targetOf: [Int32: Int] = [:]
+        self.trie.match(bytes) { value in
+            if value & 1 == 1 {
+                route.groups.append(value / 2)
+            } else {
+                self.merge(value / 2, into: &route.targets, &targetOf)
+            }
+        }
+        return self.cache.insert(route)
+    }
+
+    /// Adds a subscription to the one target that its client has.
+    private func merge(_ index: Int32, into targets: inout [Route.Target], _ targetOf: inout [Int32: Int]) {
+        let subscription = self.subscriptions[Int(index)]
+        let new = Route.Target(
+            session: subscription.session,
+            connection: subscription.isLive ? self.sessions[Int(subscription.session)].connection : -1,
+            subscription: index,
+            qos: subscription.qos,
+            noLocal: subscription.noLocal,
+            retainAsPublished: subscription.retainAsPublished,
+            identifiers: subscription.identifier
+        )
+        guard let position = targetOf[subscription.session] else {
+            targetOf[subscription.session] = targets.count
+            targets.append(new)
+            return
+        }
+        let old = targets[position]
+        if new.connection < 0 { return }
+        if old.connection < 0 {
+            targets[position] = new
+            return
+        }
+        // §3.3.4: one copy at the highest QoS, with every identifier [MQTT-3.3.4-3], [MQTT-3.3.4-4].
+        if new.qos > old.qos { targets[position] = new }
+        targets[position].identifiers = old.identifiers + new.identifiers
+        targets[position].noLocal = old.noLocal && new.noLocal
+        targets[position].retainAsPublished = old.retainAsPublished || new.retainAsPublished
+    }
+}

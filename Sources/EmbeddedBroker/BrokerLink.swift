@@ -1,0 +1,120 @@
+import MQTTCodec
+import NIOCore
+
+/// One client's channel: hands bytes to the broker and the broker's bytes to the channel, and decides nothing.
+final class BrokerLink: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// How the connection ends once all output is written.
+    enum Ending {
+        case close
+        case reset
+    }
+
+    /// Why nothing is read at the moment.
+    struct Blocks: OptionSet {
+        let rawValue: UInt8
+        static let slowConsumer = Blocks(rawValue: 1)
+        static let rate = Blocks(rawValue: 2)
+        static let ending = Blocks(rawValue: 4)
+    }
+
+    let loop: BrokerLoop
+    private(set) var id: ConnectionID = -1
+    var decoder: PacketDecoder
+    private(set) var context: ChannelHandlerContext?
+    var ending: Ending?
+    /// The write side is shut; when to stop waiting for the peer's FIN, or for it to take what is written.
+    var endDeadline: NIODeadline?
+    /// Output that `--fragment` has not written yet.
+    private var fragments = ByteBuffer()
+    /// Input that `--max-rate` has not let through yet.
+    var backlog = ByteBuffer()
+    var scanner = PublishScanner()
+    var isWaitingForRate = false
+    private var blocks: Blocks = []
+
+    init(loop: BrokerLoop) {
+        self.loop = loop
+        self.decoder = PacketDecoder(role: .server, maximumPacketSize: loop.configuration.maximumPacketSize)
+    }
+
+    // MARK: Channel events
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func channelActive(context: ChannelHandlerContext) { self.id = self.loop.opened(self) }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.loop.read(self.unwrapInboundIn(data), from: self)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable { self.loop.becameWritable(self) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.context = nil
+        self.loop.closed(self)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // The client reset the connection or went in the middle of a write; channelInactive says so.
+        context.close(promise: nil)
+    }
+
+    // MARK: Reading
+
+    func block(_ block: Blocks) {
+        let wasReading = self.blocks.isEmpty
+        self.blocks.insert(block)
+        if wasReading { self.setReading(false) }
+    }
+
+    func unblock(_ block: Blocks) {
+        guard !self.blocks.isEmpty else { return }
+        self.blocks.remove(block)
+        if self.blocks.isEmpty { self.setReading(true) }
+    }
+
+    private func setReading(_ isReading: Bool) {
+        // Fails on a closed channel only, which reads nothing anyway.
+        try? self.context?.channel.syncOptions?.setOption(.autoRead, value: isReading)
+    }
+
+    // MARK: Writing
+
+    var canWrite: Bool { self.fragments.readableBytes == 0 && self.context?.channel.isWritable == true }
+
+    func write(_ bytes: ByteBuffer) {
+        guard let context = self.context else { return }
+        guard self.loop.fragmentSizes != nil else {
+            context.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
+            return
+        }
+        self.fragments.writeImmutableBuffer(bytes)
+        self.writeFragments()
+    }
+
+    /// Writes fragments, each by a call of its own, until the kernel takes no more.
+    ///
+    /// - Returns: whether it stopped only so that others get their turn.
+    @discardableResult
+    func writeFragments() -> Bool {
+        guard let context = self.context else { return false }
+        var left = 256
+        while self.fragments.readableBytes > 0, context.channel.isWritable {
+            guard left > 0 else {
+                self.loop.continueLater(self)
+                return true
+            }
+            left -= 1
+            let size = min(self.loop.nextFragmentSize(), self.fragments.readableBytes)
+            guard let fragment = self.fragments.readSlice(length: size) else { break }
+            context.writeAndFlush(self.wrapOutboundOut(fragment), promise: nil)
+        }
+        if self.fragments.readableBytes == 0 { self.fragments = ByteBuffer() }
+        return false
+    }
+}

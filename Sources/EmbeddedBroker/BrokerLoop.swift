@@ -1,0 +1,282 @@
+import DequeModule
+import LoopContext
+import MQTTCodec
+import NIOCore
+
+/// Runs a ``Broker`` on one event loop: carries its actions out, and tells it of bytes and time.
+///
+/// One write per client and turn: clients with output are gathered and written once all that the selector had for this
+/// turn has been read.
+final class BrokerLoop {
+    let configuration: BrokerConfiguration
+    let context: LoopContext
+    let fragmentSizes: ClosedRange<Int>?
+    private var broker: Broker
+    private var links: [BrokerLink?] = []
+    /// Clients whose output is written at the end of the turn.
+    private var dirty: [ConnectionID] = []
+    private var fragmenting: [BrokerLink] = []
+    private var isFlushScheduled = false
+    /// Links that end, until their channel has.
+    private var ending: [BrokerLink] = []
+    private var gate: RateGate?
+    private var waitingForRate = Deque<BrokerLink>()
+    private var fragmentSeed: UInt64 = 0x2545_F491_4F6C_DD1D
+    private var isStopped = false
+
+    /// How long a connection that was ended may take to answer with its FIN, or a reset one to take its output.
+    private static let endPatience = TimeAmount.milliseconds(500)
+    private static let endPoll = TimeAmount.milliseconds(1)
+
+    init(_ configuration: BrokerConfiguration, eventLoop: any EventLoop) {
+        self.configuration = configuration
+        self.context = LoopContext(eventLoop: eventLoop, tick: .exact)
+        self.fragmentSizes = configuration.faults.fragment
+        let now = self.context.refresh()
+        self.broker = Broker(configuration, now: now)
+        if let rate = configuration.faults.maximumRate { self.gate = RateGate(rate: rate, now: now) }
+        self.context.timers.setPacing { [unowned self] now in self.tick(now) }
+        self.context.timers.setDue(self.broker.nextDeadline)
+    }
+
+    var counters: BrokerCounters { self.broker.counters }
+
+    // MARK: Channel events
+
+    func opened(_ link: BrokerLink) -> ConnectionID {
+        let id = self.broker.connected(now: self.context.refresh())
+        if id == self.links.count { self.links.append(link) } else { self.links[id] = link }
+        return id
+    }
+
+    func closed(_ link: BrokerLink) {
+        guard link.id >= 0 else { return }
+        self.links[link.id] = nil
+        self.broker.closed(link.id, now: self.context.refresh())
+        self.act()
+    }
+
+    func read(_ buffer: ByteBuffer, from link: BrokerLink) {
+        let now = self.context.refresh()
+        if link.ending != nil {
+            self.context.receive.give(back: buffer)
+        } else if self.gate != nil {
+            link.backlog.writeImmutableBuffer(buffer)
+            self.context.receive.give(back: buffer)
+            self.readGated(link, now: now)
+        } else {
+            buffer.withUnsafeReadableBytes {
+                self.broker.received($0, from: link.id, decoder: &link.decoder, now: now)
+            }
+            self.context.receive.give(back: buffer)
+        }
+        self.act()
+    }
+
+    func becameWritable(_ link: BrokerLink) {
+        link.writeFragments()
+        guard link.canWrite else { return }
+        self.broker.setWritable(link.id, true)
+        self.act()
+        self.finish(link)
+    }
+
+    // MARK: Actions
+
+    private func act() {
+        while let action = self.broker.nextAction() {
+            switch action {
+            case .flush(let id):
+                self.dirty.append(id)
+                self.scheduleFlush()
+            case .flushNow(let id): self.flush(id)
+            case .pauseReading(let id): self.links[id]?.block(.slowConsumer)
+            case .resumeReading(let id):
+                self.broker.heard(id, now: self.context.now)
+                self.links[id]?.unblock(.slowConsumer)
+            case .close(let id): self.end(id, by: .close)
+            case .reset(let id): self.end(id, by: .reset)
+            case .stall(let end): self.stall(until: end)
+            }
+        }
+        self.context.timers.setDue(self.nextDeadline)
+    }
+
+    private func scheduleFlush() {
+        guard !self.isFlushScheduled else { return }
+        self.isFlushScheduled = true
+        self.context.eventLoop.assumeIsolated().execute { self.flushAll() }
+    }
+
+    private func flushAll() {
+        self.isFlushScheduled = false
+        let fragmenting = self.fragmenting
+        self.fragmenting.removeAll(keepingCapacity: true)
+        for link in fragmenting where !link.writeFragments() { self.becameWritable(link) }
+        // Writing may make others dirty; they are for the next round.
+        let dirty = self.dirty
+        self.dirty.removeAll(keepingCapacity: true)
+        for id in dirty { self.flush(id) }
+    }
+
+    private func flush(_ id: ConnectionID) {
+        guard let link = self.links[id], self.broker.hasOutput(id) else { return }
+        let isWritable = link.canWrite
+        if isWritable || link.ending != nil {
+            let output = self.broker.takeOutput(id)
+            link.write(output)
+            self.broker.recycle(output)
+        }
+        let canWriteMore = link.canWrite
+        if !canWriteMore { self.broker.setWritable(id, false) }
+        self.act()
+        if canWriteMore { self.finish(link) }
+    }
+
+    /// Fragments that are to be written when the others have had their turn.
+    func continueLater(_ link: BrokerLink) {
+        self.fragmenting.append(link)
+        self.scheduleFlush()
+    }
+
+    func nextFragmentSize() -> Int {
+        guard let sizes = self.fragmentSizes else { return .max }
+        // Xorshift from a fixed seed: every run cuts alike.
+        self.fragmentSeed ^= self.fragmentSeed << 13
+        self.fragmentSeed ^= self.fragmentSeed >> 7
+        self.fragmentSeed ^= self.fragmentSeed << 17
+        return sizes.lowerBound + Int(self.fragmentSeed % UInt64(sizes.count))
+    }
+
+    private func stall(until end: NIODeadline) {
+        let begin = WallClock.now()
+        // The loop's own thread sleeps, so nothing at all is read or written.
+        WallClock.sleep(until: end)
+        self.broker.stalled(from: begin, to: WallClock.now(), now: self.context.refresh())
+    }
+
+    // MARK: Ends
+
+    private func end(_ id: ConnectionID, by ending: BrokerLink.Ending) {
+        guard let link = self.links[id], link.ending == nil else { return }
+        link.ending = ending
+        link.backlog = ByteBuffer()
+        if ending == .reset {
+            link.block(.ending)
+            link.endDeadline = self.context.now + Self.endPatience
+            self.ending.append(link)
+        } else {
+            link.unblock([.rate, .slowConsumer])
+        }
+        self.flush(id)
+        self.finish(link)
+    }
+
+    /// Goes on with the end of a link whose output is all written.
+    private func finish(_ link: BrokerLink) {
+        guard link.ending == .close, link.endDeadline == nil, link.canWrite, !self.broker.hasOutput(link.id) else {
+            return
+        }
+        // The write side first, and then to the peer's FIN: closing at once could reset the connection, and with it
+        // what the peer has not read yet.
+        link.endDeadline = self.context.now + Self.endPatience
+        self.ending.append(link)
+        link.context?.channel.close(mode: .output, promise: nil)
+    }
+
+    private func pollEnding(now: NIODeadline) {
+        self.ending.removeAll { link in
+            guard let context = link.context, let deadline = link.endDeadline else { return true }
+            if link.ending == .reset {
+                let hasArrived = link.canWrite && Socket.unsentBytes(context.channel) == 0
+                guard hasArrived || deadline <= now else { return false }
+                Socket.reset(context)
+                return true
+            }
+            guard deadline <= now else { return false }
+            context.close(promise: nil)
+            return true
+        }
+    }
+
+    // MARK: Time
+
+    private var nextDeadline: NIODeadline {
+        var next = self.broker.nextDeadline
+        if !self.ending.isEmpty {
+            // Resets wait for milliseconds, FINs have time.
+            let step = self.ending.contains { $0.ending == .reset } ? Self.endPoll : Self.endPatience
+            next = min(next, self.context.now + step)
+        }
+        if !self.waitingForRate.isEmpty, let gate = self.gate { next = min(next, gate.nextDue(now: self.context.now)) }
+        return next
+    }
+
+    private func tick(_ now: NIODeadline) -> NIODeadline? {
+        guard !self.isStopped else { return nil }
+        self.broker.advance(to: now)
+        self.pollEnding(now: now)
+        self.serveWaiting(now: now)
+        self.act()
+        return self.nextDeadline
+    }
+
+    /// Ends every connection; what they still have to do takes `endPatience` at most.
+    func shutDown() {
+        self.isStopped = true
+        self.broker.shutDown(now: self.context.refresh())
+        self.act()
+        self.flushAll()
+        self.context.timers.stop()
+        for case let link? in self.links { link.context?.close(promise: nil) }
+    }
+
+    // MARK: --max-rate
+
+    private func readGated(_ link: BrokerLink, now: NIODeadline) {
+        guard !link.isWaitingForRate else { return }
+        let available = self.waitingForRate.isEmpty ? self.gate?.available(now: now) ?? 0 : 0
+        self.letThrough(link, at: available, now: now)
+        guard link.backlog.readableBytes > 0 else { return }
+        link.isWaitingForRate = true
+        link.block(.rate)
+        self.waitingForRate.append(link)
+    }
+
+    /// Gives the broker what of a link's input may go with `budget` PUBLISH.
+    private func letThrough(_ link: BrokerLink, at budget: Int, now: NIODeadline) {
+        var left = budget
+        let bytes = link.backlog
+        let count = bytes.withUnsafeReadableBytes { bytes in
+            let count = link.scanner.prefix(of: bytes, budget: &left)
+            self.broker.received(
+                UnsafeRawBufferPointer(rebasing: bytes[..<count]),
+                from: link.id,
+                decoder: &link.decoder,
+                now: now
+            )
+            return count
+        }
+        self.gate?.take(budget - left)
+        link.backlog.moveReaderIndex(forwardBy: min(count, link.backlog.readableBytes))
+        if link.backlog.readableBytes == 0 { link.backlog = ByteBuffer() }
+    }
+
+    /// Shares what the gate has among those who wait, in turn.
+    private func serveWaiting(now: NIODeadline) {
+        for _ in 0..<self.waitingForRate.count {
+            guard let available = self.gate?.available(now: now), available > 0,
+                let link = self.waitingForRate.popFirst()
+            else { break }
+            guard link.context != nil, link.ending == nil else { continue }
+            self.letThrough(link, at: max(1, available / (self.waitingForRate.count + 1)), now: now)
+            if link.ending == nil, link.backlog.readableBytes > 0 {
+                self.waitingForRate.append(link)
+            } else {
+                link.isWaitingForRate = false
+                link.unblock(.rate)
+            }
+        }
+        for link in self.waitingForRate where link.context != nil { self.broker.heard(link.id, now: now) }
+    }
+}

@@ -1,0 +1,221 @@
+package import NIOCore
+
+/// The faults a broker injects on command.
+///
+/// Drop, duplicate, reorder and delay act on outgoing PUBLISH, each subscription counting for itself, in this
+/// order: drop, reorder, duplicate, delay. Retained messages sent because of a new subscription, `$SYS` and the
+/// acknowledgements to publishers are left alone.
+package struct FaultPlan: Hashable, Sendable {
+    /// Parts per billion of the outgoing PUBLISH that are never sent.
+    ///
+    /// Spread evenly, without chance: of any n messages of one subscription ⌊n·p⌋ or ⌈n·p⌉ are dropped. Every
+    /// subscription starts at another phase, so the share also holds over many subscriptions of a few messages.
+    package var dropPerBillion: UInt64 = 0
+    /// Every Nth is sent twice, the second copy as a message of its own; 0 is off.
+    package var duplicateEvery: UInt64 = 0
+    /// Every Nth is held until the next message of the same publisher has gone to the same subscription; 0 is off.
+    package var reorderEvery: UInt64 = 0
+    /// How long a message chosen by `delayEvery` is held; later ones pass it.
+    package var delay: TimeAmount?
+    package var delayEvery: UInt64 = 1
+    package var stall: Stall?
+    /// One connection is reset every so often, round robin over all.
+    package var disconnectEvery: TimeAmount?
+    /// PUBLISH read per second over all clients.
+    package var maximumRate: Double?
+    /// Bytes per write.
+    package var fragment: ClosedRange<Int>?
+    /// CONNACK code for every CONNECT, as given; translated for a client of the other family.
+    package var refuse: UInt8?
+
+    package struct Stall: Hashable, Sendable {
+        package var length: TimeAmount
+        /// Counted from the first CONNECT.
+        package var after: TimeAmount
+
+        package init(length: TimeAmount, after: TimeAmount) {
+            self.length = length
+            self.after = after
+        }
+    }
+
+    package init() {}
+
+    /// Whether an outgoing PUBLISH needs more than a copy.
+    var touchesPublish: Bool {
+        self.dropPerBillion > 0 || self.duplicateEvery > 0 || self.reorderEvery > 0 || self.delay != nil
+    }
+
+    /// Whether messages can overtake each other, so that their order must be followed.
+    var touchesOrder: Bool { self.reorderEvery > 0 || self.delay != nil }
+}
+
+/// A fault flag that does not say what it must; `description` is one line that names the flag.
+package struct FaultPlanError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let flag: String
+    package let problem: String
+
+    package var description: String { "\(self.flag): \(self.problem)" }
+}
+
+extension FaultPlan {
+    /// The flags that `parse` and `take` know; each wants one value, as the next argument or behind `=`.
+    package static let flags = [
+        "--drop", "--duplicate", "--reorder", "--delay", "--delay-every", "--stall", "--disconnect-every",
+        "--max-rate", "--fragment", "--refuse",
+    ]
+
+    /// Reads a list that holds nothing but fault flags.
+    ///
+    /// - Throws: `FaultPlanError` for the first flag that is unknown, lacks a value or has a wrong one.
+    package static func parse(arguments: [String]) throws(FaultPlanError) -> FaultPlan {
+        var rest = arguments
+        let plan = try self.take(from: &rest)
+        if let first = rest.first {
+            throw FaultPlanError(flag: first, problem: "is not a fault flag (\(Self.flags.joined(separator: " ")))")
+        }
+        return plan
+    }
+
+    /// Reads one line, as behind `--broker`: flags and values apart by spaces.
+    package static func parse(line: String) throws(FaultPlanError) -> FaultPlan {
+        try self.parse(arguments: line.split(whereSeparator: \.isWhitespace).map(String.init))
+    }
+
+    /// Takes the fault flags out of `arguments` and leaves the others there, in order.
+    package static func take(from arguments: inout [String]) throws(FaultPlanError) -> FaultPlan {
+        var plan = FaultPlan()
+        var rest: [String] = []
+        var delayEveryGiven = false
+        var index = arguments.startIndex
+        while index < arguments.endIndex {
+            let argument = arguments[index]
+            index += 1
+            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let flag = parts.first.map(String.init) ?? argument
+            guard Self.flags.contains(flag) else {
+                rest.append(argument)
+                continue
+            }
+            let value: String
+            if parts.count == 2 {
+                value = String(parts[1])
+            } else {
+                guard index < arguments.endIndex else { throw FaultPlanError(flag: flag, problem: "needs a value") }
+                value = arguments[index]
+                index += 1
+            }
+            delayEveryGiven = delayEveryGiven || flag == "--delay-every"
+            if let problem = plan.set(flag, value) { throw FaultPlanError(flag: flag, problem: problem) }
+        }
+        if delayEveryGiven, plan.delay == nil {
+            throw FaultPlanError(flag: "--delay-every", problem: "needs --delay")
+        }
+        arguments = rest
+        return plan
+    }
+
+    /// Sets one flag.
+    ///
+    /// - Returns: what is wrong with `value`, or nil.
+    private mutating func set(_ flag: String, _ value: String) -> String? {
+        switch flag {
+        case "--drop":
+            guard let share = FaultValue.share(value) else { return "wants a share like 0.1%, not '\(value)'" }
+            self.dropPerBillion = share
+        case "--duplicate", "--reorder", "--delay-every":
+            guard let every = UInt64(value), every > 0 else { return "wants a number N above 0, not '\(value)'" }
+            switch flag {
+            case "--duplicate": self.duplicateEvery = every
+            case "--reorder": self.reorderEvery = every
+            default: self.delayEvery = every
+            }
+        case "--delay", "--disconnect-every":
+            guard let time = FaultValue.time(value), time > .zero else {
+                return "wants a time like 5ms or 2s, not '\(value)'"
+            }
+            if flag == "--delay" { self.delay = time } else { self.disconnectEvery = time }
+        case "--stall":
+            let parts = value.split(separator: "@", omittingEmptySubsequences: false)
+            guard parts.count == 2, let length = FaultValue.time(String(parts[0])), length > .zero,
+                let after = FaultValue.time(String(parts[1]))
+            else { return "wants LENGTH@AFTER like 2s@10s, not '\(value)'" }
+            self.stall = Stall(length: length, after: after)
+        case "--max-rate":
+            guard let rate = FaultValue.rate(value) else { return "wants a rate like 1000/s, not '\(value)'" }
+            self.maximumRate = rate
+        case "--fragment":
+            guard let range = FaultValue.range(value) else { return "wants bytes per write like 1-7, not '\(value)'" }
+            self.fragment = range
+        default:
+            guard let code = FaultValue.byte(value), ConnectRefusal.isKnown(code) else {
+                return "wants a CONNACK code, 1 to 5 or one of MQTT 5 from 0x80 on, not '\(value)'"
+            }
+            self.refuse = code
+        }
+        return nil
+    }
+}
+
+/// Values of fault flags, each nil when the text is not one.
+enum FaultValue {
+    static func time(_ text: String) -> TimeAmount? {
+        // Longest suffixes first: `ms` ends in `s`.
+        let units: [(String, Double)] = [
+            ("ns", 1), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9),
+        ]
+        guard let (unit, factor) = units.first(where: { text.hasSuffix($0.0) }) else { return nil }
+        guard let number = Self.number(text.dropLast(unit.count)) else { return nil }
+        let nanoseconds = (number * factor).rounded()
+        return nanoseconds < 1e18 ? .nanoseconds(Int64(nanoseconds)) : nil
+    }
+
+    static func share(_ text: String) -> UInt64? {
+        guard text.hasSuffix("%"), let percent = Self.number(text.dropLast()), percent > 0, percent <= 100 else {
+            return nil
+        }
+        return UInt64((percent * 1e7).rounded())
+    }
+
+    static func rate(_ text: String) -> Double? {
+        guard let rate = Self.number(text.hasSuffix("/s") ? text.dropLast(2) : text[...]), rate > 0 else { return nil }
+        return rate
+    }
+
+    static func range(_ text: String) -> ClosedRange<Int>? {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let low = Int(parts[0]), let high = Int(parts[parts.count - 1]) else { return nil }
+        return low >= 1 && low <= high && high <= 65_536 ? low...high : nil
+    }
+
+    static func byte(_ text: String) -> UInt8? {
+        text.hasPrefix("0x") ? UInt8(text.dropFirst(2), radix: 16) : UInt8(text)
+    }
+
+    private static func number(_ text: Substring) -> Double? {
+        guard let first = text.first, first.isASCII, first.isNumber, text.allSatisfy({ $0.isNumber || $0 == "." })
+        else {
+            return nil
+        }
+        return Double(text)
+    }
+}
+
+/// CONNACK codes that refuse, and how one family's reads in the other.
+///
+/// Spec: MQTT 5.0 §3.2.2.2, MQTT 3.1.1 §3.2.2.3.
+enum ConnectRefusal {
+    private static let version5: Set<UInt8> = [
+        0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8A, 0x8C, 0x90, 0x95, 0x97, 0x99, 0x9A, 0x9B,
+        0x9C, 0x9D, 0x9F,
+    ]
+    private static let pairs: [(v3: UInt8, v5: UInt8)] = [(1, 0x84), (2, 0x85), (3, 0x88), (4, 0x86), (5, 0x87)]
+
+    static func isKnown(_ code: UInt8) -> Bool { (1...5).contains(code) || self.version5.contains(code) }
+
+    /// The code for a client of MQTT 5, or of 3.1 and 3.1.1; what 3.1.1 has no word for is 3, server unavailable.
+    static func code(_ code: UInt8, version5: Bool) -> UInt8 {
+        if version5 { return self.pairs.first { $0.v3 == code }?.v5 ?? code }
+        return code < 0x80 ? code : self.pairs.first { $0.v5 == code }?.v3 ?? 3
+    }
+}

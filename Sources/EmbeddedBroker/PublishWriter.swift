@@ -1,0 +1,169 @@
+import MQTTCodec
+import NIOCore
+
+/// An application message where it lies: in the receive buffer, or in what somebody kept of it.
+struct MessageView {
+    let topic: UnsafeRawBufferPointer
+    let payload: UnsafeRawBufferPointer
+    /// MQTT 5 properties behind their length.
+    let properties: UnsafeRawBufferPointer
+    /// The publisher's.
+    let qos: UInt8
+    let retain: Bool
+}
+
+/// A copy of a message that a fault holds back.
+struct KeptMessage {
+    let topic: [UInt8]
+    let payload: [UInt8]
+    let properties: [UInt8]
+    let qos: UInt8
+    let retain: Bool
+
+    init(_ view: MessageView) {
+        self.topic = Array(view.topic)
+        self.payload = Array(view.payload)
+        self.properties = Array(view.properties)
+        self.qos = view.qos
+        self.retain = view.retain
+    }
+
+    init(topic: [UInt8], payload: [UInt8], properties: [UInt8], qos: UInt8, retain: Bool) {
+        self.topic = topic
+        self.payload = payload
+        self.properties = properties
+        self.qos = qos
+        self.retain = retain
+    }
+
+    func withView<Result>(_ body: (MessageView) -> Result) -> Result {
+        self.topic.withUnsafeBytes { topic in
+            self.payload.withUnsafeBytes { payload in
+                self.properties.withUnsafeBytes { properties in
+                    body(
+                        MessageView(
+                            topic: topic,
+                            payload: payload,
+                            properties: properties,
+                            qos: self.qos,
+                            retain: self.retain
+                        )
+                    )
+                }
+            }
+        }
+    }
+}
+
+/// A PUBLISH for one receiver, measured first and then written into raw memory in one go.
+///
+/// Spec: MQTT 5.0 §3.3, MQTT 3.1.1 §3.3.
+struct PublishWriter {
+    let message: MessageView
+    let version5: Bool
+    let qos: UInt8
+    let retain: Bool
+    /// Encoded Subscription Identifier properties, for MQTT 5 only.
+    let identifiers: [UInt8]
+    private let remaining: Int
+
+    init(_ message: MessageView, version5: Bool, qos: UInt8, retain: Bool, identifiers: [UInt8]) {
+        self.message = message
+        self.version5 = version5
+        self.qos = qos
+        self.retain = retain
+        self.identifiers = identifiers
+        var remaining = 2 + message.topic.count + message.payload.count + (qos > 0 ? 2 : 0)
+        if version5 {
+            let properties = message.properties.count + identifiers.count
+            remaining += Self.lengthOfLength(properties) + properties
+        }
+        self.remaining = remaining
+    }
+
+    /// Bytes of the whole packet.
+    var count: Int { 1 + Self.lengthOfLength(self.remaining) + self.remaining }
+
+    /// Where the packet identifier lies at QoS 1 and 2.
+    var packetIDOffset: Int { 1 + Self.lengthOfLength(self.remaining) + 2 + self.message.topic.count }
+
+    /// Writes exactly `count` bytes.
+    func write(to memory: UnsafeMutableRawPointer, packetID: UInt16) {
+        memory.storeBytes(of: 0x30 | self.qos << 1 | (self.retain ? 1 : 0), as: UInt8.self)
+        var end = memory + 1
+        Self.writeLength(self.remaining, to: &end)
+        end.storeBytes(of: UInt16(truncatingIfNeeded: self.message.topic.count).bigEndian, as: UInt16.self)
+        end += 2
+        Self.copy(self.message.topic, to: &end)
+        if self.qos > 0 {
+            end.storeBytes(of: packetID.bigEndian, as: UInt16.self)
+            end += 2
+        }
+        if self.version5 {
+            Self.writeLength(self.message.properties.count + self.identifiers.count, to: &end)
+            Self.copy(self.message.properties, to: &end)
+            if !self.identifiers.isEmpty { self.identifiers.withUnsafeBytes { Self.copy($0, to: &end) } }
+        }
+        Self.copy(self.message.payload, to: &end)
+    }
+
+    static func lengthOfLength(_ value: Int) -> Int {
+        value < 128 ? 1 : value < 16_384 ? 2 : value < 2_097_152 ? 3 : 4
+    }
+
+    private static func writeLength(_ value: Int, to end: inout UnsafeMutableRawPointer) {
+        var rest = value
+        repeat {
+            let byte = UInt8(rest & 0x7F)
+            rest >>= 7
+            end.storeBytes(of: rest > 0 ? byte | 0x80 : byte, as: UInt8.self)
+            end += 1
+        } while rest > 0
+    }
+
+    private static func copy(_ bytes: UnsafeRawBufferPointer, to end: inout UnsafeMutableRawPointer) {
+        guard let base = bytes.baseAddress else { return }
+        end.copyMemory(from: base, byteCount: bytes.count)
+        end += bytes.count
+    }
+}
+
+/// Looks into the properties of a PUBLISH without making objects of them; the decoder has checked the bytes.
+enum RawProperties {
+    static let messageExpiry: UInt8 = 0x02
+    static let topicAlias: UInt8 = 0x23
+
+    /// The offset of the first value of property `wanted`, or nil.
+    ///
+    /// Spec: MQTT 5.0 §3.3.2.3.
+    static func offset(of wanted: UInt8, in bytes: UnsafeRawBufferPointer) -> Int? {
+        var offset = 0
+        while offset < bytes.count {
+            let id = bytes[offset]
+            offset += 1
+            if id == wanted { return offset }
+            switch id {
+            case 0x01: offset += 1
+            case 0x02: offset += 4
+            case 0x23: offset += 2
+            case 0x03, 0x08, 0x09: offset = self.behindText(offset, in: bytes)
+            case 0x26: offset = self.behindText(self.behindText(offset, in: bytes), in: bytes)
+            case 0x0B:
+                while offset < bytes.count, bytes[offset] & 0x80 != 0 { offset += 1 }
+                offset += 1
+            default: return nil
+            }
+        }
+        return nil
+    }
+
+    static func messageExpirySeconds(in bytes: UnsafeRawBufferPointer) -> UInt32? {
+        guard let offset = self.offset(of: self.messageExpiry, in: bytes), offset + 4 <= bytes.count else { return nil }
+        return UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+
+    private static func behindText(_ offset: Int, in bytes: UnsafeRawBufferPointer) -> Int {
+        guard offset + 2 <= bytes.count else { return bytes.count }
+        return offset + 2 + Int(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt16.self)))
+    }
+}
