@@ -123,10 +123,10 @@ package struct GeneratorAudit: Sendable {
     package mutating func connects(rate: Double, begun: UInt64, elapsed: Int64) {
         self.connectReason = nil
         // The first is due at once: n connects span n − 1 intervals.
-        let intervals = Double(begun) - 1
+        let intervals = Double(max(1, begun) - 1)
         let asked = rate * Double(max(0, elapsed - Limit.connectSlack)) / 1e9
         guard intervals < asked * Limit.connectShare else { return }
-        let measured = max(0, intervals) / (Double(elapsed) / 1e9)
+        let measured = intervals / (Double(elapsed) / 1e9)
         self.connectReason = Verdict.Reason(
             code: "connect-rate",
             text: "connects were begun at \(Words.decimal(measured, digits: 0)) per second, "

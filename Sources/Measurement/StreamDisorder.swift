@@ -1,9 +1,9 @@
 extension StreamLedger {
     /// The part of a ledger that exists only once something was lost, repeated or overtaken.
     ///
-    /// A sequence at or above `windowStart` and within the last `window` ones is described by its bit, every
-    /// other one by the gap list. A bit that leaves the window while its sequence is missing goes into the list,
-    /// always at the end, for the window moves upwards only.
+    /// The ring holds the words of 64 bits up to the one of the highest sequence. A sequence that is in one of them,
+    /// and at or above `windowStart`, is described by its bit, every other one by the gap list. A word that leaves
+    /// the ring puts what is missing in it into the list, always at the end, for the window moves upwards only.
     struct Disorder: Sendable {
         /// A ring of bits by sequence; 1 is missing.
         private var ring: [UInt64]
@@ -23,16 +23,14 @@ extension StreamLedger {
             self.runLimit = limits.gaps
         }
 
-        private var window: UInt64 { UInt64(self.ring.count) * 64 }
+        private var words: UInt64 { UInt64(self.ring.count) }
 
-        private func word(of sequence: UInt64) -> Int {
-            Int(truncatingIfNeeded: sequence >> 6) & (self.ring.count - 1)
+        private func slot(ofWord word: UInt64) -> Int {
+            Int(truncatingIfNeeded: word) & (self.ring.count - 1)
         }
 
-        private func bit(of sequence: UInt64) -> UInt64 { 1 << (sequence & 63) }
-
         private func isInWindow(_ sequence: UInt64, below next: UInt64) -> Bool {
-            sequence >= self.windowStart && next - sequence <= self.window
+            sequence >= self.windowStart && ((next - 1) >> 6) - (sequence >> 6) < self.words
         }
     }
 }
@@ -42,42 +40,69 @@ extension StreamLedger {
 extension StreamLedger.Disorder {
     /// Moves the window over `sequence`, which arrived; all from `next` up to it are missing.
     mutating func advance(from next: UInt64, over sequence: UInt64, missing: inout UInt32) {
-        if sequence - next > self.window / 2 {
+        if sequence - next > self.words * 32 {
+            // More than half the window: a run is shorter than its bits.
             self.evictAll(below: next, missing: &missing)
             self.append(next..<sequence)
             self.windowStart = sequence
             return
         }
-        for skipped in next..<sequence {
-            self.evict(at: skipped, missing: &missing)
-            self.ring[self.word(of: skipped)] |= self.bit(of: skipped)
-            missing += 1
+        var word = (next - 1) >> 6
+        while word < sequence >> 6 {
+            word += 1
+            self.evict(at: word, missing: &missing)
         }
-        self.evict(at: sequence, missing: &missing)
+        self.mark(next..<sequence, missing: &missing)
     }
 
-    /// Frees the bit of `sequence` from the one that is a whole window below it.
-    private mutating func evict(at sequence: UInt64, missing: inout UInt32) {
-        let word = self.word(of: sequence)
-        let bit = self.bit(of: sequence)
-        guard self.ring[word] & bit != 0 else { return }
-        self.ring[word] &= ~bit
-        missing -= 1
-        let old = sequence - self.window
-        self.append(old..<old + 1)
+    /// Frees the slot of `word` from the word a whole ring below it.
+    private mutating func evict(at word: UInt64, missing: inout UInt32) {
+        let slot = self.slot(ofWord: word)
+        let bits = self.ring[slot]
+        guard bits != 0 else { return }
+        self.ring[slot] = 0
+        missing -= UInt32(bits.nonzeroBitCount)
+        Self.forEachRun(in: bits, ofWord: word - self.words) { self.append($0) }
     }
 
     private mutating func evictAll(below next: UInt64, missing: inout UInt32) {
         guard missing > 0 else { return }
-        for old in self.windowRange(below: next) where self.ring[self.word(of: old)] & self.bit(of: old) != 0 {
-            self.append(old..<old + 1)
+        for word in self.windowWords(below: next) {
+            Self.forEachRun(in: self.ring[self.slot(ofWord: word)], ofWord: word) { self.append($0) }
+            self.ring[self.slot(ofWord: word)] = 0
         }
-        for word in self.ring.indices { self.ring[word] = 0 }
         missing = 0
     }
 
-    private func windowRange(below next: UInt64) -> Range<UInt64> {
-        max(self.windowStart, next > self.window ? next - self.window : 0)..<next
+    private mutating func mark(_ sequences: Range<UInt64>, missing: inout UInt32) {
+        var sequence = sequences.lowerBound
+        while sequence < sequences.upperBound {
+            let end = min(sequences.upperBound, (sequence | 63) + 1)
+            let bits = (UInt64.max >> (64 - (end - sequence))) << (sequence & 63)
+            self.ring[self.slot(ofWord: sequence >> 6)] |= bits
+            sequence = end
+        }
+        missing += UInt32(sequences.upperBound - sequences.lowerBound)
+    }
+
+    private func windowWords(below next: UInt64) -> ClosedRange<UInt64> {
+        let highest = (next - 1) >> 6
+        return (highest < self.words ? 0 : highest - self.words + 1)...highest
+    }
+
+    private static func forEachRun(in bits: UInt64, ofWord word: UInt64, _ body: (Range<UInt64>) -> Void) {
+        var bits = bits
+        var position = word << 6
+        while bits != 0 {
+            let skipped = bits.trailingZeroBitCount
+            bits >>= skipped
+            let length = (~bits).trailingZeroBitCount
+            let lower = position + UInt64(skipped)
+            position = lower + UInt64(length)
+            body(lower..<position)
+            // A shift by 64 gives 0.
+            bits >>= length
+        }
     }
 
     private mutating func append(_ run: Range<UInt64>) {
@@ -120,10 +145,10 @@ extension StreamLedger.Disorder {
     /// Marks `sequence` as arrived; false if it had arrived before.
     mutating func take(_ sequence: UInt64, below next: UInt64, missing: inout UInt32) -> Bool {
         guard self.isInWindow(sequence, below: next) else { return self.takeFromRuns(sequence) }
-        let word = self.word(of: sequence)
-        let bit = self.bit(of: sequence)
-        guard self.ring[word] & bit != 0 else { return false }
-        self.ring[word] &= ~bit
+        let slot = self.slot(ofWord: sequence >> 6)
+        let bit: UInt64 = 1 << (sequence & 63)
+        guard self.ring[slot] & bit != 0 else { return false }
+        self.ring[slot] &= ~bit
         missing -= 1
         return true
     }
@@ -193,9 +218,8 @@ extension StreamLedger.Disorder {
             }
         }
         for run in self.runs where !run.isEmpty { add(run) }
-        for sequence in self.windowRange(below: next)
-        where self.ring[self.word(of: sequence)] & self.bit(of: sequence) != 0 {
-            add(sequence..<sequence + 1)
+        for word in self.windowWords(below: next) {
+            Self.forEachRun(in: self.ring[self.slot(ofWord: word)], ofWord: word) { add($0) }
         }
     }
 }

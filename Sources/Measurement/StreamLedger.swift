@@ -13,7 +13,7 @@ package struct StreamLedger: Sendable {
 
     /// The bounds beyond which a ledger says so instead of guessing.
     package struct Limits: Hashable, Sendable {
-        /// Sequences that the ring of bits covers: a power of two, at least 64.
+        /// Sequences that the ring of bits covers: a power of two, at least 128.
         package let window: Int
         /// Runs of missing sequences below the ring, 16 bytes each.
         package let gaps: Int
@@ -21,7 +21,7 @@ package struct StreamLedger: Sendable {
         package static let standard = Limits()
 
         package init(window: Int = 1024, gaps: Int = 262_144) {
-            precondition(window >= 64 && window.nonzeroBitCount == 1, "the window is a power of two, at least 64")
+            precondition(window >= 128 && window.nonzeroBitCount == 1, "the window is a power of two, at least 128")
             precondition(gaps >= 0)
             self.window = window
             self.gaps = gaps

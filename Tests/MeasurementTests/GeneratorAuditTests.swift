@@ -131,6 +131,7 @@ struct GeneratorAuditTests {
             // Half of them never began.
             (100, 500, 10_000, true),
             (100, 0, 1000, true),
+            (100, 0, 0, false),
         ] as [(Double, UInt64, Int64, Bool)]
     )
     func connects(_ rate: Double, _ begun: UInt64, _ milliseconds: Int64, _ isLimited: Bool) {

@@ -8,7 +8,7 @@ struct StreamLedgerTests {
         #expect(MemoryLayout<StreamLedger>.stride <= 64)
     }
 
-    @Test("agrees with sets on every single arrival", arguments: Weather.all, [64, 128, 1024])
+    @Test("agrees with sets on every single arrival", arguments: Weather.all, [128, 256, 1024])
     func oracle(_ weather: Weather, _ window: Int) {
         for seed: UInt64 in 1...3 {
             var dice = SeededDice(seed: seed)
@@ -40,7 +40,7 @@ struct StreamLedgerTests {
     func bounds(_ weather: Weather, _ gaps: Int) {
         for seed: UInt64 in 1...2 {
             var dice = SeededDice(seed: seed)
-            let limits = StreamLedger.Limits(window: 64, gaps: gaps)
+            let limits = StreamLedger.Limits(window: 128, gaps: gaps)
             var ledger = StreamLedger()
             var oracle = StreamOracle()
             var wrong = 0
@@ -58,7 +58,7 @@ struct StreamLedgerTests {
     @Test("overflows with the first gap too many, not before")
     func firstGapTooMany() {
         var ledger = StreamLedger()
-        let limits = StreamLedger.Limits(window: 64, gaps: 2)
+        let limits = StreamLedger.Limits(window: 128, gaps: 2)
         // Jumps beyond half the window go to the list at once.
         for sequence: UInt64 in [0, 100, 200] { #expect(ledger.arrived(sequence, limits: limits) == .new) }
         #expect(ledger.gapRuns == 2)
@@ -69,7 +69,7 @@ struct StreamLedgerTests {
 
     @Test("splitting a gap in a full list overflows, filling one from its ends does not")
     func splitting() {
-        let limits = StreamLedger.Limits(window: 64, gaps: 1)
+        let limits = StreamLedger.Limits(window: 128, gaps: 1)
         var ledger = StreamLedger()
         _ = ledger.arrived(0, limits: limits)
         _ = ledger.arrived(100, limits: limits)
@@ -83,16 +83,37 @@ struct StreamLedgerTests {
 
     @Test("gaps that were filled make room for others")
     func filledGapsMakeRoom() {
-        let limits = StreamLedger.Limits(window: 64, gaps: 2)
+        let limits = StreamLedger.Limits(window: 128, gaps: 2)
         var ledger = StreamLedger()
         _ = ledger.arrived(0, limits: limits)
-        for base in stride(from: UInt64(0), to: 100_000, by: 50) {
-            #expect(ledger.arrived(base + 50, limits: limits) == .new)
-            for late in base + 1..<base + 50 { #expect(ledger.arrived(late, limits: limits) == .newLate) }
+        for base in stride(from: UInt64(0), to: 100_000, by: 100) {
+            #expect(ledger.arrived(base + 100, limits: limits) == .new)
+            for late in base + 1..<base + 100 { #expect(ledger.arrived(late, limits: limits) == .newLate) }
         }
         #expect(!ledger.overflowed)
         #expect(ledger.missing.isEmpty)
         #expect(ledger.distinct == 100_001)
+    }
+
+    @Test("counts the gaps it keeps, however many are filled again")
+    func countsGaps() {
+        var ledger = StreamLedger()
+        let limits = StreamLedger.Limits(window: 128, gaps: 500)
+        // 300 gaps of 99 sequences; then all but every tenth are filled.
+        for jump: UInt64 in 0...300 { _ = ledger.arrived(jump * 100, limits: limits) }
+        #expect(ledger.gapRuns == 300)
+        for gap: UInt64 in 0..<300 where !gap.isMultiple(of: 10) {
+            for late in gap * 100 + 1..<gap * 100 + 100 { #expect(ledger.arrived(late, limits: limits) == .newLate) }
+        }
+        #expect(ledger.gapRuns == 30)
+        let tenths = stride(from: UInt64(0), to: 30_000, by: 1000)
+        #expect(ledger.missing == tenths.map { (base: UInt64) -> Range<UInt64> in base + 1..<base + 100 })
+        for late in UInt64(29_001)..<29_100 { _ = ledger.arrived(late, limits: limits) }
+        #expect(ledger.gapRuns == 29)
+        // The list ends with a gap that was filled.
+        _ = ledger.arrived(30_100, limits: limits)
+        #expect(ledger.gapRuns == 30)
+        #expect(!ledger.overflowed)
     }
 
     @Test("what comes from before the join is late, and the gap before it is the subscriber's no more than before")

@@ -83,7 +83,7 @@ struct SubscriberLedgerTests {
 
     @Test("more gaps over all streams than the loop may keep are told")
     func sharedBound() {
-        var ledger = SubscriberLedger(limits: .init(window: 64, gaps: 100), gaps: 10)
+        var ledger = SubscriberLedger(limits: .init(window: 128, gaps: 100), gaps: 10)
         for number: UInt32 in 0..<11 {
             let subscription = ledger.addSubscription(number)
             #expect(!ledger.export().overflowed)
