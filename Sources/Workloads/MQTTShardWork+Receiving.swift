@@ -35,7 +35,8 @@ extension MQTTShardWork {
         guard self.load.subscribers > 0 else { return }
         self.meter.add(self.metrics.received(view.qos, retained: view.retain))
         self.meter.add(self.metrics.payloadReceived, UInt64(view.payload.count))
-        guard self.load.hasLedger, let header = PayloadHeader.read(view.payload) else { return }
+        // A retained copy comes with a subscription and was counted when it was new.
+        guard self.load.hasLedger, !view.retain, let header = PayloadHeader.read(view.payload) else { return }
         // Leftovers of another run are nobody's loss here; `sub` alone follows whoever publishes.
         if self.load.publishers > 0, header.run != self.load.run { return }
         guard let isFirst = self.enter(header, place) else { return }
@@ -61,7 +62,7 @@ extension MQTTShardWork {
             sequence: header.sequence
         )
         guard let arrival else { return nil }
-        if arrival == .duplicate { return false }
+        if case .duplicate = arrival { return false }
         self.received.received += 1
         return true
     }
