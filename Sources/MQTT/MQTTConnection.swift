@@ -28,6 +28,9 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     private var hasEnded = false
     private var isFinishing = false
     private var isReading = false
+    /// Whether the current read turn brought bytes, and whether the last one brought the peer's FIN.
+    private var hasRead = false
+    private var sawFIN = false
     private var connackDeadline = NIODeadline.distantFuture
     /// Bytes handed to the channel that the kernel had not taken when last asked.
     private var pendingBytes = 0
@@ -180,6 +183,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
         let buffer = self.unwrapInboundIn(data)
         let now = self.loop.refresh()
         self.isReading = true
+        self.hasRead = true
         let before = self.decoder.pointee.packets
         let failure = buffer.withUnsafeReadableBytes { bytes -> DecodeError? in
             self.observer.read(self.client, bytes, atBoundary: self.decoder.pointee.isAtPacketBoundary)
@@ -203,6 +207,13 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
         }
     }
 
+    package func channelReadComplete(context: ChannelHandlerContext) {
+        // A read turn that brought no bytes and no error is the peer's FIN. With our own side closed already NIO
+        // tells of it in no other way: `inputClosed` does not come, `channelInactive` follows at once.
+        self.sawFIN = !self.hasRead
+        self.hasRead = false
+    }
+
     package func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable, self.end == nil else { return }
         self.countTaken()
@@ -219,7 +230,11 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        self.close(self.isFinishing ? .aborted : .closedByPeer)
+        switch (self.isFinishing, self.sawFIN) {
+        case (true, true): self.close(.answered)
+        case (true, false): self.close(.failed(ECONNRESET))
+        case (false, _): self.close(.closedByPeer)
+        }
     }
 
     /// Says the reason to an MQTT 5 server, and closes (§4.13.1).

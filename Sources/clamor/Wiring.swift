@@ -52,7 +52,10 @@ enum Wiring {
     static func report(_ options: ReportOptions) async -> ExitStatus {
         let screen = ProgressScreen(quiet: false, json: options.json)
         do throws(ResultError) {
-            let record = try ResultReader.read(options.directory)
+            let isPartial = options.directory.hasSuffix(".partial") || options.directory.hasSuffix(".partial/")
+            let record =
+                isPartial
+                ? try Rebuild.run(partial: options.directory) : try RunJSON.read(directory: options.directory)
             if options.json {
                 screen.write(try RunJSON.text(record))
             } else {

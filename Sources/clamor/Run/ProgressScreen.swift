@@ -1,5 +1,4 @@
 import Foundation
-import Measurement
 import Report
 
 /// What a run says while it goes on: progress to standard output, warnings to standard error.
@@ -26,19 +25,14 @@ struct ProgressScreen: Sendable {
 
     var style: TerminalStyle { TerminalStyle(isColoured: self.isColoured, width: self.width) }
 
-    func show(_ interval: TimelineInterval, clients: Int) {
+    func show(_ line: ProgressLine) {
         guard !self.isQuiet, !self.isJSON else { return }
-        let line = ProgressLine(interval, clients: clients)
-        if self.isTerminal {
-            self.write("\r\u{1B}[K" + line.text(width: self.width - 1))
-        } else {
-            self.write(line.plain + "\n")
-        }
+        self.write(self.isTerminal ? line.inPlace(width: self.width) : line.plain)
     }
 
     /// Ends the progress line, so that what follows begins on its own.
     func endProgress() {
-        if self.isTerminal, !self.isQuiet, !self.isJSON { self.write("\r\u{1B}[K") }
+        if self.isTerminal, !self.isQuiet, !self.isJSON { self.write(ProgressLine.erase) }
     }
 
     func show(_ summary: String) {

@@ -85,7 +85,13 @@ actor RunMonitor: RunObserver {
         self.lastConnectBegun = facts.map(\.lastConnectBegun).max() ?? .distantPast
         self.judge(interval, samples, facts, phase: phase, span: span)
         self.write(interval)
-        self.screen.show(interval, clients: self.options.publishers + self.options.subscribers)
+        self.screen.show(
+            ProgressLine(
+                interval,
+                clientsPlanned: self.options.publishers + self.options.subscribers,
+                errors: self.accumulator.errors.reduce(0) { $0 + $1.count }
+            )
+        )
         return self.brokenAbort() ? .thresholdBroken : nil
     }
 
@@ -187,7 +193,7 @@ actor RunMonitor: RunObserver {
     private func current() -> RunRecord {
         var record = self.record
         record.metrics = self.allMetrics()
-        record.errors = self.accumulator.errorRecords
+        record.errors = self.accumulator.errors
         return record
     }
 
@@ -223,7 +229,7 @@ actor RunMonitor: RunObserver {
             let elapsed = self.lastConnectBegun - outcome.began
             self.audit.connects(rate: rate, begun: UInt64(self.connectsBegun), elapsed: elapsed.nanoseconds)
         }
-        self.record.errors = self.accumulator.errorRecords
+        self.record.errors = self.accumulator.errors
         func count(_ kind: String) -> UInt64 { self.record.errors.first { $0.kind == kind }?.count ?? 0 }
         self.audit.exhausted(ports: count("ports"), descriptors: count("descriptors"))
         self.record.metrics = self.allMetrics()

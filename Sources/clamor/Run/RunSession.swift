@@ -1,3 +1,4 @@
+import ArgumentParser
 import CPosix
 import EmbeddedBroker
 import Foundation
