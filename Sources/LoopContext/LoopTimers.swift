@@ -41,6 +41,7 @@ package final class LoopTimers {
 
     private var armed: (at: NIODeadline, callback: NIOScheduledCallback)?
     private var isFiring = false
+    private var isStopped = false
     private var windowStart: NIODeadline
     private var wakes = 0
     /// Whether the grid is in use just now.
@@ -113,14 +114,14 @@ package final class LoopTimers {
         if let deadline { self.arm(for: deadline) }
     }
 
-    /// Fires nothing more, and lets go of all handlers.
+    /// Fires nothing more, for good, and lets go of all handlers; timers may still be cancelled and given back.
     package func stop() {
         self.armed?.callback.cancel()
         self.armed = nil
         self.paceDue = nil
         self.pace = nil
         self.handlers = []
-        self.wheel = TimingWheel()
+        self.isStopped = true
     }
 
     // MARK: Waking up
@@ -149,15 +150,15 @@ package final class LoopTimers {
             left -= 1
             let owner = Int(self.wheel.owner(of: id))
             self.handlers[owner](id, self.wheel.tag(of: id))
-            guard !self.handlers.isEmpty else { return fired }
+            guard !self.isStopped else { return fired }
         }
-        if let due = self.paceDue, due <= now, let pace = self.pace {
-            fired = true
-            self.paceDue = nil
-            let next = pace(now)
+        guard let due = self.paceDue, due <= now else { return fired }
+        self.paceDue = nil
+        if let next = self.pace?(now) {
             // The source may have set an earlier one itself while it ran.
-            if let next { self.paceDue = min(next, self.paceDue ?? next) }
+            self.paceDue = min(next, self.paceDue ?? next)
         }
+        fired = true
         return fired
     }
 
@@ -179,7 +180,7 @@ package final class LoopTimers {
     ///
     /// A callback that comes earlier stays: it re-arms when it has fired.
     private func arm(for due: NIODeadline) {
-        guard !self.isFiring else { return }
+        guard !self.isFiring, !self.isStopped else { return }
         let at = self.onGrid(due)
         if let armed = self.armed {
             guard at < armed.at else { return }

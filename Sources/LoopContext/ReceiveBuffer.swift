@@ -10,7 +10,8 @@ import CPosix
 /// give it back: the memory is theirs then, and the loop makes itself another.
 ///
 /// NIO keeps the very first buffer of a channel. So each channel gets one of its own for its first read, but over the
-/// same memory: an object of 80 bytes, and no read that is smaller than the others.
+/// same memory: an object of 80 bytes, and no read that is smaller than the others. While it stores that buffer NIO
+/// holds it twice, and so copies it before it reads into it; the copy is offered the same memory once more.
 package final class ReceiveBuffer {
     /// The size of the buffer, and the largest read.
     package static let capacity = 65_536
@@ -20,6 +21,13 @@ package final class ReceiveBuffer {
         reallocate: { clamor_lease_reallocate($0, $1, $2) },
         deallocate: { clamor_lease_release($0) },
         copy: { $0.copyMemory(from: $1, byteCount: $2) }
+    )
+    private static let firstAllocator = ByteBufferAllocator(
+        allocate: { clamor_lease_allocate_offered($0) },
+        reallocate: { clamor_lease_reallocate($0, $1, $2) },
+        deallocate: { clamor_lease_release($0) },
+        // A copy over the same memory has its bytes already.
+        copy: { if UnsafeRawPointer($0) != $1 { $0.copyMemory(from: $1, byteCount: $2) } }
     )
 
     /// Bytes a read asks for at most.
@@ -33,9 +41,14 @@ package final class ReceiveBuffer {
     /// The buffer of all reads but the first of each channel; out while it is lent.
     private var shared: ByteBuffer?
     private var loan = Loan.none
+    private var isFirstLoan = false
 
     private enum Loan {
-        case none, first, later
+        case none
+        /// Lent for a read that brought nothing yet: end of file or an error, if it stays so.
+        case asked
+        /// Handed to a `channelRead`.
+        case delivered
     }
 
     package init(readSize: Int = ReceiveBuffer.capacity) {
@@ -51,16 +64,12 @@ package final class ReceiveBuffer {
     ///
     /// The caller keeps no slice of it: the next read, of whatever channel, overwrites the bytes.
     package func give(back buffer: ByteBuffer) {
-        switch self.loan {
-        case .later where buffer.withVeryUnsafeBytes({ $0.baseAddress }) == UnsafeRawPointer(self.memory):
-            self.shared = buffer
-            self.loan = .none
-        case .first:
-            // A debug build copies it when NIO stores it, so its place says nothing.
-            self.loan = .none
-        case .later, .none:
-            break
+        guard self.loan == .delivered, buffer.withVeryUnsafeBytes({ $0.baseAddress }) == UnsafeRawPointer(self.memory)
+        else {
+            return
         }
+        if !self.isFirstLoan { self.shared = buffer }
+        self.loan = .none
     }
 
     /// For the channel option `.recvAllocator`, one for each channel, together with `.maxMessagesPerRead` 1.
@@ -70,22 +79,33 @@ package final class ReceiveBuffer {
     func lend(isFirst: Bool) -> ByteBuffer {
         var later = self.shared.take()
         let isFree = later == nil || later?.modifyIfUniquelyOwned(self.prepare) != nil
-        if self.loan != .none || !isFree {
+        if self.loan == .delivered || !isFree {
             // Not given back, or given back and kept all the same: theirs from now on.
             clamor_lease_release(self.memory)
             self.memory = clamor_lease_allocate(self.size)
             later = nil
         }
-        self.loan = isFirst ? .first : .later
-        if isFirst { self.shared = later.take() }
-        return later ?? self.wrapMemory()
+        self.loan = .asked
+        self.isFirstLoan = isFirst
+        if isFirst {
+            self.shared = later.take()
+            clamor_lease_offer(self.memory, self.size)
+            return self.wrapMemory(Self.firstAllocator)
+        }
+        return later ?? self.wrapMemory(Self.allocator)
     }
 
-    private func wrapMemory() -> ByteBuffer {
+    /// The read brought something.
+    func delivers() {
+        self.loan = .delivered
+        if self.isFirstLoan { clamor_lease_offer(nil, 0) }
+    }
+
+    private func wrapMemory(_ allocator: ByteBufferAllocator) -> ByteBuffer {
         clamor_lease_retain(self.memory)
         var buffer = ByteBuffer(
             takingOwnershipOf: UnsafeMutableRawBufferPointer(start: self.memory, count: self.size),
-            allocator: Self.allocator
+            allocator: allocator
         )
         self.prepare(&buffer)
         return buffer
@@ -119,6 +139,7 @@ package struct LoopReceiveAllocator: RecvByteBufferAllocator, @unchecked Sendabl
     }
 
     package mutating func record(actualReadBytes: Int) -> Bool {
+        self.lender.delivers()
         self.isFirst = false
         // "May grow": the channel asks again for each read, and leaves the one that it keeps alone.
         return true

@@ -91,7 +91,7 @@ extension ConnectError.Reason {
     ///   - error: NIO's.
     ///   - isBinding: whether it was bind(2) that failed: EADDRNOTAVAIL is a foreign address there, and no free
     ///     port at connect(2).
-    init(_ error: any Error, isBinding: Bool) {
+    package init(_ error: any Error, isBinding: Bool) {
         guard let error = error as? IOError else {
             self = .cancelled
             return

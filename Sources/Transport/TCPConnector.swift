@@ -146,7 +146,9 @@ package final class TCPConnector {
     ) -> EventLoopFuture<Void> {
         attempt.channel = channel
         do {
-            try channel.setLoopOptions(receive: self.context.receive.makeAllocator(tag: Int32(attempt.client)))
+            try channel.setLoopOptions(
+                receive: self.context.receive.makeAllocator(tag: Int32(truncatingIfNeeded: attempt.client))
+            )
             guard let source else { return channel.eventLoop.makeSucceededVoidFuture() }
             attempt.isBinding = true
             // The port is chosen by connect(2), for source and target together.

@@ -139,9 +139,30 @@ struct LoopTimersTests {
             let owner = timers.addOwner { _, _ in witness.count += 1 }
             timers.schedule(timers.register(owner), at: self.at(1))
         }
+        let id = timers.register(timers.addOwner { _, _ in })
+        timers.schedule(id, at: self.at(2))
         timers.stop()
         loop.advanceTime(by: .seconds(1))
+        timers.schedule(id, at: self.at(3))
+        timers.setDue(self.at(3))
+        loop.advanceTime(by: .seconds(1))
+        timers.unregister(id)
         #expect(weakWitness == nil)
+    }
+
+    @Test("a pacing source may stop everything from within")
+    func stopFromPacing() {
+        let loop = EmbeddedEventLoop()
+        let timers = LoopTimers(eventLoop: loop)
+        var calls = 0
+        timers.setPacing { now in
+            calls += 1
+            timers.stop()
+            return now
+        }
+        timers.setDue(self.at(10))
+        loop.advanceTime(by: .seconds(1))
+        #expect(calls == 1)
     }
 
     @Test("the clock stands still between two refreshes")

@@ -6,6 +6,12 @@ import TestSupport
 import Testing
 import Transport
 
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 @Suite("Connecting")
 struct TCPConnectorTests {
     @Test("a literal address has no dns phase; the handler is there before channelActive")
@@ -163,6 +169,30 @@ struct TCPConnectorTests {
             try await loop.run { $0.connector.cancelAll() }
             #expect(try await failure(result)?.reason == .cancelled)
         }
+    }
+}
+
+@Suite("Connect errors")
+struct ConnectErrorTests {
+    static let target = Target(host: "::1", port: 1883)
+
+    @Test(
+        "an errno becomes a kind of the taxonomy, and local only if this host is to blame",
+        arguments: [
+            (ECONNREFUSED, false, "refused", false), (ETIMEDOUT, false, "timeout", false),
+            (ECONNRESET, false, "reset", false), (ENETUNREACH, false, "unreachable", false),
+            (EHOSTUNREACH, false, "unreachable", false), (EADDRNOTAVAIL, false, "ports", true),
+            (EADDRNOTAVAIL, true, "source", true), (EMFILE, false, "descriptors", true),
+            (ENFILE, false, "descriptors", true), (EACCES, false, "connect", false),
+        ] as [(Int32, Bool, String, Bool)]
+    )
+    func kinds(code: Int32, isBinding: Bool, kind: String, isLocal: Bool) {
+        let reason = ConnectError.Reason(IOError(errnoCode: code, reason: "connect"), isBinding: isBinding)
+        let error = ConnectError(reason, target: Self.target)
+        #expect(error.kind == kind)
+        #expect(error.isLocal == isLocal)
+        #expect(error.description.contains("[::1]:1883"))
+        #expect(!error.description.contains("\n"))
     }
 }
 

@@ -77,4 +77,10 @@ static inline void *clamor_lease_reallocate(void *memory, size_t old_size, size_
     return grown;
 }
 
+/// Offers memory to this thread's next clamor_lease_allocate_offered() of the same size; NULL withdraws the offer.
+void clamor_lease_offer(void *memory, size_t size);
+
+/// Becomes an owner of the memory on offer, once; without an offer, allocates.
+void *clamor_lease_allocate_offered(size_t size);
+
 #endif
