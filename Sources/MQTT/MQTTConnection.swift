@@ -28,6 +28,9 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     private var hasEnded = false
     private var isFinishing = false
     private var isReading = false
+    private var isFlushing = false
+    /// The kernel did not take all of the last write.
+    private var isBlocked = false
     /// Whether the current read turn brought bytes, and whether the last one brought the peer's FIN.
     private var hasRead = false
     private var sawFIN = false
@@ -94,11 +97,15 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
         self.loop.scratch = ByteBuffer()
         self.pendingBytes += out.readableBytes
         self.session.pointee.sent(now: self.loop.now)
+        self.isFlushing = true
         context.writeAndFlush(self.wrapOutboundOut(out), promise: nil)
+        self.isFlushing = false
         // If the kernel took everything the bytes are the loop's own again, and `clear` keeps their memory.
         self.loop.scratch = consume out
         self.loop.scratch.clear()
-        return self.countTaken()
+        let unsent = self.countTaken()
+        self.isBlocked = unsent > 0
+        return unsent
     }
 
     /// Tells the owner of bytes that the kernel has taken since it was last asked.
@@ -115,6 +122,8 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     /// Bytes handed to the channel that the kernel has not taken.
     package var unsent: Int {
         guard let channel = self.context?.channel, !channel.isWritable else { return 0 }
+        // A closed channel has forgotten; what was known last is the best there is.
+        guard channel.isActive else { return self.pendingBytes }
         return (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
@@ -215,7 +224,9 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     }
 
     package func channelWritabilityChanged(context: ChannelHandlerContext) {
-        guard context.channel.isWritable, self.end == nil else { return }
+        // Every write makes the channel unwritable and, once the kernel took all, writable again: news only later.
+        guard context.channel.isWritable, self.isBlocked, !self.isFlushing, self.end == nil else { return }
+        self.isBlocked = false
         self.countTaken()
         self.observer.writable(self.client, now: self.loop.refresh())
     }
