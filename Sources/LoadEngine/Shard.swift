@@ -46,10 +46,13 @@ package final class Shard<Work: ShardWork> {
         didSet { precondition(oldValue == nil, "a shard has one workload") }
     }
 
+    /// How long sockets wait while there is something to send.
+    private static var pumpBudget: TimeAmount { .microseconds(200) }
+
     private let report: (ShardEvent) -> Void
     private let paces: UnsafeMutableBufferPointer<ClientPace>
     private var ready: [Int32] = []
-    private var turn: [Int32] = []
+    private var readyHead = 0
     private var pumpIsScheduled = false
     private var schedule: ShardSchedule?
     private var origin = NIODeadline.distantFuture
@@ -272,7 +275,7 @@ extension Shard {
                 if let due = self.schedule?.next?.due { want(self.origin + due) }
             }
         }
-        if !self.ready.isEmpty { self.pump() }
+        if self.readyHead < self.ready.count { self.pump() }
         return next
     }
 
@@ -350,31 +353,71 @@ extension Shard {
         guard !self.paces[place].isReady else { return }
         self.paces[place].isReady = true
         self.ready.append(Int32(truncatingIfNeeded: place))
-        self.schedulePump()
+        self.pumpThisTurn()
     }
 
-    private func schedulePump() {
+    /// Has the pump run behind the events of this turn of the loop.
+    private func pumpThisTurn() {
         guard !self.pumpIsScheduled else { return }
         self.pumpIsScheduled = true
         let shard = NIOLoopBound(self, eventLoop: self.context.eventLoop)
-        self.context.eventLoop.execute {
-            shard.value.pumpIsScheduled = false
-            shard.value.pump()
-        }
+        self.context.eventLoop.execute { shard.value.pumpAgain() }
     }
 
-    /// One turn over the clients that may have something to send. A client that cannot send leaves the list and
-    /// comes back by ``able(_:at:)`` or when its next operation is due.
-    private func pump() {
-        guard self.phase == .loading || self.phase == .draining else { return }
-        swap(&self.ready, &self.turn)
-        self.context.refresh()
-        for place in self.turn where self.paces[Int(place)].isReady { self.sendWhatIsDue(Int(place)) }
-        self.turn.removeAll(keepingCapacity: true)
-        if !self.ready.isEmpty {
-            self.isWaiting = true
-            self.schedulePump()
+    /// Has the pump run again after the sockets had their turn.
+    ///
+    /// The task queue would not do: NIO empties it before it looks at a socket, so acknowledgements would wait for
+    /// as long as there is something to send.
+    private func pumpNextTurn() {
+        guard !self.pumpIsScheduled else { return }
+        self.pumpIsScheduled = true
+        guard let afterSockets = self.context.afterSockets else {
+            self.pumpIsScheduled = false
+            return self.pumpThisTurn()
         }
+        afterSockets { [unowned self] in self.pumpAgain() }
+    }
+
+    private func pumpAgain() {
+        self.pumpIsScheduled = false
+        self.pump()
+    }
+
+    /// The turn itself; those that become ready in it join its list.
+    private func pump() {
+        guard self.phase == .loading || self.phase == .draining, !self.pumpIsScheduled else { return }
+        self.pumpIsScheduled = true
+        let isDone = self.serveReady()
+        self.pumpIsScheduled = false
+        guard !isDone else { return }
+        self.isWaiting = true
+        self.pumpNextTurn()
+    }
+
+    /// Serves the clients that may have something to send, in turn, until none is left or the sockets have waited
+    /// long enough. A client that cannot send leaves the list and comes back by ``able(_:at:)`` or when its next
+    /// operation is due.
+    ///
+    /// - Returns: whether none is left.
+    private func serveReady() -> Bool {
+        let end = self.context.refresh() + Self.pumpBudget
+        while self.readyHead < self.ready.count {
+            let place = Int(self.ready[self.readyHead])
+            self.readyHead += 1
+            guard self.paces[place].isReady else { continue }
+            self.sendWhatIsDue(place)
+            if self.context.now >= end { break }
+        }
+        if self.readyHead == self.ready.count {
+            self.ready.removeAll(keepingCapacity: true)
+            self.readyHead = 0
+            return true
+        }
+        if self.readyHead > 4_096, self.readyHead > self.ready.count / 2 {
+            self.ready.removeFirst(self.readyHead)
+            self.readyHead = 0
+        }
+        return false
     }
 
     private func sendWhatIsDue(_ place: Int) {
@@ -476,7 +519,7 @@ extension Shard {
     /// The same without a new start for what is counted since the last look.
     package var facts: ShardFacts {
         let isClosed = self.plan.pace == .closed
-        var waiting = self.isWaiting || !self.ready.isEmpty
+        var waiting = self.isWaiting || self.readyHead < self.ready.count
         if !isClosed, self.phase == .loading, self.worstLag > .milliseconds(1) { waiting = true }
         return ShardFacts(
             shard: self.clients.index,

@@ -15,6 +15,8 @@ package final class LoopContext {
     /// Take it out, leave an empty one, `clear()`, fill, write, put back: unless a channel still holds the bytes it
     /// is unique then, and no write allocates.
     package var scratch: ByteBuffer
+    /// Calls back once, behind the loop's next look at its sockets; without one, work goes through the task queue.
+    package var afterSockets: ((_ call: @escaping () -> Void) -> Void)?
 
     /// - Parameters:
     ///   - eventLoop: the one whose clients share it.

@@ -242,8 +242,9 @@ struct RunSession {
                     events.yield(.shard($0))
                 }
                 shard.work = MQTTShardWork(load, metrics: metrics, shard: shard, targets: targets, sources: sources)
-                return ShardHandle(shard)
-            }.get()
+                let handle = ShardHandle(shard)
+                return Doorbell.install(on: context).map { handle }
+            }.flatMap { $0 }.get()
             if let handle { handles.append(handle) }
         }
         return handles
