@@ -5,7 +5,7 @@ package import NIOCore
 /// Acknowledges a QoS 1 PUBLISH.
 ///
 /// Spec: MQTT 5.0 §3.4, MQTT 3.1.1 §3.4.
-package struct PubAck: Hashable, Sendable {
+public struct PubAck: Hashable, Sendable {
     package var packetID: PacketID
     package var reason: ReasonCode
     package var properties: Properties
@@ -20,7 +20,7 @@ package struct PubAck: Hashable, Sendable {
 /// Says that a QoS 2 PUBLISH has arrived: step two of four.
 ///
 /// Spec: MQTT 5.0 §3.5, MQTT 3.1.1 §3.5.
-package struct PubRec: Hashable, Sendable {
+public struct PubRec: Hashable, Sendable {
     package var packetID: PacketID
     package var reason: ReasonCode
     package var properties: Properties
@@ -35,7 +35,7 @@ package struct PubRec: Hashable, Sendable {
 /// Releases a QoS 2 PUBLISH: step three of four.
 ///
 /// Spec: MQTT 5.0 §3.6, MQTT 3.1.1 §3.6.
-package struct PubRel: Hashable, Sendable {
+public struct PubRel: Hashable, Sendable {
     package var packetID: PacketID
     package var reason: ReasonCode
     package var properties: Properties
@@ -50,7 +50,7 @@ package struct PubRel: Hashable, Sendable {
 /// Ends a QoS 2 PUBLISH: step four of four.
 ///
 /// Spec: MQTT 5.0 §3.7, MQTT 3.1.1 §3.7.
-package struct PubComp: Hashable, Sendable {
+public struct PubComp: Hashable, Sendable {
     package var packetID: PacketID
     package var reason: ReasonCode
     package var properties: Properties
@@ -107,7 +107,7 @@ extension PubComp {
 extension Packet {
     /// The acknowledgement as an object, from what a ``PacketSink`` is given.
     ///
-    /// - Parameter type: PUBACK, PUBREC, PUBREL or PUBCOMP; `nil` for others, and for values no decoder hands out.
+    /// `nil` if `type` is none of PUBACK, PUBREC, PUBREL and PUBCOMP, and for values that no decoder hands out.
     package init?(
         acknowledgement type: PacketType,
         id: UInt16,

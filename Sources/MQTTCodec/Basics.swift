@@ -1,7 +1,7 @@
 /// The protocol level a CONNECT names.
 ///
 /// Spec: MQTT 5.0 §3.1.2.2, MQTT 3.1.1 §3.1.2.2.
-package enum ProtocolVersion: UInt8, Hashable, Sendable, CaseIterable {
+public enum ProtocolVersion: UInt8, Hashable, Sendable, CaseIterable {
     case v31 = 3
     case v311 = 4
     case v5 = 5
@@ -11,35 +11,40 @@ package enum ProtocolVersion: UInt8, Hashable, Sendable, CaseIterable {
 }
 
 /// How hard sender and receiver try.
-package enum QoS: UInt8, Comparable, Hashable, Sendable, CaseIterable {
+public enum QoS: UInt8, Comparable, Hashable, Sendable, CaseIterable {
     case atMostOnce = 0
     case atLeastOnce
     case exactlyOnce
 
+    /// By how hard they try.
     @inlinable
-    package static func < (left: QoS, right: QoS) -> Bool { left.rawValue < right.rawValue }
+    public static func < (left: QoS, right: QoS) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// A packet identifier; never 0 (§2.2.1).
-package struct PacketID: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
-    package let rawValue: UInt16
+public struct PacketID: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
+    /// 1...65,535.
+    public let rawValue: UInt16
 
+    /// `nil` for 0.
     @inlinable
-    package init?(rawValue: UInt16) {
+    public init?(rawValue: UInt16) {
         guard rawValue != 0 else { return nil }
         self.rawValue = rawValue
     }
 
-    package init(integerLiteral value: UInt16) {
+    /// For constants; 0 ends the program.
+    public init(integerLiteral value: UInt16) {
         precondition(value != 0, "a packet identifier is never 0")
         self.rawValue = value
     }
 
-    package var description: String { String(self.rawValue) }
+    /// The number.
+    public var description: String { String(self.rawValue) }
 }
 
 /// The upper four bits of a packet's first byte (§2.1.2).
-package enum PacketType: UInt8, Hashable, Sendable, CaseIterable {
+public enum PacketType: UInt8, Hashable, Sendable, CaseIterable {
     case connect = 1
     case connAck
     case publish
@@ -64,6 +69,7 @@ package enum PacketType: UInt8, Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// The first byte of a packet of this type.
     @inlinable
-    package func firstByte(flags: UInt8) -> UInt8 { self.rawValue << 4 | flags & 0x0F }
+    public func firstByte(flags: UInt8) -> UInt8 { self.rawValue << 4 | flags & 0x0F }
 }

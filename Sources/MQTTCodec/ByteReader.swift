@@ -80,5 +80,5 @@ struct ByteReader {
 extension UnsafeRawBufferPointer {
     /// No bytes at no address: what stands for absent properties.
     @inlinable
-    package static var none: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
+    static var none: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 }

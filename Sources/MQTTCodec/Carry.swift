@@ -6,7 +6,8 @@
 struct Carry: ~Copyable {
     private static let kept = 256
 
-    private var memory: UnsafeMutableRawPointer?
+    @usableFromInline
+    var memory: UnsafeMutableRawPointer?
     private var capacity = 0
     @usableFromInline
     private(set) var count = 0
@@ -16,6 +17,8 @@ struct Carry: ~Copyable {
 
     init() { self.memory = nil }
 
+    // Not inlinable, it makes the 6.3 optimizer trip over the accessors of a public type that holds a carry.
+    @inlinable
     deinit { self.memory?.deallocate() }
 
     /// What has arrived; invalid after the next change.

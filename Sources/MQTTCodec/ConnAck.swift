@@ -27,7 +27,7 @@ package enum ConnectReturnCode: UInt8, Hashable, Sendable, CaseIterable {
 /// Answers a CONNECT.
 ///
 /// Spec: MQTT 5.0 §3.2, MQTT 3.1.1 §3.2.
-package struct ConnAck: Hashable, Sendable {
+public struct ConnAck: Hashable, Sendable {
     package var sessionPresent: Bool
     /// As on the wire: a ``ConnectReturnCode`` in 3.x (reserved ones are let through), a ``ReasonCode`` in 5.0.
     package var code: UInt8

@@ -1,7 +1,7 @@
 package import NIOCore
 
 /// What the server publishes for a client that goes without saying so.
-package struct Will: Hashable, Sendable {
+public struct Will: Hashable, Sendable {
     package var topic: String
     package var payload: [UInt8]
     package var qos: QoS
@@ -27,7 +27,7 @@ package struct Will: Hashable, Sendable {
 /// Opens a session.
 ///
 /// Spec: MQTT 5.0 §3.1, MQTT 3.1.1 §3.1.
-package struct Connect: Hashable, Sendable {
+public struct Connect: Hashable, Sendable {
     package var version: ProtocolVersion
     package var clientID: String
     /// Clean Session in 3.x, Clean Start in 5.0: the same bit with another meaning.
@@ -61,7 +61,7 @@ package struct Connect: Hashable, Sendable {
 }
 
 extension Connect {
-    /// Appends the packet. A CONNECT is what its own ``version`` says; the other one is not looked at.
+    /// Appends the packet, which is what its own ``version`` says; the other one is not looked at.
     package func encode(as _: ProtocolVersion, into buffer: inout ByteBuffer) {
         buffer.writePacket(.connect) { body in
             body.writeText(self.version.protocolName)

@@ -2,7 +2,7 @@
 ///
 /// One case per broken rule. Missing bytes are not an error: the decoder waits for them.
 /// Clauses are those of MQTT 5.0 where 3.1.1 is not named.
-package enum DecodeError: Error, Hashable, Sendable {
+public enum DecodeError: Error, Hashable, Sendable {
     /// Packet type 0 (§2.1.2).
     case packetTypeZero
     /// AUTH in 3.1 or 3.1.1 (3.1.1 §2.2.1: type 15 is reserved).

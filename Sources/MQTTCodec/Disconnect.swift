@@ -3,7 +3,7 @@ package import NIOCore
 /// The last packet of a connection; before 5.0 only a client sends it, and it is empty.
 ///
 /// Spec: MQTT 5.0 §3.14, MQTT 3.1.1 §3.14.
-package struct Disconnect: Hashable, Sendable {
+public struct Disconnect: Hashable, Sendable {
     package var reason: ReasonCode
     package var properties: Properties
 
@@ -16,7 +16,7 @@ package struct Disconnect: Hashable, Sendable {
 /// One step of extended authentication.
 ///
 /// Spec: MQTT 5.0 §3.15.
-package struct Auth: Hashable, Sendable {
+public struct Auth: Hashable, Sendable {
     package var reason: ReasonCode
     package var properties: Properties
 

@@ -1,9 +1,9 @@
 import NIOCore
 
 extension ByteBuffer {
-    /// Writes a packet and, behind its body, the remaining length in front of it.
+    /// Writes a packet, and once its body is written the remaining length in front of it.
     ///
-    /// - Parameter bodyHint: how long the body may become; a wrong guess costs one move of the body.
+    /// `bodyHint` is how long the body may become; a wrong guess costs one move of the body.
     mutating func writePacket(
         _ type: PacketType,
         flags: UInt8? = nil,

@@ -1,7 +1,7 @@
 package import NIOCore
 
 /// Any packet.
-package enum Packet: Hashable, Sendable {
+public enum Packet: Hashable, Sendable {
     case connect(Connect)
     case connAck(ConnAck)
     case publish(Publish)

@@ -38,9 +38,7 @@ extension PacketProblem {
     /// The largest packet there is: four bytes of remaining length.
     package static let largestPacket = 268_435_460
 
-    /// Whether `size` bytes of a whole packet may go out.
-    ///
-    /// - Parameter limit: the server's maximum packet size.
+    /// Whether `size` bytes of a whole packet may go out; `limit` is the server's maximum packet size.
     package static func size(_ size: Int, limit: Int = Self.largestPacket) -> PacketProblem? {
         size > min(limit, Self.largestPacket) ? .tooLarge(size: size, limit: min(limit, Self.largestPacket)) : nil
     }
@@ -86,7 +84,7 @@ extension Will {
 extension Publish {
     /// The first rule that this packet breaks, if it breaks one.
     ///
-    /// - Parameter packetID: `false` while the identifier is still to come from the session.
+    /// `packetID` is `false` while the identifier is still to come from the session.
     package func problem(as version: ProtocolVersion, toServer: Bool = true, packetID: Bool = true) -> PacketProblem? {
         let aliased = version == .v5 && self.topic.isEmpty && self.properties.topicAlias != nil
         if !aliased {

@@ -1,16 +1,18 @@
 /// A PUBLISH as it lies in the receive buffer; the pointers are valid during the call only.
-package struct PublishView {
+public struct PublishView {
     /// UTF-8, checked; empty only where 5.0 has a topic alias in its place.
-    package let topic: UnsafeRawBufferPointer
-    package let payload: UnsafeRawBufferPointer
+    public let topic: UnsafeRawBufferPointer
+    /// The application message.
+    public let payload: UnsafeRawBufferPointer
     /// The properties behind their length, checked; empty in 3.x.
-    package let rawProperties: UnsafeRawBufferPointer
-    package let firstByte: UInt8
+    public let rawProperties: UnsafeRawBufferPointer
+    /// Packet type and flags.
+    public let firstByte: UInt8
     /// 0 at QoS 0.
-    package let packetID: UInt16
+    public let packetID: UInt16
 
     @inlinable
-    package init(
+    init(
         topic: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer,
         rawProperties: UnsafeRawBufferPointer,
@@ -26,28 +28,29 @@ package struct PublishView {
 
     /// 3 is refused before a view is made.
     @inlinable
-    package var qos: QoS { QoS(rawValue: self.firstByte >> 1 & 3) ?? .exactlyOnce }
+    public var qos: QoS { QoS(rawValue: self.firstByte >> 1 & 3) ?? .exactlyOnce }
 
+    /// Whether it says that it is a repetition.
     @inlinable
-    package var dup: Bool { self.firstByte & 0b1000 != 0 }
+    public var dup: Bool { self.firstByte & 0b1000 != 0 }
 
+    /// Whether it is, or is to be, retained.
     @inlinable
-    package var retain: Bool { self.firstByte & 0b0001 != 0 }
+    public var retain: Bool { self.firstByte & 0b0001 != 0 }
 }
 
 /// Where a decoder puts its packets.
 ///
 /// Generic, so that every call is direct and the pointers need not outlive it. Each function returns `false` to stop
 /// the decoder for good: the connection is closed and the rest of the bytes is nobody's.
-package protocol PacketSink: ~Copyable {
+public protocol PacketSink: ~Copyable {
+    /// An application message.
     mutating func publish(_ view: PublishView) -> Bool
 
     /// PUBACK, PUBREC, PUBREL or PUBCOMP in any form.
     ///
-    /// - Parameters:
-    ///   - id: never 0.
-    ///   - reason: 0 where it is left out, and before 5.0; always one that this packet has.
-    ///   - rawProperties: the properties behind their length, checked, to read with `Properties(validated:)`.
+    /// `id` is never 0. `reason` is 0 where it is left out, and before 5.0; always one that this packet has.
+    /// `rawProperties` are the properties behind their length, checked, to read with `Properties(validated:)`.
     mutating func acknowledgement(
         _ type: PacketType,
         id: UInt16,

@@ -4,14 +4,15 @@
 /// rules can be written too. Two lists are equal when they hold the same properties in the same order.
 ///
 /// Spec: MQTT 5.0 §2.2.2.
-package struct Properties: Hashable, Sendable, ExpressibleByArrayLiteral {
+public struct Properties: Hashable, Sendable, ExpressibleByArrayLiteral {
     package var entries: [Property]
 
     package init() { self.entries = [] }
 
     package init(_ entries: [Property]) { self.entries = entries }
 
-    package init(arrayLiteral elements: Property...) { self.entries = elements }
+    /// The properties in this order.
+    public init(arrayLiteral elements: Property...) { self.entries = elements }
 
     package var isEmpty: Bool { self.entries.isEmpty }
 

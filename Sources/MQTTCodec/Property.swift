@@ -1,7 +1,7 @@
 /// The identifier in front of a property.
 ///
 /// Spec: MQTT 5.0 §2.2.2.2, table 2-4.
-package enum PropertyID: UInt8, Hashable, Sendable, CaseIterable {
+public enum PropertyID: UInt8, Hashable, Sendable, CaseIterable {
     case payloadFormatIndicator = 0x01
     case messageExpiryInterval = 0x02
     case contentType = 0x03
@@ -35,7 +35,7 @@ package enum PropertyID: UInt8, Hashable, Sendable, CaseIterable {
 }
 
 /// One property as it stands in a packet.
-package struct Property: Hashable, Sendable {
+public struct Property: Hashable, Sendable {
     package enum Value: Hashable, Sendable {
         case byte(UInt8)
         case twoBytes(UInt16)

@@ -105,9 +105,7 @@ struct PropertyReader {
     /// The identifiers met so far.
     private(set) var seen: UInt64 = 0
 
-    /// - Parameters:
-    ///   - bytes: the properties behind their length.
-    ///   - scope: `nil` for properties that have been checked.
+    /// Walks over `bytes`, the properties behind their length; a `scope` of `nil` is for those that have been checked.
     init(_ bytes: UnsafeRawBufferPointer, scope: PropertyScope?, refusesControlCharacters: Bool = false) {
         self.reader = ByteReader(
             bytes,

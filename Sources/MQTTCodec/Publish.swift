@@ -5,7 +5,7 @@ package import NIOCore
 /// The hot path has none of these: it sends ``PublishTemplate`` bytes and receives ``PublishView``s.
 ///
 /// Spec: MQTT 5.0 §3.3, MQTT 3.1.1 §3.3.
-package struct Publish: Hashable, Sendable {
+public struct Publish: Hashable, Sendable {
     package var topic: String
     package var payload: ByteBuffer
     package var qos: QoS

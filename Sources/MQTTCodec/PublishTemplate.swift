@@ -3,7 +3,7 @@ import NIOCore
 /// A PUBLISH as bytes, made once and copied per message; the sender patches packet identifier and payload in place.
 package struct PublishTemplate: Hashable, Sendable {
     package let bytes: [UInt8]
-    /// Where the two bytes of the packet identifier lie, big-endian; 0 until patched. `nil` at QoS 0.
+    /// Where the two bytes of the packet identifier lie, big-endian and 0 until patched; `nil` at QoS 0.
     package let packetIDOffset: Int?
     package let payloadOffset: Int
     /// Where the topic lies, so that its digits can be patched.
@@ -33,14 +33,12 @@ package struct PublishTemplate: Hashable, Sendable {
 }
 
 /// The four-byte acknowledgement, success and nothing else, which all versions have.
-package enum AcknowledgementBytes {
+public enum AcknowledgementBytes {
     package static let count = 4
 
-    /// Writes four bytes.
-    ///
-    /// - Parameter type: PUBACK, PUBREC, PUBREL (with its flags 0010) or PUBCOMP.
+    /// Writes the four bytes of a PUBACK, PUBREC, PUBREL (with its flags 0010) or PUBCOMP.
     @inlinable
-    package static func write(_ type: PacketType, id: UInt16, to memory: UnsafeMutableRawPointer) {
+    public static func write(_ type: PacketType, id: UInt16, to memory: UnsafeMutableRawPointer) {
         let first = type.firstByte(flags: type == .pubRel ? 0b0010 : 0)
         let word = UInt32(first) << 24 | 2 << 16 | UInt32(id)
         memory.storeBytes(of: word.bigEndian, as: UInt32.self)

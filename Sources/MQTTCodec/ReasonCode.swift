@@ -105,9 +105,7 @@ package enum ReasonCode: UInt8, Hashable, Sendable, CaseIterable {
 }
 
 extension ReasonCode {
-    /// Whether `packet` may carry the code.
-    ///
-    /// - Parameter toServer: the direction; it counts for DISCONNECT and AUTH.
+    /// Whether `packet` may carry the code; the direction counts for DISCONNECT and AUTH.
     package func isAllowed(in packet: PacketType, toServer: Bool) -> Bool {
         switch packet {
         case .connAck: Self.inConnAck.contains(self)

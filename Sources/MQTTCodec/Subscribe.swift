@@ -35,7 +35,7 @@ package struct Subscription: Hashable, Sendable {
 /// Asks for messages.
 ///
 /// Spec: MQTT 5.0 §3.8, MQTT 3.1.1 §3.8.
-package struct Subscribe: Hashable, Sendable {
+public struct Subscribe: Hashable, Sendable {
     package var packetID: PacketID
     package var subscriptions: [Subscription]
     package var properties: Properties
@@ -50,7 +50,7 @@ package struct Subscribe: Hashable, Sendable {
 /// Answers a SUBSCRIBE, one code per filter in its order.
 ///
 /// Spec: MQTT 5.0 §3.9, MQTT 3.1.1 §3.9.
-package struct SubAck: Hashable, Sendable {
+public struct SubAck: Hashable, Sendable {
     package var packetID: PacketID
     /// As on the wire: 0, 1, 2 or 0x80 in 3.1.1, a ``ReasonCode`` in 5.0.
     package var codes: [UInt8]

@@ -1,14 +1,15 @@
 /// Checks of UTF-8 strings.
 ///
 /// Spec: MQTT 5.0 §1.5.4, MQTT 3.1.1 §1.5.3.
-package enum Text {
+@usableFromInline
+enum Text {
     /// Whether all bytes are ASCII without U+0000, `+` and `#`: what nearly every topic is.
     ///
     /// Eight bytes a step. With the top bits clear, adding 0x7F sets the top bit of each byte that is not 0 and
     /// carries into no other.
     @inlinable
     @inline(__always)
-    package static func isPlainTopic(_ base: UnsafeRawPointer, count: Int) -> Bool {
+    static func isPlainTopic(_ base: UnsafeRawPointer, count: Int) -> Bool {
         guard count >= 8 else { return Self.isPlainShortTopic(base, count: count) }
         var offset = 0
         let last = count - 8
@@ -28,7 +29,7 @@ package enum Text {
     }
 
     @inlinable
-    package static func isPlainShortTopic(_ base: UnsafeRawPointer, count: Int) -> Bool {
+    static func isPlainShortTopic(_ base: UnsafeRawPointer, count: Int) -> Bool {
         for offset in 0..<count {
             let byte = (base + offset).load(as: UInt8.self)
             if byte == 0 || byte >= 0x80 || byte == 0x2B || byte == 0x23 { return false }
@@ -39,7 +40,7 @@ package enum Text {
     /// Whether two runs of `count` bytes, at least 8, are the same.
     @inlinable
     @inline(__always)
-    package static func equal(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
+    static func equal(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
         var offset = 0
         let last = count - 8
         while true {
@@ -52,7 +53,7 @@ package enum Text {
     }
 
     /// Throws unless `bytes` is well-formed UTF-8 without U+0000.
-    package static func check(
+    static func check(
         _ bytes: UnsafeRawBufferPointer,
         refusesControlCharacters: Bool
     ) throws(DecodeError) {

@@ -1,7 +1,7 @@
 /// What is wrong with a topic name or a topic filter.
 ///
 /// Spec: MQTT 5.0 §4.7, §4.8.2.
-package enum TopicError: Error, Hashable, Sendable {
+public enum TopicError: Error, Hashable, Sendable {
     /// At least one character [MQTT-4.7.3-1].
     case empty
     /// At most 65,535 bytes of UTF-8 [MQTT-4.7.3-3].
@@ -59,7 +59,7 @@ package struct TopicFilter: Hashable, Sendable {
     /// ``filter`` as bytes: what `matches` walks, and what equality and hash go by.
     private let bytes: [UInt8]
 
-    /// - Parameter shared: whether `$share/` is special; it is from 5.0 on, and most brokers have it before.
+    /// Checks `text`; `shared` says whether `$share/` is special: from 5.0 on it is, and most brokers have it before.
     package init(validating text: String, shared: Bool = true) throws(TopicError) {
         var whole = text
         let problem = whole.withUTF8 { Self.problem(UnsafeRawBufferPointer($0), shared: shared) }
@@ -91,9 +91,7 @@ package struct TopicFilter: Hashable, Sendable {
         return topic.withUTF8 { self.matches(topic: UnsafeRawBufferPointer($0)) }
     }
 
-    /// Whether a message on `topic` belongs to this filter.
-    ///
-    /// - Parameter topic: the UTF-8 of a valid topic name.
+    /// Whether a message on `topic`, the UTF-8 of a valid topic name, belongs to this filter.
     package func matches(topic: UnsafeRawBufferPointer) -> Bool {
         let filter = self.bytes
         // §4.7.2: a wildcard in front does not reach topics that begin with `$`.

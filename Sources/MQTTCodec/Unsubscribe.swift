@@ -3,7 +3,7 @@ package import NIOCore
 /// Ends subscriptions.
 ///
 /// Spec: MQTT 5.0 §3.10, MQTT 3.1.1 §3.10.
-package struct Unsubscribe: Hashable, Sendable {
+public struct Unsubscribe: Hashable, Sendable {
     package var packetID: PacketID
     package var filters: [String]
     package var properties: Properties
@@ -18,7 +18,7 @@ package struct Unsubscribe: Hashable, Sendable {
 /// Answers an UNSUBSCRIBE: one code per filter in 5.0, none before.
 ///
 /// Spec: MQTT 5.0 §3.11, MQTT 3.1.1 §3.11.
-package struct UnsubAck: Hashable, Sendable {
+public struct UnsubAck: Hashable, Sendable {
     package var packetID: PacketID
     package var codes: [UInt8]
     package var properties: Properties

@@ -1,0 +1,163 @@
+import MQTTCodec
+import NIOCore
+import TestSupport
+import Testing
+
+@Suite("The decoder")
+struct PacketDecoderTests {
+    @Test("gives the same packets for any fragmentation", arguments: 0..<UInt64(24))
+    func fragmentation(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let version = ProtocolVersion.allCases[Int(seed % 3)]
+        let packets = (0..<40).map { _ in Packet.random(from: .server, version, using: &generator) }
+        let stream = packets.flatMap { $0.bytes(as: version) }
+        for largest in [1, 2, 7, 100, 5000] {
+            let pieces = stream.pieces(upTo: largest, using: &generator)
+            let result = outcome(PacketDecoder(role: .client(version)), pieces)
+            #expect(result.error == nil)
+            #expect(result.packets == packets)
+        }
+    }
+
+    @Test("gives back what the encoder was told, to a client", arguments: 0..<UInt64(150))
+    func roundTripToClient(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed &* 7919)
+        for version in ProtocolVersion.allCases {
+            let packet = Packet.random(from: .server, version, using: &generator)
+            var decoder = PacketDecoder(role: .client(version))
+            let decoded = try decoder.decode(packet.bytes(as: version))
+            #expect(decoded == [packet])
+        }
+    }
+
+    @Test("gives back what the encoder was told, to a server", arguments: 0..<UInt64(150))
+    func roundTripToServer(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed &* 104_729)
+        for version in ProtocolVersion.allCases {
+            let packet = Packet.random(from: .client, version, using: &generator)
+            var decoder = packet.type == .connect ? PacketDecoder(role: .server) : try connectedServer(version)
+            let decoded = try decoder.decode(packet.bytes(as: version))
+            #expect(decoded == [packet])
+        }
+    }
+
+    @Test("survives any bytes, and answers the same in one piece and in single bytes", arguments: 0..<UInt64(200))
+    func hostileBytes(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed &+ 1_000_003)
+        let version = ProtocolVersion.allCases[Int(seed % 3)]
+        for _ in 0..<20 {
+            // Half of them are good packets with some bytes changed, which get further than noise.
+            var bytes = Packet.random(from: .server, version, using: &generator).bytes(as: version)
+            if Bool.random(using: &generator) {
+                bytes = (0..<60).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            } else {
+                for _ in 0..<3 {
+                    bytes[Int.random(in: bytes.indices, using: &generator)] = .random(in: 0...255, using: &generator)
+                }
+            }
+            let whole = outcome(PacketDecoder(role: .client(version), maximumPacketSize: 4096), [bytes])
+            let cut = outcome(PacketDecoder(role: .client(version), maximumPacketSize: 4096), bytes.pieces(of: 1))
+            #expect(whole.error == cut.error)
+            #expect(whole.packets == cut.packets)
+        }
+    }
+
+    @Test("refuses a packet over the limit as soon as its length is there, and takes one at the limit")
+    func limit() throws {
+        // 0x30, 0x80 0x01, then 128 bytes: 131 together.
+        let head = hex("30 8001")
+        let tooSmall = outcome(PacketDecoder(role: .client(.v5), maximumPacketSize: 130), [head])
+        #expect(tooSmall.error == .packetTooLarge(size: 131))
+        #expect(tooSmall.error?.reason == .packetTooLarge)
+        let bytewise = outcome(PacketDecoder(role: .client(.v5), maximumPacketSize: 130), head.pieces(of: 1))
+        #expect(bytewise.error == .packetTooLarge(size: 131))
+
+        var decoder = PacketDecoder(role: .client(.v5), maximumPacketSize: 131)
+        let packets = try decoder.decode(head, hex("0001 61 00") + [UInt8](repeating: 0, count: 124))
+        #expect(packets.count == 1)
+    }
+
+    @Test("waits for the largest packet without taking memory for it, and refuses the next larger length")
+    func largestLength() throws {
+        var decoder = PacketDecoder(role: .client(.v5))
+        let packets = try decoder.decode(hex("30 ffffff7f"), hex("0001 61"))
+        #expect(packets == [])
+        let isWhole = decoder.isAtPacketBoundary
+        #expect(!isWhole)
+    }
+
+    @Test("takes nothing more after an error")
+    func stopsAfterError() throws {
+        var decoder = PacketDecoder(role: .client(.v5))
+        var sink = CollectingSink()
+        #expect(throws: DecodeError.packetTypeZero) { try decoder.decode(pieces: [hex("d000 0000")], into: &sink) }
+        try decoder.decode(pieces: [hex("d000")], into: &sink)
+        #expect(sink.packets == [.pingResp])
+    }
+
+    @Test("stops when the sink has had enough, in a packet and behind a cut one")
+    func sinkStops() throws {
+        for pieces in [[hex("d000 d000 d000")], [hex("d0"), hex("00 d000"), hex("d000")]] {
+            var decoder = PacketDecoder(role: .client(.v5))
+            var sink = CollectingSink(limit: 2)
+            try decoder.decode(pieces: pieces, into: &sink)
+            try decoder.decode(pieces: [hex("d000")], into: &sink)
+            #expect(sink.packets == [.pingResp, .pingResp])
+        }
+    }
+
+    @Test("learns the version from the CONNECT, and reads the rest by it")
+    func learnsVersion() throws {
+        for version in ProtocolVersion.allCases {
+            let decoder = try connectedServer(version)
+            let learned = decoder.version
+            #expect(learned == version)
+        }
+    }
+
+    @Test("checks a topic that differs from the one before in a single byte")
+    func topicsBesideEachOther() throws {
+        let good = hex("30 0b 0009 616263646566676869")
+        let bad = hex("30 0b 0009 616263642b66676869")
+        let result = outcome(PacketDecoder(role: .client(.v311)), [good + good + bad])
+        #expect(result.packets.count == 2)
+        #expect(result.error == .topicHasWildcard)
+    }
+
+    @Test("refuses a wildcard and U+0000 at every place of a topic", arguments: 1...40)
+    func everyPlace(_ count: Int) {
+        for place in 0..<count {
+            for (byte, error) in [(0x2B, .topicHasWildcard), (0x23, .topicHasWildcard), (0, .nullCharacter)]
+                as [(UInt8, DecodeError)]
+            {
+                var topic = [UInt8](repeating: 0x61, count: count)
+                topic[place] = byte
+                let packet = [0x30, UInt8(count + 2), 0, UInt8(count)] + topic
+                #expect(outcome(PacketDecoder(role: .client(.v311)), [packet]).error == error)
+            }
+        }
+    }
+
+    @Test("refuses control characters and non-characters when told, and only then")
+    func controlCharacters() {
+        for character in ["01", "1f", "7f", "c280", "c29f", "efb790", "efbfbf", "f09fbfbe"] {
+            let bytes = hex(character)
+            let packet = [0x30, UInt8(bytes.count + 11), 0, UInt8(bytes.count + 9)] + "abcdefghi".utf8 + bytes
+            #expect(outcome(PacketDecoder(role: .client(.v311)), [packet]).error == nil)
+            var strict = PacketDecoder(role: .client(.v311))
+            strict.refusesControlCharacters = true
+            #expect(outcome(strict, [packet]).error == .controlCharacter)
+        }
+    }
+
+    @Test("takes every character of UTF-8 and no surrogate (Swift's own tables are the second source)")
+    func everyScalar() {
+        for value in stride(from: UInt32(1), through: 0x10_FFFF, by: 13) {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            let text = [UInt8](String(Character(scalar)).utf8)
+            if value == 0x2B || value == 0x23 { continue }
+            let packet = [0x30, UInt8(text.count + 2), 0, UInt8(text.count)] + text
+            #expect(outcome(PacketDecoder(role: .client(.v311)), [packet]).error == nil)
+        }
+    }
+}
