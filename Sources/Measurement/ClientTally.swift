@@ -75,7 +75,7 @@ extension ClientSpread {
             p95: percentile(95),
             max: last.value,
             mean: sum / count,
-            jain: squares > 0 ? sum * sum / (count * squares) : nil,
+            jain: squares > 0 ? Swift.min(sum * sum / (count * squares), 1) : nil,
             worst: worst.map { Client(id: id($0.client), value: $0.value) }
         )
     }

@@ -75,6 +75,13 @@ package struct Histogram: Sendable {
         self.highestValue = Swift.max(self.highestValue, other.highestValue)
     }
 
+    /// Moves the extremes to the edges of their buckets: all that is known of them after an encoding.
+    mutating func widenExtremes() {
+        guard self.total > 0 else { return }
+        self.lowestValue = HistogramLayout.lowest(at: HistogramLayout.index(of: self.lowestValue))
+        self.highestValue = HistogramLayout.highest(at: HistogramLayout.index(of: self.highestValue))
+    }
+
     /// Puts back the exact extremes that an encoding rounds to its buckets; a figure that does not belong to
     /// the outermost bucket is left out.
     mutating func restoreExtremes(min: Int64, max: Int64, clamped: UInt64) {

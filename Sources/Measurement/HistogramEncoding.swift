@@ -53,7 +53,7 @@ extension Histogram {
 }
 
 /// The uncompressed V2 form: a header of 40 bytes, then the counts as zig-zag LEB128, runs of zeros as negatives.
-private enum HistogramPayload {
+enum HistogramPayload {
     // The second digit from the right says "word size from LEB128".
     static let cookie: UInt32 = 0x1C84_9313
     static let compressedCookie: UInt32 = 0x1C84_9314
@@ -118,6 +118,7 @@ private enum HistogramPayload {
             }
             guard index <= ForeignLayout.mostBuckets else { throw .badCounts }
         }
+        histogram.widenExtremes()
         return histogram
     }
 }
@@ -181,7 +182,7 @@ private struct ZigZagReader {
     }
 }
 
-private enum Deflate {
+enum Deflate {
     static func compress(_ bytes: [UInt8]) -> [UInt8] {
         var size = compressBound(uLong(bytes.count))
         let room = Int(size)

@@ -1,7 +1,8 @@
 extension Histogram {
-    /// The value at or below which `percent` of all values lie: the largest that its bucket stands for.
+    /// The value at or below which `percent` of all values lie: the largest that its bucket stands for, though
+    /// never more than the maximum.
     ///
-    /// - Parameter percent: 0 to 100; 0 gives the smallest recorded bucket's lowest value, as HdrHistogram does.
+    /// - Parameter percent: 0 to 100; 0 gives the minimum.
     /// - Returns: Nanoseconds, or nothing when the histogram is empty.
     package func percentile(_ percent: Double) -> Int64? {
         self.percentiles([percent]).first
@@ -25,16 +26,17 @@ extension Histogram {
                 index += 1
             }
             let bucket = Swift.min(index, range.upperBound - 1)
-            values.append(percent <= 0 ? HistogramLayout.lowest(at: bucket) : HistogramLayout.highest(at: bucket))
+            let highest = Swift.min(HistogramLayout.highest(at: bucket), self.highestValue)
+            values.append(percent <= 0 ? self.lowestValue : highest)
         }
         return values
     }
 
     /// How many values a percentile spans: rounded up, at least one.
     private func rank(of percent: Double) -> UInt64 {
-        let share = Swift.min(Swift.max(percent, 0), 100) / 100
-        // One step down first: 0.999 × 1,000 is a little above 999 in binary and would be rounded up to 1,000.
-        let wanted = (share.nextDown * Double(self.total)).rounded(.up)
+        let clamped = Swift.min(Swift.max(percent.nextDown, 0), 100)
+        // One step down first: 99.9 × 1,000 ÷ 100 may come out a little above 999 and would be rounded up to 1,000.
+        let wanted = (clamped * Double(self.total) / 100).rounded(.up)
         return Swift.min(Swift.max(UInt64(wanted), 1), self.total)
     }
 

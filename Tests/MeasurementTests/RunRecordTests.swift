@@ -1,0 +1,187 @@
+import Foundation
+import Testing
+
+@testable import Measurement
+
+@Suite("Run record")
+struct RunRecordTests {
+    /// The record of a run that has just begun.
+    static let record = RunRecord(
+        command: ["clamor", "pub", "-q", "1"],
+        tool: ToolRecord(name: "clamor", version: "0.1.0"),
+        host: HostFacts.read(),
+        plan: ["clients": 90, "rate": 2000.5, "topics": ["clamor/%i"], "retain": false, "qos": [0, 1, 2]],
+        startedAt: WallClock.rfc3339(1_795_225_030_000_000_000)
+    )
+
+    /// A record with every field there is.
+    static var full: RunRecord {
+        var record = Self.record
+        record.tool.revision = "b47dd5b"
+        record.durationSeconds = 12.5
+        record.verdict = Verdict()
+        let reason = Verdict.Reason(code: "schedule-lag", text: "late", measured: 0.2, limit: 0.005)
+        record.verdict?.add(.generatorLimited, reason)
+        record.stages = [StageRecord(name: "measure", start: 1, durationSeconds: 10, measured: true)]
+        record.thresholds = [
+            ThresholdResult(expression: "error_rate < 1%", ok: true, value: 0),
+            ThresholdResult(expression: "delivery_duration p99 < 1s", ok: false, value: nil),
+        ]
+        var accumulator = RunAccumulator(catalog: Self.catalog.catalog)
+        _ = accumulator.add(second: 0, phase: "measure", samples: [Self.meter().swap()])
+        record.metrics = accumulator.metrics(measuredSeconds: 10)
+        record.errors = accumulator.errors
+        record.books = (0...2).map { qos in
+            var books = Books(qos: qos)
+            books.offered = 10
+            books.sent = 9
+            books.notSent = 1
+            books.acked = qos == 0 ? nil : 9
+            books.inFlight = qos == 0 ? nil : 0
+            books.timedOut = qos == 0 ? nil : 0
+            books.failed = qos == 0 ? nil : 0
+            books.confirmed = qos == 0 ? 9 : nil
+            books.unconfirmed = qos == 0 ? 0 : nil
+            books.expected = 9
+            books.received = 8
+            books.lost = 1
+            books.duplicated = 2
+            return books
+        }
+        record.clients = ["publishers": Self.group]
+        record.generator.eventLoops = 2
+        record.generator.cpuSeconds = 3.25
+        record.generator.loopCPUShares = [0.5, 0.25]
+        record.generator.peakMemoryBytes = 30_000_000
+        record.generator.hostSteal = 0.01
+        record.generator.lateSeconds = 1
+        record.generator.saturatedSeconds = 0
+        record.ledger = LedgerRecord(on: true, reason: "one stream overflowed")
+        record.ledger.publishers = 90
+        record.ledger.subscriptions = 4
+        record.ledger.streams = 90
+        record.ledger.overflowed = 1
+        return record
+    }
+
+    private static let catalog: (catalog: MetricCatalog, ack: DurationID, sent: CounterID, clients: GaugeID) = {
+        var catalog = MetricCatalog()
+        let ack = catalog.duration("publish_ack_duration", ["qos": "1", "leg": "puback"])
+        let sent = catalog.counter("bytes_sent", unit: "bytes")
+        let clients = catalog.gauge("clients", ["state": "connected"])
+        return (catalog, ack, sent, clients)
+    }()
+
+    private static func meter() -> LoopMeter {
+        let meter = LoopMeter(catalog: Self.catalog.catalog, loop: 0)
+        meter.beginMeasured()
+        for value in Distribution.all[3].values(1000) { meter.record(Self.catalog.ack, value) }
+        meter.record(Self.catalog.ack, .max)
+        meter.add(Self.catalog.sent, 9_007_199_254_740_992)
+        meter.set(Self.catalog.clients, 90)
+        meter.error("reset", at: 5, example: { "Connection reset by peer" })
+        return meter
+    }
+
+    private static var group: ClientGroup {
+        var tally = ClientTally()
+        tally.connectNanoseconds = 1_000_000
+        tally.longestAckNanoseconds = 2_000_000
+        tally.sent = 9
+        return ClientGroup(
+            Array(repeating: tally, count: 7),
+            publishes: true,
+            acknowledged: true,
+            subscribes: true,
+            id: { "clamor-pub-\($0 + 1)" }
+        )
+    }
+
+    @Test("comes back from JSON as it was", arguments: [Self.record, Self.full])
+    func roundTrip(_ record: RunRecord) throws {
+        let data = try JSONEncoder().encode(record)
+        #expect(try JSONDecoder().decode(RunRecord.self, from: data) == record)
+    }
+
+    @Test("counters are whole numbers in JSON, and unknown figures are not there at all")
+    func numbers() throws {
+        let text = String(decoding: try JSONEncoder().encode(Self.full), as: UTF8.self)
+        #expect(text.contains("\"value\":9007199254740992"))
+        #expect(!text.contains("null"))
+        let begun = try JSONSerialization.jsonObject(with: JSONEncoder().encode(Self.record)) as? [String: Any]
+        #expect(begun?["verdict"] == nil && begun?["duration_seconds"] == nil)
+    }
+
+    @Test("its keys are those of its schema, on every level")
+    func keys() throws {
+        let schema = try Self.object(Data(contentsOf: Self.schemaFile))
+        let record = try Self.object(JSONEncoder().encode(Self.full))
+        #expect(Set(try #require(schema["properties"] as? [String: Any]).keys) == Set(record.keys))
+        try Self.check(record, schema, root: schema, path: "run")
+        try Self.check(Self.object(JSONEncoder().encode(Self.record)), schema, root: schema, path: "begun")
+    }
+
+    @Test("validates against its schema, where Python can tell", arguments: [Self.record, Self.full])
+    func validates(_ record: RunRecord) throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "clamor-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try JSONEncoder().encode(record).write(to: file)
+        let program = """
+            import json, sys
+            try: import jsonschema
+            except ImportError: sys.exit(0)
+            schema, run = (json.load(open(name)) for name in sys.argv[1:])
+            validator = jsonschema.validators.validator_for(schema)
+            validator.check_schema(schema)
+            problems = [f"{list(e.absolute_path)}: {e.message[:300]}" for e in validator(schema).iter_errors(run)]
+            sys.exit("\\n".join(problems) or 0)
+            """
+        let python = Process()
+        python.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        python.arguments = ["python3", "-c", program, Self.schemaFile.path, file.path]
+        let words = Pipe()
+        python.standardError = words
+        try python.run()
+        let output = words.fileHandleForReading.readDataToEndOfFile()
+        python.waitUntilExit()
+        // 127: no python3 here.
+        #expect([0, 127].contains(python.terminationStatus), "\(String(decoding: output, as: UTF8.self))")
+    }
+
+    private static let schemaFile = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "results/schema/run.schema.json")
+
+    private static func object(_ data: Data) throws -> [String: Any] {
+        try #require(JSONSerialization.jsonObject(with: data) as? [String: Any])
+    }
+
+    /// Keys only: every one the schema names as required is there, and no other than it names.
+    private static func check(_ value: Any, _ schema: [String: Any], root: [String: Any], path: String) throws {
+        var schema = schema
+        if let reference = schema["$ref"] as? String, let name = reference.split(separator: "/").last {
+            let definitions = try #require(root["$defs"] as? [String: [String: Any]])
+            schema = try #require(definitions[String(name)])
+        }
+        if let choices = schema["oneOf"] as? [[String: Any]], let type = (value as? [String: Any])?["type"] as? String {
+            let choice = try #require(choices.first { ($0["$ref"] as? String)?.hasSuffix("/\(type)") == true })
+            return try Self.check(value, choice, root: root, path: path)
+        }
+        if let elements = value as? [Any], let items = schema["items"] as? [String: Any] {
+            for (index, element) in elements.enumerated() {
+                try Self.check(element, items, root: root, path: "\(path)[\(index)]")
+            }
+        }
+        guard let object = value as? [String: Any] else { return }
+        let properties = schema["properties"] as? [String: [String: Any]] ?? [:]
+        for required in schema["required"] as? [String] ?? [] {
+            #expect(object[required] != nil, "\(path).\(required)")
+        }
+        for (key, member) in object {
+            let others = schema["additionalProperties"]
+            let rule = properties[key] ?? others as? [String: Any]
+            #expect(rule != nil || others == nil, "\(path).\(key) is not in the schema")
+            if let rule { try Self.check(member, rule, root: root, path: "\(path).\(key)") }
+        }
+    }
+}
