@@ -1,4 +1,4 @@
-import Measurement
+package import Measurement
 
 /// Interval histograms as lines of text: the HdrHistogram log format, version 1.3, with tags.
 ///
@@ -11,7 +11,7 @@ import Measurement
 /// Spec: HistogramLogWriter and HistogramLogReader of HdrHistogram (Java) 2.1.10 and later.
 package enum HistogramLog {
     /// The label of what was due outside the measured phase; such lines are in the time line but not in the totals.
-    static let unmeasured = (key: "measured", value: "no")
+    package static let unmeasured = (key: "measured", value: "no")
 
     package struct Entry: Hashable, Sendable {
         package var tag: String
@@ -21,6 +21,13 @@ package enum HistogramLog {
         package var length: Double
         /// Base64 of a compressed V2 histogram.
         package var encoded: String
+
+        package init(tag: String, start: Double, length: Double, encoded: String) {
+            self.tag = tag
+            self.start = start
+            self.length = length
+            self.encoded = encoded
+        }
     }
 
     /// The lines above the first interval; `startedAt` is CLOCK_REALTIME in nanoseconds at second 0 of the run.
@@ -51,7 +58,7 @@ package enum HistogramLog {
     package static func end(ofInterval second: Int) -> String { "#[End of interval \(second)]\n" }
 
     /// All lines of one interval, the end mark last.
-    static func lines(_ interval: TimelineInterval) -> String {
+    package static func lines(_ interval: TimelineInterval) -> String {
         var text = ""
         for lane in interval.lanes {
             var labels = lane.labels.all.map { (key: $0.key, value: $0.value) }

@@ -12,11 +12,16 @@ struct IntervalMerger {
     mutating func add(_ interval: TimelineInterval) -> [TimelineInterval] {
         guard interval.second >= Self.fineSeconds else { return [interval] }
         var complete: [TimelineInterval] = []
-        if let last = self.pending.last, last.phase != interval.phase { complete += self.flush() }
+        if let last = self.pending.last, last.phase != interval.phase || Self.block(last) != Self.block(interval) {
+            complete += self.flush()
+        }
         self.pending.append(interval)
+        // At once, without waiting for the next: a kill is to lose as little as can be.
         if interval.second % Self.coarseSeconds == Self.coarseSeconds - 1 { complete += self.flush() }
         return complete
     }
+
+    private static func block(_ interval: TimelineInterval) -> Int { interval.second / self.coarseSeconds }
 
     mutating func flush() -> [TimelineInterval] {
         defer { self.pending.removeAll(keepingCapacity: true) }

@@ -23,7 +23,8 @@ package enum Rebuild {
     private static func record(partial: String, isLive: Bool) throws(ResultError) -> RunRecord {
         var record = try RunJSON.read(directory: partial)
         let logText = try self.textIfThere(partial + "/latency.hlog")
-        let log = HistogramLog.read(logText)
+        var log = HistogramLog.read(logText)
+        if log.lastInterval == nil { log.entries = [] }
         var rows = TimelineRow.read(try self.textIfThere(partial + "/timeline.csv"))
         // The time line is written first; what it has beyond the log's last end mark was cut inside an interval.
         if !logText.isEmpty { rows.removeAll { $0.second > log.lastInterval ?? -1 } }

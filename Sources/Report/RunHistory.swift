@@ -7,50 +7,56 @@ struct RunHistory {
 
     private let rows: [TimelineRow]
     private let log: HistogramLog.Contents
-    /// The length of each interval in seconds, by its first second.
-    private let lengths: [Int: Double]
+    /// One after the other; a second in which the phase changed may be two.
+    private let intervals: [Interval]
+
+    private struct Interval {
+        var second: Int
+        var phase: String
+        var seconds: Double
+    }
 
     init(rows: [TimelineRow], log: HistogramLog.Contents) {
         self.rows = rows
         self.log = log
-        var lengths: [Int: Double] = [:]
-        for entry in log.entries { lengths[Int(entry.start)] = entry.length }
-        for row in rows where lengths[row.second] == nil {
-            // An interval in which nothing was timed; a counter knows its length too.
-            guard case .counter(let value, .some(let rate)) = row.reading, rate > 0 else { continue }
-            lengths[row.second] = value / rate
+        let timed = Dictionary(log.entries.map { (Int($0.start), $0.length) }, uniquingKeysWith: { $1 })
+        var intervals: [Interval] = []
+        for row in rows {
+            if intervals.last?.second != row.second || intervals.last?.phase != row.phase {
+                let seconds = timed[row.second] ?? 1
+                intervals.append(Interval(second: row.second, phase: row.phase, seconds: seconds))
+            }
+            // A counter that moved knows the length of its interval, here to the millisecond.
+            if case .counter(let value, .some(let rate)) = row.reading, value > 0, rate > 0 {
+                intervals[intervals.count - 1].seconds = (value / rate * 1000).rounded() / 1000
+            }
         }
-        for row in rows where lengths[row.second] == nil { lengths[row.second] = 1 }
-        self.lengths = lengths
+        self.intervals = intervals
     }
 
     /// Seconds from the start to the end of the last interval; nothing without any.
     var end: Double? {
-        self.lengths.keys.max().map { Double($0) + (self.lengths[$0] ?? 0) }
+        let logged = self.log.entries.map { $0.start + $0.length }
+        let last = self.intervals.last.map { Double($0.second) + $0.seconds }
+        let lasted = self.intervals.map(\.seconds).reduce(0, +)
+        return (logged + [last, lasted].compactMap { $0 }.filter { $0 > 0 }).max()
     }
 
     /// The phases, one after the other.
     var stages: [StageRecord] {
-        var stages: [StageRecord] = []
-        var last: Int?
-        for row in self.rows where row.second != last {
-            last = row.second
-            let length = self.lengths[row.second] ?? 0
-            if let place = stages.indices.last, stages[place].name == row.phase {
-                stages[place].durationSeconds += length
+        self.intervals.reduce(into: []) { stages, interval in
+            if let place = stages.indices.last, stages[place].name == interval.phase {
+                stages[place].durationSeconds += interval.seconds
             } else {
-                let isMeasured = !Self.unmeasuredPhases.contains(row.phase)
-                stages.append(
-                    StageRecord(
-                        name: row.phase,
-                        start: Double(row.second),
-                        durationSeconds: length,
-                        measured: isMeasured
-                    )
+                let stage = StageRecord(
+                    name: interval.phase,
+                    start: Double(interval.second),
+                    durationSeconds: interval.seconds,
+                    measured: !Self.unmeasuredPhases.contains(interval.phase)
                 )
+                stages.append(stage)
             }
         }
-        return stages
     }
 
     /// Durations, then counters, then gauges: the order of a run that ended by itself.

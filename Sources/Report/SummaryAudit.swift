@@ -6,17 +6,20 @@ extension Summary {
         var table = TextTable(["Fairness over clients", "clients", "min", "p5", "p50", "p95", "max", "Jain"])
         var worst: [String] = []
         for (name, group) in self.record.clients.sorted(by: { $0.key < $1.key }) {
-            let spreads: [(String, ClientSpread?, (Double) -> String)] = [
+            var spreads: [(String, ClientSpread?, (Double) -> String)] = [
                 ("sent", group.sent, Human.number), ("acked", group.acked, Human.number),
-                ("received", group.received, Human.number), ("connect time", group.connectSeconds, Human.duration),
-                ("longest ack", group.longestAckSeconds, Human.duration),
+                ("received", group.received, Human.number), ("longest ack", group.longestAckSeconds, Human.duration),
             ]
+            // Where clients do nothing but connect, that is what they share out.
+            if spreads.allSatisfy({ $0.1 == nil }) {
+                spreads = [("connect time", group.connectSeconds, Human.duration)]
+            }
             for case (let title, .some(let spread), let text) in spreads {
                 let values = [spread.min, spread.p5, spread.p50, spread.p95, spread.max].map(text)
                 let jain = spread.jain.map { Human.fixed($0, digits: 3) } ?? Human.unknown
                 table.add(["\(name), \(title)", Human.count(UInt64(spread.clients))] + values + [jain])
                 // Below 0.9 a tenth of the clients may have had nothing: worth their names.
-                if let index = spread.jain, index < 0.9, title != "connect time", title != "longest ack" {
+                if let index = spread.jain, index < 0.9, ["sent", "acked", "received"].contains(title) {
                     let names = spread.worst.map { "\($0.id) \(text($0.value))" }.joined(separator: ", ")
                     worst += self.paragraph("least \(title): \(names)", indent: 4, hanging: 2)
                 }

@@ -12,31 +12,46 @@ extension Summary {
                     + Cell.durations(metric, [\.p50, \.p90, \.p99, \.max])
             )
         }
-        return self.section(table)
+        return self.section(table) + self.connections
+    }
+
+    /// Connections that ended before their time, and those that came back.
+    private var connections: [String] {
+        var parts: [String] = []
+        for (name, key) in [("reconnects", ""), ("disconnects", "reason")] {
+            for metric in self.record.metrics(named: name) {
+                guard let value = metric.counter?.value, value > 0 else { continue }
+                parts.append([name, metric.labels[key], Human.number(value)].compactMap(\.self).joined(separator: " "))
+            }
+        }
+        return parts.isEmpty ? [] : self.paragraph(parts.joined(separator: " · "), indent: 2)
     }
 
     /// Response time beside service time: how long it took from when it was due, and from when it was written.
     var acknowledgements: [String] {
         let fields: [KeyPath<DurationReading, Double>] = [\.p50, \.p99, \.p999, \.max]
+        let legs = ["puback", "pubrec", "pubcomp"]
         var table = TextTable(["Latency", "p50", "p99", "p99.9", "max", "│", "p50", "p99", "p99.9", "max"])
-        for metric in self.record.metrics(named: "publish_ack_duration") {
-            let service = self.record.metric("publish_service_duration", metric.labels)
-            let cells = Cell.durations(metric, fields) + ["│"] + Cell.durations(service, fields)
-            table.add([self.operation(metric.labels, "leg")] + cells)
-        }
         // At QoS 0 nothing answers: that the write returned is all there is to know.
         for metric in self.record.metrics(named: "publish_write_duration") where metric.labels["qos"] == "0" {
             table.add([self.operation(metric.labels, "") + " write"] + Cell.durations(metric, fields) + ["│"])
         }
-        var lines = self.section(table)
-        guard let header = lines.first else { return [] }
-        if let bar = table.lines()[0].firstIndex(of: "│") {
-            let width = table.lines()[0].distance(from: table.lines()[0].startIndex, to: bar)
-            let title = "".paddedRight(to: max(0, width - 26)) + "response time, from due"
-            lines[0] = self.style.paint(title.paddedRight(to: width) + "│  service time, from write", .bold)
-            lines.insert(header, at: 1)
+        let answers = self.record.metrics(named: "publish_ack_duration").sorted {
+            ($0.labels["qos"] ?? "", legs.place(of: $0.labels["leg"])) < (
+                $1.labels["qos"] ?? "", legs.place(of: $1.labels["leg"])
+            )
         }
-        return lines
+        for metric in answers {
+            let service = self.record.metric("publish_service_duration", metric.labels)
+            let cells = Cell.durations(metric, fields) + ["│"] + Cell.durations(service, fields)
+            table.add([self.operation(metric.labels, "leg")] + cells)
+        }
+        guard !table.isEmpty else { return [] }
+        let lines = table.lines()
+        // The titles stand on both sides of the bar that parts the two times.
+        let left = lines[0].prefix { $0 != "│" }.count
+        let title = "response time, from due".paddedLeft(to: left - 2) + "  │  service time, from write"
+        return [self.style.paint(title, .bold), self.style.paint(lines[0], .bold)] + lines.dropFirst()
     }
 
     /// What window and socket held back: the server's doing.

@@ -42,7 +42,10 @@ extension Summary {
         }
         // With publishers in the run their line is up there.
         let isSubscriberOnly = self.levels(of: ["publish_offered", "publish_sent"]).isEmpty
+        let ledger = self.record.ledger
+        let remark = ledger.on ? nil : ledger.reason.map { "no account of single messages: \($0)" }
         return self.section(table) + (isSubscriberOnly && !levels.isEmpty ? self.traffic : [])
+            + (remark.map { self.paragraph($0, indent: 2) } ?? [])
     }
 
     /// The bytes of both directions in one line.

@@ -50,9 +50,19 @@ extension Summary {
         return [self.style.paint(title, .bold)]
             + results.map { result in
                 let mark = result.ok ? self.style.paint("ok    ", .green) : self.style.paint("FAILED", .red)
-                let value = result.value.map { PlainNumber.text($0) } ?? "no sample"
+                let value = result.value.map { self.figure($0, of: result.expression) } ?? "no sample"
                 return "  \(mark)  \(result.expression.paddedRight(to: width))  \(value)"
             }
+    }
+
+    /// A measured figure in the manner of the limit that stands in the sentence.
+    private func figure(_ value: Double, of expression: String) -> String {
+        switch (try? Threshold.parse(expression))?.unit {
+        case .time: Human.duration(value)
+        case .share: Human.percent(value)
+        case .perSecond: Human.rate(value)
+        case .plain, nil: Human.number(value)
+        }
     }
 
     /// Every kind once, the most frequent first, with its example below.

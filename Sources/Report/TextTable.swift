@@ -8,28 +8,23 @@ struct TextTable {
 
     mutating func add(_ cells: [String]) { self.rows.append(cells) }
 
-    /// The lines, the header first, none with trailing blanks.
+    /// The lines, the header first and standing out by two columns, none with trailing blanks.
     ///
     /// Columns in which no row below the header says anything are left out.
     func lines() -> [String] {
-        let columns = self.rows.map(\.count).max() ?? 0
+        let rows = self.rows.enumerated().map { number, row in
+            number == 0 ? row : ["  " + (row.first ?? "")] + row.dropFirst()
+        }
+        let columns = rows.map(\.count).max() ?? 0
         let used = (0..<columns).filter { column in
-            column == 0 || self.rows.dropFirst().contains { column < $0.count && $0[column].saysSomething }
+            column == 0 || rows.dropFirst().contains { column < $0.count && $0[column].saysSomething }
         }
-        let widths = used.map { column in
-            self.rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
-        }
-        return self.rows.enumerated().map { number, row in
-            var line = ""
-            for (column, width) in zip(used, widths) {
+        let widths = used.map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
+        return rows.map { row in
+            zip(used, widths).map { column, width in
                 let cell = column < row.count ? row[column] : ""
-                // The header stands out by two columns.
-                let indent = number == 0 ? 0 : 2
-                let padding = String(repeating: " ", count: width - cell.count)
-                line += column == 0 ? String(repeating: " ", count: indent) + cell + padding : "  " + padding + cell
-                if column == 0, number == 0 { line += "  " }
-            }
-            return line.trimmedAtEnd
+                return column == 0 ? cell.paddedRight(to: width) : cell.paddedLeft(to: width)
+            }.joined(separator: "  ").trimmedAtEnd
         }
     }
 }

@@ -1,0 +1,47 @@
+import Measurement
+import Report
+import Testing
+
+@Suite("The progress line")
+struct ProgressLineTests {
+    static func line(errors: UInt64 = 0, levels: [String] = ["0", "1"]) -> ProgressLine {
+        var metrics = levels.map { Samples.counter("publish_sent", ["qos": $0], 4000, rate: 4000) }
+        metrics += [
+            Samples.duration("publish_ack_duration", ["qos": "1", "leg": "puback"], Samples.ramp(1000, step: 1000)),
+            Samples.duration("publish_ack_duration", ["qos": "2", "leg": "pubrec"], Samples.ramp(1000, step: 9000)),
+            Samples.duration("publish_ack_duration", ["qos": "2", "leg": "pubcomp"], Samples.ramp(1000, step: 2000)),
+            Samples.duration("delivery_duration", ["qos": "1"], Samples.ramp(1000, step: 3000)),
+            Samples.counter("received", ["qos": "1", "retained": "false"], 4000, rate: 4000),
+            Metric(name: "clients", labels: ["state": "connected"], reading: .gauge(GaugeReading(value: 1000))),
+        ].compactMap(\.self)
+        let interval = TimelineInterval(second: 11, phase: "measure", seconds: 1, metrics: metrics, lanes: [])
+        return ProgressLine(interval, clientsPlanned: 1000, errors: errors)
+    }
+
+    @Test("says phase, clients, errors, rates and latencies, the slowest QoS for all")
+    func plain() {
+        #expect(
+            Self.line(errors: 3).plain
+                == "  12 s  measure  1,000/1,000 clients  3 errors  sent 8,000/s  ack p99 1.98 ms"
+                + "  received 4,000/s  end to end p99 2.97 ms  q0 4,000/s q1 4,000/s\n"
+        )
+    }
+
+    @Test("leaves out what nobody does")
+    func empty() {
+        let interval = TimelineInterval(second: 0, phase: "connect", seconds: 1, metrics: [], lanes: [])
+        let line = ProgressLine(interval, clientsPlanned: nil, errors: 0)
+        #expect(line.plain == "   1 s  connect\n")
+    }
+
+    @Test("never fills a terminal's line, and drops whole parts", arguments: [1, 10, 40, 80, 120, 200])
+    func width(_ width: Int) {
+        let line = Self.line(errors: 1).inPlace(width: width)
+        #expect(line.hasPrefix("\r") && line.hasSuffix("\u{1B}[K"))
+        let text = line.dropFirst().dropLast(3)
+        #expect(text.count < width)
+        #expect(Self.line(errors: 1).plain.hasPrefix(text))
+        #expect(width < 80 || text.contains("1 error "))
+        #expect(width < 200 || text.hasSuffix("q1 4,000/s"))
+    }
+}
