@@ -24,7 +24,7 @@ struct ReorderTimeout {
 extension Broker {
     private static let billion: UInt64 = 1_000_000_000
 
-    /// - Parameter number: of the subscription, from 1 on.
+    /// What a new subscription starts with; `number` counts subscriptions from 1 on.
     func makeFaultState(number: UInt64) -> FaultState {
         // The golden ratio spreads the phases evenly, however many subscriptions there are; the first one's is 0.
         let phase = ((number - 1) &* 0x9E37_79B9_7F4A_7C15).multipliedFullWidth(by: Self.billion).high

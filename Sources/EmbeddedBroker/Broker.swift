@@ -103,9 +103,7 @@ package struct Broker: ~Copyable {
         return connection
     }
 
-    /// Bytes came in on a connection.
-    ///
-    /// - Parameter decoder: that of this connection, in the server's role.
+    /// Bytes came in on a connection; `decoder` is its own, in the server's role.
     package mutating func received(
         _ bytes: UnsafeRawBufferPointer,
         from connection: ConnectionID,

@@ -15,8 +15,9 @@ package struct BrokerConfiguration: Hashable, Sendable {
     package var maximumInFlight: UInt16 = 1_024
     /// Bytes waiting for one client above which those who publish to it are no longer read.
     package var highWaterMark = 1 << 20
-    /// Bytes waiting for one client above which a message for it is dropped and counted. Reached only when
-    /// publishers cannot be held back, because they are slow consumers themselves.
+    /// Bytes waiting for one client above which a message for it is dropped and counted.
+    ///
+    /// Reached only when publishers cannot be held back, because they are slow consumers themselves.
     package var queueLimit = 256 << 20
     /// How long a connection may stay without CONNECT.
     package var connectDeadline = TimeAmount.seconds(10)

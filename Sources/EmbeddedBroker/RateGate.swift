@@ -1,23 +1,23 @@
-import NIOCore
+package import NIOCore
 
 /// How many PUBLISH may be read now, so that over time there are `rate` a second.
 ///
-/// A token bucket that holds 2 ms worth, so that a pause is not made up for by a burst.
-struct RateGate {
+/// A token bucket that holds 5 ms worth, so that a pause is not made up for by a burst.
+package struct RateGate {
     private let perNanosecond: Double
     private let capacity: Double
     private var tokens: Double
     private var last: NIODeadline
 
-    init(rate: Double, now: NIODeadline) {
+    package init(rate: Double, now: NIODeadline) {
         self.perNanosecond = rate / 1e9
-        self.capacity = max(1, rate * 0.002)
+        self.capacity = max(1, rate * 0.005)
         self.tokens = self.capacity
         self.last = now
     }
 
     /// Whole PUBLISH that may be read at `now`.
-    mutating func available(now: NIODeadline) -> Int {
+    package mutating func available(now: NIODeadline) -> Int {
         if now > self.last {
             self.tokens = min(self.capacity, self.tokens + Double((now - self.last).nanoseconds) * self.perNanosecond)
             self.last = now
@@ -25,7 +25,7 @@ struct RateGate {
         return Int(self.tokens)
     }
 
-    mutating func take(_ count: Int) { self.tokens -= Double(count) }
+    package mutating func take(_ count: Int) { self.tokens -= Double(count) }
 
     /// When the next whole one is there, but not before half a millisecond: a wake-up has its price.
     func nextDue(now: NIODeadline) -> NIODeadline {
@@ -35,7 +35,7 @@ struct RateGate {
 }
 
 /// Follows the packets of a byte stream, to cut it in front of a PUBLISH that may not be read yet.
-struct PublishScanner {
+package struct PublishScanner {
     private enum Position {
         case firstByte
         case length(value: Int, shift: Int)
@@ -44,8 +44,10 @@ struct PublishScanner {
 
     private var position = Position.firstByte
 
+    package init() {}
+
     /// How many of `bytes` may be read with `budget` PUBLISH, which is taken down by those that begin in them.
-    mutating func prefix(of bytes: UnsafeRawBufferPointer, budget: inout Int) -> Int {
+    package mutating func prefix(of bytes: UnsafeRawBufferPointer, budget: inout Int) -> Int {
         var offset = 0
         while offset < bytes.count {
             switch self.position {

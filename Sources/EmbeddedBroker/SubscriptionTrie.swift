@@ -3,7 +3,7 @@
 /// About 200 bytes a level of a filter that no other filter shares.
 ///
 /// Spec: MQTT 5.0 §4.7.
-struct SubscriptionTrie {
+package struct SubscriptionTrie {
     private struct Node {
         var children: [[UInt8]: Int32] = [:]
         var values: [Int32] = []
@@ -14,10 +14,12 @@ struct SubscriptionTrie {
     private var nodes: [Node] = [Node(parent: -1, level: [])]
     private var free: [Int32] = []
 
-    var isEmpty: Bool { self.nodes[0].children.isEmpty }
+    package init() {}
+
+    package var isEmpty: Bool { self.nodes[0].children.isEmpty }
 
     /// Adds `value` to `filter`; a value may stand under a filter once.
-    mutating func insert(_ value: Int32, under filter: [UInt8]) {
+    package mutating func insert(_ value: Int32, under filter: [UInt8]) {
         var node: Int32 = 0
         for level in TopicLevels.split(filter) {
             node = self.nodes[Int(node)].children[level] ?? self.addChild(level, to: node)
@@ -25,7 +27,7 @@ struct SubscriptionTrie {
         self.nodes[Int(node)].values.append(value)
     }
 
-    mutating func remove(_ value: Int32, under filter: [UInt8]) {
+    package mutating func remove(_ value: Int32, under filter: [UInt8]) {
         var node: Int32 = 0
         for level in TopicLevels.split(filter) {
             guard let next = self.nodes[Int(node)].children[level] else { return }
@@ -42,7 +44,7 @@ struct SubscriptionTrie {
     }
 
     /// Calls `found` with each value whose filter takes the topic.
-    func match(_ topic: [UInt8], found: (Int32) -> Void) {
+    package func match(_ topic: [UInt8], found: (Int32) -> Void) {
         let levels = TopicLevels.split(topic)
         self.match(levels[...], at: 0, wildcards: levels[0].first != UInt8(ascii: "$"), found: found)
     }
