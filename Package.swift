@@ -23,8 +23,9 @@ func source(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: house)
 }
 
-func test(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+func test(_ name: String, _ dependencies: [Target.Dependency], data: [String] = []) -> Target {
+    // Data files are read by their path beside the source, so they need no bundle.
+    .testTarget(name: name, dependencies: dependencies, exclude: data, swiftSettings: house)
 }
 
 let package = Package(
@@ -77,7 +78,7 @@ let package = Package(
         test("MeasurementTests", ["Measurement", "TestSupport", histogramOracle]),
         test("TransportTests", ["Transport", "LoopContext", "TestSupport", nioCore, nioPosix]),
         test("LoadEngineTests", ["LoadEngine", "LoopContext", "Measurement", nioCore, nioEmbedded]),
-        test("ReportTests", ["Report", "Measurement", "TestSupport"]),
+        test("ReportTests", ["Report", "Measurement", "TestSupport"], data: ["Golden"]),
         test("MQTTTests", ["MQTT", "MQTTCodec", "LoopContext", "Transport", "TestSupport", nioCore, nioPosix]),
         test("EmbeddedBrokerTests", ["EmbeddedBroker", "MQTTCodec", "TestSupport", nioCore, nioPosix]),
         test("WorkloadsTests", ["Workloads", "MQTT", "LoadEngine", "Measurement", "TestSupport", nioCore]),
