@@ -2,7 +2,7 @@
 
 extension PacketDecoder {
     @usableFromInline
-    func firstByteProblem(_ first: UInt8) -> DecodeError? {
+    mutating func firstByteProblem(_ first: UInt8) -> DecodeError? {
         guard let type = PacketType(rawValue: first >> 4) else { return .packetTypeZero }
         if self.awaitsConnect {
             if type != .connect { return .connectExpected(type) }
@@ -36,7 +36,7 @@ extension PacketDecoder {
 
     /// The remaining length in any number of bytes.
     @usableFromInline
-    func longHeader(
+    mutating func longHeader(
         _ packet: UnsafeRawPointer,
         available: Int
     ) throws(DecodeError) -> (header: Int, size: Int) {
@@ -62,7 +62,7 @@ extension PacketDecoder {
     }
 
     @usableFromInline
-    func publishProperties(
+    mutating func publishProperties(
         _ bytes: UnsafeRawBufferPointer,
         offset: Int
     ) throws(DecodeError) -> (properties: UnsafeRawBufferPointer, payloadOffset: Int, hasAlias: Bool) {
@@ -73,7 +73,7 @@ extension PacketDecoder {
 
     /// A topic that is not plain ASCII, or empty, or wrong.
     @usableFromInline
-    func checkTopic(_ topic: UnsafeRawBufferPointer, hasAlias: Bool) throws(DecodeError) {
+    mutating func checkTopic(_ topic: UnsafeRawBufferPointer, hasAlias: Bool) throws(DecodeError) {
         if topic.isEmpty {
             if hasAlias { return }
             throw .topicEmpty
@@ -84,7 +84,7 @@ extension PacketDecoder {
 
     /// An acknowledgement with more than its packet identifier: reason, then perhaps properties (§3.4.2).
     @usableFromInline
-    func longAcknowledgement(
+    mutating func longAcknowledgement(
         _ type: PacketType,
         _ body: UnsafeRawBufferPointer
     ) throws(DecodeError) -> (reason: UInt8, properties: UnsafeRawBufferPointer) {

@@ -28,7 +28,13 @@ public struct PublishView {
 
     /// 3 is refused before a view is made.
     @inlinable
-    public var qos: QoS { QoS(rawValue: self.firstByte >> 1 & 3) ?? .exactlyOnce }
+    public var qos: QoS {
+        switch self.firstByte & 0b0110 {
+        case 0b0000: .atMostOnce
+        case 0b0010: .atLeastOnce
+        default: .exactlyOnce
+        }
+    }
 
     /// Whether it says that it is a repetition.
     @inlinable

@@ -8,7 +8,7 @@ enum Text {
     /// Eight bytes a step. With the top bits clear, adding 0x7F sets the top bit of each byte that is not 0 and
     /// carries into no other.
     @inlinable
-    @inline(__always)
+    @inline(always)
     static func isPlainTopic(_ base: UnsafeRawPointer, count: Int) -> Bool {
         guard count >= 8 else { return Self.isPlainShortTopic(base, count: count) }
         var offset = 0
@@ -39,7 +39,7 @@ enum Text {
 
     /// Whether two runs of `count` bytes, at least 8, are the same.
     @inlinable
-    @inline(__always)
+    @inline(always)
     static func equal(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
         var offset = 0
         let last = count - 8

@@ -117,4 +117,12 @@ struct EncodingTests {
         #expect(!ReasonCode.reAuthenticate.isError)
         #expect(ReasonCode.unspecifiedError.isError)
     }
+
+    @Test("an error says rule, clause and answer")
+    func errorDescription() {
+        let error = DecodeError.reservedFlags(.pubRel, 0)
+        #expect(error.description == "reservedFlags(PacketType.pubRel, 0), §2.1.3, answered with Malformed Packet")
+        #expect(DecodeError.protocolLevel(6).returnCode == .unacceptableProtocolVersion)
+        #expect(error.returnCode == nil)
+    }
 }
