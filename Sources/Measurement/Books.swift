@@ -1,4 +1,6 @@
-/// Where the messages of one QoS went. What a run cannot know is absent.
+/// Where the messages of one QoS went.
+///
+/// What a run cannot know is absent.
 package struct Books: Codable, Hashable, Sendable {
     package var qos: Int
     package var offered: UInt64?

@@ -35,7 +35,9 @@ package struct ClientSpread: Codable, Hashable, Sendable {
     package var p95: Double
     package var max: Double
     package var mean: Double
-    /// Jain's fairness index, (Σx)² ÷ (n·Σx²): 1 is even, 1/n is all with one. Absent when all are 0.
+    /// Jain's fairness index, (Σx)² ÷ (n·Σx²): 1 is even, 1/n is all with one.
+    ///
+    /// Absent when all are 0.
     package var jain: Double?
     /// The five worst, worst first.
     package var worst: [Client]
@@ -44,10 +46,9 @@ package struct ClientSpread: Codable, Hashable, Sendable {
 extension ClientSpread {
     /// The spread of some clients' values; nothing without any.
     ///
-    /// - Parameters:
-    ///   - values: With the client's number.
-    ///   - worstIsHighest: Whether the highest is the worst, as with durations.
-    ///   - id: A client's id by its number; asked for the five worst.
+    /// - `values`: With the client's number.
+    /// - `worstIsHighest`: Whether the highest is the worst, as with durations.
+    /// - `id`: A client's id by its number; asked for the five worst.
     package init?(
         _ values: [(client: Int, value: Double)],
         worstIsHighest: Bool,
@@ -102,12 +103,11 @@ package struct ClientGroup: Codable, Hashable, Sendable {
 }
 
 extension ClientGroup {
-    /// - Parameters:
-    ///   - tallies: One per client.
-    ///   - publishes: Whether these clients publish; else what they sent and had acknowledged is absent.
-    ///   - acknowledged: Whether they publish at QoS 1 or 2.
-    ///   - subscribes: Whether they subscribe; else what they received is absent.
-    ///   - id: A client's id by its place in `tallies`.
+    /// - `tallies`: One per client.
+    /// - `publishes`: Whether these clients publish; else what they sent and had acknowledged is absent.
+    /// - `acknowledged`: Whether they publish at QoS 1 or 2.
+    /// - `subscribes`: Whether they subscribe; else what they received is absent.
+    /// - `id`: A client's id by its place in `tallies`.
     package init(
         _ tallies: [ClientTally],
         publishes: Bool,

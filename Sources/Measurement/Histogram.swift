@@ -4,9 +4,9 @@
 /// maximum bound the touched part of them, so that merging, clearing and percentiles cost what was used.
 /// Percentiles, mean and deviation are HdrHistogram's own: they come from the counts, so that a decoded
 /// histogram gives the same figures.
-package struct Histogram: Sendable {
+public struct Histogram: Sendable {
     /// 10 minutes: what lies above is recorded as this and counted in `clamped`.
-    package static let highest: Int64 = 600_000_000_000
+    public static let highest: Int64 = 600_000_000_000
 
     /// One count per bucket of `HistogramLayout`; empty until the first record.
     @usableFromInline var counts: [UInt64] = []
@@ -16,7 +16,7 @@ package struct Histogram: Sendable {
     @usableFromInline var highestValue: Int64 = 0
 
     /// An empty histogram, which owns no memory yet.
-    @inlinable package init() {}
+    @inlinable public init() {}
 
     /// How many values were recorded.
     package var count: UInt64 { self.total }
@@ -26,14 +26,20 @@ package struct Histogram: Sendable {
 
     package var isEmpty: Bool { self.total == 0 }
 
-    /// The smallest value: exact, unless the histogram was decoded. Nothing when it is empty.
+    /// The smallest value: exact, unless the histogram was decoded.
+    ///
+    /// Nothing when it is empty.
     package var min: Int64? { self.total == 0 ? nil : self.lowestValue }
 
-    /// The largest value: exact, unless the histogram was decoded. Nothing when it is empty.
+    /// The largest value: exact, unless the histogram was decoded.
+    ///
+    /// Nothing when it is empty.
     package var max: Int64? { self.total == 0 ? nil : self.highestValue }
 
-    /// Records a duration that was seen `count` times. Below 1 ns is recorded as 1 ns.
-    @inlinable package mutating func record(_ nanoseconds: Int64, count: UInt64 = 1) {
+    /// Records a duration that was seen `count` times.
+    ///
+    /// Below 1 ns is recorded as 1 ns.
+    @inlinable public mutating func record(_ nanoseconds: Int64, count: UInt64 = 1) {
         var value = nanoseconds
         if value < 1 { value = 1 }
         if value > Self.highest {

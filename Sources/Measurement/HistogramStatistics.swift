@@ -2,16 +2,18 @@ extension Histogram {
     /// The value at or below which `percent` of all values lie: the largest that its bucket stands for, though
     /// never more than the maximum.
     ///
-    /// - Parameter percent: 0 to 100; 0 gives the minimum.
-    /// - Returns: Nanoseconds, or nothing when the histogram is empty.
+    /// `percent`: 0 to 100; 0 gives the minimum.
+    ///
+    /// Returns nanoseconds, or nothing when the histogram is empty.
     package func percentile(_ percent: Double) -> Int64? {
         self.percentiles([percent]).first
     }
 
     /// Several percentiles in one pass.
     ///
-    /// - Parameter percents: 0 to 100 each, ascending.
-    /// - Returns: As many values, or none when the histogram is empty.
+    /// `percents`: 0 to 100 each, ascending.
+    ///
+    /// Returns as many values, or none when the histogram is empty.
     package func percentiles(_ percents: [Double]) -> [Int64] {
         guard self.total > 0 else { return [] }
         var values: [Int64] = []

@@ -2,8 +2,9 @@
 ///
 /// It belongs to that loop: not `Sendable`, no locks, no atomics. Once a second `swap` hands out what was
 /// recorded. The tables are raw memory, because exclusivity and uniqueness checks of an array in a class cost
-/// as much as the record itself.
-package final class LoopMeter {
+/// as much as the record itself. Public, as is what it records with, because the compiler inlines a `package`
+/// function into no other module: 3.8 ns a record instead of 8.7, 0.1 ns a count instead of 2.5.
+public final class LoopMeter {
     @usableFromInline let histograms: UnsafeMutablePointer<Histogram>
     @usableFromInline let counters: UnsafeMutablePointer<UInt64>
     @usableFromInline let gauges: UnsafeMutablePointer<Double?>
@@ -37,26 +38,27 @@ package final class LoopMeter {
 
     /// Records a duration that was seen `count` times.
     ///
-    /// - Parameter measured: Whether the operation was due in the measured phase. What was not appears in the
+    /// `measured`: whether the operation was due in the measured phase. What was not appears in the
     ///   time line only. A metric of the whole run ignores it.
-    @inlinable package func record(_ id: DurationID, _ nanoseconds: Int64, count: UInt64 = 1, measured: Bool = true) {
+    @inlinable public func record(_ id: DurationID, _ nanoseconds: Int64, count: UInt64 = 1, measured: Bool = true) {
         self.histograms[measured ? id.slot : id.slot &+ id.unmeasuredStep].record(nanoseconds, count: count)
     }
 
-    @inlinable package func add(_ id: CounterID, _ amount: UInt64 = 1) {
+    /// Adds to a counter; nanoseconds where its unit is seconds.
+    @inlinable public func add(_ id: CounterID, _ amount: UInt64 = 1) {
         self.counters[id.index] &+= amount
     }
 
-    @inlinable package func set(_ id: GaugeID, _ value: Double) {
+    /// Sets a gauge, which keeps the value until it is set again.
+    @inlinable public func set(_ id: GaugeID, _ value: Double) {
         self.gauges[id.index] = value
     }
 
     /// Counts an error.
     ///
-    /// - Parameters:
-    ///   - kind: A word of the taxonomy; there are few of them.
-    ///   - at: Monotonic nanoseconds.
-    ///   - example: One line about this one; asked for only when it is the first of its kind on this loop.
+    /// - `kind`: A word of the taxonomy; there are few of them.
+    /// - `at`: Monotonic nanoseconds.
+    /// - `example`: One line about this one; asked for only when it is the first of its kind on this loop.
     package func error(_ kind: String, at: Int64, count: UInt64 = 1, example: () -> String) {
         let isMeasured = self.atBegin != nil && self.atEnd == nil
         self.errors[kind, default: ErrorTally(firstAt: at, example: example())]
@@ -80,7 +82,7 @@ package final class LoopMeter {
 
     /// Hands out what was recorded since the last swap.
     ///
-    /// - Parameter recycled: A sample handed out earlier and cleared since; its memory is used again.
+    /// `recycled`: a sample handed out earlier and cleared since; its memory is used again.
     package func swap(_ recycled: consuming LoopSample? = nil) -> LoopSample {
         var sample =
             recycled

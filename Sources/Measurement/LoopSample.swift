@@ -28,7 +28,9 @@ package struct LoopSample: Sendable {
     /// What a counter holds on this loop since the start of the run.
     package func value(of id: CounterID) -> UInt64 { self.counters[id.index] }
 
-    /// Empties the histograms and keeps their memory. Off the loop, before the sample is handed back to
+    /// Empties the histograms and keeps their memory.
+    ///
+    /// Off the loop, before the sample is handed back to
     /// `LoopMeter.swap`; whoever still holds a copy pays for it with a copy of the counts.
     package mutating func clear() {
         for slot in self.histograms.indices { self.histograms[slot].clear() }

@@ -21,7 +21,7 @@ package struct Metric: Hashable, Sendable {
 
     /// A duration metric; nothing when the histogram is empty, for then nothing is known.
     ///
-    /// - Parameter encoded: The histogram's encoding, where the file is to hold it.
+    /// `encoded`: the histogram's encoding, where the file is to hold it.
     package init?(duration name: String, labels: Labels, histogram: Histogram, encoded: String?) {
         guard let reading = DurationReading(histogram, encoded: encoded) else { return nil }
         self.init(name: name, labels: labels, unit: "seconds", reading: .duration(reading))
@@ -101,7 +101,9 @@ extension DurationReading {
     }
 }
 
-/// What was counted. Exact up to 2^53.
+/// What was counted.
+///
+/// Exact up to 2^53.
 package struct CounterReading: Hashable, Sendable {
     /// Over the whole run, or in the interval.
     package var value: Double
@@ -114,7 +116,9 @@ package struct CounterReading: Hashable, Sendable {
     }
 }
 
-/// A level. The lowest, mean and highest are those of the intervals' ends; absent in the time line.
+/// A level.
+///
+/// The lowest, mean and highest are those of the intervals' ends; absent in the time line.
 package struct GaugeReading: Hashable, Sendable {
     /// The last.
     package var value: Double

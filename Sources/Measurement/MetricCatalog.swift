@@ -1,5 +1,5 @@
 /// A duration metric of the catalog; two histogram slots of a `LoopMeter`.
-package struct DurationID: Hashable, Sendable {
+public struct DurationID: Hashable, Sendable {
     /// The slot of what counts; what does not count lies `unmeasuredStep` further.
     @usableFromInline let slot: Int
     /// 1, or 0 for a metric that covers the whole run.
@@ -9,12 +9,12 @@ package struct DurationID: Hashable, Sendable {
 }
 
 /// A counter of the catalog.
-package struct CounterID: Hashable, Sendable {
+public struct CounterID: Hashable, Sendable {
     @usableFromInline let index: Int
 }
 
 /// A gauge of the catalog.
-package struct GaugeID: Hashable, Sendable {
+public struct GaugeID: Hashable, Sendable {
     @usableFromInline let index: Int
 }
 
@@ -55,7 +55,7 @@ package struct MetricCatalog: Sendable {
 
     /// A duration.
     ///
-    /// - Parameter wholeRun: Counts in every phase, as connect metrics do; else only operations due in the
+    /// `wholeRun`: counts in every phase, as connect metrics do; else only operations due in the
     ///   measured phase enter the totals.
     package mutating func duration(_ name: String, _ labels: Labels = [:], wholeRun: Bool = false) -> DurationID {
         var index = self.durations.firstIndex { $0.name == name && $0.labels == labels }
@@ -69,7 +69,7 @@ package struct MetricCatalog: Sendable {
 
     /// A counter.
     ///
-    /// - Parameter unit: "bytes", say. A counter in "seconds" is added to in nanoseconds.
+    /// `unit`: "bytes", say. A counter in "seconds" is added to in nanoseconds.
     package mutating func counter(_ name: String, _ labels: Labels = [:], unit: String = "") -> CounterID {
         if let index = self.counters.firstIndex(where: { $0.name == name && $0.labels == labels }) {
             return CounterID(index: index)

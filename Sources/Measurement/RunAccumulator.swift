@@ -23,7 +23,7 @@ package struct RunAccumulator: Sendable {
 
     /// An accumulator for loops whose meters were made with the same catalog.
     ///
-    /// - Parameter realtimeOffset: CLOCK_REALTIME less the monotonic clock in nanoseconds, taken at the start
+    /// `realtimeOffset`: cLOCK_REALTIME less the monotonic clock in nanoseconds, taken at the start
     ///   of the run: it dates the errors.
     package init(catalog: MetricCatalog, realtimeOffset: Int64 = 0) {
         self.catalog = catalog
@@ -34,12 +34,11 @@ package struct RunAccumulator: Sendable {
 
     /// Takes in one interval.
     ///
-    /// - Parameters:
-    ///   - second: Full seconds from the start of the run to the start of the interval.
-    ///   - phase: The phase's name.
-    ///   - seconds: The interval's length.
-    ///   - samples: One of each loop; more of a loop when it was swapped more often. They can be cleared and
-    ///     handed back afterwards.
+    /// - `second`: Full seconds from the start of the run to the start of the interval.
+    /// - `phase`: The phase's name.
+    /// - `seconds`: The interval's length.
+    /// - `samples`: One of each loop; more of a loop when it was swapped more often. They can be cleared and
+    ///   handed back afterwards.
     package mutating func add(
         second: Int,
         phase: String,
@@ -121,7 +120,7 @@ package struct RunAccumulator: Sendable {
 extension RunAccumulator {
     /// The metrics of the run so far, as they stand in `run.json`.
     ///
-    /// - Parameter measuredSeconds: The length of the measured phase so far; without it there are no rates.
+    /// `measuredSeconds`: the length of the measured phase so far; without it there are no rates.
     package func metrics(measuredSeconds: Double?) -> [Metric] {
         let durations = self.catalog.durations.enumerated().compactMap { index, definition -> Metric? in
             guard !self.totals[index].isEmpty else { return nil }

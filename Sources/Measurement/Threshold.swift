@@ -78,7 +78,9 @@ package struct ThresholdResult: Codable, Hashable, Sendable {
 }
 
 extension Threshold {
-    /// Whether it holds. Without a sample every field but `count` fails.
+    /// Whether it holds.
+    ///
+    /// Without a sample every field but `count` fails.
     package func evaluate(in source: some MetricSource) -> ThresholdResult {
         let value = self.measured(in: source)
         let ok = value.map { self.comparison.holds($0, self.limit) } ?? false

@@ -1,7 +1,7 @@
 extension Threshold {
     /// Reads a threshold.
     ///
-    /// - Parameter text: In the form that `Threshold` describes.
+    /// `text`: in the form that `Threshold` describes.
     package static func parse(_ text: String) throws(ThresholdError) -> Threshold {
         var parser = ThresholdParser(text)
         return try parser.threshold()
@@ -45,7 +45,7 @@ private struct ThresholdParser {
         return threshold
     }
 
-    /// `{qos=1, leg="puback"}`
+    /// Reads `{qos=1, leg="puback"}`.
     private mutating func labels() throws(ThresholdError) -> Labels {
         self.skipSpaces()
         guard self.rest.first == "{" else { return Labels() }

@@ -1,6 +1,6 @@
 /// Moments in the form that result files have: `2026-11-21T01:37:10.123456Z` (RFC 3339, UTC).
 package enum WallClock {
-    /// - Parameter nanoseconds: Since 1970, not before it.
+    /// `nanoseconds`: since 1970, not before it.
     package static func rfc3339(_ nanoseconds: Int64) -> String {
         let seconds = nanoseconds / 1_000_000_000
         let micros = nanoseconds % 1_000_000_000 / 1000
