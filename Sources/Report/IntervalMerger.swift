@@ -96,9 +96,10 @@ extension Metric {
         switch merged.reading {
         case .duration:
             guard let histogram, var reading = DurationReading(histogram) else { return nil }
-            // A decoded histogram knows its extremes to three digits only.
-            reading.min = metrics.compactMap(\.duration?.min).min() ?? reading.min
-            reading.max = metrics.compactMap(\.duration?.max).max() ?? reading.max
+            reading.bound(
+                min: metrics.compactMap(\.duration?.min).min() ?? reading.min,
+                max: metrics.compactMap(\.duration?.max).max() ?? reading.max
+            )
             merged.reading = .duration(reading)
         case .counter:
             let value = metrics.compactMap(\.counter?.value).reduce(0, +)

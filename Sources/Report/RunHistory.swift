@@ -114,7 +114,7 @@ extension RunHistory {
             )
             // The time line has the extremes exactly, but over all phases.
             if !isPartlyMeasured.contains(series), let exact = extremes[series], var reading = metric?.duration {
-                (reading.min, reading.max) = exact
+                reading.bound(min: exact.0, max: exact.1)
                 metric?.reading = .duration(reading)
             }
             return metric
@@ -168,6 +168,16 @@ extension RunHistory {
                 max: level.values.max()
             )
             return Metric(name: series.name, labels: series.labels, unit: level.unit, reading: .gauge(reading))
+        }
+    }
+}
+
+extension DurationReading {
+    /// Takes exact extremes; a decoded histogram knows them, and so the percentiles beside them, to three digits.
+    mutating func bound(min: Double, max: Double) {
+        (self.min, self.max) = (min, max)
+        for field in [\DurationReading.p50, \.p90, \.p95, \.p99, \.p999, \.p9999] {
+            self[keyPath: field] = Swift.min(Swift.max(self[keyPath: field], min), max)
         }
     }
 }

@@ -81,15 +81,17 @@ struct OtherImplementationTests {
         let lines = try Python.run(Self.reader, path + "/latency.hlog", percents).split(separator: "\n")
         #expect(lines[0] == "1795225029.123")
         #expect(lines[1] == "0.000+1.000 0.000+1.000 1.000+1.000 1.000+1.000 2.000+0.250 2.000+0.250")
-        #expect(lines[2] == Self.figures("delivery_duration;stage=peak%2C%202%20m;measured=no", 100..<103))
-        #expect(lines[3] == Self.figures("publish_ack_duration;qos=1", 0..<3))
+        #expect(try lines[2] == Self.figures("delivery_duration;stage=peak%2C%202%20m;measured=no", 100..<103))
+        #expect(try lines[3] == Self.figures("publish_ack_duration;qos=1", 0..<3))
         #expect(lines.count == 4)
     }
 
     /// The line that is expected of Python, from this side's histogram.
-    private static func figures(_ tag: String, _ seeds: Range<UInt64>) -> String {
+    private static func figures(_ tag: String, _ seeds: Range<UInt64>) throws -> String {
         var total = Histogram()
         for seed in seeds { total.merge(self.values(seed: seed)) }
+        // Not bounded by the exact maximum, which an encoded histogram does not hold.
+        total = try Histogram(decodingV2: total.encodedV2())
         let percentiles = total.percentiles(self.percents).map { String($0) }
         let mean = PlainNumber.fixed(total.mean ?? 0, digits: 3)
         let deviation = PlainNumber.fixed(total.standardDeviation ?? 0, digits: 3)

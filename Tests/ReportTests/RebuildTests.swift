@@ -53,7 +53,7 @@ struct RebuildTests {
     /// The same but for extremes, which a histogram log keeps to three digits.
     private func expect(_ reading: DurationReading, isLike wanted: DurationReading) {
         #expect(reading.count == wanted.count)
-        #expect(reading.p50 == wanted.p50 && reading.p9999 == wanted.p9999)
+        #expect(reading.p50 == wanted.p50 && abs(reading.p9999 - wanted.p9999) <= wanted.p9999 / 1000)
         #expect(reading.mean == wanted.mean && reading.stddev == wanted.stddev)
         #expect(abs(reading.min - wanted.min) <= wanted.min / 1000)
         #expect(abs(reading.max - wanted.max) <= wanted.max / 1000)
