@@ -185,18 +185,23 @@ final class BrokerLoop {
     }
 
     private func pollEnding(now: NIODeadline) {
-        self.ending.removeAll { link in
-            guard let context = link.context, let deadline = link.endDeadline else { return true }
-            if link.ending == .reset {
-                let hasArrived = link.canWrite && Socket.unsentBytes(context.channel) == 0
-                guard hasArrived || deadline <= now else { return false }
-                Socket.reset(context)
-                return true
-            }
-            guard deadline <= now else { return false }
-            context.close(promise: nil)
+        // Closing a channel may call back at once, so the list is not held meanwhile.
+        let links = self.ending
+        self.ending.removeAll(keepingCapacity: true)
+        for link in links where !self.hasEnded(link, now: now) { self.ending.append(link) }
+    }
+
+    private func hasEnded(_ link: BrokerLink, now: NIODeadline) -> Bool {
+        guard let context = link.context, let deadline = link.endDeadline else { return true }
+        if link.ending == .reset {
+            let hasArrived = link.canWrite && Socket.unsentBytes(context.channel) == 0
+            guard hasArrived || deadline <= now else { return false }
+            Socket.reset(context)
             return true
         }
+        guard deadline <= now else { return false }
+        context.close(promise: nil)
+        return true
     }
 
     // MARK: Time

@@ -2,7 +2,7 @@ package import NIOCore
 
 /// How many PUBLISH may be read now, so that over time there are `rate` a second.
 ///
-/// A token bucket that holds 5 ms worth, so that a pause is not made up for by a burst.
+/// A token bucket that holds 5 ms worth and one, so that a pause is not made up for by a burst.
 package struct RateGate {
     private let perNanosecond: Double
     private let capacity: Double
@@ -11,7 +11,7 @@ package struct RateGate {
 
     package init(rate: Double, now: NIODeadline) {
         self.perNanosecond = rate / 1e9
-        self.capacity = max(1, rate * 0.005)
+        self.capacity = 1 + rate * 0.005
         self.tokens = self.capacity
         self.last = now
     }

@@ -64,8 +64,8 @@ struct RateGateTests {
             gate.take(available)
             passed += available
         }
-        // A pause is not made up for: of the 8 that 20 ms are worth, no more gather than 5 ms are worth.
-        let expected = stepMilliseconds == 20 ? 1_000 : 4_000
+        // A pause is not made up for: of the 8 that 20 ms are worth, no more gather than 5 ms are worth, and one.
+        let expected = stepMilliseconds == 20 ? 1_500 : 4_000
         #expect(abs(passed - expected) <= 12)
     }
 
