@@ -309,7 +309,12 @@ package actor LoadRun<Observer: RunObserver> {
         let span = now - self.lastSample
         self.lastSample = now
         let stop = await self.observer.interval(
-            second: second, phase: self.phase, span: span, samples: samples, facts: facts)
+            second: second,
+            phase: self.phase,
+            span: span,
+            samples: samples,
+            facts: facts
+        )
         if let stop { self.send.yield(.stop(stop)) }
     }
 

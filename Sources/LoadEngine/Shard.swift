@@ -67,6 +67,8 @@ package final class Shard<Work: ShardWork> {
     private var nextConnect = 0
     private var pendingConnects = 0
     private var listenersMayFinish = false
+    /// When this shard asked to be woken.
+    private var nextPace: NIODeadline?
     private var isWaiting = false
     private var isMeasuring = false
     private var worstLag = TimeAmount.zero
@@ -255,6 +257,13 @@ package final class Shard<Work: ShardWork> {
 extension Shard {
     /// Does what has become due, and says when it wants to be called again.
     package func pace(_ now: NIODeadline) -> NIODeadline? {
+        if let due = self.nextPace, now >= due { self.work?.woke(late: now - due) }
+        let next = self.doWhatIsDue(now)
+        self.nextPace = next
+        return next
+    }
+
+    private func doWhatIsDue(_ now: NIODeadline) -> NIODeadline? {
         var next: NIODeadline?
         func want(_ time: NIODeadline?) {
             guard let time else { return }
@@ -280,6 +289,7 @@ extension Shard {
     }
 
     private func wake(at time: NIODeadline) {
+        self.nextPace = min(time, self.nextPace ?? time)
         self.context.timers.setDue(time)
     }
 

@@ -34,6 +34,9 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     /// Closes what is still open, at once; the same answer.
     func abort(_ place: Int)
 
+    /// The loop woke up for something that was due, so much later.
+    func woke(late: TimeAmount)
+
     /// The measured phase begins, or ends.
     func measuring(_ begins: Bool)
 

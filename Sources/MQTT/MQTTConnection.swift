@@ -315,11 +315,25 @@ extension MQTTConnection {
         switch self.session.pointee.received(type, id: id, reason: reason) {
         case .completed(let publish, let timedOut):
             observer.acknowledged(
-                self.client, type, reason: reason, publish, finished: true, timedOut: timedOut, now: now)
+                self.client,
+                type,
+                reason: reason,
+                publish,
+                finished: true,
+                timedOut: timedOut,
+                now: now
+            )
         case .release(let publish, let timedOut):
             self.acknowledge(.pubRel, id)
             observer.acknowledged(
-                self.client, type, reason: reason, publish, finished: false, timedOut: timedOut, now: now)
+                self.client,
+                type,
+                reason: reason,
+                publish,
+                finished: false,
+                timedOut: timedOut,
+                now: now
+            )
         case .releaseAgain:
             self.acknowledge(.pubRel, id)
         case .unknown where type == .pubRec && self.session.pointee.options.version == .v5:
@@ -372,7 +386,11 @@ extension MQTTConnection {
             } else {
                 self.session.pointee.discardState { publish, timedOut in
                     self.observer.abandoned(
-                        self.client, publish, .connectionLost(timedOutBefore: timedOut), now: now)
+                        self.client,
+                        publish,
+                        .connectionLost(timedOutBefore: timedOut),
+                        now: now
+                    )
                 }
             }
             self.updateTimer()

@@ -51,6 +51,9 @@ package struct MQTTMetrics: Sendable {
     package let reconnects: CounterID
     package let disconnects: [DisconnectReason: CounterID]
     package let connected: GaugeID
+    /// By event loop: the share of a core that its thread used, and how late it woke up for what was due.
+    package let cpu: [GaugeID]
+    package let loopLag: [DurationID]
 
     package enum DisconnectReason: String, CaseIterable, Sendable {
         case closed
@@ -63,7 +66,7 @@ package struct MQTTMetrics: Sendable {
     /// - Parameters:
     ///   - load: decides which QoS levels can occur.
     ///   - loops: event loops.
-    package init(for load: MQTTLoad) {
+    package init(for load: MQTTLoad, loops: Int) {
         var catalog = MetricCatalog()
         func phase(_ name: String) -> DurationID {
             catalog.duration("connect_duration", ["phase": name], wholeRun: true)
@@ -90,13 +93,16 @@ package struct MQTTMetrics: Sendable {
             let level = deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos
             return Delivery(duration: catalog.duration("delivery_duration", ["qos": "\(level.rawValue)"]))
         }
-        self.receivedByQoS = load.subscribers == 0 ? [] : QoS.allCases.map { qos in
-            let level = min(qos, highest)
-            return (
-                catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "false"]),
-                catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"])
-            )
-        }
+        self.receivedByQoS =
+            load.subscribers == 0
+            ? []
+            : QoS.allCases.map { qos in
+                let level = min(qos, highest)
+                return (
+                    catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "false"]),
+                    catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"])
+                )
+            }
         self.bytesSent = catalog.counter("bytes_sent", unit: "bytes")
         self.bytesReceived = catalog.counter("bytes_received", unit: "bytes")
         self.payloadSent = catalog.counter("payload_bytes_sent", unit: "bytes")
@@ -111,6 +117,8 @@ package struct MQTTMetrics: Sendable {
         }
         self.disconnects = disconnects
         self.connected = catalog.gauge("clients", ["state": "connected"])
+        self.cpu = (0..<loops).map { catalog.gauge("generator_cpu", ["loop": "\($0)"], unit: "cores") }
+        self.loopLag = (0..<loops).map { catalog.duration("loop_lag", ["loop": "\($0)"], wholeRun: true) }
         self.catalog = catalog
     }
 

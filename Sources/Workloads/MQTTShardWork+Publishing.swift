@@ -227,7 +227,11 @@ extension MQTTShardWork {
 
     package func resend(_ place: Int, id: UInt16, _ publish: InFlightPublish, now: NIODeadline) {
         let size = self.writer.begin(
-            self.number(place), qos: publish.qos, message: publish.sequence, now: self.time(now))
+            self.number(place),
+            qos: publish.qos,
+            message: publish.sequence,
+            now: self.time(now)
+        )
         self.clients[place].connection?.append(size) { memory in
             guard let base = memory.baseAddress else { return 0 }
             self.writer.write(id: id, sequence: publish.sequence, due: publish.due, isDuplicate: true, to: base)

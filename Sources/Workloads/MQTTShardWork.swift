@@ -234,6 +234,9 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         } else {
             self.meter.add(self.metrics.reconnects)
         }
+        if let (kind, words) = self.disallowed(place) {
+            return self.refuse(place, kind, words)
+        }
         self.clients[place].connectionFirst = self.clients[place].sequence
         self.clients[place].unsent = 0
         self.clients[place].lost = 0
@@ -244,17 +247,48 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         }
     }
 
+    /// What the plan wants of this client and the server's CONNACK forbids (MQTT 5.0 §3.2.2.3): it would be a protocol
+    /// error to send it.
+    private func disallowed(_ place: Int) -> (kind: String, words: String)? {
+        let limits = self.sessions[place].limits
+        guard self.shard.clients.isOperator(place) else {
+            let filters = self.load.subscriptions(of: self.number(place)).map(\.filter)
+            if !limits.sharedAvailable, filters.contains(where: { $0.hasPrefix("$share/") }) {
+                return ("not allowed", "the server has no shared subscriptions")
+            }
+            if !limits.wildcardAvailable, filters.contains(where: { $0.contains("+") || $0.contains("#") }) {
+                return ("not allowed", "the server has no wildcard subscriptions")
+            }
+            return nil
+        }
+        guard !self.load.qualities.isEmpty else { return nil }
+        if self.qos(place) > limits.maximumQoS {
+            return ("not allowed", "the server's maximum QoS is \(limits.maximumQoS.rawValue)")
+        }
+        if self.load.retain, !limits.retainAvailable { return ("not allowed", "the server has no retained messages") }
+        if let largest = limits.maximumPacketSize {
+            let size = self.writer.begin(self.number(place), qos: self.qos(place), message: 0, now: 0)
+            if size > Int(largest) {
+                return ("not allowed", "a message takes \(size) bytes, the server's maximum packet size is \(largest)")
+            }
+        }
+        return nil
+    }
+
     private func subscribe(_ place: Int, now: NIODeadline) {
         self.clients[place].subscribeSent = now
         let subscriptions = self.load.subscriptions(of: self.number(place))
-        if self.clients[place].connection?.subscribe(subscriptions) == nil { self.refuse(place, "no identifier") }
+        if self.clients[place].connection?.subscribe(subscriptions) == nil {
+            self.refuse(place, "suback", "no packet identifier is free")
+        }
         self.wantsTimer(place, at: now + self.sessions[place].options.ackTimeout)
     }
 
     package func subscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
         self.meter.record(self.metrics.subscribe, (now - self.clients[place].subscribeSent).nanoseconds)
         if let code = codes.first(where: { $0 >= 0x80 }) {
-            return self.refuse(place, "SUBACK 0x" + String(code, radix: 16))
+            let name = ReasonCode(rawValue: code)?.name ?? "unknown code"
+            return self.refuse(place, "suback 0x" + String(code, radix: 16), "SUBACK refused: \(name)")
         }
         if self.clients[place].reconnects == 0, let subscriptionBegan = self.subscriptionBegan {
             let number = self.number(place) - self.load.publishers
@@ -263,8 +297,9 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.isUp(place, now: now)
     }
 
-    private func refuse(_ place: Int, _ words: String) {
-        self.meter.error("suback", at: Int64(self.context.now.uptimeNanoseconds)) { words }
+    /// The client cannot do its part here, now or later.
+    private func refuse(_ place: Int, _ kind: String, _ words: String) {
+        self.meter.error(kind, at: Int64(self.context.now.uptimeNanoseconds)) { words }
         self.clients[place].attempts = .max
         self.clients[place].connection?.abort()
     }
@@ -402,7 +437,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
             if self.shard.isDraining, self.shard.checkDrained(place) { return }
             self.begin(place)
         case .connecting where self.subscribeIsOverdue(place):
-            self.refuse(place, "no SUBACK before --ack-timeout")
+            self.refuse(place, "timeout", "no SUBACK before --ack-timeout")
         case .connecting, .up, .flushing, .finishing:
             self.clients[place].connection?.timerFired(now: self.context.now)
         case .idle, .finished:
@@ -414,6 +449,10 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         let sent = self.clients[place].subscribeSent
         return sent > self.clients[place].begun
             && self.context.now >= sent + self.sessions[place].options.ackTimeout
+    }
+
+    package func woke(late: TimeAmount) {
+        self.meter.record(self.metrics.loopLag[self.shard.clients.index], late.nanoseconds)
     }
 
     package func measuring(_ begins: Bool) {
@@ -433,8 +472,13 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
             self.lastSample = now
         }
         self.meter.set(self.metrics.connected, Double(self.live))
+        let span = (now - self.lastSample).nanoseconds
+        let used = cpu - self.lastCPU
+        if span > 0 { self.meter.set(self.metrics.cpu[self.shard.clients.index], Double(used) / Double(span)) }
         if self.live != self.shard.live {
-            self.meter.error("live connections", at: Int64(now.uptimeNanoseconds)) { "\(self.live) here, \(self.shard.live) planned" }
+            self.meter.error("live connections", at: Int64(now.uptimeNanoseconds)) {
+                "\(self.live) here, \(self.shard.live) planned"
+            }
         }
         let recycled = self.recycled
         self.recycled = nil

@@ -72,7 +72,9 @@ package struct MQTTSession: ~Copyable {
         var properties = Properties()
         if self.options.version == .v5 {
             if let expiry = self.options.sessionExpiry { properties.append(.sessionExpiryInterval(expiry)) }
-            if let size = self.options.maximumPacketSize { properties.append(.maximumPacketSize(UInt32(clamping: size))) }
+            if let size = self.options.maximumPacketSize {
+                properties.append(.maximumPacketSize(UInt32(clamping: size)))
+            }
         }
         return Connect(
             version: self.options.version,

@@ -159,7 +159,8 @@ package struct OutboundWindow: ~Copyable {
     /// on it counts as timed out, though its identifier stays taken (§2.2.1).
     ///
     /// - Returns: the earliest write among those that remain, to set the next timer by.
-    package mutating func expire(writtenBefore deadline: NIODeadline, _ body: (InFlightPublish) -> Void) -> NIODeadline? {
+    package mutating func expire(writtenBefore deadline: NIODeadline, _ body: (InFlightPublish) -> Void) -> NIODeadline?
+    {
         var earliest: NIODeadline?
         for index in self.slots.indices {
             let slot = self.slots[index]

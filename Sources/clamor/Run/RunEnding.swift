@@ -152,7 +152,9 @@ struct RunEnding: Sendable {
         case .everyConnectionLost:
             let words = example.map { ": \($0)" } ?? ""
             return Verdict.Reason(
-                code: "connections-lost", text: "all connections were lost and none came back\(words)")
+                code: "connections-lost",
+                text: "all connections were lost and none came back\(words)"
+            )
         }
     }
 
@@ -242,7 +244,11 @@ struct RunEnding: Sendable {
             guard to > from else { return }
             stages.append(
                 StageRecord(
-                    name: name, start: seconds(began, from), durationSeconds: seconds(from, to), measured: measured)
+                    name: name,
+                    start: seconds(began, from),
+                    durationSeconds: seconds(from, to),
+                    measured: measured
+                )
             )
         }
         let load = self.outcome.loadBegan ?? self.outcome.ended

@@ -28,7 +28,7 @@ actor RunMonitor: RunObserver {
     private var decode = (whole: 0.0, measured: 0.0)
     private var loopShares: [[Double]] = []
     private var steal: [Double] = []
-    private var peakMemory: UInt64 = 0
+    private var memory = MemoryLevel()
     private var connectsBegun = 0
     private var lastConnectBegun = NIODeadline.distantPast
     private var mismatch: String?
@@ -80,6 +80,10 @@ actor RunMonitor: RunObserver {
         )
         self.recycle(samples)
         self.addDecodeTime(samples, phase: phase, seconds: seconds, to: &interval)
+        if let bytes = ProcessFacts.read(countingDescriptors: false).residentBytes {
+            self.memory.add(Double(bytes))
+            interval.metrics.append(MemoryLevel.metric(GaugeReading(value: Double(bytes))))
+        }
         if phase == .measure { self.measuredSeconds += seconds }
         self.connectsBegun = facts.reduce(0) { $0 + $1.connectsBegun }
         self.lastConnectBegun = facts.map(\.lastConnectBegun).max() ?? .distantPast
@@ -148,7 +152,6 @@ actor RunMonitor: RunObserver {
         phase: RunPhase,
         span: TimeAmount
     ) {
-        self.peakMemory = max(self.peakMemory, ProcessFacts.read(countingDescriptors: false).residentBytes ?? 0)
         let cpu = CPUSample.read()
         let steal = cpu.flatMap { now in self.lastCPU.flatMap { now.stealShare(since: $0) } }
         self.lastCPU = cpu
@@ -214,6 +217,7 @@ actor RunMonitor: RunObserver {
         if self.decode.whole > 0 {
             metrics.append(Self.decodeTime(self.decode.whole, rate: seconds.map { self.decode.measured / $0 }))
         }
+        if let memory = self.memory.reading { metrics.append(MemoryLevel.metric(memory)) }
         return metrics
     }
 
@@ -247,7 +251,7 @@ actor RunMonitor: RunObserver {
         generator.cpuSeconds = ProcessFacts.read(countingDescriptors: false).cpuNanoseconds.map { Double($0) / 1e9 }
         let shares = self.loopShares.compactMap { $0.isEmpty ? nil : $0.reduce(0, +) / Double($0.count) }
         generator.loopCPUShares = shares.isEmpty ? nil : shares
-        generator.peakMemoryBytes = self.peakMemory > 0 ? self.peakMemory : nil
+        generator.peakMemoryBytes = self.memory.reading?.max.map { UInt64($0) }
         generator.hostSteal = self.steal.isEmpty ? nil : self.steal.reduce(0, +) / Double(self.steal.count)
         return generator
     }
@@ -255,6 +259,32 @@ actor RunMonitor: RunObserver {
     /// Writes the results and gives the directory its name.
     func save(_ record: RunRecord, clients: [ClientRow]?) throws(ResultError) -> String {
         try self.writer.finish(record, clients: clients)
+    }
+}
+
+/// The process' resident memory, once a second.
+private struct MemoryLevel {
+    private var last = 0.0
+    private var lowest = Double.infinity
+    private var highest = 0.0
+    private var sum = 0.0
+    private var count = 0.0
+
+    mutating func add(_ bytes: Double) {
+        self.last = bytes
+        self.lowest = min(self.lowest, bytes)
+        self.highest = max(self.highest, bytes)
+        self.sum += bytes
+        self.count += 1
+    }
+
+    var reading: GaugeReading? {
+        guard self.count > 0 else { return nil }
+        return GaugeReading(value: self.last, min: self.lowest, mean: self.sum / self.count, max: self.highest)
+    }
+
+    static func metric(_ reading: GaugeReading) -> Metric {
+        Metric(name: "generator_memory_bytes", unit: "bytes", reading: .gauge(reading))
     }
 }
 

@@ -67,7 +67,7 @@ struct RunSession {
         _ broker: EmbeddedProcess?
     ) async -> ExitStatus {
         let targets = self.targets(broker)
-        let metrics = MQTTMetrics(for: load)
+        let metrics = MQTTMetrics(for: load, loops: self.threads)
         let monitor = RunMonitor(
             options: self.options,
             thresholds: self.thresholds,
