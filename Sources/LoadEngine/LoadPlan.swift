@@ -72,8 +72,9 @@ package struct LoadPlan: Sendable {
     }
 }
 
-/// The clients of one shard: `index`, `index + shards`, `index + 2 × shards`... of the operators, and the same of
-/// the listeners behind them. A client never leaves its shard.
+/// The clients of one shard: every so many-th operator, and the same of the listeners behind them.
+///
+/// They are `index`, `index + shards`, `index + 2 × shards`... of each. A client never leaves its shard.
 package struct ShardClients: Hashable, Sendable {
     package let index: Int
     package let shards: Int

@@ -58,7 +58,10 @@ package protocol RunObserver<Work>: Sendable {
     ///
     /// - Parameters:
     ///   - second: whole seconds since the run began.
+    ///   - phase: the one that the samples belong to.
     ///   - span: what the samples cover.
+    ///   - samples: one of each shard.
+    ///   - facts: one of each shard.
     /// - Returns: a reason to stop.
     func interval(
         second: Int,
@@ -68,9 +71,7 @@ package protocol RunObserver<Work>: Sendable {
         facts: [ShardFacts]
     ) async -> StopReason?
 
-    /// Whether the listeners have everything that must come to them.
-    ///
-    /// - Parameter balance: summed over all shards.
+    /// Whether the listeners have everything that must come to them, by the balance of all shards together.
     func isComplete(_ balance: DeliveryBalance) async -> Bool
 }
 
@@ -118,8 +119,15 @@ package actor LoadRun<Observer: RunObserver> {
     private var wasAborted = false
     private var emptySince: NIODeadline?
 
-    /// - Parameter reconnects: whether clients come back by themselves; then a run without any connection
-    ///   goes on for 10 s before it ends.
+    /// Makes a run; nothing happens before ``perform()``.
+    ///
+    /// - Parameters:
+    ///   - plan: the same that the shards have.
+    ///   - shards: one for each event loop.
+    ///   - events: where the shards report, and who steers the run from outside.
+    ///   - reconnects: whether clients come back by themselves; then a run without any connection goes on for 10 s
+    ///     before it ends.
+    ///   - observer: hears of every second.
     package init(
         plan: LoadPlan,
         shards: [ShardHandle<Work>],

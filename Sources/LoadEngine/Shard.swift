@@ -404,9 +404,9 @@ extension Shard {
         self.pumpNextTurn()
     }
 
-    /// Serves the clients that may have something to send, in turn, until none is left or the sockets have waited
-    /// long enough. A client that cannot send leaves the list and comes back by ``able(_:at:)`` or when its next
-    /// operation is due.
+    /// Serves the clients that may have something to send, until none is left or the sockets have waited long enough.
+    ///
+    /// A client that cannot send leaves the list and comes back by ``able(_:at:)`` or when its next operation is due.
     ///
     /// - Returns: whether none is left.
     private func serveReady() -> Bool {

@@ -6,9 +6,9 @@ package import NIOCore
 package protocol ShardWork: AnyObject, SendableMetatype {
     associatedtype Sample: Sendable
 
-    /// Begins the client's first connect. It answers with ``Shard/settled(_:up:)``, once, however often it tries.
+    /// Begins the client's first connect, which the plan wanted begun at `due`.
     ///
-    /// - Parameter due: when the plan wanted the connect begun.
+    /// It answers with ``Shard/settled(_:up:)``, once, however often it tries.
     func connect(_ place: Int, due: NIODeadline)
 
     /// How many operations the client may send now: 0 while it is not connected, its window is full or its
@@ -50,8 +50,9 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     var balance: DeliveryBalance { get }
 }
 
-/// Deliveries that operators of a shard have caused, and that listeners of a shard have seen. Summed over all
-/// shards it says whether the listeners may go.
+/// Deliveries that operators of a shard have caused, and that listeners of a shard have seen.
+///
+/// Summed over all shards it says whether the listeners may go.
 package struct DeliveryBalance: Hashable, Sendable {
     /// Deliveries that must come: messages whose fate is known, once for each listener they go to.
     package var expected: Int64

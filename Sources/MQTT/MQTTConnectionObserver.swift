@@ -9,9 +9,8 @@ package protocol MQTTConnectionObserver: AnyObject {
     /// CONNACK came and accepted. With `resumed` the server kept the session of this client.
     func connected(_ client: Int, _ connack: ConnAck, resumed: Bool, now: NIODeadline)
 
-    /// A read, before it is decoded; the bytes are valid during the call.
-    ///
-    /// - Parameter atBoundary: whether a packet starts with the first byte.
+    /// A read, before it is decoded; the bytes are valid during the call, and `atBoundary` tells whether a packet
+    /// starts with the first of them.
     func read(_ client: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool)
 
     /// A read has been decoded: `packets` packets ended in it. What the owner writes now leaves in one write

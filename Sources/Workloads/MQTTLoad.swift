@@ -139,8 +139,9 @@ package struct MQTTLoad: Sendable {
         }
     }
 
-    /// Which publishers feed which subscription; a share group counts as one. Subscriptions are numbered like their
-    /// subscribers, from 0.
+    /// Which publishers feed which subscription; a share group counts as one.
+    ///
+    /// Subscriptions are numbered like their subscribers, from 0.
     package var feeds: [SubscriptionFeed] {
         let all = 0..<UInt32(self.publishers)
         switch self.topology {

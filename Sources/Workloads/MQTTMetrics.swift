@@ -22,8 +22,7 @@ package struct MQTTMetrics: Sendable {
         package let acked: CounterID
         package let write: DurationID
         package let blocked: DurationID
-        /// By acknowledgement: PUBACK, or PUBREC and PUBCOMP.
-        /// Unused at QoS 0.
+        /// By acknowledgement: PUBACK, or PUBREC and PUBCOMP; unused at QoS 0.
         package let response: (first: DurationID, last: DurationID)
         package let service: (first: DurationID, last: DurationID)
     }

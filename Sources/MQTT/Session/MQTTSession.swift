@@ -196,7 +196,7 @@ package struct MQTTSession: ~Copyable {
         self.inbound.end(id) ? .success : .packetIdentifierNotFound
     }
 
-    /// The connection is gone. Without a session on the server's side its flows are gone with it.
+    /// The connection is gone, and without a session on the server's side its flows are gone with it.
     package mutating func connectionLost(_ body: (InFlightPublish, _ timedOut: Bool) -> Void) {
         self.state = .idle
         self.pingSent = nil
@@ -230,7 +230,12 @@ package struct MQTTSession: ~Copyable {
         return next == .distantFuture ? nil : next
     }
 
-    /// - Parameter expired: called for each publish whose acknowledgement is overdue.
+    /// Does what time brings.
+    ///
+    /// - Parameters:
+    ///   - now: the time.
+    ///   - expired: called for each publish whose acknowledgement is overdue.
+    /// - Returns: what the connection has to do about it.
     package mutating func timerFired(now: NIODeadline, expired: (InFlightPublish) -> Void) -> TimerAction {
         if now >= self.ackDeadline {
             let earliest = self.window.expire(writtenBefore: now - self.options.ackTimeout, expired)

@@ -62,7 +62,7 @@ package struct OutboundWindow: ~Copyable {
 
     /// Publishes in flight at most: the smaller of the plan's window and the peer's receive maximum.
     package private(set) var limit: Int
-    /// Publishes whose last acknowledgement is outstanding. Requests do not count (§4.9).
+    /// Publishes whose last acknowledgement is outstanding; requests do not count (§4.9).
     package private(set) var inFlight = 0
     /// Of those, what is still waited for: not past its acknowledgement timeout.
     package private(set) var awaited = 0
@@ -83,7 +83,7 @@ package struct OutboundWindow: ~Copyable {
     /// How many more publishes may go out now.
     package var room: Int { max(0, min(self.limit - self.inFlight, 65_535 - self.occupied)) }
 
-    /// Takes what CONNACK allows (§3.2.2.3.3). Publishes beyond it stay in flight; no new one starts.
+    /// Takes what CONNACK allows (§3.2.2.3.3); publishes beyond it stay in flight, and no new one starts.
     package mutating func setLimit(_ limit: Int) {
         precondition((1...65_535).contains(limit), "a receive maximum of 0 is refused when CONNACK is decoded")
         self.limit = limit
@@ -187,8 +187,9 @@ package struct OutboundWindow: ~Copyable {
         self.awaited = 0
     }
 
-    /// Calls `body` for what has to go out again on a resumed session, in the order it first went out
-    /// (§4.4, §4.6): PUBLISH with DUP before its PUBREC, PUBREL behind it. Requests end with their connection.
+    /// Tells what has to go out again on a resumed session, in the order it first went out (§4.4, §4.6).
+    ///
+    /// It is PUBLISH with DUP before its PUBREC, and PUBREL behind it. Requests end with their connection.
     package mutating func resume(_ body: (_ id: UInt16, InFlightPublish, _ released: Bool) -> Void) {
         var order: [Int] = []
         for index in self.slots.indices where self.slots[index].state != .free {

@@ -15,9 +15,7 @@ final class EmbeddedProcess {
     private let output: FileHandle
     private var unread: [UInt8] = []
 
-    /// Starts the broker on a free port of 127.0.0.1.
-    ///
-    /// - Parameter faults: the flags of `--broker`, checked before.
+    /// Starts the broker on a free port of 127.0.0.1, with the flags of `--broker`, which were checked before.
     init(faults: [String]) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()

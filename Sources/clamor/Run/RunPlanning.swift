@@ -8,9 +8,7 @@ import Workloads
 
 /// From what the command line says to what the engine and the workload do.
 extension RunOptions {
-    /// The load, over all shards.
-    ///
-    /// - Parameter targets: different servers, for the connects that may be pending at once.
+    /// The load over all shards; the more different servers, the more connects may be pending at once.
     func plan(targets: Int) -> LoadPlan {
         let pace: LoadPlan.Pace
         switch (self.kind, self.pacing) {
@@ -32,11 +30,7 @@ extension RunOptions {
         )
     }
 
-    /// What the clients do.
-    ///
-    /// - Parameters:
-    ///   - run: in the header of every message.
-    ///   - seed: the one given, or one that was drawn.
+    /// What the clients do; `run` stands in the header of every message, and `seed` was given or drawn.
     func load(run: UInt32, seed: UInt64) -> MQTTLoad {
         let version = ProtocolVersion(rawValue: self.protocolLevel) ?? .v5
         let qualities = self.kind == .conn || self.kind == .sub ? [] : self.qualities.compactMap(QoS.init(rawValue:))
