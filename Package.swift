@@ -77,9 +77,12 @@ let package = Package(
         test("LoopContextTests", ["LoopContext", nioCore, nioEmbedded]),
         test("MeasurementTests", ["Measurement", "TestSupport", histogramOracle]),
         test("TransportTests", ["Transport", "LoopContext", "TestSupport", nioCore, nioPosix]),
-        test("LoadEngineTests", ["LoadEngine", "LoopContext", "Measurement", nioCore, nioEmbedded]),
+        test("LoadEngineTests", ["LoadEngine", "LoopContext", "TestSupport", nioCore, nioPosix, nioEmbedded]),
         test("ReportTests", ["Report", "Measurement", "TestSupport"], data: ["Golden"]),
-        test("MQTTTests", ["MQTT", "MQTTCodec", "LoopContext", "Transport", "TestSupport", nioCore, nioPosix]),
+        test(
+            "MQTTTests",
+            ["MQTT", "MQTTCodec", "LoopContext", "Transport", "TestSupport", nioCore, nioPosix, nioEmbedded]
+        ),
         test("EmbeddedBrokerTests", ["EmbeddedBroker", "MQTTCodec", "TestSupport", nioCore, nioPosix]),
         test("WorkloadsTests", ["Workloads", "MQTT", "LoadEngine", "Measurement", "TestSupport", nioCore]),
         test("clamorTests", ["clamor", "Measurement", "Report", "LoadEngine", "Workloads", "TestSupport"]),

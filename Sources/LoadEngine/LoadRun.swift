@@ -118,6 +118,7 @@ package actor LoadRun<Observer: RunObserver> {
     private var listenersTold = false
     private var wasAborted = false
     private var emptySince: NIODeadline?
+    private var soon = NIODeadline.distantPast
 
     /// Makes a run; nothing happens before ``perform()``.
     ///
@@ -264,6 +265,7 @@ package actor LoadRun<Observer: RunObserver> {
                 shard.endDrain()
                 shard.finishListeners()
             }
+            self.lookAt(deadline + self.plan.closeGrace)
         }
         if self.operatorsGone == self.shards.count, !self.listenersTold {
             let balance = await self.facts().reduce(into: DeliveryBalance()) { $0 += $1.balance }
@@ -275,7 +277,6 @@ package actor LoadRun<Observer: RunObserver> {
             }
         }
         if now >= deadline + self.plan.closeGrace { self.abort() }
-        if self.drainEnded, !self.wasAborted { self.lookAt(deadline + self.plan.closeGrace) }
     }
 
     private func checkDeserted(_ now: NIODeadline) async {
@@ -330,7 +331,13 @@ package actor LoadRun<Observer: RunObserver> {
         for shard in self.shards { shard.tell(body) }
     }
 
-    private func lookSoon() { self.lookAt(.now() + .milliseconds(20)) }
+    /// However many events ask for it, one look is on its way.
+    private func lookSoon() {
+        let now = NIODeadline.now()
+        guard now >= self.soon else { return }
+        self.soon = now + .milliseconds(20)
+        self.lookAt(self.soon)
+    }
 
     private func lookAt(_ time: NIODeadline) {
         Task { [send = self.send] in

@@ -64,7 +64,8 @@ package struct OperationSchedule: Hashable, Sendable {
             if overflow { return .nanoseconds(.max) }
             let share = client.multipliedFullWidth(by: UInt64(period.nanoseconds))
             let offset = UInt64(self.clients).dividingFullWidth(share).quotient
-            return .nanoseconds(Int64(clamping: start.addingReportingOverflow(offset).partialValue))
+            let (time, isPastEnd) = start.addingReportingOverflow(offset)
+            return .nanoseconds(isPastEnd ? .max : Int64(clamping: time))
         }
     }
 }

@@ -26,6 +26,10 @@ package final class Shard<Work: ShardWork> {
         var isUp = false
         var isFinishing = false
         var isFinished = false
+        /// Not connected, and not coming back by itself.
+        var isGone = false
+        /// Closed loop: its part of the limit is sent, or never will be.
+        var isSpent = false
     }
 
     package let context: LoopContext
@@ -56,6 +60,8 @@ package final class Shard<Work: ShardWork> {
     private var pumpIsScheduled = false
     private var schedule: ShardSchedule?
     private var origin = NIODeadline.distantFuture
+    private var hasBegun = false
+    private var wakeDue = NIODeadline.distantFuture
     private var loadEnd: NIODeadline?
     private var settled = 0
     private var wentUp = 0
@@ -67,8 +73,6 @@ package final class Shard<Work: ShardWork> {
     private var nextConnect = 0
     private var pendingConnects = 0
     private var listenersMayFinish = false
-    /// When this shard asked to be woken.
-    private var nextPace: NIODeadline?
     private var isWaiting = false
     private var isMeasuring = false
     private var worstLag = TimeAmount.zero
@@ -123,6 +127,9 @@ package final class Shard<Work: ShardWork> {
             // Nobody could send before the load began.
             self.able(place, at: max(origin, self.paces[place].ableSince))
         }
+        for place in 0..<self.clients.operators where self.paces[place].isGone || self.owed(place) == 0 {
+            self.operatorIsSpent(place)
+        }
         self.wake(at: origin)
     }
 
@@ -159,7 +166,7 @@ package final class Shard<Work: ShardWork> {
 
     /// Closes whatever is still open, at once.
     package func abort() {
-        if self.phase == .loading || self.phase == .connecting { self.endLoad(at: self.context.now) }
+        if self.phase == .loading || self.phase == .connecting { self.endLoad(at: self.context.refresh()) }
         self.listenersMayFinish = true
         for place in 0..<self.clients.count where !self.paces[place].isFinished {
             self.giveUp(place)
@@ -171,7 +178,10 @@ package final class Shard<Work: ShardWork> {
     // MARK: - Facts from the workload
 
     /// The client's first connect is over: it is up, or it failed for good.
+    ///
+    /// A client that is told of as failed once more has given up coming back.
     package func settled(_ place: Int, up: Bool) {
+        self.paces[place].isGone = !up
         guard !self.paces[place].isSettled else { return }
         self.paces[place].isSettled = true
         self.settled += 1
@@ -183,12 +193,13 @@ package final class Shard<Work: ShardWork> {
         if case .pending = self.plan.connect, self.nextConnect < self.clients.count {
             self.wake(at: self.context.now)
         }
-        if !up, self.phase == .draining { self.checkDrained(place) }
+        if !up { self.isGone(place) }
     }
 
     /// The client is connected, and may operate from `now` on.
     package func up(_ place: Int, at now: NIODeadline) {
         self.paces[place].isUp = true
+        self.paces[place].isGone = false
         self.live += 1
         if self.clients.isOperator(place) {
             self.able(place, at: max(now, self.phase == .connecting ? now : self.origin))
@@ -201,9 +212,16 @@ package final class Shard<Work: ShardWork> {
     package func lost(_ place: Int, returns: Bool) {
         guard self.paces[place].isUp else { return }
         self.paces[place].isUp = false
+        self.paces[place].isGone = !returns
         self.live -= 1
         if !returns, self.live == 0, self.phase != .finished { self.report(.deserted(shard: self.clients.index)) }
-        if !returns, self.phase == .draining { self.checkDrained(place) }
+        if !returns { self.isGone(place) }
+    }
+
+    /// Nobody waits for what the client would still have to send.
+    private func isGone(_ place: Int) {
+        if self.phase == .loading { self.operatorIsSpent(place) }
+        self.checkDrained(place)
     }
 
     /// The client could not send, and now it can.
@@ -233,7 +251,11 @@ package final class Shard<Work: ShardWork> {
         guard self.phase == .draining, self.clients.isOperator(place), !self.paces[place].isFinishing else {
             return false
         }
-        guard self.owed(place) == 0, self.work?.isIdle(place) ?? true else { return false }
+        if self.paces[place].isGone {
+            self.giveUp(place)
+        } else {
+            guard self.owed(place) == 0, self.work?.isIdle(place) ?? true else { return false }
+        }
         self.finish(place)
         return true
     }
@@ -243,7 +265,8 @@ package final class Shard<Work: ShardWork> {
     package func ableInTurn(_ place: Int, at now: NIODeadline) {
         self.paces[place].ableSince = now
         switch self.phase {
-        case .loading: self.sendWhatIsDue(place)
+        case .loading where self.hasBegun: self.sendWhatIsDue(place)
+        case .loading: self.markReady(place)
         case .draining: if !self.checkDrained(place), self.owed(place) > 0 { self.sendWhatIsDue(place) }
         case .idle, .connecting, .finished: break
         }
@@ -257,13 +280,8 @@ package final class Shard<Work: ShardWork> {
 extension Shard {
     /// Does what has become due, and says when it wants to be called again.
     package func pace(_ now: NIODeadline) -> NIODeadline? {
-        if let due = self.nextPace, now >= due { self.work?.woke(late: now - due) }
-        let next = self.doWhatIsDue(now)
-        self.nextPace = next
-        return next
-    }
-
-    private func doWhatIsDue(_ now: NIODeadline) -> NIODeadline? {
+        if self.wakeDue < .distantFuture, now >= self.wakeDue { self.work?.woke(late: now - self.wakeDue) }
+        self.wakeDue = .distantFuture
         var next: NIODeadline?
         func want(_ time: NIODeadline?) {
             guard let time else { return }
@@ -271,6 +289,7 @@ extension Shard {
         }
         if self.phase == .connecting || self.phase == .loading { want(self.connectWhatIsDue(now)) }
         if self.phase == .loading {
+            if now >= self.origin { self.hasBegun = true }
             if !self.isMeasuring, now >= self.measured.lowerBound {
                 self.isMeasuring = true
                 self.work?.measuring(true)
@@ -285,12 +304,14 @@ extension Shard {
             }
         }
         if self.readyHead < self.ready.count { self.pump() }
+        if let next { self.wakeDue = min(self.wakeDue, next) }
         return next
     }
 
+    /// Has ``pace(_:)`` called at that time, or earlier if that was wanted already.
     private func wake(at time: NIODeadline) {
-        self.nextPace = min(time, self.nextPace ?? time)
-        self.context.timers.setDue(time)
+        self.wakeDue = min(self.wakeDue, time)
+        self.context.timers.setDue(self.wakeDue)
     }
 
     private func connectWhatIsDue(_ now: NIODeadline) -> NIODeadline? {
@@ -395,7 +416,9 @@ extension Shard {
 
     /// The turn itself; those that become ready in it join its list.
     private func pump() {
-        guard self.phase == .loading || self.phase == .draining, !self.pumpIsScheduled else { return }
+        // Before the load begins those who are ready wait; ``pace(_:)`` calls when it does.
+        guard self.phase == .loading && self.hasBegun || self.phase == .draining else { return }
+        guard !self.pumpIsScheduled else { return }
         self.pumpIsScheduled = true
         let isDone = self.serveReady()
         self.pumpIsScheduled = false
@@ -443,9 +466,9 @@ extension Shard {
         if case .closed = self.plan.pace {
             self.offered += UInt64(count)
             work.offered(place, count: UInt64(count))
-            if owed == UInt64(count) { self.operatorIsSpent() }
+            if owed == UInt64(count) { self.operatorIsSpent(place) }
         } else {
-            self.countLate(batch)
+            self.late += self.lateCount(batch)
         }
         work.send(place, batch)
         guard owed > UInt64(count), work.room(place) > 0, self.paces[place].isUp else { return }
@@ -469,13 +492,24 @@ extension Shard {
         )
     }
 
-    private func countLate(_ batch: OperationBatch) {
+    /// How many of the batch could have been sent over a second ago.
+    private func lateCount(_ batch: OperationBatch) -> UInt64 {
         let limit = self.context.now - .seconds(1)
-        // Due times only rise, so the first that is on time ends the count.
-        for index in 0..<batch.count where max(batch.due(index), batch.ableSince) < limit { self.late += 1 }
+        guard batch.ableSince < limit else { return 0 }
+        // Due times only rise, and there may be millions of them.
+        var late = 0
+        var end = batch.count
+        while late < end {
+            let middle = (late + end) / 2
+            if batch.due(middle) < limit { late = middle + 1 } else { end = middle }
+        }
+        return UInt64(late)
     }
 
-    private func operatorIsSpent() {
+    private func operatorIsSpent(_ place: Int) {
+        guard self.plan.pace == .closed, self.plan.limit != nil else { return }
+        guard self.clients.isOperator(place), !self.paces[place].isSpent else { return }
+        self.paces[place].isSpent = true
         self.spentOperators += 1
         if self.spentOperators == self.clients.operators { self.report(.spent(shard: self.clients.index)) }
     }
@@ -496,9 +530,7 @@ extension Shard {
         guard owed > 0, case .open = self.plan.pace else { return }
         var late: UInt64 = 0
         if self.paces[place].isUp, self.work?.room(place) ?? 0 > 0 {
-            let batch = self.batch(place, count: Int(owed))
-            let limit = self.context.now - .seconds(1)
-            for index in 0..<batch.count where max(batch.due(index), batch.ableSince) < limit { late += 1 }
+            late = self.lateCount(self.batch(place, count: Int(owed)))
         }
         self.late += late
         self.paces[place].sent += owed
