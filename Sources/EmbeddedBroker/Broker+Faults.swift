@@ -131,21 +131,29 @@ extension Broker {
         isDuplicated: Bool,
         to index: Int32
     ) {
+        let identifiers = self.subscriptions[Int(index)].identifier
+        // What does not go out overtakes nothing, and is not overtaken.
+        guard self.release(message, isDuplicated: isDuplicated, to: index, identifiers: identifiers) else { return }
         if number < stream.highest {
             self.tally.reordered[message.qos] += 1
         } else {
             stream.highest = number
         }
-        let identifiers = self.subscriptions[Int(index)].identifier
-        self.release(message, isDuplicated: isDuplicated, to: index, identifiers: identifiers)
     }
 
-    private mutating func release(_ message: MessageView, isDuplicated: Bool, to index: Int32, identifiers: [UInt8]) {
+    /// - Returns: whether there was a client to send it to.
+    @discardableResult
+    private mutating func release(
+        _ message: MessageView,
+        isDuplicated: Bool,
+        to index: Int32,
+        identifiers: [UInt8]
+    ) -> Bool {
         let session = Int(self.subscriptions[Int(index)].session)
         let connection = ConnectionID(self.sessions[session].connection)
         guard self.subscriptions[Int(index)].isLive, connection >= 0 else {
             self.tally.undelivered[message.qos] += 1
-            return
+            return false
         }
         let qos = min(message.qos, self.subscriptions[Int(index)].qos)
         let retain = message.retain && self.subscriptions[Int(index)].retainAsPublished
@@ -159,6 +167,7 @@ extension Broker {
                 tally: Tally(kind: kind, qos: message.qos)
             )
         }
+        return true
     }
 
     private static func isEveryNth(_ count: inout UInt64, _ every: UInt64) -> Bool {

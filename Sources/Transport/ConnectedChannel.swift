@@ -18,4 +18,10 @@ package struct ConnectedChannel {
     package let channel: any Channel
     package let target: Target
     package let phases: ConnectPhases
+
+    package init(channel: any Channel, target: Target, phases: ConnectPhases) {
+        self.channel = channel
+        self.target = target
+        self.phases = phases
+    }
 }

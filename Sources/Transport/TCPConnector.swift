@@ -3,11 +3,29 @@ package import LoopContext
 package import NIOCore
 import NIOPosix
 
+/// Makes the connections of one event loop's clients.
+package protocol ClientConnector: AnyObject {
+    /// Connects a client, and adds the handler.
+    ///
+    /// - Parameters:
+    ///   - client: its number, from 0.
+    ///   - deadline: when a connect that is not finished is given up.
+    ///   - handler: makes the channel's one handler, on the loop, when the connection is up.
+    ///   - done: called once, on the loop, with the handler in the pipeline and before its `channelActive`; a failure
+    ///     may come before this returns.
+    func connect(
+        client: Int,
+        deadline: NIODeadline,
+        handler: @escaping () -> some ChannelHandler,
+        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
+    )
+}
+
 /// Makes the TCP connections of one event loop's clients.
 ///
 /// Clients go to the targets in turn, by number. A name is looked up off the loop; all its addresses are tried, one
 /// after the other. The deadline is one timer of the loop's wheel for each connect under way.
-package final class TCPConnector {
+package final class TCPConnector: ClientConnector {
     private let context: LoopContext
     private let targets: [Target]
     /// The addresses of those targets that need no lookup.

@@ -61,7 +61,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     let context: LoopContext
     unowned let shard: Shard<MQTTShardWork>
     let meter: LoopMeter
-    let connector: TCPConnector
+    let connector: any ClientConnector
     let clients: UnsafeMutableBufferPointer<Client>
     let sessions: UnsafeMutablePointer<MQTTSession>
     let tallies: UnsafeMutableBufferPointer<ClientTally>
@@ -89,15 +89,14 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         _ load: MQTTLoad,
         metrics: MQTTMetrics,
         shard: Shard<MQTTShardWork>,
-        targets: [Target],
-        sources: SourceAddresses
+        connector: any ClientConnector
     ) {
         self.load = load
         self.metrics = metrics
         self.context = shard.context
         self.shard = shard
         self.meter = LoopMeter(catalog: metrics.catalog, loop: shard.clients.index)
-        self.connector = TCPConnector(context: shard.context, targets: targets, sources: sources)
+        self.connector = connector
         let count = shard.clients.count
         self.clients = .allocate(capacity: count)
         self.sessions = .allocate(capacity: max(1, count))

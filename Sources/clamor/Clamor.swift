@@ -25,25 +25,34 @@ struct Clamor: ParsableCommand {
 
 @main
 enum Main {
-    static func main() async {
-        let arguments = CommandLine.arguments.dropFirst()
-        let status: ExitStatus
-        switch Invocation.parse(
-            Array(arguments),
+    /// Not `async`: that would park the main thread in libdispatch, which on Linux waits there with no signal blocked,
+    /// and SIGINT would end the process instead of the run.
+    static func main() {
+        let invocation = Invocation.parse(
+            Array(CommandLine.arguments.dropFirst()),
             environment: ProcessInfo.processInfo.environment,
             checks: Wiring.checks
-        ) {
-        case .run(let options): status = await Wiring.run(options)
-        case .broker(let options): status = await Wiring.serve(options)
-        case .report(let options): status = await Wiring.report(options)
+        )
+        switch invocation {
+        case .run, .broker: Signals.block()
+        case .report, .text, .refused: break
+        }
+        Task.detached { exit(await self.perform(invocation).rawValue) }
+        while true { pause() }
+    }
+
+    private static func perform(_ invocation: Invocation) async -> ExitStatus {
+        switch invocation {
+        case .run(let options): return await Wiring.run(options)
+        case .broker(let options): return await Wiring.serve(options)
+        case .report(let options): return await Wiring.report(options)
         case .text(let text):
             print(text)
-            status = .success
+            return .success
         case .refused(let lines):
-            for line in lines { writeError(line) }
-            status = .usage
+            for line in lines { self.writeError(line) }
+            return .usage
         }
-        exit(status.rawValue)
     }
 
     private static func writeError(_ line: String) {

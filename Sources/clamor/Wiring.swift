@@ -40,13 +40,11 @@ enum Wiring {
     }
 
     static func run(_ options: RunOptions) async -> ExitStatus {
-        Signals.block()
-        return await RunSession(options).perform()
+        await RunSession(options).perform()
     }
 
     static func serve(_ options: BrokerOptions) async -> ExitStatus {
-        Signals.block()
-        return await BrokerService(options).perform()
+        await BrokerService(options).perform()
     }
 
     static func report(_ options: ReportOptions) async -> ExitStatus {

@@ -241,7 +241,8 @@ struct RunSession {
                 let shard = Shard<MQTTShardWork>(context: context, plan: plan, index: index, of: loops.count) {
                     events.yield(.shard($0))
                 }
-                shard.work = MQTTShardWork(load, metrics: metrics, shard: shard, targets: targets, sources: sources)
+                let connector = TCPConnector(context: context, targets: targets, sources: sources)
+                shard.work = MQTTShardWork(load, metrics: metrics, shard: shard, connector: connector)
                 let handle = ShardHandle(shard)
                 return Doorbell.install(on: context).map { handle }
             }.flatMap { $0 }.get()
