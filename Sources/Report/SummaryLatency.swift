@@ -57,7 +57,8 @@ extension Summary {
     /// What window and socket held back: the server's doing.
     var blocked: [String] {
         var table = TextTable(["Blocked by window or socket", "count", "p50", "p99", "p99.9", "max"])
-        for metric in self.record.metrics(named: "publish_blocked_duration") {
+        // Below a microsecond nobody waited.
+        for metric in self.record.metrics(named: "publish_blocked_duration") where metric.duration?.max ?? 0 >= 1e-6 {
             table.add(
                 [self.operation(metric.labels, ""), Cell.count(metric.duration?.count)]
                     + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])

@@ -217,7 +217,7 @@ extension MQTTShardWork {
             // The last ones of a connection may never have left this process.
             let firstLost = self.clients[place].sequence - UInt64(self.clients[place].lost)
             if publish.sequence >= firstLost { return }
-            if self.clients[place].stage == .finishing {
+            if self.clients[place].stage == .finishing || self.clients[place].stage == .finished {
                 self.books[qos].inFlight += 1
             } else {
                 self.books[qos].failed += 1
@@ -258,7 +258,9 @@ extension MQTTShardWork {
     func connectionLost(_ place: Int, unsentBytes: Int) {
         let count = Int(self.clients[place].unsent)
         guard count > 0 else { return }
-        let lost = min(count, unsentBytes / max(1, Int(self.clients[place].lastSize)))
+        // A session that goes on sends them again; one that ends with its connection never will.
+        let ends = self.load.publisherSession.cleanStart
+        let lost = ends ? min(count, unsentBytes / max(1, Int(self.clients[place].lastSize))) : 0
         let qos = self.qos(place)
         self.sent(place, qos, count - lost)
         self.meter.add(self.metrics.publish(qos).notSent, UInt64(lost))

@@ -408,6 +408,11 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
 
     private func finished(_ place: Int) {
         self.clients[place].stage = .finished
+        // What a session of its own still holds for a next connection has no answer in this run.
+        let now = self.context.now
+        self.sessions[place].discardState { publish, timedOut in
+            self.abandoned(place, publish, .connectionLost(timedOutBefore: timedOut), now: now)
+        }
         self.shard.settled(place, up: false)
         self.shard.finished(place)
     }
