@@ -211,7 +211,7 @@ struct RunSession {
                 self.options.subscribers == 0
                 ? "no subscriber in this run" : "messages carry no header: -m was given, or -s below 32"
         }
-        return RunRecord(
+        var record = RunRecord(
             command: self.options.redactedCommand,
             tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
             host: self.host,
@@ -219,6 +219,9 @@ struct RunSession {
             startedAt: WallClock.rfc3339(self.startedAt),
             ledger: ledger
         )
+        // Not yet held: so that they can be judged even if the run is killed.
+        record.thresholds = self.thresholds.map { ThresholdResult(expression: $0.expression, ok: false, value: nil) }
+        return record
     }
 
     // MARK: - Shards and signals
