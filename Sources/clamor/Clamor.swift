@@ -25,34 +25,33 @@ struct Clamor: ParsableCommand {
 
 @main
 enum Main {
-    /// Not `async`: that would park the main thread in libdispatch, which on Linux waits there with no signal blocked,
-    /// and SIGINT would end the process instead of the run.
     static func main() {
-        let invocation = Invocation.parse(
-            Array(CommandLine.arguments.dropFirst()),
+        let arguments = CommandLine.arguments.dropFirst()
+        switch Invocation.parse(
+            Array(arguments),
             environment: ProcessInfo.processInfo.environment,
             checks: Wiring.checks
-        )
-        switch invocation {
-        case .run, .broker: Signals.block()
-        case .report, .text, .refused: break
-        }
-        Task.detached { exit(await self.perform(invocation).rawValue) }
-        while true { pause() }
-    }
-
-    private static func perform(_ invocation: Invocation) async -> ExitStatus {
-        switch invocation {
-        case .run(let options): return await Wiring.run(options)
-        case .broker(let options): return await Wiring.serve(options)
-        case .report(let options): return await Wiring.report(options)
+        ) {
+        case .run(let options): self.perform { await Wiring.run(options) }
+        case .broker(let options): self.perform { await Wiring.serve(options) }
+        case .report(let options): exit(Wiring.report(options).rawValue)
         case .text(let text):
             print(text)
-            return .success
+            exit(ExitStatus.success.rawValue)
         case .refused(let lines):
             for line in lines { self.writeError(line) }
-            return .usage
+            exit(ExitStatus.usage.rawValue)
         }
+    }
+
+    /// Works on other threads until the end.
+    ///
+    /// `main` is not `async`, for then its thread would end up in `dispatch_main`, which lets every signal through,
+    /// and SIGINT would kill the program instead of ending the run.
+    private static func perform(_ work: @escaping @Sendable () async -> ExitStatus) -> Never {
+        Signals.block()
+        Task { exit(await work().rawValue) }
+        while true { pause() }
     }
 
     private static func writeError(_ line: String) {

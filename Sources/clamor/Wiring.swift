@@ -47,7 +47,7 @@ enum Wiring {
         await BrokerService(options).perform()
     }
 
-    static func report(_ options: ReportOptions) async -> ExitStatus {
+    static func report(_ options: ReportOptions) -> ExitStatus {
         let screen = ProgressScreen(quiet: false, json: options.json)
         do throws(ResultError) {
             let isPartial = options.directory.hasSuffix(".partial") || options.directory.hasSuffix(".partial/")

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import clamor
 
@@ -12,8 +13,8 @@ struct ProgramTests {
             "pub --url mqtts://h", "sub --threads 0",
         ]
     )
-    func usage(_ line: String) throws {
-        let result = try ClamorBinary.run(line.split(separator: " ").map(String.init))
+    func usage(_ line: String) async throws {
+        let result = try await ClamorBinary.run(line.split(separator: " ").map(String.init))
         #expect(result.status == ExitStatus.usage.rawValue)
         #expect((1...3).contains(result.errorLines.count))
         #expect(result.errorLines.allSatisfy { $0.hasPrefix("clamor") })
@@ -27,16 +28,16 @@ struct ProgramTests {
             "help pub", "--version",
         ]
     )
-    func help(_ line: String) throws {
-        let result = try ClamorBinary.run(line.split(separator: " ").map(String.init))
+    func help(_ line: String) async throws {
+        let result = try await ClamorBinary.run(line.split(separator: " ").map(String.init))
         #expect(result.status == 0)
         #expect(!result.output.isEmpty)
         #expect(result.errors.isEmpty)
     }
 
     @Test("help is silent about what a later build has", arguments: RunOptions.Kind.allCases)
-    func laterFlags(_ kind: RunOptions.Kind) throws {
-        let help = try ClamorBinary.run([kind.rawValue, "--help"]).output
+    func laterFlags(_ kind: RunOptions.Kind) async throws {
+        let help = try await ClamorBinary.run([kind.rawValue, "--help"]).output
         for flag in [
             "-S,", "--ssl", "--insecure", "--ws", "--path", "--segment", "--start-at", "--prometheus", "mqtts:",
         ] {
@@ -45,8 +46,8 @@ struct ProgramTests {
     }
 
     @Test("help says where a default is not emqtt_bench's")
-    func differences() throws {
-        let help = try ClamorBinary.run(["pub", "--help"]).output
+    func differences() async throws {
+        let help = try await ClamorBinary.run(["pub", "--help"]).output
         for text in [
             "emqtt_bench: 200", "emqtt_bench: 1000", "emqtt_bench: 1)", "emqtt_bench: false", "emqtt_bench: 10)",
         ] {

@@ -1,0 +1,75 @@
+import Measurement
+import Report
+import TestSupport
+import Testing
+
+/// A run that has ended, and what it left.
+struct ClamorRun {
+    let ending: RunningProgram.Ending
+    /// Holds the result directory `out`.
+    let folder: ScratchFolder
+    /// `run.json`.
+    let record: RunRecord
+
+    var directory: String { self.folder.path("out") }
+    var status: Int32 { self.ending.status }
+
+    /// Runs a command that leaves results.
+    ///
+    /// - Parameters:
+    ///   - line: split at spaces; starts with the command.
+    ///   - more: arguments that hold spaces.
+    static func of(_ line: String, _ more: String...) async throws -> ClamorRun {
+        let folder = try ScratchFolder()
+        let ending = try await ClamorBinary.run(self.arguments(line, more, in: folder))
+        return try ClamorRun(ending, folder)
+    }
+
+    /// Starts a command, hands it to `body`, and waits for its end.
+    static func of(
+        _ line: String,
+        _ more: String...,
+        beside body: (RunningProgram) async throws -> Void
+    ) async throws -> ClamorRun {
+        let folder = try ScratchFolder()
+        return try await ClamorBinary.with(self.arguments(line, more, in: folder)) { program in
+            try await body(program)
+            return try ClamorRun(try await program.ended(), folder)
+        }
+    }
+
+    static func arguments(_ line: String, _ more: [String] = [], in folder: ScratchFolder) -> [String] {
+        line.split(separator: " ").map(String.init) + more + ["--out", folder.path("out")]
+    }
+
+    init(_ ending: RunningProgram.Ending, _ folder: ScratchFolder) throws {
+        self.ending = ending
+        self.folder = folder
+        do {
+            self.record = try RunJSON.read(directory: folder.path("out"))
+        } catch {
+            Issue.record("no results: \(error); status \(ending.status), stderr: \(ending.errors)")
+            throw error
+        }
+    }
+}
+
+extension RunRecord {
+    /// The sum of a counter over all metrics that have these labels.
+    func count(_ name: String, _ labels: Labels = [:]) -> Int {
+        let matching = self.metrics.filter { $0.name == name && $0.labels.contains(labels) }
+        return matching.reduce(0) { $0 + Int($1.counter?.value ?? 0) }
+    }
+
+    func count(_ name: String, qos: Int) -> Int { self.count(name, ["qos": "\(qos)"]) }
+
+    /// At QoS 0, 1 and 2.
+    func perQoS(_ name: String) -> [Int] { (0...2).map { self.count(name, qos: $0) } }
+
+    func duration(_ name: String, _ labels: Labels = [:]) -> DurationReading? {
+        self.metrics.first { $0.name == name && $0.labels.contains(labels) }?.duration
+    }
+
+    var state: Verdict.State? { self.verdict?.state }
+    var reasonCodes: [String] { self.verdict?.reasons.map(\.code) ?? [] }
+}

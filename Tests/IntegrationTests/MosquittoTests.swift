@@ -1,0 +1,124 @@
+import Foundation
+import Measurement
+import TestSupport
+import Testing
+
+extension Integration {
+    @Suite("Against mosquitto", .enabled(if: Mosquitto.isInstalled, "\(Mosquitto.missing)"))
+    struct MosquittoTests {
+        @Test("publish_sent is what $SYS and an independent subscriber counted, to the message", arguments: [3, 4, 5])
+        func counts(_ version: Int) async throws {
+            try await Mosquitto.with { broker in
+                try await broker.withSubscriber(["-q", "2", "-t", "clamor/+", "-F", "%t %q"]) { subscriber in
+                    let run = try await ClamorRun.of(
+                        "pub -p \(broker.port) -V \(version) -c 90 -q 0,1,2 -s 64 -I 0 --duration 2s"
+                    )
+                    #expect(run.status == 0)
+                    let sent = run.record.perQoS("publish_sent")
+                    #expect(sent.allSatisfy { $0 > 0 })
+                    // mosquitto 2.0.11 leaves QoS 2 out; nobody else has published.
+                    let counted = try await broker.counter("$SYS/broker/publish/messages/received")
+                    #expect([sent[0] + sent[1], sent.reduce(0, +)].contains(counted), "\(sent)")
+
+                    // The queue of a subscriber is in order, so this comes last.
+                    let last = try broker.client("mosquitto_pub", ["-q", "2", "-t", "clamor/end", "-m", "end"])
+                    _ = try await last.ended()
+                    let lines = try await subscriber.lines { $0.last == "clamor/end 2" }
+                    func received(_ qos: Int) -> Int { lines.count { $0.hasSuffix(" \(qos)") && $0 != "clamor/end 2" } }
+                    #expect(received(1) == sent[1])
+                    #expect(received(2) == sent[2])
+                    #expect(run.record.count("publish_acked", qos: 1) == sent[1])
+                    #expect(run.record.count("publish_acked", qos: 2) == sent[2])
+                    #expect(run.record.count("publish_confirmed", qos: 0) == sent[0])
+                }
+            }
+        }
+
+        @Test(
+            "pubsub receives all that is expected, in every topology",
+            arguments: BrokerBooksTests.topologies,
+            [4, 5]
+        )
+        func topology(_ topology: (flags: String, copies: Int), _ version: Int) async throws {
+            try await Mosquitto.with { broker in
+                let run = try await ClamorRun.of(
+                    """
+                    pubsub -p \(broker.port) -V \(version) --topology \(topology.flags) -c 4 -s 64 \
+                    --rate 600/s -L 180
+                    """
+                )
+                #expect(run.status == 0)
+                #expect(run.record.state == .valid, "\(run.record.reasonCodes)")
+                #expect(run.record.count("delivery_expected") == 180 * topology.copies)
+                #expect(run.record.count("received") == 180 * topology.copies)
+                #expect(run.record.perQoS("delivery_lost") == [0, 0, 0])
+                #expect(run.record.perQoS("delivery_duplicated") == [0, 0, 0])
+            }
+        }
+
+        @Test("conn holds its clients, and the broker counted as many")
+        func connections() async throws {
+            try await Mosquitto.with { broker in
+                // Long enough for a round of $SYS.
+                let run = try await ClamorRun.of("conn -p \(broker.port) -c 300 --duration 2500ms")
+                #expect(run.status == 0)
+                #expect(run.record.duration("connect_duration", ["phase": "total"])?.count == 300)
+                #expect(try await broker.counter("$SYS/broker/clients/maximum") == 300)
+            }
+        }
+
+        @Test("placeholders stand for what they say, as an independent subscriber sees it")
+        func placeholders() async throws {
+            try await Mosquitto.with { broker in
+                try await broker.withSubscriber(["-v", "-t", "site/#"]) { subscriber in
+                    let run = try await ClamorRun.of(
+                        "pub -p \(broker.port) -c 2 -n 6 -L 4 -q 1 -t site/%i/%c/%u/%s --client-id dev-%i -u user%i -m",
+                        "i=%i c=%c u=%u s=%s r=%rand_3 t=%t"
+                    )
+                    #expect(run.status == 0)
+                    let lines = try await subscriber.lines { $0.count >= 5 }.dropFirst()
+                    // Client numbers 7 and 8, two messages each.
+                    let texts = lines.map { $0.split(separator: " r=")[0] }.sorted()
+                    let expected = [7, 8].flatMap { client in
+                        [0, 1].map { message in
+                            "site/\(client)/dev-\(client)/user\(client)/\(message) "
+                                + "i=\(client) c=dev-\(client) u=user\(client) s=\(message)"
+                        }
+                    }
+                    #expect(texts.map(String.init) == expected)
+                    for line in lines {
+                        let tail = line.split(separator: " ").suffix(2).map { $0.split(separator: "=")[1] }
+                        #expect((1...3).contains(Int(tail[0]) ?? 0))
+                        let seconds = (Double(tail[1]) ?? 0) / 1e9
+                        #expect(abs(seconds - Date().timeIntervalSince1970) < 600)
+                    }
+                }
+            }
+        }
+
+        @Test("a message file is sent as it is, its placeholders filled in")
+        func template() async throws {
+            try await Mosquitto.with { broker in
+                let folder = try ScratchFolder()
+                let path = try folder.write("{\"id\": %i}", to: "message.json")
+                try await broker.withSubscriber(["-v", "-t", "t"]) { subscriber in
+                    let run = try await ClamorRun.of("pub -p \(broker.port) -c 1 -L 1 -q 1 -t t -m template://\(path)")
+                    #expect(run.status == 0)
+                    #expect(try await subscriber.lines { $0.count >= 2 }[1] == "t {\"id\": 1}")
+                    #expect(!run.record.ledger.on)
+                }
+            }
+        }
+
+        @Test("-r leaves a retained message, which a later run counts as such")
+        func retained() async throws {
+            try await Mosquitto.with { broker in
+                let publisher = try await ClamorRun.of("pub -p \(broker.port) -c 3 -L 3 -q 1 -r -t kept/%i")
+                #expect(publisher.status == 0)
+                let run = try await ClamorRun.of("sub -p \(broker.port) -c 1 -q 1 -t kept/+ --duration 500ms")
+                #expect(run.record.count("received", ["retained": "true"]) == 3)
+                #expect(run.record.count("received", ["retained": "false"]) == 0)
+            }
+        }
+    }
+}

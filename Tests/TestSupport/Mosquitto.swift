@@ -1,0 +1,88 @@
+import Foundation
+
+/// The real broker, with a configuration of its own on a free port of 127.0.0.1.
+package struct Mosquitto: Sendable {
+    package static let isInstalled = Self.find("mosquitto") != nil && Self.find("mosquitto_sub") != nil
+    /// For `.enabled(if:)`.
+    package static let missing = "needs mosquitto and mosquitto-clients: make test installs them"
+
+    package let port: Int
+    package let program: RunningProgram
+
+    private struct NotInstalled: Error {}
+
+    /// Runs `body` beside a fresh broker, which is gone after that.
+    package static func with<Result>(_ body: (Mosquitto) async throws -> Result) async throws -> Result {
+        let folder = try ScratchFolder()
+        let broker = try await self.start(in: folder)
+        defer { broker.program.send(SIGKILL) }
+        return try await body(broker)
+    }
+
+    /// A free port can be taken by somebody else before the broker binds it: then another is tried.
+    private static func start(in folder: ScratchFolder) async throws -> Mosquitto {
+        var attempt = 1
+        while true {
+            let port = try ReservedPort().port
+            // Unlimited queues, so that nothing is dropped; $SYS once a second.
+            let configuration = """
+                listener \(port) 127.0.0.1
+                allow_anonymous true
+                persistence false
+                sys_interval 1
+                max_queued_messages 0
+                max_queued_bytes 0
+                max_inflight_messages 0
+                log_dest stderr
+                """
+            let path = try folder.write(configuration + "\n", to: "mosquitto-\(port).conf")
+            guard let command = self.find("mosquitto") else { throw NotInstalled() }
+            let program = try RunningProgram(command, ["-c", path])
+            do {
+                try await program.line(on: .errors) { $0.hasSuffix(" running") }
+                return Mosquitto(port: port, program: program)
+            } catch  where attempt < 5 {
+                program.send(SIGKILL)
+                attempt += 1
+            }
+        }
+    }
+
+    /// One of the broker's clients, such as `mosquitto_sub`, told where the broker is.
+    package func client(_ name: String, _ arguments: [String]) throws -> RunningProgram {
+        guard let command = Self.find(name) else { throw NotInstalled() }
+        return try RunningProgram(command, ["-h", "127.0.0.1", "-p", "\(self.port)"] + arguments)
+    }
+
+    /// Runs `body` beside `mosquitto_sub`, begun when its subscriptions are in effect.
+    ///
+    /// Its first line holds the broker's version, see there.
+    package func withSubscriber<Result>(
+        _ arguments: [String],
+        _ body: (RunningProgram) async throws -> Result
+    ) async throws -> Result {
+        // Filters take effect in their order, and the last one has a retained message.
+        let subscriber = try self.client("mosquitto_sub", arguments + ["-t", "$SYS/broker/version"])
+        defer { subscriber.send(SIGKILL) }
+        try await subscriber.line { $0.contains("mosquitto version") }
+        return try await body(subscriber)
+    }
+
+    /// What the broker says it has counted under a `$SYS` topic; final if nothing goes on any more.
+    package func counter(_ topic: String) async throws -> Int {
+        let clock = "$SYS/broker/uptime"
+        let reader = try self.client("mosquitto_sub", ["-v", "-t", clock, "-t", topic])
+        defer { reader.send(SIGKILL) }
+        // The clock is published first in every round: its third value (one retained, two fresh) means that a
+        // whole round has passed since the subscription.
+        let lines = try await reader.lines { $0.count { $0.hasPrefix(clock) } >= 3 }
+        let values = lines.filter { $0.hasPrefix("\(topic) ") }.map { $0.dropFirst(topic.count + 1) }
+        return values.last.flatMap { Int($0) } ?? 0
+    }
+
+    private static func find(_ name: String) -> String? {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        return (path.split(separator: ":") + ["/usr/sbin", "/usr/local/sbin"]).map { "\($0)/\(name)" }
+            .first { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+}

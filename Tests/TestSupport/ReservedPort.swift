@@ -1,0 +1,24 @@
+import Foundation
+
+/// A port of 127.0.0.1 that is bound and does not listen: connections to it are refused as long as this lives.
+package final class ReservedPort: Sendable {
+    package let port: Int
+    private let descriptor: CInt
+
+    package init() throws {
+        self.descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let descriptor = self.descriptor
+        let isBound = withUnsafeMutableBytes(of: &address) { bytes in
+            let address = bytes.bindMemory(to: sockaddr.self).baseAddress
+            return bind(descriptor, address, size) == 0 && getsockname(descriptor, address, &size) == 0
+        }
+        self.port = Int(UInt16(bigEndian: address.sin_port))
+        guard isBound else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EADDRINUSE) }
+    }
+
+    deinit { close(self.descriptor) }
+}
