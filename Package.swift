@@ -84,7 +84,13 @@ let package = Package(
             ["MQTT", "MQTTCodec", "LoopContext", "Transport", "TestSupport", nioCore, nioPosix, nioEmbedded]
         ),
         test("EmbeddedBrokerTests", ["EmbeddedBroker", "MQTTCodec", "TestSupport", nioCore, nioPosix]),
-        test("WorkloadsTests", ["Workloads", "MQTT", "LoadEngine", "Measurement", "TestSupport", nioCore]),
+        test(
+            "WorkloadsTests",
+            [
+                "Workloads", "MQTT", "MQTTCodec", "LoadEngine", "LoopContext", "Measurement", "Transport", "EmbeddedBroker",
+                "TestSupport", nioCore, nioEmbedded,
+            ]
+        ),
         test("clamorTests", ["clamor", "Measurement", "Report", "LoadEngine", "Workloads", "TestSupport"]),
         test("IntegrationTests", ["clamor", "Measurement", "Report", "MQTTCodec", "TestSupport", nioCore, nioPosix]),
     ]

@@ -33,6 +33,8 @@ final class BrokerLink: ChannelInboundHandler {
     var backlog = ByteBuffer()
     var scanner = PublishScanner()
     var isWaitingForRate = false
+    /// The client's FIN has come.
+    private(set) var inputEnded = false
     private var blocks: Blocks = []
 
     init(loop: BrokerLoop) {
@@ -52,6 +54,12 @@ final class BrokerLink: ChannelInboundHandler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable { self.loop.becameWritable(self) }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .inputClosed? = event as? ChannelEvent else { return }
+        self.inputEnded = true
+        self.loop.inputEnded(self)
     }
 
     func channelInactive(context: ChannelHandlerContext) {

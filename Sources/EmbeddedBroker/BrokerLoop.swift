@@ -181,7 +181,14 @@ final class BrokerLoop {
         // what the peer has not read yet.
         link.endDeadline = self.context.now + Self.endPatience
         self.ending.append(link)
-        link.context?.channel.close(mode: .output, promise: nil)
+        link.context?.channel.close(mode: link.inputEnded ? .all : .output, promise: nil)
+    }
+
+    /// The client's FIN has come. It is answered when all before it has been served, for the client takes the answer
+    /// as a receipt.
+    func inputEnded(_ link: BrokerLink) {
+        guard link.ending == nil else { return self.finish(link) }
+        if link.backlog.readableBytes == 0 { link.context?.close(promise: nil) }
     }
 
     private func pollEnding(now: NIODeadline) {
@@ -280,6 +287,7 @@ final class BrokerLoop {
             } else {
                 link.isWaitingForRate = false
                 link.unblock(.rate)
+                if link.inputEnded { self.inputEnded(link) }
             }
         }
         for link in self.waitingForRate where link.context != nil { self.broker.heard(link.id, now: now) }

@@ -46,6 +46,24 @@ package struct OperationSchedule: Hashable, Sendable {
         self.due(own * UInt64(self.clients) + UInt64(client))
     }
 
+    /// The number of operations due before `time`, of which `known` are known: by bisection, so that a load far
+    /// behind its plan costs no more than one that is on time.
+    package func count(dueBefore time: TimeAmount, atLeast known: UInt64 = 0) -> UInt64 {
+        func isDue(_ index: UInt64) -> Bool { self.due(index).map { $0 < time } ?? false }
+        var low = known
+        var step: UInt64 = 1
+        while isDue(low + step - 1) {
+            low += step
+            step *= 2
+        }
+        // The answer lies in low ... low + step − 1.
+        while step > 1 {
+            step /= 2
+            if isDue(low + step - 1) { low += step }
+        }
+        return low
+    }
+
     private func time(of index: UInt64) -> TimeAmount {
         switch self.pace {
         case .rate(let perSecond):
@@ -95,6 +113,25 @@ package struct ShardSchedule: Sendable {
             return nil
         }
         return (due, self.position)
+    }
+
+    /// Goes on behind all operations due before `time`.
+    ///
+    /// - Returns: how many of each client there are from the start of the load on, by its place.
+    package mutating func advance(before time: TimeAmount) -> (_ position: Int) -> UInt64 {
+        let all = UInt64(self.schedule.clients)
+        let next = self.round * all + UInt64(self.position * self.shards + self.shard)
+        // Those of other shards between may be due or not, so the search begins a round earlier.
+        let count = self.schedule.count(dueBefore: time, atLeast: next >= all ? next - all : 0)
+        let (round, rest) = count.quotientAndRemainder(dividingBy: all)
+        let (shard, shards) = (self.shard, self.shards)
+        self.round = round
+        self.position = Int(rest) > shard ? (Int(rest) - shard + shards - 1) / shards : 0
+        if self.position >= self.clients {
+            self.position = 0
+            self.round += 1
+        }
+        return { position in round + (UInt64(position * shards + shard) < rest ? 1 : 0) }
     }
 
     package mutating func advance() {

@@ -356,18 +356,31 @@ extension Shard {
     /// Counts every operation due before `end` as offered.
     private func becomeDue(before end: NIODeadline) {
         guard self.schedule != nil else { return }
-        while let next = self.schedule?.next, self.origin + next.due < end {
+        // One by one they keep their order among the clients; beyond a few rounds nobody could keep it.
+        var left = max(4_096, 4 * self.clients.operators)
+        while left > 0, let next = self.schedule?.next, self.origin + next.due < end {
             self.schedule?.advance()
             self.worstLag = max(self.worstLag, end - (self.origin + next.due))
-            self.paces[next.position].due += 1
-            self.offered += 1
-            self.work?.offered(next.position, count: 1)
-            if self.paces[next.position].isUp { self.markReady(next.position) }
+            self.becomeDue(next.position, count: 1)
+            left -= 1
+        }
+        if left == 0, let counts = self.schedule?.advance(before: end - self.origin) {
+            for place in 0..<self.clients.operators {
+                let count = counts(place) - self.paces[place].due
+                if count > 0 { self.becomeDue(place, count: count) }
+            }
         }
         if self.schedule?.next == nil, self.clients.operators > 0, self.spentOperators == 0 {
             self.spentOperators = self.clients.operators
             self.report(.spent(shard: self.clients.index))
         }
+    }
+
+    private func becomeDue(_ place: Int, count: UInt64) {
+        self.paces[place].due += count
+        self.offered += count
+        self.work?.offered(place, count: count)
+        if self.paces[place].isUp { self.markReady(place) }
     }
 
     private func owed(_ place: Int) -> UInt64 {
@@ -468,7 +481,7 @@ extension Shard {
             work.offered(place, count: UInt64(count))
             if owed == UInt64(count) { self.operatorIsSpent(place) }
         } else {
-            self.late += self.lateCount(batch)
+            self.countLate(batch)
         }
         work.send(place, batch)
         guard owed > UInt64(count), work.room(place) > 0, self.paces[place].isUp else { return }
@@ -492,18 +505,8 @@ extension Shard {
         )
     }
 
-    /// How many of the batch could have been sent over a second ago.
-    private func lateCount(_ batch: OperationBatch) -> UInt64 {
-        let limit = self.context.now - .seconds(1)
-        guard batch.ableSince < limit else { return 0 }
-        // Due times only rise, and there may be millions of them.
-        var late = 0
-        var end = batch.count
-        while late < end {
-            let middle = (late + end) / 2
-            if batch.due(middle) < limit { late = middle + 1 } else { end = middle }
-        }
-        return UInt64(late)
+    private func countLate(_ batch: OperationBatch) {
+        self.late += UInt64(batch.count(ableBefore: self.context.now - .seconds(1)))
     }
 
     private func operatorIsSpent(_ place: Int) {
@@ -530,7 +533,7 @@ extension Shard {
         guard owed > 0, case .open = self.plan.pace else { return }
         var late: UInt64 = 0
         if self.paces[place].isUp, self.work?.room(place) ?? 0 > 0 {
-            late = self.lateCount(self.batch(place, count: Int(owed)))
+            late = UInt64(self.batch(place, count: Int(owed)).count(ableBefore: self.context.now - .seconds(1)))
         }
         self.late += late
         self.paces[place].sent += owed

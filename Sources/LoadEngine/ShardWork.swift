@@ -119,6 +119,18 @@ package struct OperationBatch: Sendable {
         }
     }
 
+    /// How many of the batch their client could have sent before `limit`.
+    package func count(ableBefore limit: NIODeadline) -> Int {
+        guard self.ableSince < limit else { return 0 }
+        // Due times only rise.
+        var range = 0..<self.count
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            range = self.due(middle) < limit ? middle + 1..<range.upperBound : range.lowerBound..<middle
+        }
+        return range.lowerBound
+    }
+
     /// Whether an operation due then belongs to the measured phase.
     package func isMeasured(_ due: NIODeadline) -> Bool { self.measured.contains(due) }
 }

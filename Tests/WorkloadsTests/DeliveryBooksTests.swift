@@ -1,0 +1,145 @@
+import EmbeddedBroker
+import LoadEngine
+import MQTTCodec
+import Measurement
+import NIOCore
+import Testing
+import Workloads
+
+/// Loss, duplicates and order against two second opinions: the broker's own counts, and sets made of the bytes on the
+/// wire.
+@Suite("Delivery books")
+struct DeliveryBooksTests {
+    struct Shape: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let topology: MQTTLoad.Topology
+        let publishers: Int
+        let subscribers: Int
+
+        static let all = [
+            Shape(testDescription: "pairs", topology: .pair, publishers: 6, subscribers: 6),
+            Shape(testDescription: "fan-in", topology: .all, publishers: 6, subscribers: 1),
+            Shape(testDescription: "fan-out", topology: .all, publishers: 1, subscribers: 5),
+            Shape(testDescription: "several to several", topology: .all, publishers: 6, subscribers: 3),
+            Shape(testDescription: "shared", topology: .shared, publishers: 6, subscribers: 4),
+        ]
+    }
+
+    private func run(_ shape: Shape, _ faults: String, seed: UInt64 = 1, reconnects: Int = 0) throws -> VirtualRun {
+        let qualities: [QoS] = shape.publishers == 1 ? [.exactlyOnce] : [.atMostOnce, .atLeastOnce, .exactlyOnce]
+        return try VirtualRun(
+            .init(
+                faults: faults,
+                publishers: shape.publishers,
+                subscribers: shape.subscribers,
+                topology: shape.topology,
+                qualities: qualities,
+                rate: 997,
+                duration: .seconds(3),
+                reconnects: reconnects,
+                latency: .microseconds(400),
+                seed: seed
+            )
+        )
+    }
+
+    @Test("loss, duplicates and reordering are what the broker made", arguments: Shape.all)
+    func faults(shape: Shape) throws {
+        let run = try self.run(shape, "--drop 1.5% --duplicate 40 --reorder 30")
+        run.perform()
+        let broker = run.network.broker.counters
+        for qos in run.setup.qualities {
+            let row = run.row(qos)
+            #expect(row == run.oracleRow(qos))
+            let level = qos.rawValue
+            #expect(row.lost == Int(broker.dropped[level]))
+            #expect(row.duplicated == Int(broker.duplicated[level]))
+            #expect(row.reordered == Int(broker.reordered[level]))
+            #expect(row.received == Int(broker.delivered[level] - broker.duplicated[level]))
+            #expect(row.expected == Int(broker.expected[level]))
+            #expect(row.lost > 0 && row.duplicated > 0 && row.reordered > 0)
+        }
+        #expect(run.reconciliation.problems.isEmpty)
+        #expect(run.imbalances.isEmpty)
+    }
+
+    /// What a reset leaves behind is known message by message to the oracle only; the sums that must agree with the
+    /// broker's all the same are those of what was read from its sockets.
+    @Test("the same across resets by the broker", arguments: Shape.all)
+    func disconnects(shape: Shape) throws {
+        let run = try self.run(
+            shape,
+            "--drop 1.5% --duplicate 40 --reorder 30 --disconnect-every 50ms",
+            reconnects: 1_000
+        )
+        run.perform()
+        let broker = run.network.broker.counters
+        #expect(broker.disconnected > 50)
+        for qos in run.setup.qualities {
+            let row = run.row(qos)
+            #expect(row == run.oracleRow(qos))
+            let level = qos.rawValue
+            #expect(row.received == Int(broker.delivered[level] - broker.duplicated[level]))
+            #expect(row.duplicated == Int(broker.duplicated[level]))
+            #expect(row.reordered == Int(broker.reordered[level]))
+            // The broker's own equation: every PUBLISH taken, once per subscription (or share group).
+            let copies = UInt64(run.load.deliveries(ofPublisher: 0))
+            let taken = broker.received[level] - (level == 2 ? broker.receivedRepeated[level] : 0)
+            #expect(broker.expected[level] == taken * copies)
+            // It misses what we miss, and beyond that only messages whose fate no publisher learned.
+            let missing = broker.dropped[level] + broker.notDeliveredOffline[level] + broker.undelivered[level]
+            let unknown = run.result.fates.filter { $0.qos == level }.reduce(0) { $0 + $1.unknown.count } * copies
+            #expect(row.lost <= Int(missing))
+            #expect(missing <= UInt64(row.lost) + unknown)
+        }
+        #expect(run.reconciliation.problems.isEmpty)
+        #expect(run.imbalances.isEmpty)
+    }
+
+    @Test("whatever happens, the books balance and the wire agrees", arguments: 1...24 as ClosedRange<UInt64>)
+    func anything(seed: UInt64) throws {
+        var dice = Dice(seed: seed)
+        var faults = ""
+        if Bool.random(using: &dice) { faults += " --drop \(Int.random(in: 1...30, using: &dice))%" }
+        if Bool.random(using: &dice) { faults += " --duplicate \(Int.random(in: 1...20, using: &dice))" }
+        if Bool.random(using: &dice) { faults += " --reorder \(Int.random(in: 1...20, using: &dice))" }
+        if Bool.random(using: &dice) {
+            faults += " --delay \(Int.random(in: 1...80, using: &dice))ms"
+            faults += " --delay-every \(Int.random(in: 1...7, using: &dice))"
+        }
+        if Bool.random(using: &dice) { faults += " --disconnect-every \(Int.random(in: 7...200, using: &dice))ms" }
+        if Bool.random(using: &dice) { faults += " --stall 300ms@1s" }
+        let shape = Shape.all[Int.random(in: 0..<Shape.all.count, using: &dice)]
+        let reconnects = [0, 3, 1_000][Int.random(in: 0..<3, using: &dice)]
+        let run = try self.run(shape, faults, seed: seed, reconnects: reconnects)
+        let cutsAreLikely = Bool.random(using: &dice)
+        run.perform(step: .milliseconds(7)) { run in
+            guard cutsAreLikely, Int.random(in: 0..<20, using: &dice) == 0 else { return }
+            run.network.links.filter(\.isOpen).randomElement(using: &dice)?.cut()
+        }
+        for qos in run.setup.qualities {
+            #expect(run.row(qos) == run.oracleRow(qos), "\(faults), \(shape.testDescription)")
+            #expect(run.counter("publish_sent", qos) == run.network.oracle.written.count { $0.qos == qos.rawValue })
+            let known = run.network.oracle.known.count { $0.qos == qos.rawValue }
+            let counter = qos == .atMostOnce ? "publish_confirmed" : "publish_acked"
+            #expect(run.counter(counter, qos) == known)
+        }
+        #expect(run.reconciliation.problems.isEmpty)
+        #expect(run.imbalances.isEmpty)
+    }
+}
+
+/// Random numbers that a seed repeats (SplitMix64).
+struct Dice: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { self.state = seed }
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = self.state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

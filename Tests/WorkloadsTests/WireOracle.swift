@@ -1,0 +1,125 @@
+import MQTTCodec
+import NIOCore
+
+/// A second opinion of what was expected, lost, duplicated and reordered: made of the bytes that pass the clients'
+/// sockets, message by message, in sets.
+final class WireOracle {
+    /// One message of a run, and who should hear it.
+    struct Message: Hashable {
+        var publisher: UInt32
+        var sequence: UInt64
+        var qos: UInt8
+
+        /// From the header in front of a payload: publisher at 8, flags at 12, sequence at 16, big-endian.
+        init?(_ payload: UnsafeRawBufferPointer) {
+            guard payload.count >= 32 else { return nil }
+            func number(_ range: Range<Int>) -> UInt64 { payload[range].reduce(0) { $0 << 8 | UInt64($1) } }
+            self.publisher = UInt32(number(8..<12))
+            self.qos = UInt8(number(12..<16) & 3)
+            self.sequence = number(16..<24)
+        }
+    }
+
+    struct Row: Hashable {
+        var expected = 0
+        var received = 0
+        var lost = 0
+        var duplicated = 0
+        var reordered = 0
+    }
+
+    /// Acknowledged, or confirmed by the end of its connection.
+    fileprivate(set) var known: Set<Message> = []
+    fileprivate(set) var written: Set<Message> = []
+    /// By client.
+    fileprivate var arrivals: [Int: [Message]] = [:]
+
+    func connection(_ client: Int) -> Connection { Connection(client, self) }
+
+    /// - Parameters:
+    ///   - subscriptions: the clients that make one each, and whom each of them hears.
+    func row(_ qos: UInt8, _ subscriptions: [(clients: [Int], hears: (UInt32) -> Bool)]) -> Row {
+        var row = Row()
+        for subscription in subscriptions {
+            var seen: Set<Message> = []
+            for client in subscription.clients {
+                var highest: [UInt32: UInt64] = [:]
+                for message in self.arrivals[client] ?? [] where message.qos == qos {
+                    guard seen.insert(message).inserted else {
+                        row.duplicated += 1
+                        continue
+                    }
+                    let above = highest[message.publisher]
+                    if let above, message.sequence < above { row.reordered += 1 }
+                    highest[message.publisher] = max(above ?? 0, message.sequence)
+                }
+            }
+            let known = self.known.filter { $0.qos == qos && subscription.hears($0.publisher) }
+            row.expected += known.union(seen).count
+            row.received += seen.count
+            row.lost += known.subtracting(seen).count
+        }
+        return row
+    }
+
+    /// What one connection of a client wrote and read.
+    final class Connection: PacketSink {
+        private let client: Int
+        private let oracle: WireOracle
+        private var written = PacketDecoder(role: .server)
+        private var read = PacketDecoder(role: .client(.v5))
+        private var isWriting = false
+        private var awaiting: [UInt16: Message] = [:]
+        private var unconfirmed: [Message] = []
+        private var saidGoodbye = false
+
+        fileprivate init(_ client: Int, _ oracle: WireOracle) {
+            self.client = client
+            self.oracle = oracle
+        }
+
+        func wrote(_ bytes: ByteBuffer) {
+            self.isWriting = true
+            var sink = self
+            bytes.withUnsafeReadableBytes { try? self.written.decode($0, into: &sink) }
+        }
+
+        func read(_ bytes: ByteBuffer) {
+            self.isWriting = false
+            var sink = self
+            bytes.withUnsafeReadableBytes { try? self.read.decode($0, into: &sink) }
+        }
+
+        /// The client had shut its side, and the broker's FIN has come.
+        func answered() {
+            if self.saidGoodbye { self.oracle.known.formUnion(self.unconfirmed) }
+        }
+
+        func publish(_ view: PublishView) -> Bool {
+            guard let message = Message(view.payload) else { return true }
+            if !self.isWriting {
+                self.oracle.arrivals[self.client, default: []].append(message)
+            } else {
+                self.oracle.written.insert(message)
+                if view.packetID == 0 { self.unconfirmed.append(message) } else { self.awaiting[view.packetID] = message }
+            }
+            return true
+        }
+
+        func acknowledgement(
+            _ type: PacketType,
+            id: UInt16,
+            reason: UInt8,
+            rawProperties: UnsafeRawBufferPointer
+        ) -> Bool {
+            guard !self.isWriting, reason < 0x80, type == .pubAck || type == .pubComp else { return true }
+            if let message = self.awaiting.removeValue(forKey: id) { self.oracle.known.insert(message) }
+            return true
+        }
+
+        func control(_ packet: Packet) -> Bool {
+            if self.isWriting, case .disconnect = packet { self.saidGoodbye = true }
+            return true
+        }
+    }
+}
