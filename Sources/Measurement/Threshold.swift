@@ -56,10 +56,14 @@ package struct Threshold: Hashable, Sendable {
 
 /// Why a text is not a threshold, in one line: what is wrong and what would be right.
 package struct ThresholdError: Error, Hashable, Sendable, CustomStringConvertible {
-    package let description: String
+    package let expression: String
+    package let problem: String
+
+    package var description: String { "threshold '\(self.expression)': \(self.problem)" }
 
     init(_ expression: String, _ problem: String) {
-        self.description = "threshold '\(expression)': \(problem)"
+        self.expression = expression
+        self.problem = problem
     }
 }
 

@@ -88,10 +88,13 @@ package struct MQTTMetrics: Sendable {
         self.ping = catalog.duration("ping_duration", wholeRun: true)
         let highest = load.subscribers > 0 ? load.subscriberQualities.max() ?? .atMostOnce : .atMostOnce
         let deliveredBy = load.publishers > 0 ? published : QoS.allCases
-        self.deliveryByQoS = QoS.allCases.map { qos in
-            let level = deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos
-            return Delivery(duration: catalog.duration("delivery_duration", ["qos": "\(level.rawValue)"]))
-        }
+        self.deliveryByQoS =
+            load.subscribers == 0
+            ? []
+            : QoS.allCases.map { qos in
+                let level = deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos
+                return Delivery(duration: catalog.duration("delivery_duration", ["qos": "\(level.rawValue)"]))
+            }
         self.receivedByQoS =
             load.subscribers == 0
             ? []
@@ -121,8 +124,23 @@ package struct MQTTMetrics: Sendable {
         self.catalog = catalog
     }
 
+    /// The metrics of the finished run: beside the recorded ones those that are settled at its end.
+    package func known(for load: MQTTLoad) -> MetricCatalog {
+        var catalog = self.catalog
+        _ = catalog.counter("decode_time", ["protocol": "mqtt"], unit: "seconds")
+        _ = catalog.gauge("generator_memory_bytes", unit: "bytes")
+        guard load.hasLedger, load.subscribers > 0 else { return catalog }
+        let settled = load.publishers > 0 ? ["delivery_expected", "delivery_lost"] : ["delivery_gaps"]
+        let levels = load.publishers > 0 ? Set(load.qualities) : Set(QoS.allCases)
+        for name in settled + ["delivery_duplicated", "delivery_reordered"] {
+            for qos in levels.sorted() { _ = catalog.counter(name, ["qos": "\(qos.rawValue)"]) }
+        }
+        return catalog
+    }
+
     package func publish(_ qos: QoS) -> Publish { self.publishByQoS[Int(qos.rawValue)] }
 
+    /// - Precondition: the load has subscribers.
     package func delivery(_ qos: UInt8) -> Delivery { self.deliveryByQoS[Int(min(qos, 2))] }
 
     /// - Precondition: the load has subscribers.

@@ -14,10 +14,11 @@ enum Wiring {
                 let threshold = try Threshold.parse(sentence)
                 let needsLedger = threshold.name.hasPrefix("delivery_")
                 return needsLedger && !hasLedger
-                    ? "'\(sentence)' needs the ledger, and this run has none: it wants subscribers, no -m and -s 32 or more"
+                    ? "it needs the ledger, and this run has none: that wants subscribers, no -m and -s 32 or more"
                     : nil
             } catch {
-                return error.description
+                // The flag and its value stand in front already.
+                return error.problem
             }
         }
         checks.topicFilter = { filter in

@@ -39,6 +39,11 @@ struct RunSession {
         }
         let run = UInt32.random(in: 1...UInt32.max)
         let load = self.options.load(run: run, seed: self.seed)
+        let metrics = MQTTMetrics(for: load, loops: self.threads)
+        let known = metrics.known(for: load)
+        if let problem = self.thresholds.lazy.compactMap({ $0.problem(in: known) }).first {
+            return self.refuse("--\(problem)", .usage)
+        }
         var record = self.firstRecord(load)
         let writer: RunWriter
         do throws(ResultError) {
@@ -56,18 +61,18 @@ struct RunSession {
         }
         defer { broker?.stop() }
         record.generator.eventLoops = self.threads
-        return await self.perform(load, sources, record, writer, broker)
+        return await self.perform(load, metrics, sources, record, writer, broker)
     }
 
     private func perform(
         _ load: MQTTLoad,
+        _ metrics: MQTTMetrics,
         _ sources: SourceAddresses,
         _ record: RunRecord,
         _ writer: sending RunWriter,
         _ broker: EmbeddedProcess?
     ) async -> ExitStatus {
         let targets = self.targets(broker)
-        let metrics = MQTTMetrics(for: load, loops: self.threads)
         let monitor = RunMonitor(
             options: self.options,
             thresholds: self.thresholds,
