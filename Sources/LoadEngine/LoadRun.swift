@@ -101,6 +101,7 @@ package actor LoadRun<Observer: RunObserver> {
     private let send: AsyncStream<RunEvent>.Continuation
     private let observer: Observer
     private let reconnects: Bool
+    private let patience: TimeAmount
 
     private var phase = RunPhase.connect
     private var began = NIODeadline.now()
@@ -124,16 +125,17 @@ package actor LoadRun<Observer: RunObserver> {
     ///
     /// - Parameters:
     ///   - plan: the same that the shards have.
-    ///   - shards: one for each event loop.
-    ///   - events: where the shards report, and who steers the run from outside.
-    ///   - reconnects: whether clients come back by themselves; then a run without any connection goes on for 10 s
-    ///     before it ends.
-    ///   - observer: hears of every second.
+    ///   - shards: in the order of their numbers.
+    ///   - events: where the shards report to, and where the run is told to stop.
+    ///   - reconnects: whether clients come back by themselves.
+    ///   - patience: how long a run without any connection goes on, if they do.
+    ///   - observer: hears of each second.
     package init(
         plan: LoadPlan,
         shards: [ShardHandle<Work>],
         events: (stream: AsyncStream<RunEvent>, continuation: AsyncStream<RunEvent>.Continuation),
         reconnects: Bool,
+        patience: TimeAmount = .seconds(10),
         observer: Observer
     ) {
         self.plan = plan
@@ -141,6 +143,7 @@ package actor LoadRun<Observer: RunObserver> {
         self.events = events.stream
         self.send = events.continuation
         self.reconnects = reconnects
+        self.patience = patience
         self.observer = observer
     }
 
@@ -287,7 +290,7 @@ package actor LoadRun<Observer: RunObserver> {
         }
         let since = self.emptySince ?? now
         self.emptySince = since
-        if !self.reconnects || now >= since + .seconds(10) { await self.endLoad(.everyConnectionLost) }
+        if !self.reconnects || now >= since + self.patience { await self.endLoad(.everyConnectionLost) }
     }
 
     private func abort() {

@@ -124,8 +124,7 @@ package final class Shard<Work: ShardWork> {
         self.measured = start..<(self.plan.measure.map { start + $0 } ?? .distantFuture)
         self.loadEnd = self.plan.measure.map { start + $0 }
         for place in 0..<self.clients.operators where self.paces[place].isUp {
-            // Nobody could send before the load began.
-            self.able(place, at: max(origin, self.paces[place].ableSince))
+            self.able(place, at: self.paces[place].ableSince)
         }
         for place in 0..<self.clients.operators where self.paces[place].isGone || self.owed(place) == 0 {
             self.operatorIsSpent(place)
@@ -158,6 +157,7 @@ package final class Shard<Work: ShardWork> {
 
     /// Gives up what is still due and closes every operator in good order: the drain is over.
     package func endDrain() {
+        self.context.refresh()
         for place in 0..<self.clients.operators {
             self.giveUp(place)
             self.finish(place)
@@ -167,6 +167,7 @@ package final class Shard<Work: ShardWork> {
     /// Closes whatever is still open, at once.
     package func abort() {
         if self.phase == .loading || self.phase == .connecting { self.endLoad(at: self.context.refresh()) }
+        self.context.refresh()
         self.listenersMayFinish = true
         for place in 0..<self.clients.count where !self.paces[place].isFinished {
             self.giveUp(place)
@@ -182,16 +183,17 @@ package final class Shard<Work: ShardWork> {
     /// A client that is told of as failed once more has given up coming back.
     package func settled(_ place: Int, up: Bool) {
         self.paces[place].isGone = !up
-        guard !self.paces[place].isSettled else { return }
-        self.paces[place].isSettled = true
-        self.settled += 1
-        self.pendingConnects -= 1
-        if up { self.wentUp += 1 }
-        if self.settled == self.clients.count {
-            self.report(.settled(shard: self.clients.index, up: self.wentUp))
-        }
-        if case .pending = self.plan.connect, self.nextConnect < self.clients.count {
-            self.wake(at: self.context.now)
+        if !self.paces[place].isSettled {
+            self.paces[place].isSettled = true
+            self.settled += 1
+            self.pendingConnects -= 1
+            if up { self.wentUp += 1 }
+            if self.settled == self.clients.count {
+                self.report(.settled(shard: self.clients.index, up: self.wentUp))
+            }
+            if case .pending = self.plan.connect, self.nextConnect < self.clients.count {
+                self.wake(at: self.context.now)
+            }
         }
         if !up { self.isGone(place) }
     }
@@ -202,7 +204,7 @@ package final class Shard<Work: ShardWork> {
         self.paces[place].isGone = false
         self.live += 1
         if self.clients.isOperator(place) {
-            self.able(place, at: max(now, self.phase == .connecting ? now : self.origin))
+            self.able(place, at: now)
         } else if self.listenersMayFinish {
             self.finish(place)
         }
@@ -226,7 +228,8 @@ package final class Shard<Work: ShardWork> {
 
     /// The client could not send, and now it can.
     package func able(_ place: Int, at now: NIODeadline) {
-        self.paces[place].ableSince = now
+        // Nobody could send before the load began.
+        self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
         switch self.phase {
         case .loading: self.markReady(place)
         case .draining: if !self.checkDrained(place), self.owed(place) > 0 { self.markReady(place) }
@@ -263,7 +266,8 @@ package final class Shard<Work: ShardWork> {
     /// The same, for a workload that has just read the client's acknowledgements: what is due leaves at once, in
     /// one write with the answers.
     package func ableInTurn(_ place: Int, at now: NIODeadline) {
-        self.paces[place].ableSince = now
+        // Nobody could send before the load began.
+        self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
         switch self.phase {
         case .loading where self.hasBegun: self.sendWhatIsDue(place)
         case .loading: self.markReady(place)
@@ -289,7 +293,7 @@ extension Shard {
         }
         if self.phase == .connecting || self.phase == .loading { want(self.connectWhatIsDue(now)) }
         if self.phase == .loading {
-            if now >= self.origin { self.hasBegun = true }
+            if now >= self.origin { self.hasBegun = true } else { want(self.origin) }
             if !self.isMeasuring, now >= self.measured.lowerBound {
                 self.isMeasuring = true
                 self.work?.measuring(true)

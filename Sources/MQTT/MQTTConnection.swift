@@ -27,6 +27,8 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     private var end: ConnectionEnd?
     private var hasEnded = false
     private var isFinishing = false
+    /// DISCONNECT has been handed to the channel: it was the last packet ([MQTT-3.14.4-1]).
+    private var hasSaidGoodbye = false
     private var isReading = false
     private var isFlushing = false
     /// The kernel did not take all of the last write.
@@ -88,7 +90,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     /// - Returns: bytes of this connection that the kernel has not taken.
     @discardableResult
     package func flush() -> Int {
-        guard let context = self.context, self.end == nil else {
+        guard let context = self.context, self.end == nil, !self.hasSaidGoodbye else {
             self.loop.scratch.clear()
             return 0
         }
@@ -133,14 +135,14 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     }
 
     package func subscribe(_ subscriptions: [Subscription]) -> PacketID? {
-        guard let id = self.session.pointee.request() else { return nil }
+        guard let id = self.session.pointee.subscribe(subscriptions.count) else { return nil }
         self.write(.subscribe(Subscribe(id, subscriptions)))
         self.flushUnlessReading()
         return id
     }
 
     package func unsubscribe(_ filters: [String]) -> PacketID? {
-        guard let id = self.session.pointee.request() else { return nil }
+        guard let id = self.session.pointee.unsubscribe(filters.count) else { return nil }
         self.write(.unsubscribe(Unsubscribe(id, filters: filters)))
         self.flushUnlessReading()
         return id
@@ -160,6 +162,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
         self.session.pointee.disconnect()
         self.write(.disconnect(Disconnect()))
         self.flush()
+        self.hasSaidGoodbye = true
         self.context?.close(mode: .output, promise: nil)
     }
 
@@ -169,9 +172,11 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     package func timerFired(now: NIODeadline) {
         guard self.end == nil else { return }
         if now >= self.connackDeadline { return self.close(.connackTimedOut) }
-        let action = self.session.pointee.timerFired(now: now) { publish in
-            self.observer.abandoned(self.client, publish, .timedOut, now: now)
-        }
+        var expired: [InFlightPublish] = []
+        let action = self.session.pointee.timerFired(now: now) { expired.append($0) }
+        // Behind the session's own turn: the owner may look at the session, or close the connection.
+        for publish in expired { self.observer.abandoned(self.client, publish, .timedOut, now: now) }
+        guard self.end == nil else { return }
         switch action {
         case .none: break
         case .ping:
@@ -208,12 +213,12 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
         self.session.pointee.received(now: now)
         let packets = Int(self.decoder.pointee.packets - before)
         if self.end == nil { self.observer.readEnded(self.client, packets: packets, now: now) }
-        self.isReading = false
         if let failure {
             self.refuse(failure.reason, .malformed(failure))
         } else if self.end == nil {
             self.flush()
         }
+        self.isReading = false
     }
 
     package func channelReadComplete(context: ChannelHandlerContext) {
@@ -286,6 +291,12 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
 
 extension MQTTConnection {
     fileprivate func received(_ view: PublishView, now: NIODeadline) -> Bool {
+        guard self.session.pointee.state != .connecting else { return self.isEarly(.publish) }
+        // This side announces no topic alias, so an empty topic stands for none (§3.3.2.3.4).
+        if view.topic.isEmpty {
+            self.refuse(.topicAliasInvalid, .violation(.topicAliasInvalid, "a topic alias that was not allowed"))
+            return false
+        }
         switch self.session.pointee.receivedPublish(view.qos, id: view.packetID) {
         case .deliver:
             self.observer.message(self.client, view, now: now)
@@ -302,6 +313,7 @@ extension MQTTConnection {
     }
 
     fileprivate func received(_ type: PacketType, id: UInt16, reason: UInt8, now: NIODeadline) -> Bool {
+        guard self.session.pointee.state != .connecting else { return self.isEarly(type) }
         if type == .pubRel {
             let answer = self.session.pointee.receivedPubRel(id: id)
             if answer == .success || self.session.pointee.options.version != .v5 {
@@ -353,13 +365,23 @@ extension MQTTConnection {
         switch packet {
         case .connAck(let connack):
             self.received(connack, now: now)
+        // A server that refuses with DISCONNECT says at least why.
+        case .subAck where self.session.pointee.state == .connecting,
+            .unsubAck where self.session.pointee.state == .connecting,
+            .pingResp where self.session.pointee.state == .connecting:
+            return self.isEarly(packet.type)
         case .subAck(let answer):
-            if self.session.pointee.receivedAnswer(to: answer.packetID) {
-                self.observer.subscribed(self.client, answer.packetID, codes: answer.codes, now: now)
+            switch self.session.pointee.received(answer) {
+            case .answered: self.observer.subscribed(self.client, answer.packetID, codes: answer.codes, now: now)
+            case .unknown: break
+            case .mismatch: self.refuse(.protocolError, .violation(.protocolError, "SUBACK does not fit its SUBSCRIBE"))
             }
         case .unsubAck(let answer):
-            if self.session.pointee.receivedAnswer(to: answer.packetID) {
-                self.observer.unsubscribed(self.client, answer.packetID, now: now)
+            switch self.session.pointee.received(answer) {
+            case .answered: self.observer.unsubscribed(self.client, answer.packetID, now: now)
+            case .unknown: break
+            case .mismatch:
+                self.refuse(.protocolError, .violation(.protocolError, "UNSUBACK does not fit its UNSUBSCRIBE"))
             }
         case .pingResp:
             if let duration = self.session.pointee.pingAnswered(now: now) {
@@ -372,6 +394,12 @@ extension MQTTConnection {
             self.refuse(.protocolError, .violation(.protocolError, "\(packet.type) was not asked for"))
         }
         return self.end == nil
+    }
+
+    /// Something else than CONNACK came first ([MQTT-3.2.0-1]).
+    private func isEarly(_ type: PacketType) -> Bool {
+        self.refuse(.protocolError, .violation(.protocolError, "\(type) before CONNACK"))
+        return false
     }
 
     private func received(_ connack: ConnAck, now: NIODeadline) {

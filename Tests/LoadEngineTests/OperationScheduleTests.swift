@@ -49,7 +49,8 @@ struct OperationScheduleTests {
         #expect(
             dues == [
                 0, 2_500_000, 5_000_000, 7_500_000, 10_000_000, 12_500_000, 15_000_000, 17_500_000, 20_000_000,
-            ])
+            ]
+        )
         for own in 0..<5 as Range<UInt64> {
             #expect(schedule.due(client: 3, own: own) == .microseconds(7_500 + Int64(own) * 10_000))
         }

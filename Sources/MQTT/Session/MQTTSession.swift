@@ -29,6 +29,32 @@ package struct MQTTSession: ~Copyable {
         package var sharedAvailable = true
         /// Seconds in force; 0 is off.
         package var keepAlive: UInt16 = 0
+
+        /// Why a publish must not be sent to this server; `nil` if it may.
+        ///
+        /// - Parameters:
+        ///   - qos: of the publish.
+        ///   - retain: whether it is to be retained.
+        ///   - size: of the whole packet, in bytes.
+        /// - Returns: what the server would answer ([MQTT-3.2.2-11], [MQTT-3.2.2-14], [MQTT-3.2.2-15]).
+        package func refusal(ofPublish qos: QoS, retain: Bool, size: Int) -> ReasonCode? {
+            if qos > self.maximumQoS { return .qosNotSupported }
+            if retain, !self.retainAvailable { return .retainNotSupported }
+            if let limit = self.maximumPacketSize, size > Int(limit) { return .packetTooLarge }
+            return nil
+        }
+
+        /// Why this server would not take a SUBSCRIBE; `nil` if it would (§3.2.2.3.11 to §3.2.2.3.13).
+        package func refusal(of subscriptions: [Subscription], hasIdentifier: Bool = false) -> ReasonCode? {
+            if hasIdentifier, !self.subscriptionIdentifiersAvailable { return .subscriptionIdentifiersNotSupported }
+            for filter in subscriptions.map(\.filter) {
+                if !self.sharedAvailable, filter.hasPrefix("$share/") { return .sharedSubscriptionsNotSupported }
+                if !self.wildcardAvailable, filter.contains("#") || filter.contains("+") {
+                    return .wildcardSubscriptionsNotSupported
+                }
+            }
+            return nil
+        }
     }
 
     package let options: SessionOptions
@@ -150,10 +176,15 @@ package struct MQTTSession: ~Copyable {
         return self.window.begin(publish)
     }
 
-    /// Takes an identifier for SUBSCRIBE or UNSUBSCRIBE; `nil` while all are in use or nobody is connected.
-    package mutating func request() -> PacketID? {
+    /// Takes an identifier for a SUBSCRIBE; `nil` while all are in use or nobody is connected.
+    package mutating func subscribe(_ filters: Int) -> PacketID? { self.request(.subscribe(filters)) }
+
+    /// The same for an UNSUBSCRIBE.
+    package mutating func unsubscribe(_ filters: Int) -> PacketID? { self.request(.unsubscribe(filters)) }
+
+    private mutating func request(_ request: OutboundWindow.Request) -> PacketID? {
         guard self.state == .connected else { return nil }
-        return self.window.beginRequest().flatMap(PacketID.init(rawValue:))
+        return self.window.begin(request).flatMap(PacketID.init(rawValue:))
     }
 
     package mutating func sent(now: NIODeadline) { self.lastSent = now }
@@ -172,8 +203,15 @@ package struct MQTTSession: ~Copyable {
         self.window.received(type, id: id, failed: reason >= 0x80)
     }
 
-    /// SUBACK or UNSUBACK; `false` if nothing was asked under this identifier.
-    package mutating func receivedAnswer(to id: PacketID) -> Bool { self.window.endRequest(id.rawValue) }
+    package mutating func received(_ answer: SubAck) -> OutboundWindow.AnswerAction {
+        self.window.end(.subscribe(answer.codes.count), id: answer.packetID.rawValue)
+    }
+
+    /// An UNSUBACK has a code for each filter from 5.0 on, and none before.
+    package mutating func received(_ answer: UnsubAck) -> OutboundWindow.AnswerAction {
+        let codes = self.options.version == .v5 ? answer.codes.count : nil
+        return self.window.end(.unsubscribe(codes), id: answer.packetID.rawValue)
+    }
 
     package enum InboundAction: Hashable, Sendable {
         case deliver

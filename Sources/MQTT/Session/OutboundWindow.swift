@@ -35,7 +35,10 @@ package struct OutboundWindow: ~Copyable {
         case awaitingPubAck
         case awaitingPubRec
         case awaitingPubComp
-        case request
+        case subscribe
+        case unsubscribe
+
+        var isRequest: Bool { self == .subscribe || self == .unsubscribe }
     }
 
     private struct Slot {
@@ -104,19 +107,45 @@ package struct OutboundWindow: ~Copyable {
         return self.slots[index].id
     }
 
-    /// Takes an identifier for a SUBSCRIBE or UNSUBSCRIBE; `nil` while all are in use.
-    package mutating func beginRequest() -> UInt16? {
+    /// A SUBSCRIBE or UNSUBSCRIBE, or the answer to one, with its number of filters or codes if it has any.
+    package enum Request: Hashable, Sendable {
+        case subscribe(Int?)
+        case unsubscribe(Int?)
+    }
+
+    /// Takes an identifier for a request; `nil` while all are in use.
+    package mutating func begin(_ request: Request) -> UInt16? {
         guard self.occupied < 65_535 else { return nil }
         let index = self.takeSlot()
-        self.slots[index].state = .request
+        let (state, count) = Self.slot(request)
+        self.slots[index].state = state
+        self.slots[index].sequence = UInt64(count ?? 0)
         return self.slots[index].id
     }
 
-    /// Frees the identifier of a request; `false` if it belongs to none.
-    package mutating func endRequest(_ id: UInt16) -> Bool {
-        guard let index = self.index(of: id), self.slots[index].state == .request else { return false }
+    package enum AnswerAction: Hashable, Sendable {
+        case answered
+        /// No request has this identifier.
+        case unknown
+        /// It is the answer to something else, or its codes are not as many as the filters (§3.9.3, §3.11.3).
+        case mismatch
+    }
+
+    /// Frees the identifier of a request.
+    package mutating func end(_ answer: Request, id: UInt16) -> AnswerAction {
+        guard let index = self.index(of: id) else { return .unknown }
+        let (state, count) = Self.slot(answer)
+        guard self.slots[index].state == state else { return .mismatch }
+        if let count, self.slots[index].sequence != UInt64(count) { return .mismatch }
         self.release(index)
-        return true
+        return .answered
+    }
+
+    private static func slot(_ request: Request) -> (State, Int?) {
+        switch request {
+        case .subscribe(let count): (.subscribe, count)
+        case .unsubscribe(let count): (.unsubscribe, count)
+        }
     }
 
     package enum AckAction: Hashable {
@@ -164,7 +193,7 @@ package struct OutboundWindow: ~Copyable {
         var earliest: NIODeadline?
         for index in self.slots.indices {
             let slot = self.slots[index]
-            guard slot.state != .free, slot.state != .request, !slot.timedOut else { continue }
+            guard slot.state != .free, !slot.state.isRequest, !slot.timedOut else { continue }
             if slot.written <= deadline {
                 self.slots[index].timedOut = true
                 self.awaited -= 1
@@ -181,7 +210,7 @@ package struct OutboundWindow: ~Copyable {
         for index in self.slots.indices where self.slots[index].state != .free {
             let slot = self.slots[index]
             self.release(index)
-            if slot.state != .request { body(slot.publish(), slot.timedOut) }
+            if !slot.state.isRequest { body(slot.publish(), slot.timedOut) }
         }
         self.inFlight = 0
         self.awaited = 0
@@ -193,7 +222,7 @@ package struct OutboundWindow: ~Copyable {
     package mutating func resume(_ body: (_ id: UInt16, InFlightPublish, _ released: Bool) -> Void) {
         var order: [Int] = []
         for index in self.slots.indices where self.slots[index].state != .free {
-            if self.slots[index].state == .request {
+            if self.slots[index].state.isRequest {
                 self.release(index)
             } else {
                 order.append(index)

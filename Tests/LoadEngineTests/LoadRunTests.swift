@@ -1,0 +1,313 @@
+import LoadEngine
+import LoopContext
+import NIOCore
+import NIOPosix
+import Testing
+
+@Suite("A run, from its first connect to its last FIN")
+struct LoadRunTests {
+    private static let soon = TimeAmount.milliseconds(60)
+
+    private func open(_ operators: Int, listeners: Int = 0, waits: Bool = true) -> LoadPlan {
+        LoadPlan(
+            operators: operators,
+            listeners: listeners,
+            pace: .open(.rate(perSecond: 1_000)),
+            waitsForConnects: waits,
+            warmup: .milliseconds(20),
+            measure: Self.soon,
+            drain: .seconds(30),
+            closeGrace: .seconds(30)
+        )
+    }
+
+    @Test(
+        "ends as planned: warm-up, measured phase and drain, everything sent and everybody closed",
+        arguments: [1, 3]
+    )
+    func planned(_ shards: Int) async throws {
+        let run = try await TestRun(self.open(2), shards: shards) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+        }
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .planned)
+        #expect(outcome.up == 2)
+        #expect(!outcome.wasAborted)
+        let measured = try #require(outcome.measured)
+        #expect(outcome.loadBegan == measured.lowerBound - .milliseconds(20))
+        #expect(measured.upperBound - measured.lowerBound == Self.soon)
+        let end = await run.observer.ended
+        #expect(end.map(\.offered).reduce(0, +) == 80)
+        #expect(end.map(\.sent).reduce(0, +) == 80)
+        #expect(end.map(\.live) == Array(repeating: 0, count: shards))
+        let phases = await run.observer.phases
+        #expect(phases == [.connect, .warmup, .measure, .drain])
+        #expect(await run.observer.samples.allSatisfy { $0 == shards })
+    }
+
+    @Test("ends when the limit is spent", arguments: [LoadPlan.Pace.closed, .open(.rate(perSecond: 1_000))])
+    func limit(_ pace: LoadPlan.Pace) async throws {
+        let plan = LoadPlan(operators: 3, pace: pace, limit: 50, measure: nil, drain: .seconds(30))
+        let run = try await TestRun(plan, shards: 2) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+        }
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .planned)
+        #expect(await run.observer.ended.map(\.sent).reduce(0, +) == 50)
+    }
+
+    @Test("a limit smaller than the number of operators ends the run too")
+    func smallLimit() async throws {
+        let plan = LoadPlan(operators: 5, pace: .closed, limit: 2, measure: nil, drain: .seconds(30))
+        let run = try await TestRun(plan, shards: 3) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+        }
+        #expect(try await run.perform().stop == .planned)
+        #expect(await run.observer.ended.map(\.sent).reduce(0, +) == 2)
+    }
+
+    @Test("ends at once when no client comes up", arguments: [true, false])
+    func everyConnectFailed(_ waits: Bool) async throws {
+        let run = try await TestRun(self.open(4, listeners: 1, waits: waits), shards: 2) { work in
+            work.onConnect = { work.fails($0) }
+        }
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .everyConnectFailed)
+        #expect(outcome.up == 0)
+        if waits { #expect(outcome.loadBegan == nil) }
+        #expect(await run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
+    }
+
+    @Test("ends at once when all connections are gone and none comes back by itself")
+    func everyConnectionLost() async throws {
+        var plan = self.open(4)
+        plan.measure = nil
+        let run = try await TestRun(plan, shards: 2) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.onSend = { work.loses($0, returns: false) }
+        }
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .everyConnectionLost)
+        #expect(outcome.up == 4)
+        #expect(await run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
+    }
+
+    @Test("waits for clients that come back, and ends when none has for a while")
+    func noneComesBack() async throws {
+        var plan = self.open(2)
+        plan.measure = nil
+        let run = try await TestRun(plan, shards: 1, reconnects: true, patience: .milliseconds(50)) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.onSend = { work.loses($0, returns: true) }
+        }
+        #expect(try await run.perform().stop == .everyConnectionLost)
+    }
+
+    @Test("ends before the plan's end when told so, and cuts the measured phase")
+    func interrupted() async throws {
+        var plan = self.open(2)
+        plan.measure = .hours(1)
+        plan.warmup = .zero
+        let run = try await TestRun(plan, shards: 2) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+        }
+        await run.observer.stopWith(.interrupted, in: .measure)
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .interrupted)
+        #expect(!outcome.wasAborted)
+        let measured = try #require(outcome.measured)
+        #expect(measured.upperBound <= outcome.ended)
+        #expect(await run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
+    }
+
+    @Test("a broken threshold ends it with that reason; a later one does not count")
+    func threshold() async throws {
+        var plan = self.open(1)
+        plan.measure = .hours(1)
+        let run = try await TestRun(plan, shards: 1) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+        }
+        await run.observer.stopWith(.thresholdBroken, in: .measure)
+        #expect(try await run.perform().stop == .thresholdBroken)
+    }
+
+    @Test("a stop while clients still connect ends it without a load")
+    func interruptedConnecting() async throws {
+        var plan = self.open(1_000)
+        plan.connect = .rate(perSecond: 1)
+        let run = try await TestRun(plan, shards: 2) { work in
+            work.onConnect = { work.comesUp($0) }
+        }
+        await run.observer.stopWith(.interrupted, in: .connect)
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .interrupted)
+        #expect(outcome.loadBegan == nil && outcome.measured == nil)
+        #expect(await run.observer.ended.map(\.connectsBegun).reduce(0, +) < 1_000)
+    }
+
+    @Test("the second signal closes everything at once")
+    func abort() async throws {
+        var plan = self.open(2)
+        plan.measure = .hours(1)
+        let run = try await TestRun(plan, shards: 2) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.closesAtOnce = false
+        }
+        run.send(.stop(.interrupted))
+        run.send(.abort)
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .interrupted)
+        #expect(outcome.wasAborted)
+    }
+
+    @Test("the drain ends at its deadline, and clients that do not close are cut off after the grace")
+    func deadlines() async throws {
+        var plan = self.open(2, listeners: 1)
+        plan.drain = .milliseconds(50)
+        plan.closeGrace = .milliseconds(50)
+        let run = try await TestRun(plan, shards: 1) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.closesAtOnce = false
+        }
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .planned)
+        #expect(outcome.wasAborted)
+        // A window of 4 each, and no answer.
+        #expect(await run.observer.ended.map(\.sent) == [8])
+        #expect(await run.observer.ended.map(\.notSent) == [72])
+    }
+
+    @Test("listeners stay until everything that must come to them has come")
+    func listeners() async throws {
+        let run = try await TestRun(self.open(2, listeners: 2), shards: 2) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+            work.balance = DeliveryBalance(expected: 1, received: 0)
+        }
+        // The second look finds the books complete.
+        await run.observer.completes(atLook: 2)
+        let outcome = try await run.perform()
+        #expect(!outcome.wasAborted)
+        #expect(await run.observer.balances == [2, 2])
+    }
+}
+
+/// A run of fake clients on event loops of its own.
+private struct TestRun: Sendable {
+    struct Ended: Sendable {
+        var offered: UInt64
+        var sent: UInt64
+        var notSent: UInt64
+        var connectsBegun: Int
+        var live: Int
+    }
+
+    let observer = Recorder()
+    private let group: MultiThreadedEventLoopGroup
+    private let shards: [ShardHandle<FakeWork>]
+    private let run: LoadRun<Recorder>
+    let send: @Sendable (RunEvent) -> Void
+
+    init(
+        _ plan: LoadPlan,
+        shards count: Int,
+        reconnects: Bool = false,
+        patience: TimeAmount = .seconds(10),
+        prepare: @escaping @Sendable (FakeWork) -> Void
+    ) async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: count)
+        self.group = group
+        let (stream, continuation) = AsyncStream.makeStream(of: RunEvent.self)
+        self.send = { continuation.yield($0) }
+        var shards: [ShardHandle<FakeWork>] = []
+        for index in 0..<count {
+            let loop = group.next()
+            let handle = try await loop.submit {
+                let context = LoopContext(eventLoop: loop)
+                let shard = Shard<FakeWork>(context: context, plan: plan, index: index, of: count) {
+                    continuation.yield(.shard($0))
+                }
+                let work = FakeWork(shard, window: 4)
+                shard.work = work
+                prepare(work)
+                return ShardHandle(shard)
+            }.get()
+            shards.append(handle)
+        }
+        self.shards = shards
+        self.run = LoadRun(
+            plan: plan,
+            shards: shards,
+            events: (stream, continuation),
+            reconnects: reconnects,
+            patience: patience,
+            observer: self.observer
+        )
+    }
+
+    func perform() async throws -> RunOutcome {
+        let outcome = await self.run.perform()
+        for shard in self.shards {
+            let ended = await shard.ask { shard -> Ended? in
+                defer {
+                    shard.context.timers.stop()
+                    shard.work?.onConnect = nil
+                    shard.work?.onSend = nil
+                }
+                return shard.work.map {
+                    Ended(
+                        offered: $0.total(\.offered),
+                        sent: $0.total(\.sent),
+                        notSent: $0.total(\.notSent),
+                        connectsBegun: shard.connectsBegun,
+                        live: shard.live
+                    )
+                }
+            }
+            if let ended = ended ?? nil { await self.observer.note(ended) }
+        }
+        try await self.group.shutdownGracefully()
+        return outcome
+    }
+}
+
+/// Keeps what it is told, and stops the run when the test wants it.
+private actor Recorder: RunObserver {
+    typealias Work = FakeWork
+
+    private(set) var phases: [RunPhase] = []
+    private(set) var samples: [Int] = []
+    private(set) var balances: [Int64] = []
+    /// What each shard had counted at the end.
+    private(set) var ended: [TestRun.Ended] = []
+    private var stop: (reason: StopReason, phase: RunPhase)?
+    private var looks = 0
+
+    func stopWith(_ reason: StopReason, in phase: RunPhase) { self.stop = (reason, phase) }
+
+    func note(_ ended: TestRun.Ended) { self.ended.append(ended) }
+
+    func completes(atLook look: Int) { self.looks = look }
+
+    func interval(
+        second: Int,
+        phase: RunPhase,
+        span: TimeAmount,
+        samples: [[UInt64]],
+        facts: [ShardFacts]
+    ) async -> StopReason? {
+        if self.phases.last != phase { self.phases.append(phase) }
+        self.samples.append(samples.count)
+        return self.stop.flatMap { $0.phase == phase ? $0.reason : nil }
+    }
+
+    func isComplete(_ balance: DeliveryBalance) async -> Bool {
+        self.balances.append(balance.expected)
+        return self.balances.count >= self.looks
+    }
+}
