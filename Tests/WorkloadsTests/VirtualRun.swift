@@ -69,7 +69,7 @@ final class VirtualRun {
         load.reconnectPeriod = setup.reconnectPeriod
         load.seed = setup.seed
         self.load = load
-        self.metrics = MQTTMetrics(for: load)
+        self.metrics = MQTTMetrics(for: load, loops: 1)
         self.accumulator = RunAccumulator(catalog: self.metrics.catalog)
         self.network = VirtualNetwork(
             try FaultPlan.parse(line: setup.faults), loop: self.loop, latency: setup.latency)
