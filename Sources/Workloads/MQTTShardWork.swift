@@ -233,8 +233,8 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         } else {
             self.meter.add(self.metrics.reconnects)
         }
-        if let (kind, words) = self.disallowed(place) {
-            return self.refuse(place, kind, words)
+        if let reason = self.disallowed(place) {
+            return self.refuse(place, "not allowed", "CONNACK does not allow what this load does: \(reason.name)")
         }
         self.clients[place].connectionFirst = self.clients[place].sequence
         self.clients[place].unsent = 0
@@ -248,30 +248,15 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
 
     /// What the plan wants of this client and the server's CONNACK forbids (MQTT 5.0 §3.2.2.3): it would be a protocol
     /// error to send it.
-    private func disallowed(_ place: Int) -> (kind: String, words: String)? {
+    private func disallowed(_ place: Int) -> ReasonCode? {
         let limits = self.sessions[place].limits
         guard self.shard.clients.isOperator(place) else {
-            let filters = self.load.subscriptions(of: self.number(place)).map(\.filter)
-            if !limits.sharedAvailable, filters.contains(where: { $0.hasPrefix("$share/") }) {
-                return ("not allowed", "the server has no shared subscriptions")
-            }
-            if !limits.wildcardAvailable, filters.contains(where: { $0.contains("+") || $0.contains("#") }) {
-                return ("not allowed", "the server has no wildcard subscriptions")
-            }
-            return nil
+            return limits.refusal(of: self.load.subscriptions(of: self.number(place)))
         }
         guard !self.load.qualities.isEmpty else { return nil }
-        if self.qos(place) > limits.maximumQoS {
-            return ("not allowed", "the server's maximum QoS is \(limits.maximumQoS.rawValue)")
-        }
-        if self.load.retain, !limits.retainAvailable { return ("not allowed", "the server has no retained messages") }
-        if let largest = limits.maximumPacketSize {
-            let size = self.writer.begin(self.number(place), qos: self.qos(place), message: 0, now: 0)
-            if size > Int(largest) {
-                return ("not allowed", "a message takes \(size) bytes, the server's maximum packet size is \(largest)")
-            }
-        }
-        return nil
+        let qos = self.qos(place)
+        let size = self.writer.begin(self.number(place), qos: qos, message: 0, now: 0)
+        return limits.refusal(ofPublish: qos, retain: self.load.retain, size: size)
     }
 
     private func subscribe(_ place: Int, now: NIODeadline) {
