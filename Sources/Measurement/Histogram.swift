@@ -10,6 +10,8 @@ public struct Histogram: Sendable {
 
     /// One count per bucket of `HistogramLayout`; empty until the first record.
     @usableFromInline var counts: [UInt64] = []
+    /// What is counted in each bucket of ``HistogramLayout``; empty before the first record.
+    package var buckets: [UInt64] { self.counts }
     @usableFromInline var total: UInt64 = 0
     @usableFromInline var clampedTotal: UInt64 = 0
     @usableFromInline var lowestValue = Int64.max
@@ -115,34 +117,34 @@ public struct Histogram: Sendable {
 /// Where a value is counted: HdrHistogram's layout for a lowest value of 1 and 3 significant digits.
 ///
 /// 2,048 buckets of width 1, then 1,024 buckets for each further power of two.
-@usableFromInline enum HistogramLayout {
+public enum HistogramLayout {
     /// Powers of two that reach 10 minutes: 2,048 × 2^29 is the first above 6 × 10^11.
-    static let powers = 30
-    static let size = (powers + 1) * 1024
+    package static let powers = 30
+    package static let size = (powers + 1) * 1024
 
     /// The bucket of a value between 1 and `Histogram.highest`.
-    @inlinable static func index(of value: Int64) -> Int {
+    @inlinable public static func index(of value: Int64) -> Int {
         let power = 53 &- (value | 2047).leadingZeroBitCount
         return power &* 1024 &+ Int(truncatingIfNeeded: value &>> Int64(truncatingIfNeeded: power))
     }
 
     /// The smallest value that is counted in a bucket.
-    static func lowest(at index: Int) -> Int64 {
+    package static func lowest(at index: Int) -> Int64 {
         index < 2048 ? Int64(index) : Int64(index % 1024 + 1024) << Int64(index / 1024 - 1)
     }
 
     /// How many values share a bucket.
-    static func width(at index: Int) -> Int64 {
+    package static func width(at index: Int) -> Int64 {
         index < 2048 ? 1 : 1 << Int64(index / 1024 - 1)
     }
 
     /// The largest value that is counted in a bucket.
-    static func highest(at index: Int) -> Int64 {
+    package static func highest(at index: Int) -> Int64 {
         self.lowest(at: index) + self.width(at: index) - 1
     }
 
     /// The value that stands for a bucket in means: HdrHistogram's median equivalent value.
-    static func middle(at index: Int) -> Int64 {
+    package static func middle(at index: Int) -> Int64 {
         self.lowest(at: index) + self.width(at: index) / 2
     }
 }

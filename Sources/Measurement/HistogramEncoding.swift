@@ -53,13 +53,13 @@ extension Histogram {
 }
 
 /// The uncompressed V2 form: a header of 40 bytes, then the counts as zig-zag LEB128, runs of zeros as negatives.
-enum HistogramPayload {
+package enum HistogramPayload {
     // The second digit from the right says "word size from LEB128".
-    static let cookie: UInt32 = 0x1C84_9313
-    static let compressedCookie: UInt32 = 0x1C84_9314
-    static let significantDigits: UInt32 = 3
+    package static let cookie: UInt32 = 0x1C84_9313
+    package static let compressedCookie: UInt32 = 0x1C84_9314
+    package static let significantDigits: UInt32 = 3
 
-    static func encode(_ histogram: Histogram) -> [UInt8] {
+    package static func encode(_ histogram: Histogram) -> [UInt8] {
         var counts: [UInt8] = []
         let range = histogram.touched
         var index = 0
@@ -88,7 +88,7 @@ enum HistogramPayload {
         return bytes + counts
     }
 
-    static func decode(_ bytes: [UInt8]) throws(HistogramDecodingError) -> Histogram {
+    package static func decode(_ bytes: [UInt8]) throws(HistogramDecodingError) -> Histogram {
         var reader = BigEndianReader(bytes)
         let cookie = try reader.read(UInt32.self)
         guard cookie == Self.cookie else { throw .unknownFormat(cookie) }
@@ -126,7 +126,7 @@ enum HistogramPayload {
 /// The buckets of an HDR histogram with any resolution.
 private struct ForeignLayout {
     /// 5 digits over 63 powers of two, rounded up: nothing valid has more.
-    static let mostBuckets = 1 << 24
+    package static let mostBuckets = 1 << 24
 
     private let halfCount: Int
     private let unit: Int
@@ -182,8 +182,8 @@ private struct ZigZagReader {
     }
 }
 
-enum Deflate {
-    static func compress(_ bytes: [UInt8]) -> [UInt8] {
+package enum Deflate {
+    package static func compress(_ bytes: [UInt8]) -> [UInt8] {
         var size = compressBound(uLong(bytes.count))
         let room = Int(size)
         return [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
@@ -195,7 +195,7 @@ enum Deflate {
     }
 
     /// The expanded bytes, or nothing when they are damaged or beyond 64 MiB.
-    static func expand(_ bytes: [UInt8]) -> [UInt8]? {
+    package static func expand(_ bytes: [UInt8]) -> [UInt8]? {
         var room = Swift.max(bytes.count * 8, 4096)
         while room <= 64 << 20 {
             var size = uLongf(room)

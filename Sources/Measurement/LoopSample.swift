@@ -6,7 +6,7 @@ package struct LoopSample: Sendable {
     /// The loop it comes from.
     package internal(set) var loop: Int
     /// Two per duration of the catalog: what counts, and what does not.
-    var histograms: [Histogram]
+    package internal(set) var histograms: [Histogram]
     /// Since the start of the run, not of the interval.
     var counters: [UInt64]
     /// What the counters gained in the measured phase up to now; nothing before it begins.

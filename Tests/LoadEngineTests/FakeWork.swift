@@ -96,6 +96,8 @@ final class FakeWork: ShardWork {
         self.closes(place)
     }
 
+    func woke(late: TimeAmount) {}
+
     func measuring(_ begins: Bool) { self.measuring.append((begins, self.now)) }
 
     func loadEnded() { self.loadEnds.append(self.now) }

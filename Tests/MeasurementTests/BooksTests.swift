@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Measurement
+import Measurement
 
 @Suite("Books")
 struct BooksTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Measurement
+import Measurement
 
 @Suite("Histogram")
 struct HistogramTests {
@@ -93,7 +93,7 @@ struct HistogramTests {
         }
         merged.merge(Histogram())
         let whole = Histogram(of: values)
-        #expect(merged.counts == whole.counts)
+        #expect(merged.buckets == whole.buckets)
         #expect(merged.count == whole.count)
         #expect(merged.min == whole.min)
         #expect(merged.max == whole.max)
@@ -104,10 +104,10 @@ struct HistogramTests {
         var histogram = Histogram(of: distribution.values(10_000))
         histogram.clear()
         #expect(histogram.isEmpty)
-        #expect(histogram.counts == Array(repeating: 0, count: HistogramLayout.size))
+        #expect(histogram.buckets == Array(repeating: 0, count: HistogramLayout.size))
         let values = distribution.values(1000, seed: 7)
         for value in values { histogram.record(value) }
-        #expect(histogram.counts == Histogram(of: values).counts)
+        #expect(histogram.buckets == Histogram(of: values).buckets)
     }
 
     @Test("the layout's edges meet: each bucket begins where the one below ends")
