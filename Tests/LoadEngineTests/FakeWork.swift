@@ -41,6 +41,8 @@ final class FakeWork: ShardWork {
     var measuring: [(begins: Bool, at: NIODeadline)] = []
     var loadEnds: [NIODeadline] = []
     var balance = DeliveryBalance()
+    /// How late the loop woke up at the worst.
+    var latest = TimeAmount.zero
     /// What a connect leads to at once; by default it stays open.
     var onConnect: ((Int) -> Void)?
     var onSend: ((Int) -> Void)?
@@ -96,7 +98,7 @@ final class FakeWork: ShardWork {
         self.closes(place)
     }
 
-    func woke(late: TimeAmount) {}
+    func woke(late: TimeAmount) { self.latest = max(self.latest, late) }
 
     func measuring(_ begins: Bool) { self.measuring.append((begins, self.now)) }
 

@@ -127,4 +127,52 @@ struct OperationScheduleTests {
             }
         }
     }
+
+    @Test("the number due before a moment is what counting one by one gives", arguments: paces)
+    func countDue(_ pace: OperationSchedule.Pace) {
+        for limit in [nil, 0, 1, 500] as [UInt64?] {
+            let schedule = OperationSchedule(pace: pace, clients: 3, limit: limit)
+            for index in [0, 1, 2, 5, 100, 499, 500, 501, 2_000] as [UInt64] {
+                let due = OperationSchedule(pace: pace, clients: 3).due(index) ?? .zero
+                for time in [due, due + .nanoseconds(1)] {
+                    var count: UInt64 = 0
+                    while let next = schedule.due(count), next < time, count < 50_000 { count += 1 }
+                    guard count < 50_000 else { continue }
+                    #expect(schedule.count(dueBefore: time) == count)
+                    #expect(schedule.count(dueBefore: time, atLeast: count / 2) == count)
+                    #expect(schedule.count(dueBefore: time, atLeast: count) == count)
+                }
+            }
+        }
+    }
+
+    @Test("a shard that is far behind goes on where one that went step by step would", arguments: 0..<100)
+    func catchUp(_ seed: Int) {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let clients = Int.random(in: 1...20, using: &generator)
+        let shards = Int.random(in: 1...5, using: &generator)
+        let shard = Int.random(in: 0..<shards, using: &generator)
+        let limit = Bool.random(using: &generator) ? UInt64.random(in: 0...2_000, using: &generator) : nil
+        let schedule = OperationSchedule(
+            pace: Bool.random(using: &generator) ? .rate(perSecond: 12_345.5) : .interval(.microseconds(1_500)),
+            clients: clients,
+            limit: limit
+        )
+        var stepping = ShardSchedule(schedule, shard: shard, of: shards)
+        var jumping = stepping
+        guard stepping.clients > 0 else { return }
+        var counts = Array(repeating: 0 as UInt64, count: stepping.clients)
+        var time = TimeAmount.zero
+        for _ in 0..<20 {
+            time = time + .microseconds(Int64.random(in: 0...10_000, using: &generator))
+            while let next = stepping.next, next.due < time {
+                counts[next.position] += 1
+                stepping.advance()
+            }
+            let total = jumping.advance(before: time)
+            #expect((0..<stepping.clients).map(total) == counts)
+            #expect(jumping.next?.due == stepping.next?.due)
+            #expect(jumping.next?.position == stepping.next?.position)
+        }
+    }
 }

@@ -138,6 +138,25 @@ struct ShardLoadTests {
         #expect(rig.shard.offered == 7)
     }
 
+    @Test("a loop that stood still catches up: every operation once, with its own due time")
+    func catchUp() {
+        let rig = ShardRig(self.open(1_000_000, operators: 3, measure: .seconds(10)), window: 1_000_000)
+        rig.begin()
+        let start = rig.now
+        _ = rig.shard.pace(start + .milliseconds(900))
+        rig.advance(.zero)
+        // Those due at the start, and 900,000 more.
+        #expect(rig.shard.offered == 900_001)
+        #expect(rig.work.clients.map(\.sent) == [300_001, 300_000, 300_000])
+        for place in 0..<3 {
+            let dues = rig.work.dues(of: place)
+            #expect(dues.count == Int(rig.work.clients[place].sent))
+            let isExact = dues.enumerated().allSatisfy { $1 == start + .microseconds(Int64($0 * 3 + place)) }
+            #expect(isExact)
+        }
+        #expect(rig.shard.late == 0)
+    }
+
     // MARK: Phases
 
     @Test("warm-up and measured phase begin and end at their exact times, and so do the operations")

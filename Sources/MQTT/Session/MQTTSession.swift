@@ -30,6 +30,9 @@ package struct MQTTSession: ~Copyable {
         /// Seconds in force; 0 is off.
         package var keepAlive: UInt16 = 0
 
+        /// What a silent CONNACK means.
+        package init() {}
+
         /// Why a publish must not be sent to this server; `nil` if it may.
         ///
         /// - Parameters:

@@ -1,0 +1,86 @@
+import LoopContext
+import MQTT
+import MQTTCodec
+import NIOCore
+import NIOEmbedded
+
+/// A connection on a channel without a socket, in virtual time.
+final class ConnectionRig {
+    let channel: EmbeddedChannel
+    let context: LoopContext
+    let session: UnsafeMutablePointer<MQTTSession>
+    let observer = RecordingObserver()
+    let connection: MQTTConnection<RecordingObserver>
+    let version: ProtocolVersion
+
+    init(
+        _ options: SessionOptions,
+        context: LoopContext? = nil,
+        on loop: EmbeddedEventLoop = EmbeddedEventLoop()
+    ) throws {
+        self.channel = EmbeddedChannel(loop: loop)
+        self.context = context ?? LoopContext(eventLoop: loop)
+        self.version = options.version
+        self.session = .allocate(capacity: 1)
+        self.session.initialize(to: MQTTSession(options))
+        self.connection = MQTTConnection(
+            client: 3,
+            loop: self.context,
+            session: self.session,
+            maximumPacketSize: options.maximumPacketSize,
+            observer: self.observer
+        )
+        try self.channel.pipeline.syncOperations.addHandler(self.connection)
+        self.channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
+    }
+
+    deinit {
+        self.session.deinitialize(count: 1)
+        self.session.deallocate()
+    }
+
+    convenience init(_ version: ProtocolVersion) throws { try self.init(SessionOptions(version: version)) }
+
+    var now: NIODeadline { self.channel.embeddedEventLoop.now }
+
+    /// CONNECT, without its answer.
+    func start(within time: TimeAmount = .seconds(10)) {
+        let connect = self.session.pointee.connect(clientID: "c", username: nil, password: nil, now: self.now)
+        self.connection.start(connect, deadline: self.now + time)
+    }
+
+    /// CONNECT and CONNACK.
+    func connect(_ connack: ConnAck = ConnAck()) throws {
+        self.start()
+        _ = try self.sent()
+        try self.receive(wire(.connAck(connack), version: self.version))
+    }
+
+    func receive(_ bytes: [UInt8]) throws { try self.channel.writeInbound(ByteBuffer(bytes: bytes)) }
+
+    func receive(_ packets: Packet...) throws {
+        try self.receive(packets.flatMap { wire($0, version: self.version) })
+    }
+
+    /// What was written since the last call, one entry for each write.
+    func sent() throws -> [[UInt8]] {
+        var writes: [[UInt8]] = []
+        while let buffer = try self.channel.readOutbound(as: ByteBuffer.self) {
+            writes.append(Array(buffer.readableBytesView))
+        }
+        return writes
+    }
+
+    /// Publishes one message, without writing it yet.
+    func begin(_ sequence: UInt64, qos: QoS) -> UInt16 {
+        self.context.refresh()
+        return self.session.pointee.publish(
+            InFlightPublish(due: self.now, written: self.now, sequence: sequence, qos: qos)
+        )
+    }
+
+    func advance(_ time: TimeAmount) {
+        self.channel.embeddedEventLoop.advanceTime(by: time)
+        self.context.refresh()
+    }
+}
