@@ -16,9 +16,7 @@ struct ClamorRun {
 
     /// Runs a command that leaves results.
     ///
-    /// - Parameters:
-    ///   - line: split at spaces; starts with the command.
-    ///   - more: arguments that hold spaces.
+    /// The line, which starts with the command, is split at spaces; arguments that hold some come behind it.
     static func of(_ line: String, _ more: String...) async throws -> ClamorRun {
         let folder = try ScratchFolder()
         let ending = try await ClamorBinary.run(self.arguments(line, more, in: folder))

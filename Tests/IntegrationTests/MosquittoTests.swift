@@ -11,7 +11,7 @@ extension Integration {
             try await Mosquitto.with { broker in
                 try await broker.withSubscriber(["-q", "2", "-t", "clamor/+", "-F", "%t %q"]) { subscriber in
                     let run = try await ClamorRun.of(
-                        "pub -p \(broker.port) -V \(version) -c 90 -q 0,1,2 -s 64 -I 0 --duration 2s"
+                        "pub -p \(broker.port) -V \(version) -c 90 -q 0,1,2 -s 64 -I 0 --duration 1s"
                     )
                     #expect(run.status == 0)
                     let sent = run.record.perQoS("publish_sent")
@@ -24,7 +24,9 @@ extension Integration {
                     let last = try broker.client("mosquitto_pub", ["-q", "2", "-t", "clamor/end", "-m", "end"])
                     _ = try await last.ended()
                     let lines = try await subscriber.lines { $0.last == "clamor/end 2" }
-                    func received(_ qos: Int) -> Int { lines.count { $0.hasSuffix(" \(qos)") && $0 != "clamor/end 2" } }
+                    func received(_ qos: Int) -> Int {
+                        lines.count { $0.hasPrefix("clamor/") && $0.hasSuffix(" \(qos)") && $0 != "clamor/end 2" }
+                    }
                     #expect(received(1) == sent[1])
                     #expect(received(2) == sent[2])
                     #expect(run.record.count("publish_acked", qos: 1) == sent[1])

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 
 /// The built program, as a user starts it.
 package enum ClamorBinary {

@@ -24,7 +24,8 @@ package struct Mosquitto: Sendable {
         var attempt = 1
         while true {
             let port = try ReservedPort().port
-            // Unlimited queues, so that nothing is dropped; $SYS once a second.
+            // Unlimited queues, so that nothing is dropped. An unlimited window would outgrow the packet identifiers
+            // and be slow: it is searched from end to end. $SYS once a second.
             let configuration = """
                 listener \(port) 127.0.0.1
                 allow_anonymous true
@@ -32,7 +33,7 @@ package struct Mosquitto: Sendable {
                 sys_interval 1
                 max_queued_messages 0
                 max_queued_bytes 0
-                max_inflight_messages 0
+                max_inflight_messages 100
                 log_dest stderr
                 """
             let path = try folder.write(configuration + "\n", to: "mosquitto-\(port).conf")
@@ -56,15 +57,16 @@ package struct Mosquitto: Sendable {
 
     /// Runs `body` beside `mosquitto_sub`, begun when its subscriptions are in effect.
     ///
-    /// Its first line holds the broker's version, see there.
+    /// Its first line is a `$SYS` message. A format, if one is given, begins with the topic.
     package func withSubscriber<Result>(
         _ arguments: [String],
         _ body: (RunningProgram) async throws -> Result
     ) async throws -> Result {
         // Filters take effect in their order, and the last one has a retained message.
-        let subscriber = try self.client("mosquitto_sub", arguments + ["-t", "$SYS/broker/version"])
+        let mark = "$SYS/broker/version"
+        let subscriber = try self.client("mosquitto_sub", arguments + ["-t", mark])
         defer { subscriber.send(SIGKILL) }
-        try await subscriber.line { $0.contains("mosquitto version") }
+        try await subscriber.line { $0.hasPrefix(mark) }
         return try await body(subscriber)
     }
 
@@ -82,7 +84,7 @@ package struct Mosquitto: Sendable {
 
     private static func find(_ name: String) -> String? {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        return (path.split(separator: ":") + ["/usr/sbin", "/usr/local/sbin"]).map { "\($0)/\(name)" }
-            .first { FileManager.default.isExecutableFile(atPath: $0) }
+        let folders = path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/local/sbin"]
+        return folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 }

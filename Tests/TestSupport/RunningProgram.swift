@@ -30,17 +30,31 @@ package final class RunningProgram: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        var bytes: (output: [UInt8], errors: [UInt8]) = ([], [])
-        var isOpen = (output: true, errors: true)
+        var output = Text()
+        var errors = Text()
         var status: Int32?
         var waiting: [(isReady: @Sendable (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
 
-        var isOver: Bool { self.status != nil && !self.isOpen.output && !self.isOpen.errors }
+        var isOver: Bool { self.status != nil && !self.output.isOpen && !self.errors.isOpen }
+    }
 
-        func lines(_ stream: Stream) -> [String] {
-            let bytes = stream == .output ? self.bytes.output : self.bytes.errors
-            return bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
-                .map { String(decoding: $0, as: UTF8.self) }
+    private struct Text {
+        var isOpen = true
+        var bytes: [UInt8] = []
+        /// The whole ones.
+        var lines: [String] = []
+        private var lineStart = 0
+
+        /// No bytes are the end.
+        mutating func take(_ new: [UInt8]) {
+            if new.isEmpty { self.isOpen = false }
+            var searched = self.bytes.count
+            self.bytes += new
+            while let end = self.bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                self.lines.append(String(decoding: self.bytes[self.lineStart..<end], as: UTF8.self))
+                searched = end + 1
+                self.lineStart = searched
+            }
         }
     }
 
@@ -65,12 +79,8 @@ package final class RunningProgram: Sendable {
         // It may have ended before this is set, or while.
         ended.withLock { $0 = { code in self.change { $0.status = code } } }
         if let code = status.withLock({ $0 }) { self.change { $0.status = code } }
-        self.read(output.fileHandleForReading) { bytes, state in
-            bytes.isEmpty ? state.isOpen.output = false : state.bytes.output.append(contentsOf: bytes)
-        }
-        self.read(errors.fileHandleForReading) { bytes, state in
-            bytes.isEmpty ? state.isOpen.errors = false : state.bytes.errors.append(contentsOf: bytes)
-        }
+        self.read(output.fileHandleForReading) { $1.output.take($0) }
+        self.read(errors.fileHandleForReading) { $1.errors.take($0) }
     }
 
     /// Does nothing once it has ended.
@@ -87,8 +97,8 @@ package final class RunningProgram: Sendable {
         return self.state.withLock { state in
             Ending(
                 status: state.status ?? 0,
-                output: String(decoding: state.bytes.output, as: UTF8.self),
-                errors: String(decoding: state.bytes.errors, as: UTF8.self)
+                output: String(decoding: state.output.bytes, as: UTF8.self),
+                errors: String(decoding: state.errors.bytes, as: UTF8.self)
             )
         }
     }
@@ -108,14 +118,16 @@ package final class RunningProgram: Sendable {
         until isEnough: @escaping @Sendable ([String]) -> Bool
     ) async throws -> [String] {
         await self.wait { state in
-            isEnough(state.lines(stream)) || !(stream == .output ? state.isOpen.output : state.isOpen.errors)
+            let text = stream == .output ? state.output : state.errors
+            return isEnough(text.lines) || !text.isOpen
         }
         try Task.checkCancellation()
-        let (lines, errors) = self.state.withLock {
-            ($0.lines(stream), String(decoding: $0.bytes.errors, as: UTF8.self))
+        let (lines, errors) = self.state.withLock { state in
+            (stream == .output ? state.output.lines : state.errors.lines, state.errors.lines)
         }
         guard isEnough(lines) else {
-            throw EndedEarly(description: "ended before the awaited line; last \(lines.suffix(3)), errors \(errors)")
+            let last = "last \(lines.suffix(3)), errors \(errors.suffix(3))"
+            throw EndedEarly(description: "ended before the awaited line; \(last)")
         }
         return lines
     }

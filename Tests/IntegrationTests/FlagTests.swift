@@ -1,0 +1,161 @@
+import Foundation
+import Measurement
+import Report
+import TestSupport
+import Testing
+
+extension Integration {
+    @Suite("Flags do what they say")
+    struct FlagTests {
+        @Test("a threshold that holds is exit 0, one that is broken 99 and named")
+        func thresholds() async throws {
+            let line = "pubsub -h embedded -c 2 -q 1 -L 20 --threshold"
+            let held = try await ClamorRun.of(
+                line,
+                "delivery_lost == 0",
+                "--threshold",
+                "publish_sent{qos=1} count == 20"
+            )
+            #expect(held.status == 0)
+            #expect(held.ending.errors.isEmpty)
+            #expect(held.record.thresholds.map { $0.ok } == [true, true])
+
+            let broken = try await ClamorRun.of(line, "publish_sent count > 20")
+            #expect(broken.status == 99)
+            #expect(broken.ending.errorLines.count == 1)
+            #expect(broken.ending.errors.contains("publish_sent count > 20"))
+            #expect(broken.record.thresholds.map { $0.ok } == [false])
+            #expect(broken.record.state == .valid)
+        }
+
+        @Test("a broken threshold with abort ends the run")
+        func abort() async throws {
+            let run = try await ClamorRun.of(
+                "pub -h embedded -c 1 -q 1 -s 64 --rate 100/s --duration 1h --threshold",
+                "publish_sent count < 50 abort"
+            )
+            #expect(run.status == 99)
+            #expect(run.record.state == .aborted)
+            #expect(run.record.reasonCodes.contains("threshold"))
+            #expect(run.record.count("publish_sent") >= 50)
+        }
+
+        @Test("--json leaves stdout to the text of run.json")
+        func json() async throws {
+            let run = try await ClamorRun.of("pub -h embedded -c 2 -L 10 --json")
+            #expect(run.status == 0)
+            let file = try String(contentsOfFile: "\(run.directory)/run.json", encoding: .utf8)
+            #expect(run.ending.output == file)
+            #expect(run.ending.errors.isEmpty)
+        }
+
+        @Test("--quiet leaves nothing but results")
+        func quiet() async throws {
+            let run = try await ClamorRun.of("pub -h embedded -c 2 -L 10 --quiet")
+            #expect(run.status == 0)
+            #expect(run.ending.output.isEmpty)
+            #expect(run.ending.errors.isEmpty)
+            #expect(run.record.count("publish_sent") == 10)
+        }
+
+        @Test("--per-client writes a row for each client, whose sums are the run's counts")
+        func perClient() async throws {
+            let run = try await ClamorRun.of("pubsub -h embedded -c 5 -q 0,1,2 -L 100 --per-client --prefix p")
+            #expect(run.status == 0)
+            let lines = try String(contentsOfFile: "\(run.directory)/clients.csv", encoding: .utf8).split(
+                separator: "\n"
+            )
+            let rows = lines.map { CSV.cells(of: $0) ?? [] }
+            let ids = try #require(rows[0].firstIndex(of: "id"))
+            let wanted = (1...5).flatMap { ["p-pub-\($0)", "p-sub-\($0)"] }
+            #expect(Set(rows.dropFirst().map { $0[ids] }) == Set(wanted))
+            for (column, metric) in [("sent", "publish_sent"), ("received", "received"), ("acked", "publish_acked")] {
+                let index = try #require(rows[0].firstIndex(of: column))
+                #expect(rows.dropFirst().reduce(0) { $0 + (Int($1[index]) ?? 0) } == run.record.count(metric))
+            }
+        }
+
+        @Test(
+            "as many messages as the plan has, on the broker's side as well",
+            arguments: [
+                ("-c 7 -q 0 -L 1000", 1000),
+                ("-c 3 -q 0 -L 1000 -F 64", 1000),
+                ("-c 2 -q 1 --rate 500/s --duration 1s", 500),
+                ("-c 4 -q 2 -I 100 --duration 1s", 40),
+                ("-c 4 -q 1 -I 100 --warmup 500ms --duration 500ms", 40),
+                ("-c 2 -q 1 --rate 2000/s -L 300 --duration 1h", 300),
+            ]
+        )
+        func planned(_ flags: String, _ count: Int) async throws {
+            let (run, broker) = try await BrokerProgram.with { broker in
+                try await ClamorRun.of("pub -p \(broker.port) -s 64 \(flags)")
+            }
+            #expect(run.status == 0)
+            #expect(run.record.count("publish_offered") == count)
+            #expect(run.record.count("publish_sent") == count)
+            #expect(broker.received.total == count)
+        }
+
+        @Test("-F keeps no more in flight, which is what remains when nothing is acknowledged", arguments: [1, 5])
+        func window(_ window: Int) async throws {
+            // The broker takes one message in ten seconds at most, so nearly all windows stay full.
+            let (run, broker) = try await BrokerProgram.with("--max-rate 0.1/s") { broker in
+                try await ClamorRun.of("pub -p \(broker.port) -c 3 -q 1 -F \(window) --duration 500ms --drain 0s")
+            }
+            #expect(run.status == 0)
+            let books = try #require(run.record.books.first)
+            let acked = try #require(books.acked)
+            #expect(books.sent == UInt64(3 * window) + acked)
+            #expect(acked <= 3)
+            #expect(broker.received.qos1 <= 3)
+        }
+
+        @Test("--read-size changes the reads, not the counts")
+        func readSize() async throws {
+            let line = "pubsub -h embedded -c 4 -q 0,1,2 -s 64 -L 200"
+            for size in [1, 7] {
+                let run = try await ClamorRun.of("\(line) --read-size \(size)")
+                #expect(run.status == 0)
+                #expect(run.record.state == .valid, "\(run.record.reasonCodes)")
+                #expect(run.record.count("delivery_expected") == 200)
+                #expect(run.record.count("received") == 200)
+                #expect(run.record.count("reads") * size >= run.record.count("bytes_received"))
+            }
+        }
+
+        @Test("publishers wait for all clients, and with --no-wait they do not")
+        func noWait() async throws {
+            let line = "pub -h embedded -c 5 -q 1 --rate 50/s -R 5/s --duration 1s"
+            let waiting = try await ClamorRun.of(line)
+            #expect(waiting.status == 0)
+            #expect(waiting.record.stages.first?.name == "connect")
+            #expect((waiting.record.stages.first?.durationSeconds ?? 0) > 0.79)
+
+            let atOnce = try await ClamorRun.of("\(line) --no-wait")
+            #expect(atOnce.status == 0)
+            #expect((atOnce.record.stages.first { $0.name == "connect" }?.durationSeconds ?? 0) < 0.79)
+            #expect(atOnce.record.count("publish_sent") == 50)
+        }
+
+        @Test("--strict turns a verdict into an exit code")
+        func strict() async throws {
+            let run = try await ClamorRun.of("conn -h embedded -c 300 -R 10000000 --duration 100ms --strict")
+            #expect(run.status == 98)
+            #expect(run.record.state == .generatorLimited)
+            #expect(run.ending.errorLines.count == 1)
+        }
+
+        @Test("secrets appear nowhere")
+        func secrets() async throws {
+            let run = try await ClamorRun.of("conn -h embedded -c 1 --duration 10ms -u me -P", "hush hush")
+            #expect(run.status == 0)
+            #expect(!run.ending.output.contains("hush"))
+            let files = run.folder.entries("out")
+            #expect(files.contains("run.json"))
+            for file in files {
+                let text = try String(contentsOfFile: "\(run.directory)/\(file)", encoding: .utf8)
+                #expect(!text.contains("hush"), "\(file)")
+            }
+        }
+    }
+}
