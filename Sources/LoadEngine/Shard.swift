@@ -52,6 +52,8 @@ package final class Shard<Work: ShardWork> {
 
     /// How long sockets wait while there is something to send.
     private static var pumpBudget: TimeAmount { .microseconds(200) }
+    /// How long sockets have when the plan is behind.
+    private static var respite: TimeAmount { .microseconds(100) }
 
     private let report: (ShardEvent) -> Void
     private let paces: UnsafeMutableBufferPointer<ClientPace>
@@ -308,6 +310,8 @@ extension Shard {
             }
         }
         if self.readyHead < self.ready.count { self.pump() }
+        // Who is behind would be called again at once, and again, before any socket has its turn.
+        if let due = next, due <= self.context.refresh() { next = self.context.now + Self.respite }
         if let next { self.wakeDue = min(self.wakeDue, next) }
         return next
     }

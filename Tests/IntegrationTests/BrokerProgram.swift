@@ -18,8 +18,28 @@ struct BrokerProgram {
             var total: Int { self.qos0 + self.qos1 + self.qos2 }
         }
 
+        struct Holds: Decodable {
+            var count: Int
+            /// Nanoseconds.
+            var p50: Int64?
+        }
+
+        struct Stall: Decodable {
+            /// Nanoseconds since 1970.
+            var begin: Int64
+            var end: Int64
+        }
+
         var received: PerQoS
         var delivered: PerQoS
+        var dropped: PerQoS
+        var duplicated: PerQoS
+        var reordered: PerQoS
+        var notDeliveredOffline: PerQoS
+        var undelivered: PerQoS
+        var delayHolds: Holds
+        var stalls: [Stall]
+        var disconnected: Int
         var connects: Int
         var clientsMaximum: Int
     }
