@@ -284,7 +284,9 @@ package actor LoadRun<Observer: RunObserver> {
 
     private func checkDeserted(_ now: NIODeadline) async {
         guard self.up > 0, self.settledShards == self.shards.count else { return }
-        guard await self.facts().allSatisfy({ $0.live == 0 }) else {
+        let facts = await self.facts()
+        // Shards end the load by their own clocks: without connections then, they are only done.
+        guard facts.allSatisfy({ $0.live == 0 }), facts.contains(where: \.isLoading) else {
             self.emptySince = nil
             return
         }
