@@ -232,7 +232,11 @@ package actor LoadRun<Observer: RunObserver> {
     }
 
     private func endLoad(_ reason: StopReason) async {
-        guard self.stop == nil else { return }
+        guard self.stop == nil else {
+            // Told to stop in the drain: it is over.
+            if reason == .interrupted { self.drainDeadline = .now() }
+            return self.lookSoon()
+        }
         self.stop = reason
         let now = NIODeadline.now()
         let end = min(now, self.measured?.upperBound ?? now)

@@ -67,8 +67,9 @@ package struct OperationSchedule: Hashable, Sendable {
     private func time(of index: UInt64) -> TimeAmount {
         switch self.pace {
         case .rate(let perSecond):
-            let whole = UInt64(perSecond)
-            if Double(whole) == perSecond {
+            // Above 10^15 a second a double holds no other number of nanoseconds than 0 for each.
+            if perSecond < 1e15, perSecond == perSecond.rounded(.down) {
+                let whole = UInt64(perSecond)
                 // In 128 bits and in whole numbers: no drift, however long the load.
                 let product = index.multipliedFullWidth(by: 1_000_000_000)
                 guard product.high < whole else { return .nanoseconds(.max) }

@@ -329,7 +329,7 @@ extension Shard {
             while self.nextConnect < self.clients.count {
                 // Connect number k of the run, listeners first, so that they hear from the first message on.
                 let number = self.connectNumber(self.nextConnect)
-                let due = self.connectOrigin + .nanoseconds(Int64(Double(number) * (1e9 / perSecond)))
+                let due = self.connectOrigin + .nanoseconds(Int64(min(9e18, Double(number) * (1e9 / perSecond))))
                 guard due <= now else { return due }
                 self.connectNext(work, due: due)
             }
@@ -492,6 +492,8 @@ extension Shard {
             self.countLate(batch)
         }
         work.send(place, batch)
+        // At QoS 0 no answer comes that would say that it has nothing open any more.
+        if owed == UInt64(count), self.phase == .draining { self.checkDrained(place) }
         guard owed > UInt64(count), work.room(place) > 0, self.paces[place].isUp else { return }
         if case .closed = self.plan.pace { self.paces[place].ableSince = self.context.now }
         self.markReady(place)

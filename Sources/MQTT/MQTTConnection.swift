@@ -238,7 +238,8 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .inputClosed? = event as? ChannelEvent else { return }
-        self.close(self.isFinishing ? .answered : .closedByPeer)
+        // With bytes of ours still in the channel the FIN answers something else.
+        self.close(self.isFinishing && self.unsent == 0 ? .answered : .closedByPeer)
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -54,6 +54,9 @@ package struct SourceAddresses: Sendable {
         self.init(ipv4: addresses, ipv6: [], targets: targets, isGiven: false)
     }
 
+    /// How many there are to go round with; 1 where the kernel chooses.
+    package var count: Int { max(1, self.ipv4.count, self.ipv6.count) }
+
     /// Whether a connection to `remote` can be had from here: false when addresses are given, but of the other family.
     package func canReach(_ remote: SocketAddress) -> Bool {
         guard self.isGiven else { return true }

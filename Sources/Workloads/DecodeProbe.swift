@@ -33,13 +33,19 @@ struct DecodeProbe {
         self.cuts.append(Int32(self.bytes.count))
     }
 
+    /// The client has a new connection: what was copied of the old one may end inside a packet.
+    mutating func restart() {
+        self.bytes = []
+        self.cuts = []
+    }
+
     /// Hands out what was copied and turns to another client.
     mutating func take() -> DecodeSample? {
         defer {
             self.bytes = []
             self.cuts = []
             if self.clients > 0 {
-                // A step that visits all clients before it comes back, for it is odd and prime.
+                // A prime step: neighbours, which may be alike, are far apart in time.
                 self.next = (self.next + 7_919) % self.clients
                 self.place = self.next
             }

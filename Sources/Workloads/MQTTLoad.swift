@@ -43,6 +43,8 @@ package struct MQTTLoad: Sendable {
     package var isOpenLoop = false
 
     package var topology = Topology.pair
+    /// In pairs: whether a subscriber's filter leaves out what other publishers write, see ``separatesPublishers``.
+    package var publishersAreApart = true
     /// What `sub` subscribes to; empty where the topology says it.
     package var filters: [Template] = []
     /// Subscribers of `sub` are spread over these in turn; those of `pubsub` take the highest of the publishers'.
@@ -139,6 +141,12 @@ package struct MQTTLoad: Sendable {
         }
     }
 
+    /// Whether two publishers' topics have different filters: a topic without a level of the client's own has not.
+    package var separatesPublishers: Bool {
+        self.publishers < 2
+            || self.topic.filter(ofClient: self.values(of: 0)) != self.topic.filter(ofClient: self.values(of: 1))
+    }
+
     /// Which publishers feed which subscription; a share group counts as one.
     ///
     /// Subscriptions are numbered like their subscribers, from 0.
@@ -147,7 +155,7 @@ package struct MQTTLoad: Sendable {
         switch self.topology {
         case .shared:
             return [SubscriptionFeed(subscription: 0, publishers: all)]
-        case .pair where self.topic.variesPerClient && self.publishers > 0:
+        case .pair where self.publishersAreApart && self.publishers > 0:
             return (0..<self.subscribers).map { place in
                 let publisher = UInt32(place % self.publishers)
                 return SubscriptionFeed(subscription: UInt32(place), publishers: publisher..<publisher + 1)
@@ -159,7 +167,7 @@ package struct MQTTLoad: Sendable {
 
     /// Whether the publisher is heard by the subscription.
     package func feeds(_ subscription: UInt32, from publisher: Int) -> Bool {
-        guard self.topology == .pair, self.topic.variesPerClient else { return true }
+        guard self.topology == .pair, self.publishersAreApart else { return true }
         return Int(subscription) % self.publishers == publisher
     }
 
@@ -167,15 +175,17 @@ package struct MQTTLoad: Sendable {
     package func deliveries(ofPublisher number: Int) -> Int {
         switch self.topology {
         case .shared: self.subscribers > 0 ? 1 : 0
-        case .pair where self.topic.variesPerClient:
+        case .pair where self.publishersAreApart:
             self.subscribers / self.publishers + (number < self.subscribers % self.publishers ? 1 : 0)
         case .pair, .all: self.subscribers
         }
     }
 
-    /// Bytes of a payload, if it has a size before it is rendered.
-    package var payloadSize: Int? {
-        if case .generated(let size) = self.payload { return size }
-        return nil
+    /// Bytes of a payload, placeholders not yet replaced.
+    package var payloadBytes: Int {
+        switch self.payload {
+        case .generated(let size): size
+        case .message(let template): template.literalBytes
+        }
     }
 }

@@ -30,6 +30,8 @@ package struct MQTTResult: Sendable {
     package var fates: [PublisherFate]
     package var ledger: LedgerExport
     package var books: [QoS: PublishBook]
+    /// Subscriptions that a SUBACK granted at least once, by the number of their subscriber from 0.
+    package var subscriptions: [UInt32]
     /// What publishers had sent when a subscription came into effect under them.
     package var earlySubscriptions: [EarlySubscription]
     /// By number in the run.
@@ -57,6 +59,9 @@ extension MQTTShardWork {
             fates: fates,
             ledger: self.ledger.export(),
             books: books,
+            subscriptions: (self.shard.clients.operators..<self.shard.clients.count)
+                .filter { self.clients[$0].hasSubscribed }
+                .map { UInt32(self.number($0) - self.load.publishers) },
             earlySubscriptions: self.earlySubscriptions,
             tallies: (0..<self.shard.clients.count).map { (self.number($0), self.tallies[$0]) }
         )

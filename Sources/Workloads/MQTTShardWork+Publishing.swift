@@ -20,12 +20,17 @@ extension MQTTShardWork {
     /// In open loop as many messages as the largest batch join one write.
     private var largestBatch: Int { 1_024 }
 
+    /// Bytes of one write, or one message.
+    private var largestWrite: Int { 1 << 20 }
+
     package func room(_ place: Int) -> Int {
         guard self.clients[place].stage == .up, let connection = self.clients[place].connection,
             connection.isWritable
         else { return 0 }
-        if self.qos(place) == .atMostOnce { return self.load.isOpenLoop ? self.largestBatch : self.load.batch }
-        return self.sessions[place].room
+        let room =
+            self.qos(place) == .atMostOnce
+            ? self.load.isOpenLoop ? self.largestBatch : self.load.batch : self.sessions[place].room
+        return min(room, max(1, self.largestWrite / max(1, self.load.payloadBytes)))
     }
 
     package func offered(_ place: Int, count: UInt64) {
@@ -53,12 +58,16 @@ extension MQTTShardWork {
             self.appendEach(place, connection, batch, qos, size: size, began: began)
         }
         self.clients[place].sequence = first + UInt64(batch.count)
+        // All of it is unsent until the kernel took it: the write may find the connection dead and end it.
+        self.clients[place].unsent = Int32(batch.count)
+        self.clients[place].lastSize = Int32(size)
         if qos != .atMostOnce { self.wantsTimer(place, at: began + self.load.publisherSession.ackTimeout) }
         self.meter.add(self.metrics.payloadSent, UInt64(batch.count * self.writer.payloadSize))
         let pending = min(batch.count, connection.flush() / max(1, size))
-        self.clients[place].unsent = Int32(pending)
-        self.clients[place].lastSize = Int32(size)
-        self.sent(place, qos, batch.count - pending)
+        if self.clients[place].connection === connection {
+            self.clients[place].unsent = Int32(pending)
+            self.sent(place, qos, batch.count - pending)
+        }
         let ended = self.context.refresh()
         self.recordWrite(batch, qos, ended: ended)
     }
@@ -259,7 +268,7 @@ extension MQTTShardWork {
         let count = Int(self.clients[place].unsent)
         guard count > 0 else { return }
         // A session that goes on sends them again; one that ends with its connection never will.
-        let ends = self.load.publisherSession.cleanStart
+        let ends = self.load.publisherSession.cleanStart || self.qos(place) == .atMostOnce
         let lost = ends ? min(count, unsentBytes / max(1, Int(self.clients[place].lastSize))) : 0
         let qos = self.qos(place)
         self.sent(place, qos, count - lost)

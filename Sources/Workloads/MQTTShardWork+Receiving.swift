@@ -1,3 +1,4 @@
+import LoopContext
 package import LoadEngine
 import MQTT
 package import MQTTCodec
@@ -38,14 +39,34 @@ extension MQTTShardWork {
         // A retained copy comes with a subscription and was counted when it was new.
         guard self.load.hasLedger, !view.retain, let header = PayloadHeader.read(view.payload) else { return }
         // Leftovers of another run are nobody's loss here; `sub` alone follows whoever publishes.
-        if self.load.publishers > 0, header.run != self.load.run { return }
+        guard self.isOurs(header) else { return }
         guard let isFirst = self.enter(header, place) else { return }
         if isFirst { self.recordDelivery(header, now: now) }
+    }
+
+    /// Whether the message is of the run that the ledger follows: this one, or for `sub` alone the first that is heard.
+    ///
+    /// Another run has publishers of the same numbers, whose sequences begin anew.
+    private func isOurs(_ header: PayloadHeader) -> Bool {
+        if self.load.publishers > 0 { return header.run == self.load.run }
+        if self.followedRun == nil { self.followedRun = header.run }
+        if header.run == self.followedRun { return true }
+        self.meter.error("another run", at: Int64(self.context.now.uptimeNanoseconds)) {
+            "messages of a second run came; the ledger follows the first"
+        }
+        return false
     }
 
     /// Notes the arrival; whether it is a first one, or `nil` for a header of no publisher.
     private func enter(_ header: PayloadHeader, _ place: Int) -> Bool? {
         let index = Int(self.clients[place].subscription)
+        // To one that did not subscribe: the server's own idea.
+        guard index >= 0 else {
+            self.meter.error("stray", at: Int64(self.context.now.uptimeNanoseconds)) {
+                "a message came to a client without a subscription"
+            }
+            return nil
+        }
         if self.load.topology == .shared {
             self.members.arrived(
                 member: index,

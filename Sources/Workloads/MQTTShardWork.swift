@@ -52,6 +52,8 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         /// Publishes acknowledged or confirmed.
         var known: UInt64 = 0
         var subscription: Int32 = -1
+        /// A SUBACK granted what it asked for: from then on the run holds its subscription.
+        var hasSubscribed = false
         /// Counted among the live ones.
         var isLive = false
     }
@@ -67,10 +69,12 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     let tallies: UnsafeMutableBufferPointer<ClientTally>
     var writer: MessageWriter
     var ledger: SubscriberLedger
-    var members = ShareMembers()
+    var members: ShareMembers
     var books = PerQoS(repeating: PublishBook())
     var probe: DecodeProbe
     var received = DeliveryBalance()
+    /// The run that `sub` alone follows.
+    var followedRun: UInt32?
     /// Of the client whose read is being decoded.
     var roomBeforeRead = 0
     /// Told of the first SUBACK of each subscription, if publishers may have begun already: every shard has to note
@@ -103,7 +107,9 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.tallies = .allocate(capacity: count)
         self.tallies.initialize(repeating: ClientTally())
         self.writer = MessageWriter(load, seed: load.seed &+ UInt64(shard.clients.index) &* 0x9E37_79B9)
-        self.ledger = SubscriberLedger(publishers: load.publishers > 0 ? UInt32(load.publishers) : nil)
+        let publishers = load.publishers > 0 ? UInt32(load.publishers) : nil
+        self.ledger = SubscriberLedger(publishers: publishers)
+        self.members = ShareMembers(publishers: publishers)
         self.probe = DecodeProbe(clients: count, version: load.version)
         self.lastSample = shard.context.now
         let owner = shard.context.timers.addOwner { [unowned self] _, place in self.timerFired(Int(place)) }
@@ -211,7 +217,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
             isFirst
             ? self.clients[place].attempts < self.load.connectRetries
             : self.clients[place].reconnects < self.load.reconnects
-        guard canRetry else {
+        guard canRetry, self.clients[place].attempts != .max else {
             self.clients[place].stage = .idle
             self.clients[place].attempts = .max
             self.shard.settled(place, up: false)
@@ -239,6 +245,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.clients[place].connectionFirst = self.clients[place].sequence
         self.clients[place].unsent = 0
         self.clients[place].lost = 0
+        if self.probe.place == place { self.probe.restart() }
         if resumed || self.shard.clients.isOperator(place) || self.load.subscribers == 0 {
             self.isUp(place, now: now)
         } else {
@@ -274,9 +281,10 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
             let name = ReasonCode(rawValue: code)?.name ?? "unknown code"
             return self.refuse(place, "suback 0x" + String(code, radix: 16), "SUBACK refused: \(name)")
         }
-        if self.clients[place].reconnects == 0, let subscriptionBegan = self.subscriptionBegan {
+        if !self.clients[place].hasSubscribed {
+            self.clients[place].hasSubscribed = true
             let number = self.number(place) - self.load.publishers
-            subscriptionBegan(self.load.topology == .shared ? 0 : UInt32(number))
+            self.subscriptionBegan?(self.load.topology == .shared ? 0 : UInt32(number))
         }
         self.isUp(place, now: now)
     }
@@ -429,6 +437,11 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
             self.refuse(place, "timeout", "no SUBACK before --ack-timeout")
         case .connecting, .up, .flushing, .finishing:
             self.clients[place].connection?.timerFired(now: self.context.now)
+            // A SUBACK is awaited longer than CONNACK, whose timer this was.
+            if self.clients[place].stage == .connecting, self.isSubscribing(place) {
+                let sent = self.clients[place].subscribeSent
+                self.wantsTimer(place, at: sent + self.sessions[place].options.ackTimeout)
+            }
         case .idle, .finished:
             break
         }
@@ -436,8 +449,12 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
 
     private func subscribeIsOverdue(_ place: Int) -> Bool {
         let sent = self.clients[place].subscribeSent
-        return sent > self.clients[place].begun
-            && self.context.now >= sent + self.sessions[place].options.ackTimeout
+        return self.isSubscribing(place) && self.context.now >= sent + self.sessions[place].options.ackTimeout
+    }
+
+    /// Whether SUBSCRIBE went out on this connection.
+    private func isSubscribing(_ place: Int) -> Bool {
+        self.clients[place].subscribeSent >= self.clients[place].tcpUp && self.clients[place].tcpUp > .distantPast
     }
 
     package func woke(late: TimeAmount) {

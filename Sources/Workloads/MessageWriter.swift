@@ -10,6 +10,8 @@ struct MessageWriter: ~Copyable {
     private let load: MQTTLoad
     private let filler: [UInt8]
     private let variesPerMessage: Bool
+    /// Whether `%c` or `%u` stand in topic or message.
+    private let needsIdentity: Bool
     private var random: SeededGenerator
     private var topic: [UInt8] = []
     private var payload: [UInt8] = []
@@ -25,9 +27,11 @@ struct MessageWriter: ~Copyable {
         case .generated(let size):
             self.filler = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) }
             self.variesPerMessage = load.topic.variesPerMessage
+            self.needsIdentity = load.topic.needsIdentity
         case .message(let template):
             self.filler = []
             self.variesPerMessage = load.topic.variesPerMessage || template.variesPerMessage
+            self.needsIdentity = load.topic.needsIdentity || template.needsIdentity
         }
     }
 
@@ -38,7 +42,7 @@ struct MessageWriter: ~Copyable {
     mutating func begin(_ number: Int, qos: QoS, message: UInt64, now: Int64) -> Int {
         self.publisher = UInt32(truncatingIfNeeded: number)
         self.qos = qos
-        if self.load.topic.needsIdentity || self.variesPerMessage {
+        if self.needsIdentity {
             self.values = self.load.values(of: number)
         } else {
             self.values.clientNumber = self.load.firstNumber + number

@@ -110,6 +110,13 @@ extension Template {
     /// Holds `%s`, `%t` or `%rand_N`: must be rendered for each message.
     package var variesPerMessage: Bool { self.pieces.contains { $0.variesPerMessage } }
 
+    /// Bytes that are not placeholders.
+    package var literalBytes: Int {
+        self.pieces.reduce(0) { sum, piece in
+            if case .literal(let bytes) = piece { sum + bytes.count } else { sum }
+        }
+    }
+
     /// Holds `%c` or `%u`, which have to be rendered first.
     package var needsIdentity: Bool { self.pieces.contains { $0 == .clientID || $0 == .username } }
 

@@ -131,7 +131,7 @@ package struct MQTTSession: ~Copyable {
         self.lastReceived = now
         guard connack.code == 0 else { return .refused(connack.code) }
         if connack.sessionPresent, !self.holdsState {
-            return .violation(.protocolError, "session present, but this client has none ([MQTT-3.2.2-4])")
+            return .violation(.protocolError, "it kept a session of this id ([MQTT-3.2.2-4]); use other ids, or a clean start")
         }
         self.state = .connected
         self.adopt(connack.properties)

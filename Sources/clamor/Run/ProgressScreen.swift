@@ -39,8 +39,11 @@ struct ProgressScreen: Sendable {
         if !self.isQuiet, !self.isJSON { self.write(summary) }
     }
 
-    func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
+    /// A reader that is gone, as behind `| head`, ends the output and not the run.
+    func write(_ text: String) { try? FileHandle.standardOutput.write(contentsOf: Data(text.utf8)) }
 
     /// One line to standard error.
-    func warn(_ line: String) { FileHandle.standardError.write(Data("clamor: \(line)\n".utf8)) }
+    func warn(_ line: String) {
+        try? FileHandle.standardError.write(contentsOf: Data("clamor: \(line)\n".utf8))
+    }
 }

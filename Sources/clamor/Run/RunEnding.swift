@@ -41,16 +41,22 @@ struct RunEnding: Sendable {
 
     /// Publishers that did not wait may have published before a subscription was in effect: what they had sent
     /// when its SUBACK came is expected only if it arrived.
+    ///
+    /// A subscriber that never had a SUBACK has no subscription, so nothing is expected for it.
     private var feeds: [SubscriptionFeed] {
+        let held = Set(self.results.flatMap(\.subscriptions))
+        let feeds =
+            self.load.topology == .shared
+            ? held.isEmpty ? [] : self.load.feeds : self.load.feeds.filter { held.contains($0.subscription) }
         let early = self.results.flatMap(\.earlySubscriptions)
-        guard !early.isEmpty else { return self.load.feeds }
+        guard !early.isEmpty else { return feeds }
         var bounds: [UInt32: [UInt32: UInt64]] = [:]
         // Of a share group's members the first counts.
         for entry in early {
             let known = bounds[entry.subscription]?[entry.publisher] ?? .max
             bounds[entry.subscription, default: [:]][entry.publisher] = min(known, entry.sequence)
         }
-        return self.load.feeds.map { feed in
+        return feeds.map { feed in
             var feed = feed
             feed.expectedFrom = bounds[feed.subscription] ?? [:]
             return feed
@@ -268,7 +274,9 @@ struct RunEnding: Sendable {
         switch self.outcome.stop {
         case .everyConnectFailed, .everyConnectionLost: return .unavailable
         case .interrupted: return .interrupted
-        case .planned, .thresholdBroken: break
+        case .planned: break
+        // Broken then; that it would hold again at the end does not mend it.
+        case .thresholdBroken: return .thresholdFailed
         }
         if self.options.strict {
             let state = record.verdict?.state
@@ -285,7 +293,8 @@ struct RunEnding: Sendable {
         case .unavailable, .interrupted, .unreconciled, .generatorLimited:
             return record.verdict?.reasons.first?.text
         case .thresholdFailed:
-            let failed = record.thresholds.filter { !$0.ok }.map { "'\($0.expression)'" }
+            let broken = record.thresholds.filter { !$0.ok || $0.expression == self.brokenThreshold }
+            let failed = broken.map { "'\($0.expression)'" }
             return "threshold failed: " + failed.joined(separator: ", ")
         }
     }

@@ -26,12 +26,14 @@ actor RunMonitor: RunObserver {
     private var lastCPU: CPUSample?
     private var measuredSeconds = 0.0
     private var decode = (whole: 0.0, measured: 0.0)
+    /// What was timed so far, and bytes that came before anything was.
+    private var walked = (nanoseconds: 0.0, bytes: 0.0)
+    private var unscaledBytes: UInt64 = 0
     private var loopShares: [[Double]] = []
     private var steal: [Double] = []
     private var memory = MemoryLevel()
     private var connectsBegun = 0
     private var lastConnectBegun = NIODeadline.distantPast
-    private var mismatch: String?
     private(set) var writeError: ResultError?
     private(set) var brokenThreshold: String?
 
@@ -122,13 +124,20 @@ actor RunMonitor: RunObserver {
         seconds: Double,
         to interval: inout TimelineInterval
     ) {
-        var gained = 0.0
         for sample in samples {
             guard let probe = sample.probe else { continue }
             let (nanoseconds, bytes) = probe.measure()
-            guard bytes > 0, nanoseconds > 0 else { continue }
-            gained += Double(nanoseconds) / Double(bytes) * Double(sample.decodeBytes) / 1e9
+            self.walked.nanoseconds += Double(nanoseconds)
+            self.walked.bytes += Double(bytes)
         }
+        guard self.walked.bytes > 0 else {
+            self.unscaledBytes += samples.reduce(0) { $0 + $1.decodeBytes }
+            return
+        }
+        // Seconds in which the chosen client read nothing count by what was measured before.
+        let decoded = Double(samples.reduce(0) { $0 + $1.decodeBytes } + self.unscaledBytes)
+        self.unscaledBytes = 0
+        let gained = self.walked.nanoseconds / self.walked.bytes * decoded / 1e9
         guard gained > 0 else { return }
         self.decode.whole += gained
         if phase == .measure { self.decode.measured += gained }

@@ -68,6 +68,7 @@ extension RunOptions {
         load.reconnects = self.reconnects
         load.reconnectPeriod = .nanoseconds(self.reconnectPeriod)
         load.seed = seed
+        load.publishersAreApart = load.separatesPublishers
         return load
     }
 
@@ -78,8 +79,8 @@ extension RunOptions {
 
     private var workloadTopology: MQTTLoad.Topology {
         switch self.topology {
-        case .pair: self.kind == .sub ? .all : .pair
-        case .fanIn, .fanOut: .all
+        case .pair, .fanOut: self.kind == .sub ? .all : .pair
+        case .fanIn: .all
         case .shared: .shared
         }
     }

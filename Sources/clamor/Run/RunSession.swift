@@ -188,7 +188,7 @@ struct RunSession {
             flags: self.options.subscribers > 0 && self.options.publishers > 0
                 ? "-c \(self.options.publishers) with \(self.options.subscribers) subscribers" : "-c \(clients)",
             targets: self.targetCount,
-            sourceAddresses: max(1, given),
+            sourceAddresses: max(1, (try? self.sources())?.count ?? given),
             isLoopback: self.isLoopback && given == 0,
             descriptorLimit: Descriptors.raiseLimit(),
             descriptorsBeside: 32 + 4 * self.threads,
