@@ -113,6 +113,7 @@ package final class RunningProgram: Sendable {
     }
 
     /// Waits until the lines that have come on a stream are what is awaited, and returns them.
+    @discardableResult
     package func lines(
         on stream: Stream = .output,
         until isEnough: @escaping @Sendable ([String]) -> Bool

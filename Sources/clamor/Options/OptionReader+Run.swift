@@ -27,7 +27,7 @@ extension OptionReader {
         if flags.out == "" { self.report("--out", "is empty; name a directory") }
         if flags.json, flags.quiet { self.report("--quiet", "--json writes to stdout; leave one of the two out") }
         options.thresholds = flags.threshold
-        let hasLedger = options.hasLedger && (options.kind == .pubsub || options.kind == .sub)
+        let hasLedger = options.hasLedger && (options.kind == .sub || options.kind == .pubsub)
         for sentence in flags.threshold {
             if let problem = self.checks.threshold(sentence, hasLedger) {
                 self.report("--threshold", "'\(sentence)': \(problem)")

@@ -1,0 +1,163 @@
+import Foundation
+import Measurement
+import TestSupport
+import Testing
+
+extension Integration {
+    @Suite("A run that cannot go on says why, and keeps what it has")
+    struct FailureTests {
+        @Test("no connection at all is 69, and names the cause", arguments: ["refused", "resolve"])
+        func noConnection(_ kind: String) async throws {
+            let reserved = try ReservedPort()
+            // A label of 64 characters is no name, whatever the name service says.
+            let target = kind == "refused" ? "-p \(reserved.port)" : "-h \(String(repeating: "x", count: 64)).invalid"
+            let run = try await ClamorRun.of("pub \(target) -c 3 --duration 1s")
+            #expect(run.status == 69)
+            #expect(run.ending.errorLines.count == 1)
+            #expect(run.ending.errors.contains(kind == "refused" ? "refused" : "resolve"))
+            #expect(run.record.errors.map { $0.kind } == [kind])
+            #expect(run.record.errors.first?.count == 3)
+            #expect(run.record.state == .aborted)
+            #expect(run.folder.entries() == ["out"])
+        }
+
+        /// MQTT 3.1.1 table 3.1, MQTT 5 table 3-1.
+        static let refusals: [(version: Int, code: Int)] =
+            (1...5).flatMap { [(3, $0), (4, $0)] }
+            + [
+                0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8A, 0x8C, 0x90, 0x95, 0x97, 0x99, 0x9A,
+                0x9B, 0x9C, 0x9D, 0x9F,
+            ].map { (5, $0) }
+
+        @Test("every refusal of CONNACK is 69 and named by its code", arguments: refusals)
+        func refusal(_ refusal: (version: Int, code: Int)) async throws {
+            let code = "0x" + (refusal.code < 16 ? "0" : "") + String(refusal.code, radix: 16)
+            let run = try await ClamorRun.of(
+                "conn -h embedded -V \(refusal.version) -c 2 --duration 1s --broker",
+                "--refuse \(code)"
+            )
+            #expect(run.status == 69)
+            #expect(run.ending.errorLines.count == 1)
+            #expect(run.ending.errors.lowercased().contains("(\(code))"))
+            #expect(run.record.errors.count == 1)
+            #expect(run.record.errors.first?.kind.hasPrefix("connack ") == true)
+            #expect(run.record.errors.first?.count == 2)
+            #expect(run.record.state == .aborted)
+        }
+
+        @Test(
+            "a broker that dies in mid-run is 69, at once without --reconnect",
+            arguments: ["", "--reconnect 100000"]
+        )
+        func brokerDies(_ flags: String) async throws {
+            try await ClamorBinary.with(["broker", "-p", "0"]) { broker in
+                let port = try await broker.line().split(separator: ":").last ?? ""
+                let run = try await ClamorRun.of(
+                    "pub -p \(port) -c 3 -q 0,1,2 --rate 300/s --duration 1h \(flags)"
+                ) { program in
+                    try await program.line { $0.contains(" measure ") && !$0.contains("sent 0/s") }
+                    broker.send(SIGKILL)
+                }
+                #expect(run.status == 69)
+                #expect(run.ending.errorLines.count == 1)
+                #expect(run.record.state == .aborted)
+                #expect(run.record.reasonCodes.contains("connections-lost"))
+                #expect(run.record.perQoS("publish_sent").allSatisfy { $0 > 0 })
+                #expect(run.record.books.allSatisfy { $0.balances })
+                #expect(run.folder.entries() == ["out"])
+                #expect(try timeline(run).contains { $0.contains(",measure,publish_sent,") })
+            }
+        }
+
+        private func timeline(_ run: ClamorRun) throws -> [Substring] {
+            try String(contentsOfFile: "\(run.directory)/timeline.csv", encoding: .utf8).split(separator: "\n")
+        }
+
+        @Test(
+            "what cannot be run is refused with one line and 64, and leaves nothing",
+            arguments: [
+                ["-c", "100000000"],
+                ["-c", "9000000"],
+                ["-m", "template:///does/not/exist"],
+                ["--rate", "10/s", "-I", "5"],
+                ["--frob"],
+                ["-q", "3"],
+                ["-V", "6"],
+                ["-p", "70000"],
+                ["--duration", "ten"],
+                ["--threshold", "publish_sent is fine"],
+                ["--threshold", "delivery_lost == 0"],
+                ["-t", "a/#"],
+                ["--read-size", "0"],
+                ["-S"],
+            ]
+        )
+        func refused(_ flags: [String]) async throws {
+            let folder = try ScratchFolder()
+            let ending = try await ClamorBinary.run(ClamorRun.arguments("pub -h 127.0.0.1", flags, in: folder))
+            #expect(ending.status == 64)
+            #expect(ending.errorLines.count == 1, "\(ending.errors)")
+            #expect(ending.errors.hasPrefix("clamor"))
+            #expect(ending.errors.contains(flags[0]))
+            #expect(ending.output.isEmpty)
+            #expect(folder.entries().isEmpty)
+        }
+
+        @Test("more clients than descriptors are refused, with the number and the remedy")
+        func descriptors() async throws {
+            let folder = try ScratchFolder()
+            let arguments = ClamorRun.arguments("conn -h embedded -c 1000", in: folder)
+            let program = try RunningProgram(
+                "/bin/sh",
+                ["-c", "ulimit -n 256; exec \"$0\" \"$@\"", ClamorBinary.path] + arguments
+            )
+            let ending = try await program.ended()
+            #expect(ending.status == 64)
+            #expect(ending.errorLines.count == 1)
+            #expect(ending.errors.contains("-c 1000"))
+            #expect(ending.errors.contains("256"))
+            #expect(ending.errors.contains("ulimit"))
+            #expect(folder.entries().isEmpty)
+        }
+
+        @Test("results that cannot be written are 73, before anything else")
+        func unwritable() async throws {
+            let folder = try ScratchFolder()
+            try folder.write("here", to: "file")
+            for out in ["file/out", "file"] {
+                let path = folder.path(out)
+                let ending = try await ClamorBinary.run(["pub", "-h", "embedded", "--out", path])
+                #expect(ending.status == 73)
+                #expect(ending.errorLines.count == 1)
+                #expect(ending.errors.contains("--out"))
+                #expect(ending.errors.contains(path))
+                #expect(ending.output.isEmpty)
+            }
+            #expect(folder.entries() == ["file"])
+        }
+
+        @Test("results are never overwritten")
+        func occupied() async throws {
+            let first = try await ClamorRun.of("pub -h embedded -L 1")
+            let before = try String(contentsOfFile: "\(first.directory)/run.json", encoding: .utf8)
+            let second = try await ClamorBinary.run(["pub", "-h", "embedded", "-L", "1", "--out", first.directory])
+            #expect(second.status == 73)
+            #expect(second.errorLines.count == 1)
+            #expect(second.errors.contains("not empty"))
+            #expect(try String(contentsOfFile: "\(first.directory)/run.json", encoding: .utf8) == before)
+            #expect(first.folder.entries() == ["out"])
+        }
+
+        @Test("a broker that cannot listen says so")
+        func portTaken() async throws {
+            try await ClamorBinary.with(["broker", "-p", "0"]) { broker in
+                let port = try await broker.line().split(separator: ":").last ?? ""
+                let second = try await ClamorBinary.run(["broker", "-p", String(port)])
+                #expect(second.status == 64)
+                #expect(second.errorLines.count == 1)
+                #expect(second.errors.contains(port))
+                #expect(second.output.isEmpty)
+            }
+        }
+    }
+}
