@@ -87,8 +87,8 @@ let package = Package(
         test(
             "WorkloadsTests",
             [
-                "Workloads", "MQTT", "MQTTCodec", "LoadEngine", "LoopContext", "Measurement", "Transport", "EmbeddedBroker",
-                "TestSupport", nioCore, nioEmbedded,
+                "Workloads", "MQTT", "MQTTCodec", "LoadEngine", "LoopContext", "Measurement", "Transport",
+                "EmbeddedBroker", "TestSupport", nioCore, nioEmbedded,
             ]
         ),
         test("clamorTests", ["clamor", "Measurement", "Report", "LoadEngine", "Workloads", "TestSupport"]),

@@ -184,8 +184,9 @@ final class BrokerLoop {
         link.context?.channel.close(mode: link.inputEnded ? .all : .output, promise: nil)
     }
 
-    /// The client's FIN has come. It is answered when all before it has been served, for the client takes the answer
-    /// as a receipt.
+    /// The client's FIN has come.
+    ///
+    /// It is answered when all before it has been served, for the client takes the answer as a receipt.
     func inputEnded(_ link: BrokerLink) {
         guard link.ending == nil else { return self.finish(link) }
         if link.backlog.readableBytes == 0 { link.context?.close(promise: nil) }

@@ -13,9 +13,10 @@ extension Integration {
     struct CheckMeterTests {
         private static let runs = 5
 
-        /// Which messages were delayed is told by their durations alone: with half the delay as the border there are
-        /// two modes that nothing but a hiccup of 10 ms mixes up, and medians bear a few. That both have half of the
-        /// messages is part of the check.
+        /// Which messages were delayed is told by their durations alone.
+        ///
+        /// With half the delay as the border there are two modes that nothing but a hiccup of 10 ms mixes up, and
+        /// medians bear a few. That both have half of the messages, up to 1 %, is part of the check.
         @Test("a delay of 20 ms is measured within 1 % of what the broker held")
         func delay() async throws {
             let border: Int64 = 10_000_000
@@ -27,7 +28,8 @@ extension Integration {
                 #expect(run.record.state == .valid, "\(run.record.reasonCodes)")
                 let delivery = try #require(run.record.duration("delivery_duration")?.decodedHistogram())
                 let (low, high) = delivery.split(at: border)
-                #expect(low.count == 1_000 && high.count == 1_000, "\(low.count) and \(high.count)")
+                #expect(low.count + high.count == 2_000)
+                #expect((990...1_010).contains(low.count), "\(low.count) and \(high.count)")
                 let held = Double(try #require(broker.delayHolds.p50)) / 1e6
                 let undelayed = Double(try #require(low.percentile(50))) / 1e6
                 let delayed = Double(try #require(high.percentile(50))) / 1e6
@@ -39,8 +41,10 @@ extension Integration {
             #expect(abs(medians[5]) < 1)
         }
 
-        /// How many durations a stall must have lengthened by how much is arithmetic: 500/s for 2 s are due in it,
-        /// those due in its first 1.9 s wait for 100 ms and more, and a window of 16 lets 4 × 16 be in flight in it.
+        /// How many durations a stall must have lengthened by how much is arithmetic.
+        ///
+        /// 500/s for 2 s are due in it, those due in its first 1.9 s wait for 100 ms and more, and a window of 16 lets
+        /// 4 × 16 be in flight in it.
         @Test("a stall shows in the response time of all that is due in it, in the service time of what is in flight")
         func stall() async throws {
             let rate = 500.0

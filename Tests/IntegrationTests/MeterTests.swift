@@ -31,10 +31,11 @@ extension Integration {
             #expect(run.record.count("received") == broker.delivered.total)
         }
 
+        /// What was received agrees to the message, and what was lost does up to messages of unknown fate.
+        ///
         /// A publisher that lost its connection does not know what became of its last messages. If one of them was
-        /// lost behind the broker, the broker counts it and the run, by its own rule, does not expect it: so what was
-        /// received agrees to the message, and what was lost does up to messages of unknown fate. (On the virtual
-        /// clock, where every message can be followed, all of it agrees: see the tests of the workload.)
+        /// lost behind the broker, the broker counts it and the run, by its own rule, does not expect it. On the
+        /// virtual clock, where every message can be followed, all of it agrees: see the tests of the workload.
         @Test("the same across injected disconnects", arguments: Self.topologies)
         func disconnects(_ topology: String) async throws {
             let faults = "--drop 1.5% --duplicate 40 --reorder 30 --disconnect-every 200ms"

@@ -33,7 +33,8 @@ struct VirtualClockTests {
     func delay(qos: QoS) throws {
         let latency: Int64 = 300_000
         let run = try VirtualRun(
-            .init(faults: "--delay 20ms --delay-every 2", qualities: [qos], latency: .nanoseconds(latency)))
+            .init(faults: "--delay 20ms --delay-every 2", qualities: [qos], latency: .nanoseconds(latency))
+        )
         run.perform()
         // 100/s for 10 s, each once over the wire to the broker and once from it.
         let planned = self.histogram((0..<1_000).map { 2 * latency + ($0 % 2 == 1 ? 20_000_000 : 0) })
@@ -92,7 +93,12 @@ struct VirtualClockTests {
         let latency: Int64 = 1_000_000
         let run = try VirtualRun(
             .init(
-                faults: "--stall 2s@5s", qualities: [.exactlyOnce], window: 65_535, latency: .nanoseconds(latency)))
+                faults: "--stall 2s@5s",
+                qualities: [.exactlyOnce],
+                window: 65_535,
+                latency: .nanoseconds(latency)
+            )
+        )
         run.perform()
         let stall = try #require(run.network.stalls.first)
         // A packet that would reach the broker in the stall is read at its end.

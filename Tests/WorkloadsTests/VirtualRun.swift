@@ -9,8 +9,9 @@ import NIOEmbedded
 import Testing
 import Workloads
 
-/// A whole run of one shard against the broker core, on a clock that moves when it is told: connect, load, drain, and
-/// the books behind it. No socket, no thread, and the same every time.
+/// A whole run of one shard against the broker core, on a clock that moves when it is told.
+///
+/// Connect, load, drain, and the books behind it: no socket, no thread, and the same every time.
 final class VirtualRun {
     struct Setup {
         var faults = ""
@@ -72,7 +73,10 @@ final class VirtualRun {
         self.metrics = MQTTMetrics(for: load, loops: 1)
         self.accumulator = RunAccumulator(catalog: self.metrics.catalog)
         self.network = VirtualNetwork(
-            try FaultPlan.parse(line: setup.faults), loop: self.loop, latency: setup.latency)
+            try FaultPlan.parse(line: setup.faults),
+            loop: self.loop,
+            latency: setup.latency
+        )
         let plan = LoadPlan(
             operators: setup.publishers,
             listeners: setup.subscribers,
@@ -92,9 +96,7 @@ final class VirtualRun {
     private final class Heard { var events: [ShardEvent] = [] }
     private let heard: Heard
 
-    /// Runs it from the first connect to the last FIN.
-    ///
-    /// - Parameter during: called every `step` of the load, and of the drain.
+    /// Runs it from the first connect to the last FIN; `during` is called every `step` of the load, and of the drain.
     func perform(step: TimeAmount = .milliseconds(100), during: (VirtualRun) -> Void = { _ in }) {
         self.shard.startConnecting(at: self.loop.now)
         self.pass(.seconds(5), step: .milliseconds(1)) { $0.isSettled }

@@ -36,8 +36,7 @@ final class WireOracle {
 
     func connection(_ client: Int) -> Connection { Connection(client, self) }
 
-    /// - Parameters:
-    ///   - subscriptions: the clients that make one each, and whom each of them hears.
+    /// The sums of one QoS, over subscriptions: the clients that make one each, and whom it hears.
     func row(_ qos: UInt8, _ subscriptions: [(clients: [Int], hears: (UInt32) -> Bool)]) -> Row {
         var row = Row()
         for subscription in subscriptions {
@@ -101,7 +100,11 @@ final class WireOracle {
                 self.oracle.arrivals[self.client, default: []].append(message)
             } else {
                 self.oracle.written.insert(message)
-                if view.packetID == 0 { self.unconfirmed.append(message) } else { self.awaiting[view.packetID] = message }
+                if view.packetID == 0 {
+                    self.unconfirmed.append(message)
+                } else {
+                    self.awaiting[view.packetID] = message
+                }
             }
             return true
         }
