@@ -290,7 +290,8 @@ package actor LoadRun<Observer: RunObserver> {
         guard self.up > 0, self.settledShards == self.shards.count else { return }
         let facts = await self.facts()
         // Shards end the load by their own clocks: without connections then, they are only done.
-        guard facts.allSatisfy({ $0.live == 0 }), facts.contains(where: \.isLoading) else {
+        if let end = self.measured?.upperBound, NIODeadline.now() >= end { return }
+        guard facts.allSatisfy({ $0.live == 0 }) else {
             self.emptySince = nil
             return
         }

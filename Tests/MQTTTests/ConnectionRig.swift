@@ -8,7 +8,7 @@ import NIOEmbedded
 final class ConnectionRig {
     let channel: EmbeddedChannel
     let context: LoopContext
-    let session: UnsafeMutablePointer<MQTTSession>
+    private let place: SessionPlace
     let observer = RecordingObserver()
     let connection: MQTTConnection<RecordingObserver>
     let version: ProtocolVersion
@@ -21,12 +21,11 @@ final class ConnectionRig {
         self.channel = EmbeddedChannel(loop: loop)
         self.context = context ?? LoopContext(eventLoop: loop)
         self.version = options.version
-        self.session = .allocate(capacity: 1)
-        self.session.initialize(to: MQTTSession(options))
+        self.place = SessionPlace(options)
         self.connection = MQTTConnection(
             client: 3,
             loop: self.context,
-            session: self.session,
+            session: self.place.pointer,
             maximumPacketSize: options.maximumPacketSize,
             observer: self.observer
         )
@@ -34,10 +33,7 @@ final class ConnectionRig {
         self.channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
     }
 
-    deinit {
-        self.session.deinitialize(count: 1)
-        self.session.deallocate()
-    }
+    var session: UnsafeMutablePointer<MQTTSession> { self.place.pointer }
 
     convenience init(_ version: ProtocolVersion) throws { try self.init(SessionOptions(version: version)) }
 

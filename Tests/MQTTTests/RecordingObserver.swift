@@ -22,6 +22,7 @@ final class RecordingObserver: MQTTConnectionObserver {
     var calls: [Call] = []
     /// Sizes of the reads, and whether a packet starts with each.
     var reads: [Int] = []
+    var readBytes = 0
     var boundaries: [Bool] = []
     var packets: [Int] = []
     var wrote = 0
@@ -34,6 +35,14 @@ final class RecordingObserver: MQTTConnectionObserver {
     private var waiting: [(condition: (RecordingObserver) -> Bool, promise: EventLoopPromise<Void>)] = []
 
     var messages: [Call] { self.calls.filter { if case .message = $0 { true } else { false } } }
+
+    /// What came behind CONNACK: before it CONNECT may have been held back until the channel was active.
+    var sinceConnected: [Call] {
+        guard let index = self.calls.firstIndex(where: { if case .connected = $0 { true } else { false } }) else {
+            return []
+        }
+        return Array(self.calls[(index + 1)...])
+    }
 
     var end: ConnectionEnd? {
         if case .ended(let end) = self.calls.last { end } else { nil }
@@ -63,6 +72,7 @@ final class RecordingObserver: MQTTConnectionObserver {
 
     func read(_ client: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool) {
         self.reads.append(bytes.count)
+        self.readBytes += bytes.count
         self.boundaries.append(atBoundary)
     }
 
