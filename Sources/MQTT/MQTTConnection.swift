@@ -30,6 +30,8 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     /// DISCONNECT has been handed to the channel: it was the last packet ([MQTT-3.14.4-1]).
     private var hasSaidGoodbye = false
     private var isReading = false
+    private var isDecoding = false
+    private var finishesAfterRead = false
     private var isFlushing = false
     /// The kernel did not take all of the last write.
     private var isBlocked = false
@@ -158,6 +160,11 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     /// DISCONNECT, then FIN; what the peer still sends is read until its own FIN.
     package func finish() {
         guard self.end == nil, !self.isFinishing else { return }
+        // A write that fails reads the socket dry at once, and the decoder is still at work on this read.
+        if self.isDecoding {
+            self.finishesAfterRead = true
+            return
+        }
         self.isFinishing = true
         self.session.pointee.disconnect()
         self.write(.disconnect(Disconnect()))
@@ -199,6 +206,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
         self.isReading = true
         self.hasRead = true
         let before = self.decoder.pointee.packets
+        self.isDecoding = true
         let failure = buffer.withUnsafeReadableBytes { bytes -> DecodeError? in
             self.observer.read(self.client, bytes, atBoundary: self.decoder.pointee.isAtPacketBoundary)
             var sink = InboundSink(connection: self, now: now)
@@ -209,6 +217,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
                 return error
             }
         }
+        self.isDecoding = false
         self.loop.receive.give(back: buffer)
         self.session.pointee.received(now: now)
         let packets = Int(self.decoder.pointee.packets - before)
@@ -217,6 +226,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
             self.refuse(failure.reason, .malformed(failure))
         } else if self.end == nil {
             self.flush()
+            if self.finishesAfterRead { self.finish() }
         }
         self.isReading = false
     }

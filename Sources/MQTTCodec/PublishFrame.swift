@@ -49,7 +49,7 @@ package struct PublishFrame: Hashable, Sendable {
             rest >>= 7
         }
         var offset = 1 + self.lengthBytes
-        memory.storeBytes(of: UInt16(self.topic).bigEndian, toByteOffset: offset, as: UInt16.self)
+        memory.storeBytes(of: UInt16(truncatingIfNeeded: self.topic).bigEndian, toByteOffset: offset, as: UInt16.self)
         offset += 2
         if let base = topic.baseAddress { (memory + offset).copyMemory(from: base, byteCount: self.topic) }
         offset += self.topic

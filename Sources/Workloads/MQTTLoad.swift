@@ -181,6 +181,45 @@ package struct MQTTLoad: Sendable {
         }
     }
 
+    /// The first rule of MQTT that the load would break, in words; asked of the first and the last client of each kind.
+    ///
+    /// With `--validate off` it is sent as it is, to see what the server makes of it.
+    package func problem() -> String? {
+        let publishers = self.publishers > 0 ? [0, self.publishers - 1] : []
+        let subscribers = self.subscribers > 0 ? [self.publishers, self.publishers + self.subscribers - 1] : []
+        for number in Set(publishers + subscribers).sorted() {
+            let values = self.values(of: number)
+            let id = String(decoding: values.clientID, as: UTF8.self)
+            if let problem = self.connect(values).problem() { return "client '\(id)': \(problem)" }
+            if self.isPublisher(number), !self.qualities.isEmpty {
+                var random = SeededGenerator(seed: self.seed)
+                let topic = String(decoding: self.topic.rendered(values, random: &random), as: UTF8.self)
+                let publish = Publish(topic: topic, payload: ByteBuffer(), qos: self.qos(ofPublisher: number))
+                if let problem = publish.problem(as: self.version, packetID: false) {
+                    return "topic '\(topic)' of client '\(id)': \(problem)"
+                }
+            } else if !self.isPublisher(number) {
+                let subscriptions = self.subscriptions(of: number)
+                if let problem = Subscribe(1, subscriptions).problem(as: self.version) {
+                    return "filter '\(subscriptions[0].filter)' of client '\(id)': \(problem)"
+                }
+            }
+        }
+        return nil
+    }
+
+    private func connect(_ values: PlaceholderValues) -> Connect {
+        var random = SeededGenerator(seed: self.seed)
+        return Connect(
+            version: self.version,
+            clientID: String(decoding: values.clientID, as: UTF8.self),
+            cleanStart: self.publisherSession.cleanStart,
+            keepAlive: self.publisherSession.keepAlive,
+            username: self.username.map { _ in String(decoding: values.username, as: UTF8.self) },
+            password: self.password?.rendered(values, random: &random)
+        )
+    }
+
     /// Bytes of a payload, placeholders not yet replaced.
     package var payloadBytes: Int {
         switch self.payload {

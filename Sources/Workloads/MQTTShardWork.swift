@@ -246,7 +246,8 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.clients[place].unsent = 0
         self.clients[place].lost = 0
         if self.probe.place == place { self.probe.restart() }
-        if resumed || self.shard.clients.isOperator(place) || self.load.subscribers == 0 {
+        let holdsSubscription = resumed && self.clients[place].hasSubscribed
+        if holdsSubscription || self.shard.clients.isOperator(place) || self.load.subscribers == 0 {
             self.isUp(place, now: now)
         } else {
             self.subscribe(place, now: now)

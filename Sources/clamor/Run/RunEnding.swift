@@ -26,7 +26,12 @@ struct RunEnding: Sendable {
         record.clients = self.clientGroups
         record.stages = self.stages
         if record.ledger.on { self.describeLedger(shares, &record.ledger) }
-        record.thresholds = self.thresholds.map { $0.evaluate(in: record) }
+        record.thresholds = self.thresholds.map { threshold in
+            var result = threshold.evaluate(in: record)
+            // It was broken when it ended the run; that it would hold again now does not mend it.
+            if threshold.expression == self.brokenThreshold { result.ok = false }
+            return result
+        }
         record.verdict = self.verdict(record, delivery, audit)
     }
 
@@ -274,9 +279,7 @@ struct RunEnding: Sendable {
         switch self.outcome.stop {
         case .everyConnectFailed, .everyConnectionLost: return .unavailable
         case .interrupted: return .interrupted
-        case .planned: break
-        // Broken then; that it would hold again at the end does not mend it.
-        case .thresholdBroken: return .thresholdFailed
+        case .planned, .thresholdBroken: break
         }
         if self.options.strict {
             let state = record.verdict?.state
@@ -293,8 +296,7 @@ struct RunEnding: Sendable {
         case .unavailable, .interrupted, .unreconciled, .generatorLimited:
             return record.verdict?.reasons.first?.text
         case .thresholdFailed:
-            let broken = record.thresholds.filter { !$0.ok || $0.expression == self.brokenThreshold }
-            let failed = broken.map { "'\($0.expression)'" }
+            let failed = record.thresholds.filter { !$0.ok }.map { "'\($0.expression)'" }
             return "threshold failed: " + failed.joined(separator: ", ")
         }
     }

@@ -14,6 +14,10 @@ actor RunMonitor: RunObserver {
     private let thresholds: [Threshold]
     private let metrics: MQTTMetrics
     private let shared: Bool
+    private let hasLedger: Bool
+    private let hasSubscribers: Bool
+    /// A whole interval of the drain brought no message.
+    private var isQuiet = false
     private var accumulator: RunAccumulator
     private var shares = ShareGroupLedger()
     private var audit: GeneratorAudit
@@ -50,6 +54,9 @@ actor RunMonitor: RunObserver {
         self.thresholds = thresholds
         self.metrics = metrics
         self.shared = load.topology == .shared
+        // `sub` alone ends by the clock: what others still publish is not awaited.
+        self.hasLedger = load.hasLedger || load.publishers == 0
+        self.hasSubscribers = load.subscribers > 0
         self.accumulator = RunAccumulator(catalog: metrics.catalog, realtimeOffset: load.realtimeOffset)
         self.audit = GeneratorAudit(isOpenLoop: options.isOpenLoop)
         self.writer = writer
@@ -87,6 +94,7 @@ actor RunMonitor: RunObserver {
             interval.metrics.append(MemoryLevel.metric(GaugeReading(value: Double(bytes))))
         }
         if phase == .measure { self.measuredSeconds += seconds }
+        if phase == .drain, seconds > 0.5, interval.total("received") == 0 { self.isQuiet = true }
         self.connectsBegun = facts.reduce(0) { $0 + $1.connectsBegun }
         self.lastConnectBegun = facts.map(\.lastConnectBegun).max() ?? .distantPast
         self.judge(interval, samples, facts, phase: phase, span: span)
@@ -102,6 +110,8 @@ actor RunMonitor: RunObserver {
     }
 
     func isComplete(_ balance: DeliveryBalance) -> Bool {
+        // Without a ledger nobody knows what is still to come: then a second without any is awaited.
+        guard self.hasLedger else { return !self.hasSubscribers || self.isQuiet }
         guard self.shared else { return balance.isComplete }
         // Members of a share group do not know what the others got; their merged ledger does.
         let distinct = (0...2).reduce(UInt64(0)) { $0 + self.shares.counts[UInt8($1)].distinct }
@@ -298,6 +308,11 @@ private struct MemoryLevel {
 }
 
 extension TimelineInterval {
+    /// What a counter gained over all its labels.
+    fileprivate func total(_ name: String) -> Double {
+        self.metrics.filter { $0.name == name }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
+    }
+
     /// The highest p99 of a duration in this interval over all its labels, nanoseconds.
     fileprivate func worst(_ name: String) -> Int64? {
         self.metrics.filter { $0.name == name }.compactMap { $0.duration?.p99 }.max().map { Int64($0 * 1e9) }

@@ -39,6 +39,9 @@ struct RunSession {
         }
         let run = UInt32.random(in: 1...UInt32.max)
         let load = self.options.load(run: run, seed: self.seed)
+        if self.options.validates, let problem = load.problem() {
+            return self.refuse("\(problem); correct it, or send it as it is with --validate off", .usage)
+        }
         let metrics = MQTTMetrics(for: load, loops: self.threads)
         let known = metrics.known(for: load)
         if let problem = self.thresholds.lazy.compactMap({ $0.problem(in: known) }).first {
