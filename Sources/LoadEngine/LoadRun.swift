@@ -12,8 +12,13 @@ package struct ShardHandle<Work: ShardWork>: Sendable {
         self.shard = NIOLoopBound(shard, eventLoop: shard.context.eventLoop)
     }
 
+    /// Gives the shard an order, at a time of its own: the loop's clock may stand where the last socket left it.
     package func tell(_ body: @escaping @Sendable (Shard<Work>) -> Void) {
-        self.eventLoop.execute { body(self.shard.value) }
+        self.eventLoop.execute {
+            let shard = self.shard.value
+            shard.context.refresh()
+            body(shard)
+        }
     }
 
     package func ask<Answer: Sendable>(_ body: @escaping @Sendable (Shard<Work>) -> Answer) async -> Answer? {

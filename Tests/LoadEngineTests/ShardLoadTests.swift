@@ -196,6 +196,21 @@ struct ShardLoadTests {
         #expect(rig.events.all.suffix(2) == [.operatorsFinished(shard: 0), .finished(shard: 0)])
     }
 
+    @Test("in the drain a client whose operations have no answer closes with the last write")
+    func drainWithoutAnswers() {
+        let rig = ShardRig(self.open(1_000, operators: 2), window: 1_000)
+        rig.work.answersAtOnce = true
+        rig.begin()
+        rig.work.blocks(0)
+        rig.advance(.seconds(1))
+        #expect(rig.shard.phase == .draining)
+        #expect(!rig.work.clients[0].isFinished)
+        rig.work.unblocks(0)
+        rig.advance(.zero)
+        #expect(rig.work.clients[0].sent == rig.work.clients[0].offered)
+        #expect(rig.shard.phase == .finished)
+    }
+
     @Test("the end of the drain gives up the rest: offered = sent + not sent")
     func drainDeadline() {
         let rig = ShardRig(self.open(1_000, operators: 3, measure: .milliseconds(90)), window: 10)

@@ -1,17 +1,18 @@
 import Foundation
+import Synchronization
 
-/// A port of 127.0.0.1 that is bound and does not listen: connections to it are refused as long as this lives.
+/// A port of 127.0.0.1 that is bound and does not listen: connections to it are refused until it is released.
 package final class ReservedPort: Sendable {
     package let port: Int
-    private let descriptor: CInt
+    private let descriptor: Mutex<CInt?>
 
     package init() throws {
-        self.descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.descriptor = Mutex(descriptor)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let descriptor = self.descriptor
         let isBound = withUnsafeMutableBytes(of: &address) { bytes in
             let address = bytes.bindMemory(to: sockaddr.self).baseAddress
             return bind(descriptor, address, size) == 0 && getsockname(descriptor, address, &size) == 0
@@ -20,5 +21,13 @@ package final class ReservedPort: Sendable {
         guard isBound else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EADDRINUSE) }
     }
 
-    deinit { close(self.descriptor) }
+    /// Leaves the port to somebody else.
+    package func release() {
+        self.descriptor.withLock { descriptor in
+            if let open = descriptor { close(open) }
+            descriptor = nil
+        }
+    }
+
+    deinit { self.release() }
 }
