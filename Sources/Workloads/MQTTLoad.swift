@@ -165,6 +165,30 @@ package struct MQTTLoad: Sendable {
         }
     }
 
+    /// Who feeds whom, and from when on, in a run that left these results on its loops.
+    ///
+    /// Publishers that did not wait may have published before a subscription was in effect: what they had sent when its
+    /// SUBACK came is expected only if it arrived. Where no SUBACK ever came, that is everything.
+    package func feeds(_ results: [MQTTResult]) -> [SubscriptionFeed] {
+        let early = results.flatMap(\.earlySubscriptions)
+        let begun = results.reduce(into: Set()) { $0.formUnion($1.subscriptions) }
+        var bounds: [UInt32: [UInt32: UInt64]] = [:]
+        // Of a share group's members the first counts.
+        for entry in early {
+            let known = bounds[entry.subscription]?[entry.publisher] ?? .max
+            bounds[entry.subscription, default: [:]][entry.publisher] = min(known, entry.sequence)
+        }
+        return self.feeds.map { feed in
+            var feed = feed
+            if begun.contains(feed.subscription) {
+                feed.expectedFrom = bounds[feed.subscription] ?? [:]
+            } else {
+                for publisher in feed.publishers { feed.expectedFrom[publisher] = .max }
+            }
+            return feed
+        }
+    }
+
     /// Whether the publisher is heard by the subscription.
     package func feeds(_ subscription: UInt32, from publisher: Int) -> Bool {
         guard self.topology == .pair, self.publishersAreApart else { return true }

@@ -30,10 +30,10 @@ package struct MQTTResult: Sendable {
     package var fates: [PublisherFate]
     package var ledger: LedgerExport
     package var books: [QoS: PublishBook]
-    /// Subscriptions that a SUBACK granted at least once, by the number of their subscriber from 0.
-    package var subscriptions: [UInt32]
     /// What publishers had sent when a subscription came into effect under them.
     package var earlySubscriptions: [EarlySubscription]
+    /// Subscriptions whose first SUBACK came; a share group counts as one.
+    package var subscriptions: Set<UInt32>
     /// By number in the run.
     package var tallies: [(number: Int, tally: ClientTally)]
 }
@@ -53,16 +53,20 @@ extension MQTTShardWork {
                 )
             }
         }
+        var subscriptions: Set<UInt32> = []
+        let listeners = self.shard.clients.operators..<self.shard.clients.count
+        for place in listeners where self.clients[place].hasSubscribed {
+            let number = UInt32(self.number(place) - self.load.publishers)
+            subscriptions.insert(self.load.topology == .shared ? 0 : number)
+        }
         var books: [QoS: PublishBook] = [:]
         for qos in QoS.allCases { books[qos] = self.books[qos.rawValue] }
         return MQTTResult(
             fates: fates,
             ledger: self.ledger.export(),
             books: books,
-            subscriptions: (self.shard.clients.operators..<self.shard.clients.count)
-                .filter { self.clients[$0].hasSubscribed }
-                .map { UInt32(self.number($0) - self.load.publishers) },
             earlySubscriptions: self.earlySubscriptions,
+            subscriptions: subscriptions,
             tallies: (0..<self.shard.clients.count).map { (self.number($0), self.tallies[$0]) }
         )
     }

@@ -19,6 +19,8 @@ final class VirtualNetwork: ClientConnector {
     private var held: [() -> Void] = []
     private var isStalled = false
     private(set) var stalls: [Range<NIODeadline>] = []
+    /// Clients that never get a connection, by number.
+    var refused: Set<Int> = []
 
     init(_ faults: FaultPlan, loop: EmbeddedEventLoop, latency: TimeAmount) {
         self.loop = loop
@@ -32,7 +34,11 @@ final class VirtualNetwork: ClientConnector {
         handler: @escaping () -> some ChannelHandler,
         done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
     ) {
+        let target = Target(host: "127.0.0.1", port: 1883)
         self.later {
+            guard !self.refused.contains(client) else {
+                return done(.failure(ConnectError(.refused, target: target, phases: ConnectPhases())))
+            }
             let channel = EmbeddedChannel(loop: self.loop)
             let link = VirtualLink(client: client, network: self, channel: channel)
             self.links.append(link)
@@ -46,7 +52,6 @@ final class VirtualNetwork: ClientConnector {
                 link.id = self.broker.connected(now: self.loop.now)
                 self.byConnection[link.id] = link
             }
-            let target = Target(host: "127.0.0.1", port: 1883)
             done(.success(ConnectedChannel(channel: channel, target: target, phases: ConnectPhases())))
         }
     }

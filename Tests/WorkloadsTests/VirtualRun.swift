@@ -158,7 +158,7 @@ final class VirtualRun {
 
     var reconciliation: Reconciliation {
         let ledger = self.load.topology == .shared ? self.shares.export() : self.result.ledger
-        return Reconciliation(ledgers: [ledger], fates: self.result.fates, feeds: self.load.feeds)
+        return Reconciliation(ledgers: [ledger], fates: self.result.fates, feeds: self.load.feeds([self.result]))
     }
 
     func row(_ qos: QoS) -> WireOracle.Row {

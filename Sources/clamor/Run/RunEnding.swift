@@ -41,31 +41,7 @@ struct RunEnding: Sendable {
         guard self.load.hasLedger, self.load.subscribers > 0 else { return nil }
         let ledgers = self.load.topology == .shared ? [shares] : self.results.map(\.ledger)
         let fates = self.load.publishers > 0 ? self.results.flatMap(\.fates) : nil
-        return Reconciliation(ledgers: ledgers, fates: fates, feeds: fates == nil ? [] : self.feeds)
-    }
-
-    /// Publishers that did not wait may have published before a subscription was in effect: what they had sent
-    /// when its SUBACK came is expected only if it arrived.
-    ///
-    /// A subscriber that never had a SUBACK has no subscription, so nothing is expected for it.
-    private var feeds: [SubscriptionFeed] {
-        let held = Set(self.results.flatMap(\.subscriptions))
-        let feeds =
-            self.load.topology == .shared
-            ? held.isEmpty ? [] : self.load.feeds : self.load.feeds.filter { held.contains($0.subscription) }
-        let early = self.results.flatMap(\.earlySubscriptions)
-        guard !early.isEmpty else { return feeds }
-        var bounds: [UInt32: [UInt32: UInt64]] = [:]
-        // Of a share group's members the first counts.
-        for entry in early {
-            let known = bounds[entry.subscription]?[entry.publisher] ?? .max
-            bounds[entry.subscription, default: [:]][entry.publisher] = min(known, entry.sequence)
-        }
-        return feeds.map { feed in
-            var feed = feed
-            feed.expectedFrom = bounds[feed.subscription] ?? [:]
-            return feed
-        }
+        return Reconciliation(ledgers: ledgers, fates: fates, feeds: fates == nil ? [] : self.load.feeds(self.results))
     }
 
     private func addDelivery(_ delivery: Reconciliation?, to record: inout RunRecord) {
