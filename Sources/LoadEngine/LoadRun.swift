@@ -356,8 +356,10 @@ package actor LoadRun<Observer: RunObserver> {
 
     private func lookAt(_ time: NIODeadline) {
         Task { [send = self.send] in
-            let wait = time - .now()
-            if wait > .zero { try? await Task.sleep(for: .nanoseconds(wait.nanoseconds)) }
+            // The clock that sleeps is another one, and may wake a moment too early.
+            while case let wait = time - .now(), wait > .zero {
+                try? await Task.sleep(for: .nanoseconds(wait.nanoseconds))
+            }
             send.yield(.look)
         }
     }

@@ -182,6 +182,22 @@ struct LoadRunTests {
         #expect(await run.observer.ended.map(\.notSent) == [72])
     }
 
+    @Test("a signal in the drain ends the drain; the load had ended as planned")
+    func interruptedDrain() async throws {
+        var plan = self.open(1)
+        plan.drain = .hours(1)
+        let run = try await TestRun(plan, shards: 1) { work in
+            work.onConnect = { work.comesUp($0) }
+        }
+        await run.observer.stopWith(.interrupted, in: .drain)
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .planned)
+        #expect(!outcome.wasAborted)
+        // A window of 4, and no answer.
+        #expect(await run.observer.ended.map(\.sent) == [4])
+        #expect(await run.observer.ended.map(\.notSent) == [76])
+    }
+
     @Test("listeners stay until everything that must come to them has come")
     func listeners() async throws {
         let run = try await TestRun(self.open(2, listeners: 2), shards: 2) { work in

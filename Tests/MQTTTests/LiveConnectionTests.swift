@@ -1,7 +1,9 @@
+import Dispatch
 import LoopContext
 import MQTT
 import MQTTCodec
 import NIOCore
+import NIOPosix
 import TestSupport
 import Testing
 
@@ -117,6 +119,42 @@ struct LiveConnectionTests {
         }
     }
 
+    @Test("a write into a connection that is reset already was not sent", arguments: [0, much])
+    func writeAfterReset(_ held: Int) async throws {
+        try await withLiveClient(behindConnack: [.stopReading]) { client, peer in
+            try await peer.untilScriptDone()
+            let connect = try await client.run { $0.observer.wrote }
+            // Whether the kernel holds something back from before, or not.
+            let unsent = held > 0 ? try await client.publish(bytes: held) : 0
+            let isHeld = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: Void.self)
+            let wasReset = DispatchSemaphore(value: 0)
+            async let writing = client.run { state in
+                // The loop sees nothing of the reset before it writes.
+                isHeld.succeed(())
+                wasReset.wait()
+                let packet = wire(publish("t", [1]))
+                state.connection.append(packet.count) { memory in
+                    memory.copyBytes(from: packet)
+                    return packet.count
+                }
+                _ = state.connection.flush()
+                return packet.count
+            }
+            try await isHeld.futureResult.get()
+            try await peer.reset()
+            wasReset.signal()
+            let size = try await writing
+            try await client.until { $0.end != nil }
+            let (wrote, calls) = try await client.run { ($0.observer.wrote, $0.observer.calls) }
+            #expect(calls.contains(.ending(unsent: unsent + size)))
+            #expect(wrote - connect == held - unsent)
+            switch calls.last {
+            case .ended(.failed), .ended(.closedByPeer): break
+            default: Issue.record("\(calls)")
+            }
+        }
+    }
+
     // MARK: Ends
 
     @Test("DISCONNECT and FIN are answered by the peer's FIN", arguments: [ProtocolVersion.v31, .v311, .v5])
@@ -152,6 +190,21 @@ struct LiveConnectionTests {
             )
             #expect(try await peer.byteCount() == before + 2)
             #expect(wrote == before + 2)
+        }
+    }
+
+    @Test("a FIN that comes while bytes of ours are still held back is no answer")
+    func finTooEarly() async throws {
+        try await withLiveClient(behindConnack: [.stopReading]) { client, peer in
+            try await peer.untilScriptDone()
+            let held = try await client.publish(bytes: Self.much)
+            #expect(held > 0)
+            try await client.run { $0.connection.finish() }
+            try await peer.halfClose()
+            try await client.until { $0.end != nil }
+            #expect(try await client.run { $0.observer.end } == .closedByPeer)
+            // DISCONNECT waited behind them.
+            #expect(try await client.run { $0.observer.calls.contains(.ending(unsent: held + 2)) })
         }
     }
 

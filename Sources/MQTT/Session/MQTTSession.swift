@@ -131,7 +131,8 @@ package struct MQTTSession: ~Copyable {
         self.lastReceived = now
         guard connack.code == 0 else { return .refused(connack.code) }
         if connack.sessionPresent, !self.holdsState {
-            return .violation(.protocolError, "it kept a session of this id ([MQTT-3.2.2-4]); use other ids, or a clean start")
+            let words = "it kept a session of this id ([MQTT-3.2.2-4]); use other ids, or a clean start"
+            return .violation(.protocolError, words)
         }
         self.state = .connected
         self.adopt(connack.properties)
