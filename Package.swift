@@ -14,7 +14,6 @@ let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let collections: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
-let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 /// The oracle of the histogram tests; the product has a histogram of its own.
 let histogramOracle: Target.Dependency = .product(name: "Histogram", package: "hdrhistogram-swift")
@@ -38,7 +37,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
@@ -50,19 +48,22 @@ let package = Package(
         source("Measurement", ["CZlib", "CPosix"]),
         // Floor 1
         source("Transport", ["LoopContext", "CPosix", nioCore, nioPosix]),
-        source("LoadEngine", ["LoopContext", "Measurement", nioCore]),
+        source("LoadEngine", ["LoopContext", nioCore]),
         source("Report", ["Measurement"]),
         // Floor 2
-        source("MQTT", ["MQTTCodec", "Transport", "LoopContext", nioCore, collections]),
-        source("EmbeddedBroker", ["MQTTCodec", "Transport", "LoopContext", nioCore, nioPosix, collections]),
+        source("MQTT", ["MQTTCodec", "LoopContext", nioCore]),
+        source("EmbeddedBroker", ["MQTTCodec", "LoopContext", nioCore, nioPosix, collections]),
         // Floor 3
-        source("Workloads", ["MQTT", "MQTTCodec", "Transport", "LoadEngine", "LoopContext", "Measurement", nioCore]),
+        source(
+            "Workloads",
+            ["MQTT", "MQTTCodec", "Transport", "LoadEngine", "LoopContext", "Measurement", "CPosix", nioCore]
+        ),
         // Floor 4
         .executableTarget(
             name: "clamor",
             dependencies: [
                 "Workloads", "MQTT", "MQTTCodec", "EmbeddedBroker", "Transport", "LoadEngine", "LoopContext",
-                "Measurement", "Report", "CPosix", nioCore, nioPosix, arguments, logging,
+                "Measurement", "Report", "CPosix", nioCore, nioPosix, arguments,
             ],
             swiftSettings: house
         ),
