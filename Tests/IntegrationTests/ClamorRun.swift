@@ -43,6 +43,11 @@ struct ClamorRun {
     init(_ ending: RunningProgram.Ending, _ folder: ScratchFolder) throws {
         self.ending = ending
         self.folder = folder
+        // Whatever became of it: everything that was measured, and nothing left half done.
+        #expect(folder.entries() == ["out"])
+        for file in ["run.json", "metrics.csv", "timeline.csv", "latency.hlog"] {
+            #expect(folder.entries("out").contains(file))
+        }
         do {
             self.record = try RunJSON.read(directory: folder.path("out"))
         } catch {

@@ -137,14 +137,6 @@ extension Integration {
             #expect(atOnce.record.count("publish_sent") == 50)
         }
 
-        @Test("--strict turns a verdict into an exit code")
-        func strict() async throws {
-            let run = try await ClamorRun.of("conn -h embedded -c 300 -R 10000000 --duration 100ms --strict")
-            #expect(run.status == 98)
-            #expect(run.record.state == .generatorLimited)
-            #expect(run.ending.errorLines.count == 1)
-        }
-
         @Test("secrets appear nowhere")
         func secrets() async throws {
             let run = try await ClamorRun.of("conn -h embedded -c 1 --duration 10ms -u me -P", "hush hush")

@@ -39,7 +39,7 @@ extension Integration {
         @Test(
             "pubsub receives all that is expected, in every topology",
             arguments: BrokerBooksTests.topologies,
-            [4, 5]
+            [3, 4, 5]
         )
         func topology(_ topology: (flags: String, copies: Int), _ version: Int) async throws {
             try await Mosquitto.with { broker in

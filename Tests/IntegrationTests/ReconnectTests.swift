@@ -63,7 +63,8 @@ extension Integration {
                 #expect(run.record.count("reconnects") == 3)
                 #expect(run.record.books.count == 3)
                 #expect(run.record.books.allSatisfy { $0.balances })
-                #expect(run.record.state == .valid, "\(run.record.reasonCodes)")
+                // A slow host may limit an open loop.
+                #expect([.valid, .generatorLimited].contains(run.record.state), "\(run.record.reasonCodes)")
                 #expect(run.record.count("disconnects") == 3)
             }
         }
