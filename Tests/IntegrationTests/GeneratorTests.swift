@@ -43,19 +43,20 @@ extension Integration {
             #expect(run.record.perQoS("publish_sent") == broker.received.all)
         }
 
+        /// Too short for the three late seconds that a busy machine would have to make.
         @Test("and in open loop, where what the broker held back is stated")
         func openLoop() async throws {
             let (run, broker) = try await BrokerProgram.with("--max-rate 1000/s") { broker in
                 try await ClamorRun.of(
-                    "pub -p \(broker.port) -c 8 -q 1 -s 64 --rate 2000/s --duration 2s --drain 500ms --strict"
+                    "pub -p \(broker.port) -c 8 -q 1 -s 64 --rate 2000/s --duration 1500ms --drain 500ms --strict"
                 )
             }
             #expect(run.record.state == .valid, "\(run.record.reasonCodes)")
             #expect(run.status == 0)
-            #expect(run.record.count("publish_offered") == 4_000)
+            #expect(run.record.count("publish_offered") == 3_000)
             #expect(run.record.count("publish_not_sent") > 0)
             let sent = run.record.count("publish_sent")
-            #expect(run.record.count("publish_not_sent") == 4_000 - sent)
+            #expect(run.record.count("publish_not_sent") == 3_000 - sent)
             #expect(broker.received.total <= sent)
             #expect(broker.received.total >= run.record.count("publish_acked"))
             let blocked = try #require(run.record.duration("publish_blocked_duration", ["qos": "1"]))

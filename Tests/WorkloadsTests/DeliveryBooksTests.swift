@@ -28,7 +28,7 @@ struct DeliveryBooksTests {
     private func run(
         _ shape: Shape,
         _ faults: String,
-        rate: Double = 997,
+        rate: Double = 601,
         seed: UInt64 = 1,
         reconnects: Int = 0
     ) throws -> VirtualRun {
@@ -111,7 +111,7 @@ struct DeliveryBooksTests {
         let others = shape.topology == .shared ? 1 : shape.subscribers - 1
         let published = run.setup.qualities.reduce(0) { $0 + Int(run.counter("publish_sent", $1)) }
         let expected = run.setup.qualities.reduce(0) { $0 + run.row($1).expected }
-        #expect(published > 1_000)
+        #expect(published > 700)
         switch shape.topology {
         // Publisher 0 published a sixth for nobody.
         case .pair: #expect(expected < published && expected > published / 2)
