@@ -202,6 +202,8 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let buffer = self.unwrapInboundIn(data)
+        // A write that fails reads the socket dry at once: behind the end, or in the middle of the read that ends it.
+        guard self.end == nil, !self.isDecoding else { return self.loop.receive.give(back: buffer) }
         let now = self.loop.refresh()
         self.isReading = true
         self.hasRead = true

@@ -412,6 +412,22 @@ struct MQTTConnectionTests {
         #expect(rig.connection.subscribe([Subscription(filter: "a", qos: .atMostOnce)]) == nil)
     }
 
+    @Test("what is read in the moment of the end, or behind it, is nobody's")
+    func readsBehindTheEnd() throws {
+        let rig = try ConnectionRig(.v5)
+        try rig.connect()
+        _ = rig.begin(5, qos: .exactlyOnce)
+        let late = ByteBuffer(bytes: wire(publish("late")))
+        rig.observer.onAbandoned = { [unowned rig] in rig.channel.pipeline.fireChannelRead(late) }
+        try rig.receive(.pubAck(PubAck(1)))
+        guard case .violation = rig.observer.end else {
+            Issue.record("\(rig.observer.calls)")
+            return
+        }
+        rig.channel.pipeline.fireChannelRead(late)
+        #expect(rig.observer.messages.isEmpty)
+    }
+
     // MARK: Sessions that outlive a connection
 
     @Test("a resumed session sends again what is open, in order, before anything else", arguments: [true, false])
