@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 
 /// A directory of one test, gone when the test is.
 package final class ScratchFolder: Sendable {
