@@ -99,7 +99,8 @@ package struct MQTTMetrics: Sendable {
             load.subscribers == 0
             ? []
             : QoS.allCases.map { qos in
-                let level = min(qos, highest)
+                // A message comes at the lower of the publisher's level and the subscriber's.
+                let level = min(deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos, highest)
                 return (
                     catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "false"]),
                     catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"])
