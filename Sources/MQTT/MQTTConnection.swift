@@ -41,6 +41,8 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     private var connackDeadline = NIODeadline.distantFuture
     /// Bytes handed to the channel that the kernel had not taken when last asked.
     private var pendingBytes = 0
+    /// Bytes handed to the channel since it opened.
+    package private(set) var bytesHanded: UInt64 = 0
 
     package init(
         client: Int,
@@ -100,6 +102,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
         let out = self.loop.scratch
         self.loop.scratch = ByteBuffer()
         self.pendingBytes += out.readableBytes
+        self.bytesHanded += UInt64(out.readableBytes)
         self.session.pointee.sent(now: self.loop.now)
         self.isFlushing = true
         context.writeAndFlush(self.wrapOutboundOut(out), promise: nil)

@@ -61,6 +61,7 @@ extension MQTTShardWork {
         // All of it is unsent until the kernel took it: the write may find the connection dead and end it.
         self.clients[place].unsent = Int32(batch.count)
         self.clients[place].lastSize = Int32(size)
+        self.clients[place].batchEnd = connection.bytesHanded + UInt64(self.context.scratch.readableBytes)
         if qos != .atMostOnce { self.wantsTimer(place, at: began + self.load.publisherSession.ackTimeout) }
         self.meter.add(self.metrics.payloadSent, UInt64(batch.count * self.writer.payloadSize))
         let pending = min(batch.count, connection.flush() / max(1, size))
@@ -264,12 +265,15 @@ extension MQTTShardWork {
     }
 
     /// Decides what the kernel never took of the last write, before the session tells of what was in flight.
-    func connectionLost(_ place: Int, unsentBytes: Int) {
+    func settleUnsent(_ place: Int, bytes unsentBytes: Int) {
         let count = Int(self.clients[place].unsent)
         guard count > 0 else { return }
         // A session that goes on sends them again; one that ends with its connection never will.
         let ends = self.load.publisherSession.cleanStart || self.qos(place) == .atMostOnce
-        let lost = ends ? min(count, unsentBytes / max(1, Int(self.clients[place].lastSize))) : 0
+        let handed = self.clients[place].connection?.bytesHanded ?? 0
+        let behind = Int(handed - min(handed, self.clients[place].batchEnd))
+        let unsent = max(0, unsentBytes - behind)
+        let lost = ends ? min(count, unsent / max(1, Int(self.clients[place].lastSize))) : 0
         let qos = self.qos(place)
         self.sent(place, qos, count - lost)
         self.meter.add(self.metrics.publish(qos).notSent, UInt64(lost))

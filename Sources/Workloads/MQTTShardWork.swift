@@ -45,6 +45,8 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         /// Messages in the channel of which the kernel has not taken the first byte, and their size.
         var unsent: Int32 = 0
         var lastSize: Int32 = 0
+        /// Where they end in the connection's stream: acknowledgements may follow them.
+        var batchEnd: UInt64 = 0
         /// Those that a closing connection never sent: the last ones.
         var lost: Int32 = 0
         /// Sequences of unknown fate; most clients have none.
@@ -325,7 +327,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     // MARK: - Going down
 
     package func ending(_ place: Int, unsent: Int) {
-        self.connectionLost(place, unsentBytes: unsent)
+        self.settleUnsent(place, bytes: unsent)
     }
 
     package func ended(_ place: Int, _ end: ConnectionEnd, now: NIODeadline) {
