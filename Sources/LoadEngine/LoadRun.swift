@@ -158,6 +158,7 @@ package actor LoadRun<Observer: RunObserver> {
         let start = self.began
         self.tellAll { $0.startConnecting(at: start) }
         let clock = Task { [send = self.send] in
+            // The run's own second hand: shards keep the exact times, and what the samples cover is measured.
             var second: Int64 = 1
             while !Task.isCancelled {
                 try? await Task.sleep(for: .nanoseconds((start + .seconds(second) - .now()).nanoseconds))
@@ -354,6 +355,7 @@ package actor LoadRun<Observer: RunObserver> {
         self.lookAt(self.soon)
     }
 
+    /// A look at a time of the plan; nothing depends on how late it comes, see ``look()``.
     private func lookAt(_ time: NIODeadline) {
         Task { [send = self.send] in
             // The clock that sleeps is another one, and may wake a moment too early.

@@ -34,9 +34,6 @@ package final class ReceiveBuffer {
     package let readSize: Int
     /// The next power of two: the capacity that a copy would have too.
     private let size: Int
-    /// Called before each read of a channel, with the tag of its allocator: the last moment at which a channel whose
-    /// write has failed can still be asked what it holds.
-    package var beforeRead: ((_ tag: Int32) -> Void)?
     private var memory: UnsafeMutableRawPointer
     /// The buffer of all reads but the first of each channel; out while it is lent.
     private var shared: ByteBuffer?
@@ -73,7 +70,7 @@ package final class ReceiveBuffer {
     }
 
     /// For the channel option `.recvAllocator`, one for each channel, together with `.maxMessagesPerRead` 1.
-    package func makeAllocator(tag: Int32 = 0) -> LoopReceiveAllocator { LoopReceiveAllocator(lender: self, tag: tag) }
+    package func makeAllocator() -> LoopReceiveAllocator { LoopReceiveAllocator(lender: self) }
 
     /// A buffer with exactly ``readSize`` writable bytes; the channel keeps it if it is its first.
     func lend(isFirst: Bool) -> ByteBuffer {
@@ -124,19 +121,12 @@ package struct LoopReceiveAllocator: RecvByteBufferAllocator, @unchecked Sendabl
     // Unchecked: NIO asks for a Sendable allocator and calls it on the channel's event loop alone, which is where the
     // lender lives.
     private let lender: ReceiveBuffer
-    private let tag: Int32
     private var isFirst = true
 
-    init(lender: ReceiveBuffer, tag: Int32) {
-        self.lender = lender
-        self.tag = tag
-    }
+    init(lender: ReceiveBuffer) { self.lender = lender }
 
-    package func nextBufferSize() -> Int? {
-        self.lender.beforeRead?(self.tag)
-        // Switches off the channel's own reuse of buffers.
-        return nil
-    }
+    /// `nil` switches off the channel's own reuse of buffers.
+    package func nextBufferSize() -> Int? { nil }
 
     package mutating func record(actualReadBytes: Int) -> Bool {
         self.lender.delivers()

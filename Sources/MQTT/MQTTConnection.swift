@@ -129,7 +129,8 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     /// Bytes handed to the channel that the kernel has not taken.
     package var unsent: Int {
         guard let channel = self.context?.channel, !channel.isWritable else { return 0 }
-        // A closed channel has forgotten; what was known last is the best there is.
+        // NIO knows it exactly at the peer's FIN and in `errorCaught`, for a failing read is told of before the close.
+        // A channel closed by a failing write has forgotten: what was known last is the best there is.
         guard channel.isActive else { return self.pendingBytes }
         return (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }

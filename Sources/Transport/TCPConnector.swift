@@ -165,7 +165,7 @@ package final class TCPConnector: ClientConnector {
         attempt.channel = channel
         do {
             try channel.setLoopOptions(
-                receive: self.context.receive.makeAllocator(tag: Int32(truncatingIfNeeded: attempt.client))
+                receive: self.context.receive.makeAllocator()
             )
             guard let source else { return channel.eventLoop.makeSucceededVoidFuture() }
             attempt.isBinding = true

@@ -120,9 +120,6 @@ extension Template {
     /// Holds `%c` or `%u`, which have to be rendered first.
     package var needsIdentity: Bool { self.pieces.contains { $0 == .clientID || $0 == .username } }
 
-    /// Rendered once, it serves a client for the whole run.
-    package var isStaticPerClient: Bool { !self.variesPerMessage }
-
     /// Appends the text; allocates nothing beyond what `bytes` has to grow.
     package func render(
         _ values: PlaceholderValues,

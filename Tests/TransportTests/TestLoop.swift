@@ -115,8 +115,6 @@ final class Recorder: ChannelInboundHandler {
     var bytes: [UInt8] = []
     /// Where each read's bytes lay.
     var places: [Int] = []
-    /// What is called with each event while the channel can still be asked.
-    var onEvent: ((String, ChannelHandlerContext) -> Void)?
     let receive: ReceiveBuffer
     private let greeting: [UInt8]
     private var context: ChannelHandlerContext?
@@ -137,7 +135,6 @@ final class Recorder: ChannelInboundHandler {
 
     private func record(_ event: String, _ context: ChannelHandlerContext) {
         self.events.append(event)
-        self.onEvent?(event, context)
         self.wakeWaiting()
     }
 

@@ -90,7 +90,6 @@ struct PlaceholdersTests {
         #expect(template.isConstant == isConstant)
         #expect(template.variesPerClient == perClient)
         #expect(template.variesPerMessage == perMessage)
-        #expect(template.isStaticPerClient == !perMessage)
     }
 
     @Test(
