@@ -110,3 +110,9 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
         )
     )
 }
+
+// The plain C program that `make limits` compares with; it needs nothing but a C compiler.
+if Context.environment["CLAMOR_BENCHMARKS"] != nil {
+    package.products.append(.executable(name: "climit", targets: ["CLimit"]))
+    package.targets.append(.executableTarget(name: "CLimit", path: "Benchmarks/CLimit"))
+}

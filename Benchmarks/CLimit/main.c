@@ -1,0 +1,61 @@
+// climit: what the work of an MQTT load generator costs in plain C.
+
+#include "climit.h"
+#include "support.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: climit COMMAND [--option value]...\n"
+    "  sink     --mode discard|ack|fanout [--port 0]          prints `port N`, serves until SIGTERM or the end of stdin\n";
+
+static const struct option flags[] = {
+    {"host", required_argument, NULL, 'h'},        {"port", required_argument, NULL, 'p'},
+    {"mode", required_argument, NULL, 'm'},        {"mqtt", required_argument, NULL, 'V'},
+    {"clients", required_argument, NULL, 'c'},     {"subscribers", required_argument, NULL, 'u'},
+    {"qos", required_argument, NULL, 'q'},         {"window", required_argument, NULL, 'F'},
+    {"batch", required_argument, NULL, 'b'},       {"size", required_argument, NULL, 's'},
+    {"rate", required_argument, NULL, 'r'},        {"seconds", required_argument, NULL, 'd'},
+    {"sources", required_argument, NULL, 'S'},     {"pending", required_argument, NULL, 'P'},
+    {NULL, 0, NULL, 0},
+};
+
+static int usage_error(void) {
+    fputs(usage, stderr);
+    return 64;
+}
+
+int main(int count, char **arguments) {
+    struct options options = {
+        .host = "127.0.0.1", .mode = "discard", .version = 5, .clients = 100, .window = 16, .batch = 1, .size = 64,
+        .seconds = 5, .pending = 200,
+    };
+    if (count < 2) return usage_error();
+    for (int flag; (flag = getopt_long(count - 1, arguments + 1, "", flags, NULL)) != -1;) {
+        switch (flag) {
+        case 'h': options.host = optarg; break;
+        case 'p': options.port = atoi(optarg); break;
+        case 'm': options.mode = optarg; break;
+        case 'V': options.version = atoi(optarg); break;
+        case 'c': options.clients = atoi(optarg); break;
+        case 'u': options.subscribers = atoi(optarg); break;
+        case 'q': options.qos = atoi(optarg); break;
+        case 'F': options.window = atoi(optarg); break;
+        case 'b': options.batch = atoi(optarg); break;
+        case 's': options.size = atoi(optarg); break;
+        case 'r': options.rate = atof(optarg); break;
+        case 'd': options.seconds = atof(optarg); break;
+        case 'S': options.sources = atoi(optarg); break;
+        case 'P': options.pending = atoi(optarg); break;
+        default: return usage_error();
+        }
+    }
+    errno = 0;
+    const char *command = arguments[1];
+    if (!strcmp(command, "sink")) return run_sink(&options);
+    return usage_error();
+}
