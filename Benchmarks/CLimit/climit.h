@@ -3,26 +3,21 @@
 #ifndef CLIMIT_H
 #define CLIMIT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/resource.h>
-
 /// Everything the command line can say; each command reads what concerns it.
 struct options {
     const char *host;
     int port;
-    const char *mode;
-    int version;         // MQTT: 4 is 3.1.1, 5 is 5
+    const char *mode;    // sink: what it does; decode: how the stream is cut
+    const char *topic;   // all topics begin with it
     int clients;         // publishers, pairs, or connections
-    int subscribers;
+    int subscribers;     // fan-out: all read what one publisher sends; 0 is pairs
     int qos;
-    int window;          // QoS 1 and 2: in flight for each client
-    int batch;           // QoS 0 closed loop: messages a write
+    int window;          // QoS 1 and 2: in flight for each client; receive: messages under way for each pair
+    int batch;           // QoS 0 in closed loop: messages a write
     int size;            // payload bytes
-    double rate;         // open loop: messages a second of all clients; 0 is closed loop
+    double rate;         // open loop: messages a second of all clients together; 0 is closed loop
     double seconds;      // the steady phase
-    int sources;         // addresses 127.0.0.2... that clients connect from; 0 leaves it to the kernel
+    int sources;         // addresses 127.0.0.2... to connect from; 0 leaves it to the kernel
     int pending;         // connects under way at once
 };
 
@@ -30,7 +25,6 @@ int run_sink(const struct options *options);
 int run_publish(const struct options *options);
 int run_receive(const struct options *options);
 int run_connect(const struct options *options);
-int run_idle(const struct options *options);
 int run_decode(const struct options *options);
 
 #endif

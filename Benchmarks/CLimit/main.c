@@ -11,11 +11,16 @@
 
 static const char usage[] =
     "usage: climit COMMAND [--option value]...\n"
-    "  sink     --mode discard|ack|fanout [--port 0]          prints `port N`, serves until SIGTERM or the end of stdin\n";
+    "  sink      --mode discard|ack|fanout [--port 0]; prints `port N`, serves until SIGTERM or the end of stdin\n"
+    "  publish   --port N --qos 0|1|2 --clients N [--batch N] [--window N] [--rate N] --seconds N\n"
+    "  receive   --port N --subscribers N | --clients PAIRS; --rate N | --window N; --seconds N\n"
+    "  connect   --port N --clients N [--sources N] [--pending N] --seconds HOLD\n"
+    "  decode    --mode contiguous|segments|fragments --seconds N\n"
+    "Each prints one line of JSON at its end.\n";
 
 static const struct option flags[] = {
     {"host", required_argument, NULL, 'h'},        {"port", required_argument, NULL, 'p'},
-    {"mode", required_argument, NULL, 'm'},        {"mqtt", required_argument, NULL, 'V'},
+    {"mode", required_argument, NULL, 'm'},        {"topic", required_argument, NULL, 't'},
     {"clients", required_argument, NULL, 'c'},     {"subscribers", required_argument, NULL, 'u'},
     {"qos", required_argument, NULL, 'q'},         {"window", required_argument, NULL, 'F'},
     {"batch", required_argument, NULL, 'b'},       {"size", required_argument, NULL, 's'},
@@ -31,8 +36,8 @@ static int usage_error(void) {
 
 int main(int count, char **arguments) {
     struct options options = {
-        .host = "127.0.0.1", .mode = "discard", .version = 5, .clients = 100, .window = 16, .batch = 1, .size = 64,
-        .seconds = 5, .pending = 200,
+        .host = "127.0.0.1", .mode = "discard", .topic = "limits/load/topic/", .clients = 100, .window = 16, .batch = 1, .size = 64,
+        .seconds = 5, .pending = 64,
     };
     if (count < 2) return usage_error();
     for (int flag; (flag = getopt_long(count - 1, arguments + 1, "", flags, NULL)) != -1;) {
@@ -40,7 +45,7 @@ int main(int count, char **arguments) {
         case 'h': options.host = optarg; break;
         case 'p': options.port = atoi(optarg); break;
         case 'm': options.mode = optarg; break;
-        case 'V': options.version = atoi(optarg); break;
+        case 't': options.topic = optarg; break;
         case 'c': options.clients = atoi(optarg); break;
         case 'u': options.subscribers = atoi(optarg); break;
         case 'q': options.qos = atoi(optarg); break;
@@ -57,5 +62,9 @@ int main(int count, char **arguments) {
     errno = 0;
     const char *command = arguments[1];
     if (!strcmp(command, "sink")) return run_sink(&options);
+    if (!strcmp(command, "publish")) return run_publish(&options);
+    if (!strcmp(command, "receive")) return run_receive(&options);
+    if (!strcmp(command, "connect")) return run_connect(&options);
+    if (!strcmp(command, "decode")) return run_decode(&options);
     return usage_error();
 }
