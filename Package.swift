@@ -111,8 +111,18 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
     )
 }
 
-// The plain C program that `make limits` compares with; it needs nothing but a C compiler.
+// `make limits`: the plain C program, which needs nothing but a C compiler, and what compares Clamor with it.
 if Context.environment["CLAMOR_BENCHMARKS"] != nil {
-    package.products.append(.executable(name: "climit", targets: ["CLimit"]))
-    package.targets.append(.executableTarget(name: "CLimit", path: "Benchmarks/CLimit"))
+    package.products += [
+        .executable(name: "climit", targets: ["CLimit"]), .executable(name: "limits", targets: ["Limits"]),
+    ]
+    package.targets += [
+        .executableTarget(name: "CLimit", path: "Benchmarks/CLimit"),
+        .executableTarget(
+            name: "Limits",
+            dependencies: ["MQTTCodec", "Measurement", "Report", "CPosix"],
+            path: "Benchmarks/Limits",
+            swiftSettings: house
+        ),
+    ]
 }

@@ -48,7 +48,7 @@ static uint8_t forward[sizeof input];     // fanout: the PUBLISH packets of this
 static size_t forwarded;
 
 static struct {
-    uint64_t connections, live, subscriptions;
+    uint64_t connections, live, connects, subscriptions;
     uint64_t publishes[3], publish_bytes, releases, answers, delivered;
     uint64_t reads, errors;
 } counts;
@@ -93,6 +93,7 @@ static void answer_packet_id(uint8_t first, const uint8_t *packet_id) {
 }
 
 static void on_connect(struct peer *peer, const uint8_t *body, uint32_t length) {
+    counts.connects++;
     peer->v5 = length > 6 && body[6] == 5;
     if (peer->v5) {
         answer_with((const uint8_t[]){0x20, 3, 0, 0, 0}, 5);
@@ -257,11 +258,11 @@ static void accept_all(int listener, int epoll) {
 
 static void print_counts(const char *name, int64_t started) {
     struct cpu_seconds cpu = cpu_used();
-    printf("{\"sink\":\"%s\",\"connections\":%llu,\"live\":%llu,\"subscriptions\":%llu,\"publishes\":[%llu,%llu,%llu],"
+    printf("{\"sink\":\"%s\",\"connections\":%llu,\"live\":%llu,\"connects\":%llu,\"subscriptions\":%llu,\"publishes\":[%llu,%llu,%llu],"
            "\"publish_bytes\":%llu,\"releases\":%llu,\"answers\":%llu,\"delivered\":%llu,\"reads\":%llu,\"errors\":%llu,"
            "\"cpu_user_s\":%.6f,\"cpu_sys_s\":%.6f,\"wall_s\":%.6f}\n",
            name, (unsigned long long)counts.connections, (unsigned long long)counts.live,
-           (unsigned long long)counts.subscriptions, (unsigned long long)counts.publishes[0],
+           (unsigned long long)counts.connects, (unsigned long long)counts.subscriptions, (unsigned long long)counts.publishes[0],
            (unsigned long long)counts.publishes[1], (unsigned long long)counts.publishes[2],
            (unsigned long long)counts.publish_bytes, (unsigned long long)counts.releases,
            (unsigned long long)counts.answers, (unsigned long long)counts.delivered,

@@ -1,0 +1,163 @@
+import Foundation
+import Glibc
+
+/// What a sink counted; it counts whole packets, so that a client's own count can be checked.
+struct SinkCounts: Decodable {
+    let live: UInt64
+    let connects: UInt64
+    let publishes: [UInt64]
+    let answers: UInt64
+    let delivered: UInt64
+    let errors: UInt64
+}
+
+/// A server on a port and a core of its own, for one run.
+final class Server {
+    enum Kind {
+        case sink(String)
+        case mosquitto
+        case embedded
+    }
+
+    let name: String
+    private(set) var port: Int
+    private let child: Child
+    private let kind: Kind
+    /// Its end is the sink's end.
+    private let stdin: Int32
+
+    init(_ kind: Kind, in laboratory: Laboratory) throws {
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0, fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0 else { throw Refusal("no pipe: \(String(cString: strerror(errno)))") }
+        defer { _ = Glibc.close(ends[0]) }
+        self.stdin = ends[1]
+        self.kind = kind
+        self.port = 0
+        let command: [String]
+        switch kind {
+        case .sink(let mode):
+            self.name = "climit sink --mode \(mode)"
+            command = [laboratory.climit, "sink", "--mode", mode]
+        case .embedded:
+            self.name = "clamor broker"
+            command = [laboratory.clamor, "broker", "-p", "0", "--quiet"]
+        case .mosquitto:
+            self.name = "mosquitto"
+            self.port = try Self.freePort()
+            let file = "\(laboratory.directory)/\(laboratory.unique("mosquitto.conf"))"
+            // Nothing is stored and nothing is dropped for want of room.
+            let text = """
+                listener \(self.port) 127.0.0.1
+                allow_anonymous true
+                persistence false
+                log_dest none
+                max_queued_messages 0
+                set_tcp_nodelay true
+                user root
+                """
+            try text.write(toFile: file, atomically: false, encoding: .utf8)
+            command = [laboratory.mosquitto, "-c", file]
+        }
+        self.child = try Child(
+            // A server must not outlive this process, whatever ends it.
+            ["setpriv", "--pdeathsig", "TERM"] + command,
+            core: Laboratory.serverCore,
+            directory: laboratory.directory,
+            name: laboratory.unique("server"),
+            input: ends[0]
+        )
+        do {
+            try self.awaitStart()
+        } catch {
+            self.child.signal(SIGKILL)
+            _ = try? self.child.wait(limit: 5)
+            throw error
+        }
+    }
+
+    /// Waits until it says its port, or takes a connection on it.
+    private func awaitStart() throws {
+        let limit = Date().addingTimeInterval(20)
+        while Date() < limit {
+            if case .mosquitto = self.kind {
+                if Self.accepts(self.port) { return }
+            } else if let port = Self.port(in: self.child.output) {
+                self.port = port
+                return
+            }
+            usleep(5000)
+        }
+        throw Mismatch("\(self.name) did not start")
+    }
+
+    /// What a sink has counted so far.
+    func counts() throws -> SinkCounts {
+        let before = self.child.output.count
+        self.child.signal(SIGUSR1)
+        let limit = Date().addingTimeInterval(20)
+        while Date() < limit {
+            let text = self.child.output
+            if text.count > before, text.hasSuffix("\n") { return try Self.decode(text) }
+            usleep(2000)
+        }
+        throw Mismatch("\(self.name) does not answer")
+    }
+
+    /// Ends it and returns what it used.
+    func stop() throws -> (cpuSeconds: Double, counts: SinkCounts?) {
+        self.child.signal(SIGTERM)
+        let ending = try self.child.wait(limit: 10)
+        Glibc.close(self.stdin)
+        guard case .sink = self.kind else { return (ending.cpuSeconds, nil) }
+        let counts = try Self.decode(ending.output)
+        guard counts.errors == 0 else { throw Mismatch("\(self.name) saw \(counts.errors) errors") }
+        return (ending.cpuSeconds, counts)
+    }
+
+    private static func decode(_ output: String) throws -> SinkCounts {
+        let line = output.split(separator: "\n").last ?? ""
+        return try JSONDecoder().decode(SinkCounts.self, from: Data(line.utf8))
+    }
+
+    // MARK: Ports
+
+    /// The number at the end of the first line, once that is whole.
+    private static func port(in output: String) -> Int? {
+        guard let end = output.firstIndex(of: "\n") else { return nil }
+        return Int(String(output[..<end].reversed().prefix { $0.isNumber }.reversed()))
+    }
+
+    private static func withSocket<R>(_ port: Int, _ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        defer { _ = Glibc.close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(port)).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
+    private static func freePort() throws -> Int {
+        let port = Self.withSocket(0) { descriptor, address, size -> Int in
+            guard bind(descriptor, address, size) == 0 else { return 0 }
+            var bound = sockaddr_in()
+            var length = size
+            withUnsafeMutablePointer(to: &bound) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    _ = getsockname(descriptor, $0, &length)
+                }
+            }
+            return Int(UInt16(bigEndian: bound.sin_port))
+        }
+        guard port > 0 else { throw Refusal("no free port on 127.0.0.1") }
+        return port
+    }
+
+    private static func accepts(_ port: Int) -> Bool {
+        Self.withSocket(port) { descriptor, address, size in connect(descriptor, address, size) == 0 }
+    }
+}

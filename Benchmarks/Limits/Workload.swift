@@ -1,0 +1,191 @@
+/// What the issue asks of a line of the table.
+enum Goal: Hashable {
+    /// Clamor's figure over the reference's, at most.
+    case atMostTimes(Double)
+    /// Clamor's figure over the reference's, at least.
+    case atLeastTimes(Double)
+    /// Clamor's figure itself, at most.
+    case atMost(Double)
+    /// There is none; the figure is stated.
+    case none
+}
+
+/// One line of the table: a figure of a workload, by its key in what the workload measures.
+struct Line: Hashable {
+    let label: String
+    let key: String
+    let unit: String
+    let goal: Goal
+    /// Not all figures are measured on both sides.
+    var hasReference = true
+}
+
+/// Something that both programs do, and the figures that come of it.
+struct Workload {
+    let name: String
+    let lines: [Line]
+    /// Fewer or more than `--pairs`, where the figures are of another kind.
+    var pairs: Int? = nil
+    let measure: (Side, Laboratory) throws -> [String: Double]
+}
+
+extension Workload {
+    static let cost = "cpu_us"
+
+    /// All rows of the goal table.
+    static func all(seconds: Double) -> [Workload] {
+        let discard = Server.Kind.sink("discard")
+        let ack = Server.Kind.sink("ack")
+        return [
+            Publishing("qos0-64", "QoS 0, discard sink, 64 a write", discard, qos: 0, window: 64, goal: 1.2),
+            Publishing("qos0-1", "QoS 0, discard sink, one a write", discard, qos: 0, window: 1, goal: 1.3),
+            Publishing("qos1-ack", "QoS 1, window 16, acknowledging sink", ack, qos: 1, window: 16, goal: 1.8),
+            Publishing("qos1-mosquitto", "QoS 1, window 16, mosquitto", .mosquitto, qos: 1, window: 16, goal: 1.2),
+            Publishing("qos1-w1", "QoS 1, window 1, mosquitto", .mosquitto, qos: 1, window: 1, goal: 1.2),
+            Publishing("qos2-ack", "QoS 2, window 16, acknowledging sink", ack, qos: 2, window: 16, goal: 1.8),
+            Publishing("qos2-mosquitto", "QoS 2, window 16, mosquitto", .mosquitto, qos: 2, window: 16, goal: 1.2),
+        ].map { $0.workload(seconds: seconds) } + [
+            Self.receive(seconds: seconds),
+            Self.endToEnd(seconds: seconds),
+            Self.decode("contiguous", "contiguous 64 KiB", goal: 1.1),
+            Self.decode("segments", "1,460 bytes", goal: 1.3),
+            Self.decode("fragments", "1 to 7 bytes", goal: 1.5),
+            Self.connect(),
+            Self.recording(),
+            Self.openLoop(seconds: seconds),
+            Self.brokers(seconds: seconds),
+        ]
+    }
+
+    /// 1 publisher to 1,000 subscribers, and the ledger on.
+    private static func receive(seconds: Double) -> Workload {
+        let load = Delivering(pairs: nil, rate: 100, server: .sink("fanout"))
+        return Workload(
+            name: "receive",
+            lines: [
+                Line(
+                    label: "receive: 1 publisher to 1,000 subscribers, 100,000/s, per delivery",
+                    key: Self.cost,
+                    unit: "CPU-µs",
+                    goal: .atMostTimes(1.5)
+                )
+            ]
+        ) { try load.measure($0, $1, seconds: seconds) }
+    }
+
+    private static func endToEnd(seconds: Double) -> Workload {
+        let load = Delivering(pairs: 100, rate: 10_000, server: .mosquitto)
+        return Workload(
+            name: "end-to-end",
+            lines: [
+                Line(
+                    label: "end to end, mosquitto, 100 pairs × 100 msg/s, both ends",
+                    key: Self.cost,
+                    unit: "CPU-µs",
+                    goal: .atMostTimes(1.3)
+                ),
+                Line(label: "the same, delivery p50", key: "p50_us", unit: "µs", goal: .atMost(300)),
+                Line(label: "the same, delivery p99", key: "p99_us", unit: "µs", goal: .none),
+            ]
+        ) { try load.measure($0, $1, seconds: seconds) }
+    }
+
+    private static func openLoop(seconds: Double) -> Workload {
+        let load = PacedPublishing(clients: 1000, rate: 50_000)
+        let what = "open loop, 50,000 msg/s over 1,000 clients, discard sink"
+        return Workload(
+            name: "open-loop",
+            lines: [
+                Line(label: "\(what): schedule_lag p50", key: "p50_us", unit: "µs", goal: .atMost(200)),
+                Line(label: "the same, schedule_lag p99", key: "p99_us", unit: "µs", goal: .none),
+                Line(label: "the same, share of a core", key: "core_percent", unit: "%", goal: .atMost(45)),
+            ]
+        ) { try load.measure($0, $1, seconds: seconds) }
+    }
+
+    private static func connect() -> Workload {
+        let load = Connecting()
+        return Workload(
+            name: "connect",
+            lines: [
+                Line(
+                    label: "connect, TCP to CONNACK, 4 source addresses",
+                    key: Self.cost,
+                    unit: "CPU-µs",
+                    goal: .atMostTimes(2)
+                ),
+                Line(
+                    label: "idle connected client, \(load.clients) of them",
+                    key: "resident_kib",
+                    unit: "KiB",
+                    goal: .atMost(3)
+                ),
+            ],
+            measure: load.measure
+        )
+    }
+
+    private static func brokers(seconds: Double) -> Workload {
+        let load = BrokerLoad(pairs: 100, window: 16, seconds: seconds)
+        return Workload(
+            name: "broker",
+            lines: [
+                Line(
+                    label: "embedded broker beside mosquitto: QoS 0 in and out, 100 pairs, 16 under way each",
+                    key: "messages_per_second",
+                    unit: "msg/s",
+                    goal: .atLeastTimes(1)
+                ),
+                Line(label: "the same, the broker's own CPU a message", key: Self.cost, unit: "CPU-µs", goal: .none),
+            ],
+            measure: load.measure
+        )
+    }
+}
+
+// MARK: - In memory
+
+extension Workload {
+    private static func decode(_ form: String, _ cut: String, goal: Double) -> Workload {
+        var lines = [
+            Line(label: "decode PUBLISH of 88 bytes, \(cut)", key: "checked_ns", unit: "ns", goal: .atMostTimes(goal)),
+            Line(
+                label: "the same, C without the topic's check",
+                key: "parse_only_ns",
+                unit: "ns",
+                goal: .none
+            ),
+            Line(label: "the same, allocated a packet", key: "bytes", unit: "bytes", goal: .atMost(0), hasReference: false),
+        ]
+        lines.append(
+            Line(label: "the same, `clamor decode`", key: "command_ns", unit: "ns", goal: .none, hasReference: false)
+        )
+        return Workload(name: "decode-\(form)", lines: lines) { side, laboratory in
+            switch side {
+            case .reference:
+                try laboratory.figures([laboratory.climit, "decode", "--mode", form, "--seconds", "2"])
+            case .clamor:
+                try laboratory.figures([CommandLine.arguments[0], "--micro", "decode", form])
+                    .merging(try DecodeCommand.figures(form, laboratory)) { $1 }
+            }
+        }
+    }
+
+    private static func recording() -> Workload {
+        let lines = [
+            Line(label: "record a latency", key: "record_ns", unit: "ns", goal: .atMost(3), hasReference: false),
+            Line(
+                label: "ledger entry, 1,000 streams in turn",
+                key: "ledger_ns",
+                unit: "ns",
+                goal: .atMost(20),
+                hasReference: false
+            ),
+        ]
+        return Workload(name: "record", lines: lines) { side, laboratory in
+            guard side == .clamor else { return [:] }
+            return try laboratory.figures([CommandLine.arguments[0], "--micro", "record"])
+                .merging(try laboratory.figures([CommandLine.arguments[0], "--micro", "ledger"])) { $1 }
+        }
+    }
+}
