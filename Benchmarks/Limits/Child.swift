@@ -21,9 +21,7 @@ final class Child {
     private let outputFile: String
     private let errorFile: String
 
-    /// - Parameters:
-    ///   - input: what it reads; it sees the end of it when this process is gone.
-    ///   - preload: a library that stands before all others.
+    /// Starts it; `input` is what it reads, `preload` a library that stands before all others.
     init(
         _ command: [String],
         core: Int,
@@ -55,7 +53,7 @@ final class Child {
         defer { for text in argv + environment { free(text) } }
         var identifier: pid_t = 0
         let failure = posix_spawnp(&identifier, bound[0], &actions, nil, argv, environment)
-        guard failure == 0 else { throw Refusal("\(command[0]) cannot be started: \(String(cString: strerror(failure)))") }
+        guard failure == 0 else { throw Refusal("\(bound[0]): \(String(cString: strerror(failure)))") }
         self.identifier = identifier
     }
 

@@ -32,6 +32,8 @@ final class Laboratory {
     /// jemalloc counts what a thread allocates; without it those figures are absent.
     let jemalloc: String?
     let directory: String
+    /// Whether this `clamor` has the command.
+    private(set) var hasDecode = false
     private var number = 0
     private var runs: [SingleRun] = []
 
@@ -39,19 +41,27 @@ final class Laboratory {
         guard Core.allowed.count >= 2 else {
             throw Refusal("client and server need a core each, and this process may use \(Core.allowed.count)")
         }
-        guard let mosquitto = Self.find("mosquitto", in: ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin"])
-        else { throw Refusal("mosquitto is missing: apt-get install mosquitto") }
+        guard let mosquitto = Self.find("mosquitto", in: ["/usr/sbin", "/usr/local/sbin"]) else {
+            throw Refusal("mosquitto is missing: apt-get install mosquitto")
+        }
         for program in [options.clamor, options.climit] where access(program, X_OK) != 0 {
             throw Refusal("\(program) is missing: make limits builds it")
         }
         self.clamor = options.clamor
         self.climit = options.climit
         self.mosquitto = mosquitto
-        let libraries = ["x86_64-linux-gnu", "aarch64-linux-gnu"].map { "/usr/lib/\($0)" } + ["/usr/lib64", "/usr/local/lib"]
+        let libraries = ["lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64", "local/lib"].map { "/usr/\($0)" }
         self.jemalloc = Self.find("libjemalloc.so.2", in: libraries)
         var template = Array("/tmp/clamor-limits-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template) else { throw Refusal("no directory can be made in /tmp") }
         self.directory = String(cString: made)
+        let help = try Child(
+            [self.clamor, "decode", "--help"],
+            core: Self.clientCore,
+            directory: self.directory,
+            name: "help"
+        )
+        self.hasDecode = try help.wait(limit: 20).status == 0
     }
 
     func close() { try? FileManager.default.removeItem(atPath: self.directory) }
@@ -76,13 +86,11 @@ final class Laboratory {
 
     // MARK: Clients
 
-    /// Runs a client against a server of its own and bills it.
-    ///
-    /// - Parameter during: called while it runs.
+    /// Runs a client against a server of its own, calls `during` meanwhile, and bills it.
     func bill(
         _ command: [String],
         server: Server?,
-        limit: Double,
+        limit: Double = 180,
         during: (Child) throws -> Void = { _ in }
     ) throws -> (ending: Child.Ending, counts: SinkCounts?) {
         let child = try Child(
@@ -123,6 +131,6 @@ final class Laboratory {
     /// Adds to the last billed process how many messages it is billed for.
     func billed(messages: UInt64) { self.runs[self.runs.count - 1].messages = messages }
 
-    /// The least CPU that the server of the last billed process had to spare is what a reader must know.
+    /// How much of its core the server of the last billed process used.
     var lastServerShare: Double { self.runs.last?.serverCoreShare ?? 0 }
 }

@@ -60,7 +60,8 @@ struct Limits {
         do {
             for pair in 0..<pairs {
                 for side in pair.isMultiple(of: 2) ? [Side.reference, .clamor] : [.clamor, .reference] {
-                    FileHandle.standardError.write(Data("\(workload.name) \(pair + 1)/\(pairs) \(side.rawValue)\n".utf8))
+                    let progress = "\(workload.name) \(pair + 1)/\(pairs) \(side.rawValue)\n"
+                    FileHandle.standardError.write(Data(progress.utf8))
                     let (runs, sample) = try laboratory.record { try workload.measure(side, laboratory) }
                     result.add(sample, runs, side: side, pair: pair + 1)
                 }

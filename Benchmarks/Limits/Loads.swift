@@ -6,13 +6,25 @@ import Report
 
 private let topic = "limits/load/topic/"
 
+/// A run of a program that prints its figures.
+struct ClientRun {
+    let figures: [String: Double]
+    let ending: Child.Ending
+    let counts: SinkCounts?
+}
+
+/// A run of `clamor`.
+struct ClamorRun {
+    let record: RunRecord
+    let ending: Child.Ending
+    let counts: SinkCounts?
+}
+
 extension Laboratory {
     /// Runs a client that prints one line of JSON, and returns its numbers.
-    func client(_ command: [String], server: Server?, limit: Double = 120) throws -> (
-        figures: [String: Double], ending: Child.Ending, counts: SinkCounts?
-    ) {
-        let (ending, counts) = try self.bill(command, server: server, limit: limit)
-        return (try Self.numbers(ending), ending, counts)
+    func client(_ command: [String], server: Server?) throws -> ClientRun {
+        let (ending, counts) = try self.bill(command, server: server)
+        return ClientRun(figures: try Self.numbers(ending), ending: ending, counts: counts)
     }
 
     func figures(_ command: [String]) throws -> [String: Double] {
@@ -29,19 +41,17 @@ extension Laboratory {
     }
 
     /// Runs `clamor` and reads its `run.json`; a run that is not to be believed is refused.
-    func clamorRun(_ arguments: [String], server: Server, limit: Double = 120) throws -> (
-        record: RunRecord, ending: Child.Ending, counts: SinkCounts?
-    ) {
+    func clamorRun(_ arguments: [String], server: Server?) throws -> ClamorRun {
         let out = "\(self.directory)/\(self.unique("run"))"
         let command = [self.clamor] + arguments + ["--quiet", "--out", out]
-        let (ending, counts) = try self.bill(command, server: server, limit: limit)
+        let (ending, counts) = try self.bill(command, server: server)
         let record = try RunJSON.read(directory: out)
         try? FileManager.default.removeItem(atPath: out)
         if let verdict = record.verdict, verdict.state >= .unreconciled {
             throw Mismatch("\(command.joined(separator: " ")): \(verdict.state.rawValue)")
         }
         if let error = record.errors.first { throw Mismatch("\(command.joined(separator: " ")): \(error.example)") }
-        return (record, ending, counts)
+        return ClamorRun(record: record, ending: ending, counts: counts)
     }
 }
 
@@ -344,7 +354,7 @@ struct Connecting {
                 "\(laboratory.directory)/\(laboratory.unique("run"))",
             ]
         var sample = (cpu: 0.0, resident: 0.0)
-        _ = try laboratory.bill(command, server: server, limit: 180) { child in
+        _ = try laboratory.bill(command, server: server) { child in
             let limit = Date().addingTimeInterval(120)
             while try server.counts().connects < UInt64(clients) {
                 if Date() > limit { throw Mismatch("\(clients) clients were not up after 120 s") }
@@ -401,8 +411,18 @@ struct BrokerLoad {
 enum DecodeCommand {
     private static let forms = ["contiguous": "pipelined", "segments": "segments", "fragments": "fragments"]
 
-    /// Nothing where the command does not exist.
+    /// Nothing where the program has no such command.
     static func figures(_ form: String, _ laboratory: Laboratory) throws -> [String: Double] {
-        [:]
+        guard laboratory.hasDecode, let name = Self.forms[form] else { return [:] }
+        let run = try laboratory.clamorRun(
+            [
+                "decode", "-V", "4", "-s", "64", "-q", "0", "-t", "limits/decode/topic1",
+                "--form", name, "--path", "memory", "--duration", "1s",
+            ],
+            server: nil
+        )
+        let metric = run.record.metrics.first { $0.name == "decode_packet_time" && $0.labels["form"] == name }
+        guard let time = metric?.gauge?.value else { throw Mismatch("run.json has no decode_packet_time of \(name)") }
+        return ["command_ns": time * 1e9]
     }
 }

@@ -16,9 +16,11 @@ enum Micro {
 
     /// Bytes this thread has allocated, as jemalloc counts them; nothing without it.
     private static func allocated() -> UInt64? {
-        typealias Control = @convention(c) (
-            UnsafePointer<CChar>?, UnsafeMutableRawPointer?, UnsafeMutablePointer<Int>?, UnsafeMutableRawPointer?, Int
-        ) -> Int32
+        typealias Control =
+            @convention(c) (
+                UnsafePointer<CChar>?, UnsafeMutableRawPointer?, UnsafeMutablePointer<Int>?, UnsafeMutableRawPointer?,
+                Int
+            ) -> Int32
         guard let symbol = dlsym(nil, "mallctl") else { return nil }
         var bytes: UInt64 = 0
         var size = MemoryLayout<UInt64>.size

@@ -25,7 +25,9 @@ struct Result {
 
     /// The lines of the table that have figures.
     var table: [TableLine] {
-        if let problem { return [TableLine(row: self.workload.name, label: self.workload.lines[0].label, problem: problem)] }
+        if let problem {
+            return [TableLine(row: self.workload.name, label: self.workload.lines[0].label, problem: problem)]
+        }
         return self.workload.lines.compactMap { line in
             let clamor = self.values(.clamor, line.key)
             guard let median = clamor.median else { return nil }

@@ -28,7 +28,9 @@ final class Server {
 
     init(_ kind: Kind, in laboratory: Laboratory) throws {
         var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0, fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0 else { throw Refusal("no pipe: \(String(cString: strerror(errno)))") }
+        guard pipe(&ends) == 0, fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0 else {
+            throw Refusal("no pipe: \(String(cString: strerror(errno)))")
+        }
         defer { _ = Glibc.close(ends[0]) }
         self.stdin = ends[1]
         self.kind = kind

@@ -118,7 +118,8 @@ extension Workload {
                     label: "idle connected client, \(load.clients) of them",
                     key: "resident_kib",
                     unit: "KiB",
-                    goal: .atMost(3)
+                    goal: .atMost(3),
+                    hasReference: false
                 ),
             ],
             measure: load.measure
@@ -147,19 +148,18 @@ extension Workload {
 
 extension Workload {
     private static func decode(_ form: String, _ cut: String, goal: Double) -> Workload {
-        var lines = [
+        let lines = [
             Line(label: "decode PUBLISH of 88 bytes, \(cut)", key: "checked_ns", unit: "ns", goal: .atMostTimes(goal)),
+            Line(label: "the same, C without the topic's check", key: "parse_only_ns", unit: "ns", goal: .none),
             Line(
-                label: "the same, C without the topic's check",
-                key: "parse_only_ns",
-                unit: "ns",
-                goal: .none
+                label: "the same, allocated a packet",
+                key: "bytes",
+                unit: "bytes",
+                goal: .atMost(0),
+                hasReference: false
             ),
-            Line(label: "the same, allocated a packet", key: "bytes", unit: "bytes", goal: .atMost(0), hasReference: false),
+            Line(label: "the same, `clamor decode`", key: "command_ns", unit: "ns", goal: .none, hasReference: false),
         ]
-        lines.append(
-            Line(label: "the same, `clamor decode`", key: "command_ns", unit: "ns", goal: .none, hasReference: false)
-        )
         return Workload(name: "decode-\(form)", lines: lines) { side, laboratory in
             switch side {
             case .reference:
