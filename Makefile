@@ -103,3 +103,25 @@ $(VENV)/ready: | system-packages
 .PHONY: system-packages
 system-packages: needs-build
 	$(install)
+
+# What Clamor costs beside a plain C program, about 14 minutes; wants a quiet machine with two cores. A part of it, which
+# is printed only: make limits LIMITS='--rows qos0-64,connect --pairs 2'
+LIMITS :=
+
+.PHONY: limits needs-limits
+
+limits: needs-limits
+	swift build -c release --product clamor
+	CLAMOR_BENCHMARKS=1 swift build -c release --product climit
+	CLAMOR_BENCHMARKS=1 swift build -c release --product limits
+	.build/release/limits $(LIMITS)
+
+define LIMITS_WANTS
+zlib1g-dev test -e /usr/include/zlib.h
+mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
+libjemalloc-dev ls /usr/lib*/libjemalloc.so.2 /usr/lib/*/libjemalloc.so.2 /usr/local/lib/libjemalloc.so.2 2>/dev/null | grep -q .
+endef
+
+needs-limits: export WANTED := $(LIMITS_WANTS)
+needs-limits: needs-build
+	$(install)

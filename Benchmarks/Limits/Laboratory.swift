@@ -107,7 +107,7 @@ final class Laboratory {
             failure = error
             child.signal(SIGKILL)
         }
-        let waited = Swift.Result { try child.wait(limit: limit) }
+        let waited = Result { try child.wait(limit: limit) }
         let stopped = try server?.stop()
         if let failure { throw failure }
         let ending = try waited.get()

@@ -39,7 +39,7 @@ struct Limits {
         if let warning = host.warning { print("Note: \(warning)") }
 
         let began = Date()
-        var results: [Result] = []
+        var results: [Outcome] = []
         for workload in chosen {
             let result = Self.measure(workload, pairs: workload.pairs ?? options.pairs, in: laboratory)
             results.append(result)
@@ -55,8 +55,8 @@ struct Limits {
     }
 
     /// The pairs of one workload; which of the two goes first changes from pair to pair.
-    private static func measure(_ workload: Workload, pairs: Int, in laboratory: Laboratory) -> Result {
-        var result = Result(workload: workload)
+    private static func measure(_ workload: Workload, pairs: Int, in laboratory: Laboratory) -> Outcome {
+        var result = Outcome(workload: workload)
         do {
             for pair in 0..<pairs {
                 for side in pair.isMultiple(of: 2) ? [Side.reference, .clamor] : [.clamor, .reference] {
@@ -89,7 +89,8 @@ struct Mismatch: Error, CustomStringConvertible {
 struct Options {
     var rows: [String] = []
     var pairs = 5
-    var seconds = 5.0
+    /// Of a run in closed loop: the start of a process is under 1 % of it.
+    var seconds = 6.0
     var lists = false
     /// Where the table and all single runs go; a part of the table is printed only.
     var directory: String?

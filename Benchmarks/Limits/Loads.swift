@@ -340,7 +340,7 @@ struct Connecting {
         clients: Int
     ) throws -> (cpu: Double, resident: Double) {
         let server = try Server(.sink("discard"), in: laboratory)
-        let hold = clients == self.few ? 2 : 3
+        let hold = 2
         let sources = (0..<self.addresses).map { "127.0.0.\($0 + 2)" }.joined(separator: ",")
         let command =
             side == .reference

@@ -1,7 +1,7 @@
 import Foundation
 
 /// All that was measured for one workload.
-struct Result {
+struct Outcome {
     let workload: Workload
     private(set) var runs: [SingleRun] = []
     /// By pair, what each side measured.
@@ -136,7 +136,7 @@ struct Report: Codable {
     let table: [TableLine]
     let runs: [SingleRun]
 
-    init(host: Host, results: [Result], seconds: Double) {
+    init(host: Host, results: [Outcome], seconds: Double) {
         self.schema = "clamor.limits/1"
         self.host = host
         self.durationSeconds = seconds
