@@ -263,6 +263,7 @@ static void run_open_loop(struct ticker *ticker) {
 int run_publish(const struct options *with) {
     options = with;
     raise_descriptor_limit();
+    if (options->size > 2048) fail("--size is 2048 at most");
     if (options->qos > 0 && (options->window < 1 || options->window > RING / 2)) fail("--window is 1 to %d", RING / 2);
     histogram_open(&lag);
     histogram_open(&latency);

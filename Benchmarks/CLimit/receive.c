@@ -152,6 +152,7 @@ static void connect_all(int *descriptors) {
 int run_receive(const struct options *with) {
     options = with;
     raise_descriptor_limit();
+    if ((size_t)options->window * ((size_t)options->size + 128) > sizeof output) fail("--window is too large");
     histogram_open(&lag);
     histogram_open(&latency);
     run = (uint32_t)getpid();

@@ -19,6 +19,9 @@ struct Limits {
         }
     }
 
+    /// At once, also where it goes into a file.
+    private static func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
+
     private static func run(_ arguments: [String]) throws {
         if arguments.first == "--micro" { return try Micro.perform(Array(arguments.dropFirst())) }
         let options = try Options(arguments)
@@ -35,21 +38,21 @@ struct Limits {
         let laboratory = try Laboratory(options)
         defer { laboratory.close() }
         let host = Host.read(laboratory)
-        print(host.text)
-        if let warning = host.warning { print("Note: \(warning)") }
+        Self.say(host.text)
+        if let warning = host.warning { Self.say("Note: \(warning)") }
 
         let began = Date()
         var results: [Outcome] = []
         for workload in chosen {
             let result = Self.measure(workload, pairs: workload.pairs ?? options.pairs, in: laboratory)
             results.append(result)
-            for line in result.table { print(line.progress) }
+            for line in result.table { Self.say(line.progress) }
         }
         let report = Report(host: host, results: results, seconds: Date().timeIntervalSince(began))
-        print("\n" + report.markdown)
+        Self.say("\n" + report.markdown)
         if let directory = options.directory {
             try report.write(to: directory)
-            print("Written to \(directory)/limits.md and limits.json.")
+            Self.say("Written to \(directory)/limits.md and limits.json.")
         }
         if results.contains(where: { $0.problem != nil }) { exit(1) }
     }
