@@ -104,7 +104,7 @@ $(VENV)/ready: | system-packages
 system-packages: needs-build
 	$(install)
 
-# What Clamor costs beside a plain C program, about 14 minutes; wants a quiet machine with two cores. A part of it, which
+# What Clamor costs beside a plain C program, about 15 minutes; wants a quiet machine with two cores. A part of it, which
 # is printed only: make limits LIMITS='--rows qos0-64,connect --pairs 2'
 LIMITS :=
 

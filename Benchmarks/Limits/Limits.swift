@@ -12,7 +12,8 @@ struct Limits {
 
     static func main() {
         do {
-            try Self.run(Array(CommandLine.arguments.dropFirst()))
+            // Elsewhere `exit` would leave the directory behind.
+            if try !Self.run(Array(CommandLine.arguments.dropFirst())) { exit(1) }
         } catch {
             FileHandle.standardError.write(Data("limits: \(error)\n".utf8))
             exit(error is Refusal ? 64 : 1)
@@ -22,13 +23,17 @@ struct Limits {
     /// At once, also where it goes into a file.
     private static func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
 
-    private static func run(_ arguments: [String]) throws {
-        if arguments.first == "--micro" { return try Micro.perform(Array(arguments.dropFirst())) }
+    /// Whether every row was measured.
+    private static func run(_ arguments: [String]) throws -> Bool {
+        if arguments.first == "--micro" {
+            try Micro.perform(Array(arguments.dropFirst()))
+            return true
+        }
         let options = try Options(arguments)
         let work = Workload.all(seconds: options.seconds)
         if options.lists {
             for workload in work { print(workload.name) }
-            return
+            return true
         }
         let known = Set(work.map(\.name))
         if let wrong = options.rows.first(where: { !known.contains($0) }) {
@@ -54,7 +59,7 @@ struct Limits {
             try report.write(to: directory)
             Self.say("Written to \(directory)/limits.md and limits.json.")
         }
-        if results.contains(where: { $0.problem != nil }) { exit(1) }
+        return results.allSatisfy { $0.problem == nil }
     }
 
     /// The pairs of one workload; which of the two goes first changes from pair to pair.

@@ -155,7 +155,9 @@ private struct Bill {
 
     /// What each further message of a longer run cost: start, connects and report are in both, and leave.
     func cost(beyond short: Bill) throws -> Double {
-        guard self.messages > short.messages else { throw Mismatch("the longer run has no more messages") }
+        guard self.messages > short.messages, self.cpuSeconds > short.cpuSeconds else {
+            throw Mismatch("the longer run has no more messages, or took no more CPU: this machine is too busy")
+        }
         return (self.cpuSeconds - short.cpuSeconds) * 1e6 / Double(self.messages - short.messages)
     }
 }

@@ -108,7 +108,7 @@ final class Server {
     /// Ends it and returns what it used.
     func stop() throws -> (cpuSeconds: Double, counts: SinkCounts?) {
         self.child.signal(SIGTERM)
-        let ending = try self.child.wait(limit: 10)
+        let ending = try self.child.wait(limit: 30)
         Glibc.close(self.stdin)
         guard case .sink = self.kind else { return (ending.cpuSeconds, nil) }
         let counts = try Self.decode(ending.output)
