@@ -99,7 +99,9 @@ final class Child {
     func residentBytes() throws -> Double {
         let text = try String(contentsOfFile: "/proc/\(self.identifier)/statm", encoding: .utf8)
         let pages = text.split(separator: " ").compactMap { Double($0) }
-        guard pages.count > 1, pages[1] > 0 else { throw Mismatch("/proc/\(self.identifier)/statm says nothing") }
+        guard pages.count > 1, pages[1] > 0 else {
+            throw Mismatch("\(self.command.joined(separator: " ")): gone before it was sampled")
+        }
         return pages[1] * Double(sysconf(Int32(_SC_PAGESIZE)))
     }
 

@@ -359,6 +359,8 @@ struct Connecting {
         _ = try laboratory.bill(command, server: server) { child in
             let limit = Date().addingTimeInterval(120)
             while try server.counts().connects < UInt64(clients) {
+                // It says so when the client is gone.
+                _ = try child.residentBytes()
                 if Date() > limit { throw Mismatch("\(clients) clients were not up after 120 s") }
                 usleep(50_000)
             }
