@@ -1,0 +1,123 @@
+import Foundation
+import Glibc
+import Measurement
+
+/// Many clients that connect and then hold still.
+struct Connecting {
+    /// As many as the descriptors allow, up to 15,000.
+    let clients: Int
+    private let few = 10
+    private let addresses = 4
+
+    init() {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        self.clients = min(15_000, Int(min(limit.rlim_max, 1 << 30)) - 200)
+    }
+
+    /// What each client beyond the first ten costs, from begin to the moment all are up.
+    func measure(_ side: Side, _ laboratory: Laboratory) throws -> [String: Double] {
+        let base = try self.run(side, laboratory, clients: self.few)
+        let full = try self.run(side, laboratory, clients: self.clients)
+        let more = Double(self.clients - self.few)
+        return [
+            Workload.cost: (full.cpu - base.cpu) * 1e6 / more,
+            "resident_kib": (full.resident - base.resident) / 1024 / more,
+            "server_share": laboratory.lastServerShare,
+        ]
+    }
+
+    private func run(
+        _ side: Side,
+        _ laboratory: Laboratory,
+        clients: Int
+    ) throws -> (cpu: Double, resident: Double) {
+        let server = try Server(.sink("discard"), in: laboratory)
+        let hold = 2
+        let sources = (0..<self.addresses).map { "127.0.0.\($0 + 2)" }.joined(separator: ",")
+        let command =
+            side == .reference
+            ? [
+                laboratory.climit, "connect", "--port", "\(server.port)", "--clients", "\(clients)",
+                "--sources", "\(self.addresses)", "--seconds", "\(hold)",
+            ]
+            : [
+                laboratory.clamor, "conn", "-p", "\(server.port)", "-V", "4", "-c", "\(clients)", "--ifaddr", sources,
+                "--duration", "\(hold)s", "--connect-timeout", "60s", "--quiet", "--out",
+                "\(laboratory.directory)/\(laboratory.unique("run"))",
+            ]
+        var sample = (cpu: 0.0, resident: 0.0)
+        _ = try laboratory.bill(command, server: server) { child in
+            let limit = Date().addingTimeInterval(120)
+            while try server.counts().connects < UInt64(clients) {
+                // It says so when the client is gone.
+                _ = try child.residentBytes()
+                if Date() > limit { throw Mismatch("\(clients) clients were not up after 120 s") }
+                usleep(50_000)
+            }
+            // The last CONNACK has to arrive.
+            usleep(300_000)
+            sample = (try child.cpuSeconds(), try child.residentBytes())
+            let live = try server.counts().live
+            guard live == UInt64(clients) else { throw Mismatch("\(live) of \(clients) clients were up when sampled") }
+        }
+        laboratory.billed(messages: UInt64(clients))
+        return sample
+    }
+}
+
+// MARK: - Brokers
+
+/// The C client's pairs, which keep a few messages under way each, against mosquitto (the reference) or the embedded
+/// broker.
+struct BrokerLoad {
+    let pairs: Int
+    let window: Int
+    let seconds: Double
+
+    func measure(_ side: Side, _ laboratory: Laboratory) throws -> [String: Double] {
+        let server = try Server(side == .reference ? .mosquitto : .embedded, in: laboratory)
+        let result = try laboratory.client(
+            [
+                laboratory.climit, "receive", "--port", "\(server.port)", "--size", "64", "--topic", topic,
+                "--clients", "\(self.pairs)", "--window", "\(self.window)", "--seconds", "\(self.seconds)",
+            ],
+            server: server
+        )
+        let figures = result.figures
+        let received = figures["received"] ?? 0
+        try agree("broker", [("sent", UInt64(figures["expected"] ?? 0)), ("received", UInt64(received))])
+        guard (figures["gaps"] ?? 1) + (figures["late"] ?? 1) + (figures["foreign"] ?? 1) == 0 else {
+            throw Mismatch("\(server.name) lost or reordered messages: \(result.ending.lastLine)")
+        }
+        laboratory.billed(messages: UInt64(received))
+        let wall = result.ending.wallSeconds
+        return [
+            "messages_per_second": (figures["steady_received"] ?? 0) / (figures["steady_wall_s"] ?? 1),
+            Workload.cost: laboratory.lastServerShare * wall * 1e6 / received,
+            "client_share": result.ending.cpuSeconds / wall,
+        ]
+    }
+}
+
+// MARK: - The decode command
+
+/// `clamor decode`, whose figure stands beside the one measured here.
+enum DecodeCommand {
+    private static let forms = ["contiguous": "pipelined", "segments": "segments", "fragments": "fragments"]
+
+    /// Nothing where the program has no such command.
+    static func figures(_ form: String, _ laboratory: Laboratory) throws -> [String: Double] {
+        guard laboratory.hasDecode, let name = Self.forms[form] else { return [:] }
+        let run = try laboratory.clamorRun(
+            [
+                "decode", "-V", "4", "-s", "64", "-q", "0", "-t", "limits/decode/topic1",
+                "--form", name, "--path", "memory", "--duration", "1s",
+            ],
+            server: nil
+        )
+        let metric = run.record.metrics.first { $0.name == "decode_packet_time" && $0.labels["form"] == name }
+        guard let time = metric?.gauge?.value else { throw Mismatch("run.json has no decode_packet_time of \(name)") }
+        return ["command_ns": time * 1e9]
+    }
+}
