@@ -99,16 +99,51 @@ let package = Package(
 
 // The benchmarks' own dependency builds for minutes, so only those who ask for it pay.
 if Context.environment["CLAMOR_BENCHMARKS"] != nil {
+    let benchmark: Target.Dependency = .product(name: "Benchmark", package: "benchmark")
     package.dependencies.append(.package(url: "https://github.com/ordo-one/benchmark", from: "1.38.0", traits: []))
-    package.targets.append(
+
+    func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+        .target(name: name, dependencies: dependencies, path: "Benchmarks/\(name)", swiftSettings: house)
+    }
+    // The plugin takes each program right below Benchmarks for one of its own.
+    func suite(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
         .executableTarget(
-            name: "MQTTCodecBenchmarks",
-            dependencies: ["MQTTCodec", .product(name: "Benchmark", package: "benchmark")],
-            path: "Benchmarks/MQTTCodecBenchmarks",
+            name: name,
+            dependencies: ["BenchmarkSupport", benchmark] + dependencies,
+            path: "Benchmarks/\(name)",
             swiftSettings: house,
+            linkerSettings: [.linkedLibrary("jemalloc")],
             plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
         )
-    )
+    }
+    package.targets += [
+        library(
+            "BenchmarkWork",
+            [
+                "MQTTCodec", "MQTT", "EmbeddedBroker", "LoopContext", "LoadEngine", "Measurement", "Report", nioCore,
+            ]
+        ),
+        library("BenchmarkSupport", ["BenchmarkWork", benchmark]),
+        .executableTarget(
+            name: "BenchmarkGate",
+            dependencies: ["BenchmarkWork"],
+            path: "Benchmarks/Gate/BenchmarkGate",
+            swiftSettings: house,
+            // Valgrind gives up on the compiler's DWARF 5. Function names stay: it counts between entry and return of one.
+            linkerSettings: [.unsafeFlags(["-Xlinker", "--strip-debug"])]
+        ),
+        suite("MQTTCodecBenchmarks"),
+        suite("SessionBenchmarks"),
+        suite("EngineBenchmarks"),
+        suite("ReportBenchmarks"),
+        suite(
+            "LoopbackBenchmarks",
+            [
+                "Workloads", "MQTT", "MQTTCodec", "EmbeddedBroker", "Transport", "LoadEngine", "LoopContext", nioCore,
+                nioPosix,
+            ]
+        ),
+    ]
 }
 
 // `make limits`: the plain C program, which needs nothing but a C compiler, and what compares Clamor with it.

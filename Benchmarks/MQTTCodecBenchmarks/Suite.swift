@@ -1,0 +1,5 @@
+import Benchmark
+import BenchmarkSupport
+
+// The name is the package's, which finds the benchmarks by it.
+let benchmarks: @Sendable () -> Void = { addBenchmarks(.mqttCodec) }
