@@ -54,11 +54,19 @@ extension PacketDecoder {
         throw .remainingLengthTooLong
     }
 
-    /// Learns the packet's size as soon as the carry has all bytes of the length.
+    /// Adds bytes to the carry until it has all of the remaining length, and with it the packet's size.
+    ///
+    /// - Returns: how many it took.
     @usableFromInline
-    mutating func completeHeader() throws(DecodeError) {
-        guard let packet = self.carry.bytes.baseAddress else { return }
-        (_, self.carry.needed) = try self.longHeader(packet, available: self.carry.count)
+    mutating func carryHeader(_ base: UnsafeRawPointer, _ count: Int) throws(DecodeError) -> Int {
+        var offset = 0
+        while self.carry.needed == 0, offset < count {
+            self.carry.append(base + offset, count: 1)
+            offset += 1
+            guard let packet = self.carry.bytes.baseAddress else { continue }
+            (_, self.carry.needed) = try self.longHeader(packet, available: self.carry.count)
+        }
+        return offset
     }
 
     @usableFromInline
@@ -80,6 +88,17 @@ extension PacketDecoder {
         }
         try Text.check(topic, refusesControlCharacters: self.refusesControlCharacters)
         if TopicName.problem(topic) != nil { throw .topicHasWildcard }
+    }
+
+    /// Whether a topic, not empty, breaks no rule.
+    @usableFromInline
+    mutating func passes(_ topic: UnsafeRawBufferPointer) -> Bool {
+        do {
+            try self.checkTopic(topic, hasAlias: false)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// An acknowledgement with more than its packet identifier: reason, then perhaps properties (§3.4.2).

@@ -68,27 +68,19 @@ public struct PacketDecoder: ~Copyable {
         into sink: inout Sink
     ) throws(DecodeError) {
         guard !self.isStopped, let base = bytes.baseAddress else { return }
+        // Most fragments end inside the packet that the one before them cut.
+        if self.carry.needed - self.carry.count > bytes.count {
+            self.carry.append(base, count: bytes.count)
+            return
+        }
         // Every way out but the last one is the end.
         self.isStopped = true
         var offset = 0
         if self.carry.count > 0 {
-            guard try self.resume(bytes, offset: &offset, into: &sink) else { return }
+            guard try self.resume(base, bytes.count, offset: &offset, into: &sink) else { return }
         }
-        var lastTopic = CheckedTopic(base)
-        while offset < bytes.count {
-            let packet = base + offset
-            let available = bytes.count - offset
-            try self.checkFirstByte(packet.load(as: UInt8.self))
-            let (header, size) = try self.header(packet, available: available)
-            if header == 0 || size > available {
-                self.carry.needed = size
-                self.carry.append(packet, count: available)
-                break
-            }
-            guard try self.deliver(packet, header: header, size: size, lastTopic: &lastTopic, into: &sink) else {
-                return
-            }
-            offset += size
+        if offset < bytes.count {
+            guard try self.walk(base + offset, to: base + bytes.count, into: &sink) else { return }
         }
         self.isStopped = false
     }
@@ -97,27 +89,94 @@ public struct PacketDecoder: ~Copyable {
     ///
     /// - Returns: `false` when the sink wants no more.
     @inlinable
+    @inline(never)
     mutating func resume<Sink: PacketSink & ~Copyable>(
-        _ bytes: UnsafeRawBufferPointer,
+        _ base: UnsafeRawPointer,
+        _ count: Int,
         offset: inout Int,
         into sink: inout Sink
     ) throws(DecodeError) -> Bool {
-        guard let base = bytes.baseAddress else { return true }
-        while self.carry.needed == 0 {
-            if offset == bytes.count { return true }
-            self.carry.append(base + offset, count: 1)
-            offset += 1
-            try self.completeHeader()
+        if self.carry.needed == 0 {
+            offset = try self.carryHeader(base, count)
+            if self.carry.needed == 0 { return true }
         }
-        let added = min(self.carry.needed - self.carry.count, bytes.count - offset)
-        self.carry.append(base + offset, count: added)
-        offset += added
-        guard self.carry.count == self.carry.needed, let packet = self.carry.bytes.baseAddress else { return true }
-        let (header, size) = try self.header(packet, available: self.carry.count)
-        var lastTopic = CheckedTopic(packet)
-        let more = try self.deliver(packet, header: header, size: size, lastTopic: &lastTopic, into: &sink)
+        let missing = self.carry.needed - self.carry.count
+        if count - offset < missing {
+            self.carry.append(base + offset, count: count - offset)
+            offset = count
+            return true
+        }
+        self.carry.append(base + offset, count: missing)
+        offset += missing
+        guard let packet = self.carry.bytes.baseAddress else { return true }
+        let taken = try self.step(packet, available: self.carry.count, into: &sink)
         self.carry.clear()
-        return more
+        return taken > 0
+    }
+
+    /// Takes packets from their first byte on.
+    ///
+    /// Packets like the one before, and acknowledgements of four bytes, are delivered here; ``step(_:available:into:)``
+    /// takes what is anything else, and knows every rule: what looks wrong here is refused there.
+    ///
+    /// - Returns: `false` when the sink wants no more.
+    @inlinable
+    @inline(never)
+    mutating func walk<Sink: PacketSink & ~Copyable>(
+        _ start: UnsafeRawPointer,
+        to end: UnsafeRawPointer,
+        into sink: inout Sink
+    ) throws(DecodeError) -> Bool {
+        var packet = start
+        var shape = PublishShape(start)
+        var delivered: UInt64 = 0
+        defer { self.packets &+= delivered }
+        while packet < end {
+            let available = end - packet
+            let isLikeLast = available >= shape.reach && shape.begins(packet)
+            if !isLikeLast, available >= 4, let (type, id) = self.shortAcknowledgement(packet) {
+                delivered &+= 1
+                guard sink.acknowledgement(type, id: id, reason: 0, rawProperties: .none) else { return false }
+                packet += 4
+                continue
+            }
+            let size: Int
+            if !isLikeLast {
+                size = self.learn(packet, available: available, shape: &shape)
+            } else {
+                size = shape.hasKnownTopic(packet) || self.learnTopic(packet, of: &shape) ? shape.size : 0
+            }
+            if size > 0, let id = shape.packetID(packet) {
+                delivered &+= 1
+                guard sink.publish(shape.view(packet, id: id)) else { return false }
+                packet += size
+                continue
+            }
+            let taken = try self.step(packet, available: available, into: &sink)
+            if taken <= 0 { return taken == 0 }
+            packet += taken
+        }
+        return true
+    }
+
+    /// Takes any one packet, or what there is of it into the carry.
+    ///
+    /// - Returns: the packet's size, 0 if it is not whole, -1 when the sink wants no more.
+    @inlinable
+    @inline(never)
+    mutating func step<Sink: PacketSink & ~Copyable>(
+        _ packet: UnsafeRawPointer,
+        available: Int,
+        into sink: inout Sink
+    ) throws(DecodeError) -> Int {
+        try self.checkFirstByte(packet.load(as: UInt8.self))
+        let (header, size) = try self.header(packet, available: available)
+        if header == 0 || size > available {
+            self.carry.needed = size
+            self.carry.append(packet, count: available)
+            return 0
+        }
+        return try self.deliver(packet, header: header, size: size, into: &sink) ? size : -1
     }
 
     /// Reads the remaining length.
@@ -148,7 +207,6 @@ public struct PacketDecoder: ~Copyable {
         _ packet: UnsafeRawPointer,
         header: Int,
         size: Int,
-        lastTopic: inout CheckedTopic,
         into sink: inout Sink
     ) throws(DecodeError) -> Bool {
         let first = packet.load(as: UInt8.self)
@@ -156,7 +214,7 @@ public struct PacketDecoder: ~Copyable {
         let more: Bool
         switch first >> 4 {
         case 3:
-            more = sink.publish(try self.publish(first, packet + header, size - header, lastTopic: &lastTopic))
+            more = sink.publish(try self.publish(first, packet + header, size - header))
         case 4...7:
             // A raw value initialiser is a call into another module.
             let type: PacketType =
@@ -177,19 +235,6 @@ public struct PacketDecoder: ~Copyable {
     }
 }
 
-/// A topic that passed; while the bytes lie still, an equal one needs no second look.
-@usableFromInline
-struct CheckedTopic {
-    @usableFromInline
-    var base: UnsafeRawPointer
-    /// 0 while there is none.
-    @usableFromInline
-    var count = 0
-
-    @inlinable
-    init(_ base: UnsafeRawPointer) { self.base = base }
-}
-
 // These change nothing and are `mutating` all the same: for a borrowed non-copyable `self` the compiler copies the whole
 // struct to the stack at each call, and stalls on the fields just stored: twice the time per packet.
 extension PacketDecoder {
@@ -198,8 +243,7 @@ extension PacketDecoder {
     mutating func publish(
         _ first: UInt8,
         _ body: UnsafeRawPointer,
-        _ count: Int,
-        lastTopic: inout CheckedTopic
+        _ count: Int
     ) throws(DecodeError) -> PublishView {
         guard count >= 2 else { throw .truncated }
         let topic = body + 2
@@ -224,14 +268,8 @@ extension PacketDecoder {
                 (properties, offset, hasAlias) = try self.publishProperties(rest, offset: offset)
             }
         }
-        let isKnown =
-            topicCount == lastTopic.count && topicCount >= 8 && Text.equal(topic, lastTopic.base, count: topicCount)
-        if !isKnown {
-            if topicCount == 0 || self.refusesControlCharacters || !Text.isPlainTopic(topic, count: topicCount) {
-                try self.checkTopic(UnsafeRawBufferPointer(start: topic, count: topicCount), hasAlias: hasAlias)
-            }
-            lastTopic.base = topic
-            lastTopic.count = topicCount
+        if self.refusesControlCharacters || topicCount == 0 || !Text.isPlainTopic(topic, count: topicCount) {
+            try self.checkTopic(UnsafeRawBufferPointer(start: topic, count: topicCount), hasAlias: hasAlias)
         }
         return PublishView(
             topic: UnsafeRawBufferPointer(start: topic, count: topicCount),
@@ -256,13 +294,30 @@ extension PacketDecoder {
         return (id, reason, properties)
     }
 
+    /// Type and packet identifier of an acknowledgement of four bytes; `nil` for everything else, and for what breaks
+    /// a rule.
+    @inlinable
+    @inline(always)
+    mutating func shortAcknowledgement(_ packet: UnsafeRawPointer) -> (type: PacketType, id: UInt16)? {
+        let word = UInt32(littleEndian: packet.loadUnaligned(as: UInt32.self))
+        let type: PacketType
+        switch word & 0xFFFF {
+        case 0x0240: type = .pubAck
+        case 0x0250: type = .pubRec
+        case 0x0262: type = .pubRel
+        case 0x0270: type = .pubComp
+        default: return nil
+        }
+        let id = UInt16(truncatingIfNeeded: word >> 16).byteSwapped
+        guard id != 0, !self.awaitsConnect, self.maximumPacketSize >= 4 else { return nil }
+        return (type, id)
+    }
+
     /// Refuses first bytes that this side does not get; the packets of the hot path in one or two comparisons.
     @inlinable
     @inline(always)
     mutating func checkFirstByte(_ first: UInt8) throws(DecodeError) {
-        // One bit per legal combination of DUP, QoS and RETAIN.
-        let legal: UInt16 = 0b0011_1100_0011_1111
-        if first & 0xF0 == 0x30, legal >> UInt16(first & 0x0F) & 1 == 1, !self.awaitsConnect { return }
+        if first & 0xF0 == 0x30, Self.legalPublishFlags >> UInt16(first & 0x0F) & 1 == 1, !self.awaitsConnect { return }
         if first == 0x40, !self.awaitsConnect { return }
         if let problem = self.firstByteProblem(first) { throw problem }
     }

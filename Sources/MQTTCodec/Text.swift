@@ -38,18 +38,34 @@ enum Text {
     }
 
     /// Whether two runs of `count` bytes, at least 8, are the same.
+    ///
+    /// Words that overlap stand for what is no multiple of eight; up to 32 bytes go without a loop.
     @inlinable
     @inline(always)
     static func equal(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
+        if count > 32 { return Self.equalLong(left, right, count: count) }
+        let ends = Self.difference(left, right, at: 0) | Self.difference(left, right, at: count &- 8)
+        if count <= 16 || ends != 0 { return ends == 0 }
+        return Self.difference(left, right, at: 8) | Self.difference(left, right, at: count &- 16) == 0
+    }
+
+    @inlinable
+    static func equalLong(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
         var offset = 0
-        let last = count - 8
+        let last = count - 16
         while true {
-            let difference =
-                (left + offset).loadUnaligned(as: UInt64.self) ^ (right + offset).loadUnaligned(as: UInt64.self)
-            if difference != 0 { return false }
+            if Self.difference(left, right, at: offset) | Self.difference(left, right, at: offset + 8) != 0 {
+                return false
+            }
             if offset == last { return true }
-            offset = min(offset + 8, last)
+            offset = min(offset + 16, last)
         }
+    }
+
+    @inlinable
+    @inline(always)
+    static func difference(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, at offset: Int) -> UInt64 {
+        (left + offset).loadUnaligned(as: UInt64.self) ^ (right + offset).loadUnaligned(as: UInt64.self)
     }
 
     /// Throws unless `bytes` is well-formed UTF-8 without U+0000.
