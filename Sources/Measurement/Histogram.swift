@@ -4,14 +4,18 @@
 /// maximum bound the touched part of them, so that merging, clearing and percentiles cost what was used.
 /// Percentiles, mean and deviation are HdrHistogram's own: they come from the counts, so that a decoded
 /// histogram gives the same figures.
+///
+/// A value: a copy shares the counts until one of the two changes.
 public struct Histogram: Sendable {
     /// 10 minutes: what lies above is recorded as this and counted in `clamped`.
-    public static let highest: Int64 = 600_000_000_000
+    @inlinable public static var highest: Int64 { 600_000_000_000 }
 
-    /// One count per bucket of `HistogramLayout`; empty until the first record.
-    @usableFromInline var counts: [UInt64] = []
-    /// What is counted in each bucket of ``HistogramLayout``; empty before the first record.
-    package var buckets: [UInt64] { self.counts }
+    /// One count per bucket of ``HistogramLayout``; none until the first record.
+    private var storage: HistogramCounts?
+    /// Its memory, from the moment that nobody shares it until the histogram is handed on.
+    ///
+    /// For the one who records over and over: no reference to count, and nothing to check.
+    @usableFromInline nonisolated(unsafe) var memory: UnsafeMutablePointer<UInt64>?
     @usableFromInline var total: UInt64 = 0
     @usableFromInline var clampedTotal: UInt64 = 0
     @usableFromInline var lowestValue = Int64.max
@@ -41,25 +45,70 @@ public struct Histogram: Sendable {
     /// Records a duration that was seen `count` times.
     ///
     /// Below 1 ns is recorded as 1 ns.
-    @inlinable public mutating func record(_ nanoseconds: Int64, count: UInt64 = 1) {
+    package mutating func record(_ nanoseconds: Int64, count: UInt64 = 1) {
+        self.recordUnshared(nanoseconds, count: count)
+        self.handOn()
+    }
+
+    /// The same for an owner that makes no copies before ``handOn()``.
+    @inlinable
+    @inline(always)
+    mutating func recordUnshared(_ nanoseconds: Int64, count: UInt64) {
         var value = nanoseconds
-        if value < 1 { value = 1 }
-        if value > Self.highest {
-            value = Self.highest
-            self.clampedTotal &+= count
+        // One comparison for both ends.
+        if UInt64(bitPattern: value &- 1) >= UInt64(bitPattern: Self.highest) {
+            value = self.bounded(value, count: count)
         }
-        let index = HistogramLayout.index(of: value)
-        if self.counts.isEmpty { self.allocate() }
-        self.counts[index] &+= count
+        let counts = self.memory ?? self.own()
+        counts[HistogramLayout.index(of: value)] &+= count
         self.total &+= count
         if value < self.lowestValue, count > 0 { self.lowestValue = value }
         if value > self.highestValue, count > 0 { self.highestValue = value }
     }
 
-    /// Kept out of line: it runs once in the life of a histogram.
-    @usableFromInline @inline(never) mutating func allocate() {
-        self.counts = [UInt64](repeating: 0, count: HistogramLayout.size)
+    /// To be called before a copy is made.
+    mutating func handOn() { self.memory = nil }
+
+    /// The value that stands for one outside the range.
+    @usableFromInline @inline(never) mutating func bounded(_ value: Int64, count: UInt64) -> Int64 {
+        if value < 1 { return 1 }
+        if value > Self.highest { self.clampedTotal &+= count }
+        return Self.highest
     }
+
+    /// Sees to it that there are counts, which nobody shares.
+    ///
+    /// Kept out of line: it runs once between two of ``handOn()``.
+    @usableFromInline @inline(never) mutating func own() -> UnsafeMutablePointer<UInt64> {
+        let memory: UnsafeMutablePointer<UInt64>
+        if isKnownUniquelyReferenced(&self.storage), let storage = self.storage {
+            memory = storage.memory
+        } else {
+            let storage = HistogramCounts()
+            memory = storage.memory
+            let range = self.touched
+            self.withCounts { theirs in
+                for index in range { memory[index] = theirs[index] }
+            }
+            self.storage = storage
+        }
+        self.memory = memory
+        return memory
+    }
+
+    /// Lends the counts, all of them; `nil`, without a call, while there are none.
+    package func withCounts<Result>(_ body: (UnsafeBufferPointer<UInt64>) -> Result) -> Result? {
+        guard let storage = self.storage else { return nil }
+        return withExtendedLifetime(storage) {
+            body(UnsafeBufferPointer(start: storage.memory, count: HistogramLayout.size))
+        }
+    }
+
+    /// What is counted in each bucket of ``HistogramLayout``; empty before the first record.
+    package var buckets: [UInt64] { self.withCounts { Array($0) } ?? [] }
+
+    /// What one bucket counts.
+    func count(at index: Int) -> UInt64 { self.withCounts { $0[index] } ?? 0 }
 
     /// The buckets between the smallest and the largest value: the only ones that can be above zero.
     var touched: Range<Int> {
@@ -71,12 +120,11 @@ public struct Histogram: Sendable {
     package mutating func merge(_ other: Histogram) {
         let range = other.touched
         guard !range.isEmpty else { return }
-        if self.counts.isEmpty { self.allocate() }
-        other.counts.withUnsafeBufferPointer { theirs in
-            self.counts.withUnsafeMutableBufferPointer { ours in
-                for index in range { ours[index] &+= theirs[index] }
-            }
+        let ours = self.own()
+        other.withCounts { theirs in
+            for index in range { ours[index] &+= theirs[index] }
         }
+        self.handOn()
         self.total &+= other.total
         self.clampedTotal &+= other.clampedTotal
         self.lowestValue = Swift.min(self.lowestValue, other.lowestValue)
@@ -101,17 +149,35 @@ public struct Histogram: Sendable {
         self.clampedTotal = clamped
     }
 
-    /// Empties it and keeps its memory.
+    /// Empties it and keeps its memory, or takes new where a copy shares it.
     package mutating func clear() {
         let range = self.touched
-        if !range.isEmpty {
-            self.counts.withUnsafeMutableBufferPointer { $0[range].update(repeating: 0) }
+        if isKnownUniquelyReferenced(&self.storage) {
+            self.storage?.memory.advanced(by: range.lowerBound).update(repeating: 0, count: range.count)
+        } else if self.storage != nil {
+            self.storage = HistogramCounts()
         }
+        self.handOn()
         self.total = 0
         self.clampedTotal = 0
         self.lowestValue = Int64.max
         self.highestValue = 0
     }
+}
+
+/// The counts of a histogram.
+///
+/// Raw memory, because the checks of an array cost more than the record. Only a histogram that is its one holder writes
+/// to it, which is what makes it safe to send.
+final class HistogramCounts: Sendable {
+    nonisolated(unsafe) let memory: UnsafeMutablePointer<UInt64>
+
+    init() {
+        self.memory = .allocate(capacity: HistogramLayout.size)
+        self.memory.initialize(repeating: 0, count: HistogramLayout.size)
+    }
+
+    deinit { self.memory.deallocate() }
 }
 
 /// Where a value is counted: HdrHistogram's layout for a lowest value of 1 and 3 significant digits.

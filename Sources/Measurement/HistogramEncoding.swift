@@ -64,7 +64,7 @@ package enum HistogramPayload {
         let range = histogram.touched
         var index = 0
         while index < range.upperBound {
-            let count = index < range.lowerBound ? 0 : histogram.counts[index]
+            let count = index < range.lowerBound ? 0 : histogram.count(at: index)
             if count > 0 {
                 counts.appendZigZag(Int64(clamping: count))
                 index += 1
@@ -72,7 +72,7 @@ package enum HistogramPayload {
             }
             let start = index
             index = Swift.max(index, range.lowerBound)
-            while histogram.counts[index] == 0 { index += 1 }
+            while histogram.count(at: index) == 0 { index += 1 }
             // One zero is written as itself, a run as its negative length.
             counts.appendZigZag(index - start == 1 ? 0 : -Int64(index - start))
         }

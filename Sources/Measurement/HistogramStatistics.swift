@@ -23,8 +23,8 @@ extension Histogram {
         var index = range.lowerBound
         for percent in percents {
             let wanted = self.rank(of: percent)
-            while index < range.upperBound, seen + self.counts[index] < wanted {
-                seen += self.counts[index]
+            while index < range.upperBound, seen + self.count(at: index) < wanted {
+                seen += self.count(at: index)
                 index += 1
             }
             let bucket = Swift.min(index, range.upperBound - 1)
@@ -46,8 +46,8 @@ extension Histogram {
     package var mean: Double? {
         guard self.total > 0 else { return nil }
         var sum = 0.0
-        for index in self.touched where self.counts[index] > 0 {
-            sum += Double(HistogramLayout.middle(at: index)) * Double(self.counts[index])
+        for index in self.touched where self.count(at: index) > 0 {
+            sum += Double(HistogramLayout.middle(at: index)) * Double(self.count(at: index))
         }
         return sum / Double(self.total)
     }
@@ -56,17 +56,17 @@ extension Histogram {
     package var standardDeviation: Double? {
         guard let mean = self.mean else { return nil }
         var sum = 0.0
-        for index in self.touched where self.counts[index] > 0 {
+        for index in self.touched where self.count(at: index) > 0 {
             let distance = Double(HistogramLayout.middle(at: index)) - mean
-            sum += distance * distance * Double(self.counts[index])
+            sum += distance * distance * Double(self.count(at: index))
         }
         return (sum / Double(self.total)).squareRoot()
     }
 
     /// Every bucket that holds something: the largest value it stands for, and its count.
     package func forEachBucket(_ body: (_ highest: Int64, _ count: UInt64) -> Void) {
-        for index in self.touched where self.counts[index] > 0 {
-            body(HistogramLayout.highest(at: index), self.counts[index])
+        for index in self.touched where self.count(at: index) > 0 {
+            body(HistogramLayout.highest(at: index), self.count(at: index))
         }
     }
 }

@@ -31,7 +31,7 @@ package struct LoopSample: Sendable {
     /// Empties the histograms and keeps their memory.
     ///
     /// Off the loop, before the sample is handed back to
-    /// `LoopMeter.swap`; whoever still holds a copy pays for it with a copy of the counts.
+    /// `LoopMeter.swap`; what a copy still holds is replaced by new memory.
     package mutating func clear() {
         for slot in self.histograms.indices { self.histograms[slot].clear() }
     }

@@ -50,7 +50,7 @@ struct LoopMeterTests {
         let id = catalog.duration("a")
         let meter = LoopMeter(catalog: catalog, loop: 0)
         func address(_ histogram: Histogram) -> UnsafeRawPointer? {
-            histogram.buckets.withUnsafeBytes { $0.baseAddress }
+            histogram.withCounts { UnsafeRawPointer($0.baseAddress) } ?? nil
         }
         meter.record(id, 5)
         var sample = meter.swap()
