@@ -47,6 +47,34 @@ package struct ShareBatch: Sendable {
     }
 }
 
+extension ShareBatch.Entry {
+    /// Brings the entries of each stream together, and leaves them in their order.
+    ///
+    /// Counts and places them by eleven bits of the stream at a time, and only by those in which the streams differ:
+    /// one pass up to 2,048 publishers of one group.
+    static func groupByStream(_ entries: inout [ShareBatch.Entry]) {
+        guard let first = entries.first else { return }
+        var differing = entries.reduce(0) { $0 | ($1.stream ^ first.stream) }
+        var places = [Int](repeating: 0, count: 2048)
+        while differing != 0 {
+            let shift = UInt64(differing.trailingZeroBitCount)
+            differing &= ~(2047 << shift)
+            for index in places.indices { places[index] = 0 }
+            for entry in entries { places[Int(entry.stream &>> shift & 2047)] += 1 }
+            var place = 0
+            for index in places.indices { (places[index], place) = (place, place + places[index]) }
+            entries = [ShareBatch.Entry](unsafeUninitializedCapacity: entries.count) { target, count in
+                for entry in entries {
+                    let key = Int(entry.stream &>> shift & 2047)
+                    target.initializeElement(at: places[key], to: entry)
+                    places[key] += 1
+                }
+                count = entries.count
+            }
+        }
+    }
+}
+
 /// The loop's side of share groups: the highest sequence that each member saw of each publisher, and the batch.
 ///
 /// Belongs to its shard. 8 bytes a member and publisher, and what ``StreamIndex`` takes.
@@ -54,7 +82,7 @@ package struct ShareMembers: ~Copyable {
     private var index = StreamIndex()
     private var groups: [UInt32] = []
     /// By slot: one past the highest sequence seen.
-    private var next: [UInt64] = []
+    private var next = RawList<UInt64>()
     private var batch = ShareBatch()
     private let publishers: UInt32
 
@@ -66,7 +94,7 @@ package struct ShareMembers: ~Copyable {
     package mutating func reserve(members: Int, streams: Int) {
         self.index.reserve(subscriptions: members, streams: streams)
         self.groups.reserveCapacity(members)
-        self.next.reserveCapacity(streams)
+        self.next.reserve(streams)
     }
 
     /// Adds a member and returns its index on this loop: 0, 1, 2...
@@ -84,8 +112,8 @@ package struct ShareMembers: ~Copyable {
         }
         let slot = self.index.slot(subscription: member, publisher: publisher)
         if slot == self.next.count { self.next.append(0) }
-        let wasBelow = sequence + 1 < self.next[slot]
-        if !wasBelow { self.next[slot] = sequence + 1 }
+        let wasBelow = sequence + 1 < self.next.base[slot]
+        if !wasBelow { self.next.base[slot] = sequence + 1 }
         self.batch.append(
             group: self.groups[member],
             publisher: publisher,

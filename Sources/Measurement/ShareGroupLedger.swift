@@ -32,15 +32,21 @@ package struct ShareGroupLedger: Sendable {
             entries.append(contentsOf: batch.entries)
             self.foreign += batch.foreign
         }
-        entries.sort()
-        var stream: UInt64?
-        var slot = 0
-        for entry in entries {
-            if entry.stream != stream {
-                slot = self.slot(of: entry)
-                stream = entry.stream
+        ShareBatch.Entry.groupByStream(&entries)
+        var start = 0
+        while start < entries.count {
+            let stream = entries[start].stream
+            var end = start + 1
+            var isSorted = true
+            while end < entries.count, entries[end].stream == stream {
+                isSorted = isSorted && entries[end - 1].packed <= entries[end].packed
+                end += 1
             }
-            self.take(entry, slot)
+            // Members of one loop hand over what they got in turn: most streams are in order as they come.
+            if !isSorted { entries[start..<end].sort() }
+            let slot = self.slot(of: entries[start])
+            for index in start..<end { self.take(entries[index], slot) }
+            start = end
         }
     }
 
@@ -54,6 +60,10 @@ package struct ShareGroupLedger: Sendable {
     }
 
     private mutating func take(_ entry: ShareBatch.Entry, _ slot: Int) {
+        if self.streams[slot].arrivedInOrder(entry.sequence) {
+            self.counts[entry.qos].add(entry.wasBelow ? .newLate : .new)
+            return
+        }
         let gaps = self.streams[slot].gapRuns
         switch self.streams[slot].arrived(entry.sequence, limits: self.limits) {
         case .duplicate: self.counts[entry.qos].add(.duplicate)

@@ -3,28 +3,27 @@
 /// The publisher that a subscription heard last is remembered beside it, so one publisher per subscription
 /// (pair, fan-out) is one comparison and never enters the table. Many publishers (fan-in) take an open-addressing
 /// table with a multiplicative hash. 12 bytes a subscription, 8 a stream, and some 16 to 32 a stream in the table.
-struct StreamIndex: Sendable {
-    private struct Latest: Sendable {
+struct StreamIndex: ~Copyable {
+    private struct Latest {
         var publisher: UInt32 = 0
         var slot: UInt32 = .max
         /// Whether the pair also stands in the table.
         var isTabled = false
     }
 
-    private struct Entry: Sendable {
+    private struct Entry {
         var key: UInt64 = 0
         /// Free is `.max`.
         var slot: UInt32 = .max
     }
 
-    private var latest: [Latest] = []
-    private var table: [Entry] = []
+    private var latest = RawList<Latest>()
+    /// Empty, or a power of two.
+    private var table = RawList<Entry>()
     private var tabled = 0
     private var shift: UInt64 = 64
     /// Subscription (on this loop) and publisher of each slot.
     private(set) var pairs: [(subscription: UInt32, publisher: UInt32)] = []
-
-    var subscriptions: Int { self.latest.count }
 
     mutating func addSubscription() -> Int {
         self.latest.append(Latest())
@@ -33,33 +32,40 @@ struct StreamIndex: Sendable {
 
     /// Makes room, so that the table does not grow in mid-run.
     mutating func reserve(subscriptions: Int, streams: Int) {
-        self.latest.reserveCapacity(subscriptions)
+        self.latest.reserve(subscriptions)
         self.pairs.reserveCapacity(streams)
         if streams > subscriptions { self.resize(forAtLeast: streams) }
     }
 
     /// The slot of the pair; a new pair gets the next free one, which is `pairs.count` before the call.
+    @inline(always)
     mutating func slot(subscription: Int, publisher: UInt32) -> Int {
-        let latest = self.latest[subscription]
-        if latest.publisher == publisher, latest.slot != .max { return Int(latest.slot) }
-        return self.search(subscription, publisher, latest)
+        precondition(subscription >= 0 && subscription < self.latest.count, "there is no such subscription")
+        let latest = self.latest.base + subscription
+        if latest.pointee.publisher == publisher, latest.pointee.slot != .max { return Int(latest.pointee.slot) }
+        if latest.pointee.isTabled {
+            let slot = self.find(Self.key(subscription, publisher))
+            if slot != .max {
+                latest.pointee.publisher = publisher
+                latest.pointee.slot = slot
+                return Int(slot)
+            }
+        }
+        return self.enter(subscription, publisher)
     }
 
+    /// Gives a new pair its slot.
     @inline(never)
-    private mutating func search(_ subscription: Int, _ publisher: UInt32, _ latest: Latest) -> Int {
+    private mutating func enter(_ subscription: Int, _ publisher: UInt32) -> Int {
+        let latest = self.latest.base[subscription]
+        let slot = self.newSlot(subscription, publisher)
         if latest.slot == .max {
-            let slot = self.newSlot(subscription, publisher)
-            self.latest[subscription] = Latest(publisher: publisher, slot: slot, isTabled: false)
+            self.latest.base[subscription] = Latest(publisher: publisher, slot: slot, isTabled: false)
             return Int(slot)
         }
         if !latest.isTabled { self.insert(Self.key(subscription, latest.publisher), latest.slot) }
-        let key = Self.key(subscription, publisher)
-        var slot = self.find(key)
-        if slot == .max {
-            slot = self.newSlot(subscription, publisher)
-            self.insert(key, slot)
-        }
-        self.latest[subscription] = Latest(publisher: publisher, slot: slot, isTabled: true)
+        self.insert(Self.key(subscription, publisher), slot)
+        self.latest.base[subscription] = Latest(publisher: publisher, slot: slot, isTabled: true)
         return Int(slot)
     }
 
@@ -77,25 +83,28 @@ extension StreamIndex {
     }
 
     /// Fibonacci hashing: neighbouring publishers land far apart, and the upper bits are the good ones.
-    private func position(of key: UInt64) -> Int {
-        Int(truncatingIfNeeded: (key &* 0x9E37_79B9_7F4A_7C15) >> self.shift)
+    @inline(always)
+    private mutating func position(of key: UInt64) -> Int {
+        Int(truncatingIfNeeded: (key &* 0x9E37_79B9_7F4A_7C15) &>> self.shift)
     }
 
-    private func find(_ key: UInt64) -> UInt32 {
-        guard !self.table.isEmpty else { return .max }
+    /// The table is not empty.
+    @inline(always)
+    private mutating func find(_ key: UInt64) -> UInt32 {
+        let mask = self.table.count &- 1
         var position = self.position(of: key)
-        while self.table[position].slot != .max {
-            if self.table[position].key == key { return self.table[position].slot }
-            position = (position + 1) & (self.table.count - 1)
+        while true {
+            let entry = self.table.base + position
+            if entry.pointee.key == key || entry.pointee.slot == .max { return entry.pointee.slot }
+            position = (position &+ 1) & mask
         }
-        return .max
     }
 
     private mutating func insert(_ key: UInt64, _ slot: UInt32) {
         self.resize(forAtLeast: self.tabled + 1)
         var position = self.position(of: key)
-        while self.table[position].slot != .max { position = (position + 1) & (self.table.count - 1) }
-        self.table[position] = Entry(key: key, slot: slot)
+        while self.table.base[position].slot != .max { position = (position + 1) & (self.table.count - 1) }
+        self.table.base[position] = Entry(key: key, slot: slot)
         self.tabled += 1
     }
 
@@ -104,10 +113,12 @@ extension StreamIndex {
         guard count * 4 > self.table.count * 3 else { return }
         var size = max(16, self.table.count)
         while count * 4 > size * 3 { size *= 2 }
-        let old = self.table
-        self.table = [Entry](repeating: Entry(), count: size)
+        var old = RawList(repeating: Entry(), count: size)
+        swap(&self.table, &old)
         self.shift = UInt64(64 - size.trailingZeroBitCount)
         self.tabled = 0
-        for entry in old where entry.slot != .max { self.insert(entry.key, entry.slot) }
+        for index in 0..<old.count where old.base[index].slot != .max {
+            self.insert(old.base[index].key, old.base[index].slot)
+        }
     }
 }

@@ -50,11 +50,15 @@ package struct StreamLedger: Sendable {
 
     /// Takes one arrival.
     package mutating func arrived(_ sequence: UInt64, limits: Limits = .standard) -> Arrival {
-        guard sequence == self.next, self.windowMissing == 0 else {
-            return self.arrivedIrregularly(sequence, limits)
-        }
+        self.arrivedInOrder(sequence) ? .new : self.arrivedIrregularly(sequence, limits)
+    }
+
+    /// Takes an arrival that needs no look at the ring; `false`, and nothing taken, if it does.
+    @inline(always)
+    mutating func arrivedInOrder(_ sequence: UInt64) -> Bool {
+        guard sequence == self.next, self.windowMissing == 0 else { return false }
         self.next &+= 1
-        return .new
+        return true
     }
 
     @inline(never)

@@ -4,7 +4,7 @@
 package struct SubscriberLedger: ~Copyable {
     private var index = StreamIndex()
     private var numbers: [UInt32] = []
-    private var streams: [StreamLedger] = []
+    private var streams = RawList<StreamLedger>()
     private let publishers: UInt32
     private let limits: StreamLedger.Limits
     private var gapsLeft: Int
@@ -27,7 +27,7 @@ package struct SubscriberLedger: ~Copyable {
     package mutating func reserve(subscriptions: Int, streams: Int) {
         self.index.reserve(subscriptions: subscriptions, streams: streams)
         self.numbers.reserveCapacity(subscriptions)
-        self.streams.reserveCapacity(streams)
+        self.streams.reserve(streams)
     }
 
     /// Adds a subscription under its number in the whole run and returns its index on this loop: 0, 1, 2...
@@ -49,32 +49,33 @@ package struct SubscriberLedger: ~Copyable {
         }
         let slot = self.index.slot(subscription: subscription, publisher: publisher)
         if slot == self.streams.count { self.streams.append(StreamLedger(qos: qos)) }
-        let arrival: StreamLedger.Arrival
-        if sequence == self.streams[slot].next {
-            arrival = self.streams[slot].arrived(sequence, limits: self.limits)
-        } else {
-            arrival = self.arrivedIrregularly(slot, sequence)
+        if (self.streams.base + slot).pointee.arrivedInOrder(sequence) {
+            self.counts[qos].distinct &+= 1
+            return .new
         }
+        let arrival = self.arrivedIrregularly(slot, sequence)
         self.counts[qos].add(arrival)
         return arrival
     }
 
+    @inline(never)
     private mutating func arrivedIrregularly(_ slot: Int, _ sequence: UInt64) -> StreamLedger.Arrival {
-        let before = self.streams[slot].gapRuns
-        let arrival = self.streams[slot].arrived(sequence, limits: self.limits)
-        self.gapsLeft -= self.streams[slot].gapRuns - before
+        let stream = self.streams.base + slot
+        let before = stream.pointee.gapRuns
+        let arrival = stream.pointee.arrived(sequence, limits: self.limits)
+        self.gapsLeft -= stream.pointee.gapRuns - before
         if self.gapsLeft < 0 { self.overflowed = true }
         return arrival
     }
 
     /// Everything it knows, as values: for the end of a run.
-    package func export() -> LedgerExport {
+    package mutating func export() -> LedgerExport {
         let numbers = self.numbers
         return LedgerExport(
             keys: self.index.pairs.map {
                 StreamKey(subscription: numbers[Int($0.subscription)], publisher: $0.publisher)
             },
-            streams: self.streams,
+            streams: Array(UnsafeBufferPointer(start: self.streams.base, count: self.streams.count)),
             counts: self.counts,
             foreign: self.foreign,
             overflowed: self.overflowed
