@@ -64,28 +64,105 @@ package struct OperationSchedule: Hashable, Sendable {
         return low
     }
 
-    private func time(of index: UInt64) -> TimeAmount {
+    fileprivate func time(of index: UInt64) -> TimeAmount {
+        guard let (numerator, divisor) = self.step else {
+            guard case .rate(let perSecond) = self.pace else { return .nanoseconds(.max) }
+            let nanoseconds = Double(index) * (1e9 / perSecond)
+            return .nanoseconds(nanoseconds < 9e18 ? Int64(nanoseconds) : .max)
+        }
+        let (time, _) = Self.divide(index, numerator, by: divisor)
+        return .nanoseconds(Int64(clamping: time))
+    }
+
+    /// Operation k is due at k × `numerator` ÷ `divisor` nanoseconds, rounded down; `nil` where that is no fraction.
+    ///
+    /// At an interval client c of n begins at c × interval ÷ n, so that operation k is due at k × interval ÷ n.
+    fileprivate var step: (numerator: UInt64, divisor: UInt64)? {
         switch self.pace {
         case .rate(let perSecond):
             // Above 10^15 a second a double holds no other number of nanoseconds than 0 for each.
-            if perSecond < 1e15, perSecond == perSecond.rounded(.down) {
-                let whole = UInt64(perSecond)
-                // In 128 bits and in whole numbers: no drift, however long the load.
-                let product = index.multipliedFullWidth(by: 1_000_000_000)
-                guard product.high < whole else { return .nanoseconds(.max) }
-                return .nanoseconds(Int64(clamping: whole.dividingFullWidth(product).quotient))
-            }
-            let nanoseconds = Double(index) * (1e9 / perSecond)
-            return .nanoseconds(nanoseconds < 9e18 ? Int64(nanoseconds) : .max)
+            perSecond < 1e15 && perSecond == perSecond.rounded(.down) ? (1_000_000_000, UInt64(perSecond)) : nil
         case .interval(let period):
-            let (round, client) = index.quotientAndRemainder(dividingBy: UInt64(self.clients))
-            let (start, overflow) = round.multipliedReportingOverflow(by: UInt64(period.nanoseconds))
-            if overflow { return .nanoseconds(.max) }
-            let share = client.multipliedFullWidth(by: UInt64(period.nanoseconds))
-            let offset = UInt64(self.clients).dividingFullWidth(share).quotient
-            let (time, isPastEnd) = start.addingReportingOverflow(offset)
-            return .nanoseconds(isPastEnd ? .max : Int64(clamping: time))
+            (UInt64(period.nanoseconds), UInt64(self.clients))
         }
+    }
+
+    /// In 128 bits and in whole numbers: no drift, however long the load.
+    ///
+    /// `UInt64.max` for what does not fit.
+    fileprivate static func divide(
+        _ index: UInt64,
+        _ numerator: UInt64,
+        by divisor: UInt64
+    ) -> (quotient: UInt64, remainder: UInt64) {
+        let product = index.multipliedFullWidth(by: numerator)
+        guard product.high < divisor else { return (.max, 0) }
+        return divisor.dividingFullWidth(product)
+    }
+}
+
+/// The due times of every so many-th operation from one on, each from the one before.
+///
+/// They are those of ``OperationSchedule/due(_:)`` to the nanosecond: the remainder is carried along, so that a step
+/// costs two additions instead of a division of 128 bits.
+package struct DueTimes: Sendable {
+    private let schedule: OperationSchedule
+    private let stride: UInt64
+    private let divisor: UInt64
+    private let timeStep: UInt64
+    private let restStep: UInt64
+    /// The operation that ``due`` is of.
+    package private(set) var index: UInt64
+    private var time: UInt64 = 0
+    private var rest: UInt64 = 0
+    /// `nil` past the limit.
+    package private(set) var due: TimeAmount?
+
+    package init(_ schedule: OperationSchedule, from index: UInt64, stride: UInt64) {
+        self.schedule = schedule
+        self.stride = stride
+        self.index = index
+        // Without a fraction each is computed by itself.
+        self.divisor = schedule.step?.divisor ?? 0
+        (self.timeStep, self.restStep) =
+            schedule.step.map { OperationSchedule.divide(stride, $0.numerator, by: $0.divisor) } ?? (0, 0)
+        self.move(to: index)
+    }
+
+    package mutating func advance() {
+        self.index += self.stride
+        guard self.divisor > 0 else { return self.compute() }
+        // Two remainders, each below a divisor of 10^15 or a number of clients.
+        let rest = self.rest + self.restStep
+        let carries = rest >= self.divisor
+        self.rest = carries ? rest - self.divisor : rest
+        self.time = Self.sum(self.time, self.timeStep, carries ? 1 : 0)
+        self.limit()
+    }
+
+    /// Goes to any operation.
+    package mutating func move(to index: UInt64) {
+        self.index = index
+        guard let step = self.schedule.step else { return self.compute() }
+        (self.time, self.rest) = OperationSchedule.divide(index, step.numerator, by: step.divisor)
+        self.limit()
+    }
+
+    private mutating func compute() {
+        self.time = UInt64(self.schedule.time(of: self.index).nanoseconds)
+        self.limit()
+    }
+
+    private mutating func limit() {
+        let isPast = self.schedule.limit.map { self.index >= $0 } ?? false
+        self.due = isPast ? nil : .nanoseconds(Int64(clamping: self.time))
+    }
+
+    /// Saturated: what does not fit is never.
+    private static func sum(_ time: UInt64, _ step: UInt64, _ carry: UInt64) -> UInt64 {
+        let (first, overflow) = time.addingReportingOverflow(step)
+        let (sum, more) = first.addingReportingOverflow(carry)
+        return overflow || more ? .max : sum
     }
 }
 
@@ -99,20 +176,20 @@ package struct ShardSchedule: Sendable {
     package let clients: Int
     private var round: UInt64 = 0
     private var position = 0
+    /// Of the operation at ``position`` in ``round``.
+    private var times: DueTimes
 
     package init(_ schedule: OperationSchedule, shard: Int, of shards: Int) {
         self.schedule = schedule
         self.shard = shard
         self.shards = shards
         self.clients = schedule.clients > shard ? (schedule.clients - shard + shards - 1) / shards : 0
+        self.times = DueTimes(schedule, from: UInt64(shard), stride: UInt64(shards))
     }
 
     /// The next operation's time and the place of its client within the shard; `nil` when none is left.
     package var next: (due: TimeAmount, position: Int)? {
-        guard self.clients > 0 else { return nil }
-        guard let due = self.schedule.due(client: self.position * self.shards + self.shard, own: self.round) else {
-            return nil
-        }
+        guard self.clients > 0, let due = self.times.due else { return nil }
         return (due, self.position)
     }
 
@@ -121,7 +198,7 @@ package struct ShardSchedule: Sendable {
     /// - Returns: how many of each client there are from the start of the load on, by its place.
     package mutating func advance(before time: TimeAmount) -> (_ position: Int) -> UInt64 {
         let all = UInt64(self.schedule.clients)
-        let next = self.round * all + UInt64(self.position * self.shards + self.shard)
+        let next = self.index
         // Those of other shards between may be due or not, so the search begins a round earlier.
         let count = self.schedule.count(dueBefore: time, atLeast: next >= all ? next - all : 0)
         let (round, rest) = count.quotientAndRemainder(dividingBy: all)
@@ -132,14 +209,20 @@ package struct ShardSchedule: Sendable {
             self.position = 0
             self.round += 1
         }
+        self.times.move(to: self.index)
         return { position in round + (UInt64(position * shards + shard) < rest ? 1 : 0) }
     }
 
     package mutating func advance() {
         self.position += 1
-        if self.position == self.clients {
-            self.position = 0
-            self.round += 1
-        }
+        if self.position < self.clients { return self.times.advance() }
+        self.position = 0
+        self.round += 1
+        // With one shard the next round is one step away too.
+        if self.shards == 1 { self.times.advance() } else { self.times.move(to: self.index) }
+    }
+
+    private var index: UInt64 {
+        self.round * UInt64(self.schedule.clients) + UInt64(self.position * self.shards + self.shard)
     }
 }

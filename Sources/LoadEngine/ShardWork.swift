@@ -88,6 +88,8 @@ package struct OperationBatch: Sendable {
     /// The number of the first among its client's operations, from 0.
     package let first: UInt64
     package let count: Int
+    /// When the first of them was due.
+    package let firstDue: NIODeadline
     /// When the client could send: connected, with room in its window, its socket writable.
     package let ableSince: NIODeadline
     package let dues: Dues
@@ -106,22 +108,46 @@ package struct OperationBatch: Sendable {
         self.ableSince = ableSince
         self.dues = dues
         self.measured = measured
+        self.firstDue = Self.due(dues, own: first, ableSince: ableSince)
     }
 
     /// When operation `index` of the batch was due.
     package func due(_ index: Int) -> NIODeadline {
-        switch self.dues {
+        index == 0 ? self.firstDue : Self.due(self.dues, own: self.first + UInt64(index), ableSince: self.ableSince)
+    }
+
+    private static func due(_ dues: Dues, own: UInt64, ableSince: NIODeadline) -> NIODeadline {
+        switch dues {
         case .whenAble:
-            return self.ableSince
+            return ableSince
         case .scheduled(let schedule, let client, let origin):
-            guard let offset = schedule.due(client: client, own: self.first + UInt64(index)) else { return origin }
+            guard let offset = schedule.due(client: client, own: own) else { return origin }
             return origin + offset
+        }
+    }
+
+    /// Whether all were due at once: when their client could send them.
+    package var isDueWhenAble: Bool {
+        if case .whenAble = self.dues { true } else { false }
+    }
+
+    /// Calls `body` for each operation of the batch, in order, with its place in the batch and when it was due.
+    package func forEach(_ body: (_ index: Int, _ due: NIODeadline) -> Void) {
+        guard case .scheduled(let schedule, let client, let origin) = self.dues, self.count > 1 else {
+            for index in 0..<self.count { body(index, self.firstDue) }
+            return
+        }
+        let all = UInt64(schedule.clients)
+        var times = DueTimes(schedule, from: self.first * all + UInt64(client), stride: all)
+        for index in 0..<self.count {
+            body(index, times.due.map { origin + $0 } ?? origin)
+            times.advance()
         }
     }
 
     /// How many of the batch their client could have sent before `limit`.
     package func count(ableBefore limit: NIODeadline) -> Int {
-        guard self.ableSince < limit else { return 0 }
+        guard self.ableSince < limit, self.firstDue < limit else { return 0 }
         // Due times only rise.
         var range = 0..<self.count
         while !range.isEmpty {

@@ -56,6 +56,41 @@ struct OperationScheduleTests {
         }
     }
 
+    @Test("due times taken step by step are those of the formula, wherever they begin and however far they step")
+    func stepByStep() throws {
+        var generator = SeededGenerator(seed: 20)
+        for _ in 0..<2_000 {
+            let pace: OperationSchedule.Pace =
+                switch UInt8.random(in: 0..<4, using: &generator) {
+                case 0: .rate(perSecond: Double(UInt64.random(in: 1...3_000_000, using: &generator)))
+                case 1: .rate(perSecond: Double(UInt64.random(in: 1...999_999_999_999_999, using: &generator)))
+                case 2: .rate(perSecond: Double.random(in: 0.001...5_000, using: &generator))
+                default: .interval(.nanoseconds(Int64.random(in: 1...(1 << 40), using: &generator)))
+                }
+            let clients = Int.random(in: 1...20_000, using: &generator)
+            let first = UInt64.random(in: 0...(1 << UInt64.random(in: 0...40, using: &generator)), using: &generator)
+            let stride = UInt64.random(in: 1...UInt64(clients), using: &generator)
+            let limit = Bool.random(using: &generator) ? first + 20 * stride : nil
+            let schedule = OperationSchedule(pace: pace, clients: clients, limit: limit)
+            var times = DueTimes(schedule, from: first, stride: stride)
+            for step in 0..<40 as Range<UInt64> {
+                try #require(times.index == first + step * stride)
+                try #require(times.due == schedule.due(times.index), "\(schedule) from \(first) by \(stride)")
+                times.advance()
+            }
+        }
+    }
+
+    @Test("step by step, what lies past the end of time stays there")
+    func stepsPastTheEnd() {
+        let schedule = OperationSchedule(pace: .interval(.nanoseconds(.max)), clients: 2)
+        var times = DueTimes(schedule, from: 0, stride: 1)
+        for index in 0..<100 as Range<UInt64> {
+            #expect(times.due == schedule.due(index))
+            times.advance()
+        }
+    }
+
     @Test("due times never fall, at the start, far out and past the end of time", arguments: paces)
     func neverFalls(_ pace: OperationSchedule.Pace) {
         for clients in [1, 3, 1_000] {
