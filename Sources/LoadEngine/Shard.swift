@@ -39,7 +39,7 @@ package final class Shard<Work: ShardWork> {
     /// Clients connected at this moment; the run compares it with what the workload counts.
     package private(set) var live = 0
     /// Operations that became due.
-    package private(set) var offered: UInt64 = 0
+    package var offered: UInt64 { self.offeredCount }
     /// Operations sent, or given up, over a second after their client could send them.
     package private(set) var late: UInt64 = 0
     package private(set) var connectsBegun = 0
@@ -55,6 +55,8 @@ package final class Shard<Work: ShardWork> {
     /// How long sockets have when the plan is behind.
     private static var respite: TimeAmount { .microseconds(100) }
 
+    // What is counted per operation is private: a property that other modules see is checked for exclusive access.
+    private var offeredCount: UInt64 = 0
     private let report: (ShardEvent) -> Void
     private let paces: UnsafeMutableBufferPointer<ClientPace>
     private var ready: [Int32] = []
@@ -386,7 +388,7 @@ extension Shard {
 
     private func becomeDue(_ place: Int, count: UInt64) {
         self.paces[place].due += count
-        self.offered += count
+        self.offeredCount += count
         self.work?.offered(place, count: count)
         if self.paces[place].isUp { self.markReady(place) }
     }
@@ -485,7 +487,7 @@ extension Shard {
         // Before the write, which may end the connection or free the window at once.
         self.paces[place].sent += UInt64(count)
         if case .closed = self.plan.pace {
-            self.offered += UInt64(count)
+            self.offeredCount += UInt64(count)
             work.offered(place, count: UInt64(count))
             if owed == UInt64(count) { self.operatorIsSpent(place) }
         } else {

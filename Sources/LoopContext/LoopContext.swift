@@ -13,8 +13,9 @@ package final class LoopContext {
     /// Where packets are put together before they are written.
     ///
     /// Take it out, leave an empty one, `clear()`, fill, write, put back: unless a channel still holds the bytes it
-    /// is unique then, and no write allocates.
-    package var scratch: ByteBuffer
+    /// is unique then, and no write allocates. A pointer, since exclusivity checks of a class's property would cost
+    /// as much as a small packet.
+    package let scratch: UnsafeMutablePointer<ByteBuffer>
     /// Calls back once, behind the loop's next look at its sockets; without one, work goes through the task queue.
     package var afterSockets: ((_ call: @escaping () -> Void) -> Void)?
 
@@ -26,7 +27,13 @@ package final class LoopContext {
         self.eventLoop = eventLoop
         self.timers = LoopTimers(eventLoop: eventLoop, tick: tick)
         self.receive = ReceiveBuffer(readSize: readSize)
-        self.scratch = ByteBuffer()
+        self.scratch = .allocate(capacity: 1)
+        self.scratch.initialize(to: ByteBuffer())
+    }
+
+    deinit {
+        self.scratch.deinitialize(count: 1)
+        self.scratch.deallocate()
     }
 
     /// The time of the last ``refresh()``: one clock read serves a whole burst of packets or timers.

@@ -11,7 +11,7 @@ import Glibc
 /// It decodes what is read where it lies, runs the session's actions and owns every write. What it has to answer
 /// is collected in the loop's scratch buffer while a read is decoded; what the owner publishes then joins it, and
 /// all leave in one write.
-package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInboundHandler {
+package final class MQTTConnection: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
@@ -21,8 +21,11 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     /// Outlives the connection; the owner keeps it in its slab.
     private let session: UnsafeMutablePointer<MQTTSession>
     private let decoder: UnsafeMutablePointer<PacketDecoder>
-    private unowned let observer: Observer
+    /// Kept alive by its connections; it does not own them in turn, their channels do.
+    private let observer: any MQTTConnectionObserver
     private var context: ChannelHandlerContext?
+    /// The context's: it makes one of its pipeline's each time it is asked.
+    private var channel: (any Channel)?
     /// Set once the connection must not be used any more; the last word to the owner follows or has been said.
     private var end: ConnectionEnd?
     private var hasEnded = false
@@ -41,15 +44,16 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     private var connackDeadline = NIODeadline.distantFuture
     /// Bytes handed to the channel that the kernel had not taken when last asked.
     private var pendingBytes = 0
+    private var handed: UInt64 = 0
     /// Bytes handed to the channel since it opened.
-    package private(set) var bytesHanded: UInt64 = 0
+    package var bytesHanded: UInt64 { self.handed }
 
     package init(
         client: Int,
         loop: LoopContext,
         session: UnsafeMutablePointer<MQTTSession>,
         maximumPacketSize: Int?,
-        observer: Observer
+        observer: any MQTTConnectionObserver
     ) {
         self.client = client
         self.loop = loop
@@ -81,12 +85,12 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
 
     /// Room for `capacity` bytes behind what waits for the next ``flush()``; `body` returns how many it wrote.
     package func append(_ capacity: Int, _ body: (UnsafeMutableRawBufferPointer) -> Int) {
-        self.loop.scratch.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity, body)
+        self.loop.scratch.pointee.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity, body)
     }
 
     /// Appends a packet to what waits for the next ``flush()``.
     package func write(_ packet: Packet) {
-        packet.encode(as: self.session.pointee.options.version, into: &self.loop.scratch)
+        packet.encode(as: self.session.pointee.options.version, into: &self.loop.scratch.pointee)
     }
 
     /// Writes what waits.
@@ -95,21 +99,22 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     @discardableResult
     package func flush() -> Int {
         guard let context = self.context, self.end == nil, !self.hasSaidGoodbye else {
-            self.loop.scratch.clear()
+            self.loop.scratch.pointee.clear()
             return 0
         }
-        guard self.loop.scratch.readableBytes > 0 else { return self.unsent }
-        let out = self.loop.scratch
-        self.loop.scratch = ByteBuffer()
-        self.pendingBytes += out.readableBytes
-        self.bytesHanded += UInt64(out.readableBytes)
+        let count = self.loop.scratch.pointee.readableBytes
+        guard count > 0 else { return self.unsent }
+        self.handed += UInt64(count)
         self.session.pointee.sent(now: self.loop.now)
+        self.pendingBytes += count
+        let out = self.loop.scratch.pointee
+        self.loop.scratch.pointee = ByteBuffer()
         self.isFlushing = true
         context.writeAndFlush(self.wrapOutboundOut(out), promise: nil)
         self.isFlushing = false
         // If the kernel took everything the bytes are the loop's own again, and `clear` keeps their memory.
-        self.loop.scratch = consume out
-        self.loop.scratch.clear()
+        self.loop.scratch.pointee = consume out
+        self.loop.scratch.pointee.clear()
         let unsent = self.countTaken()
         self.isBlocked = unsent > 0
         return unsent
@@ -128,7 +133,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
 
     /// Bytes handed to the channel that the kernel has not taken.
     package var unsent: Int {
-        guard let channel = self.context?.channel, !channel.isWritable else { return 0 }
+        guard let channel = self.channel, !channel.isWritable else { return 0 }
         // NIO knows it exactly at the peer's FIN and in `errorCaught`, for a failing read is told of before the close.
         // A channel closed by a failing write has forgotten: what was known last is the best there is.
         guard channel.isActive else { return self.pendingBytes }
@@ -137,7 +142,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
 
     /// Whether a write would go to the kernel at once.
     package var isWritable: Bool {
-        self.end == nil && !self.isFinishing && self.context?.channel.isWritable ?? false
+        self.end == nil && !self.isFinishing && self.channel?.isWritable ?? false
     }
 
     package func subscribe(_ subscriptions: [Subscription]) -> PacketID? {
@@ -200,9 +205,15 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
 
     // MARK: The channel
 
-    package func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    package func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.channel = context.channel
+    }
 
-    package func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        self.channel = nil
+    }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let buffer = self.unwrapInboundIn(data)
@@ -246,7 +257,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
 
     package func channelWritabilityChanged(context: ChannelHandlerContext) {
         // Every write makes the channel unwritable and, once the kernel took all, writable again: news only later.
-        guard context.channel.isWritable, self.isBlocked, !self.isFlushing, self.end == nil else { return }
+        guard self.isBlocked, !self.isFlushing, self.end == nil, self.channel?.isWritable ?? false else { return }
         self.isBlocked = false
         self.countTaken()
         self.observer.writable(self.client, now: self.loop.refresh())
@@ -283,7 +294,7 @@ package final class MQTTConnection<Observer: MQTTConnectionObserver>: ChannelInb
     private func close(_ end: ConnectionEnd) {
         guard self.end == nil else { return }
         self.end = end
-        if self.isReading { self.loop.scratch.clear() }
+        if self.isReading { self.loop.scratch.pointee.clear() }
         let now = self.loop.refresh()
         self.observer.ending(self.client, unsent: self.countTaken())
         self.context?.close(promise: nil)
@@ -340,10 +351,9 @@ extension MQTTConnection {
             }
             return true
         }
-        let observer = self.observer
         switch self.session.pointee.received(type, id: id, reason: reason) {
         case .completed(let publish, let timedOut):
-            observer.acknowledged(
+            self.observer.acknowledged(
                 self.client,
                 type,
                 reason: reason,
@@ -354,7 +364,7 @@ extension MQTTConnection {
             )
         case .release(let publish, let timedOut):
             self.acknowledge(.pubRel, id)
-            observer.acknowledged(
+            self.observer.acknowledged(
                 self.client,
                 type,
                 reason: reason,
@@ -448,7 +458,7 @@ extension MQTTConnection {
     }
 
     private func acknowledge(_ type: PacketType, _ id: UInt16) {
-        self.loop.scratch.writeWithUnsafeMutableBytes(minimumWritableBytes: 4) { bytes in
+        self.loop.scratch.pointee.writeWithUnsafeMutableBytes(minimumWritableBytes: 4) { bytes in
             guard let base = bytes.baseAddress else { return 0 }
             AcknowledgementBytes.write(type, id: id, to: base)
             return 4
@@ -457,8 +467,8 @@ extension MQTTConnection {
 }
 
 /// Hands the decoder's packets to the connection; lives for one read.
-private struct InboundSink<Observer: MQTTConnectionObserver>: PacketSink {
-    let connection: MQTTConnection<Observer>
+private struct InboundSink: PacketSink {
+    let connection: MQTTConnection
     let now: NIODeadline
 
     mutating func publish(_ view: PublishView) -> Bool {

@@ -3,8 +3,11 @@ package import NIOCore
 
 /// Who owns connections and hears what happens on them.
 ///
-/// Connections are generic over it, so that every call is direct. `client` is the owner's own number for the
-/// client. All calls come on the connection's event loop.
+/// A call through the protocol costs 1 to 2 ns. A connection generic over it would cost more: made in one module and
+/// specialised in none other, it would decode by witness tables, packet by packet.
+///
+/// `client` is the owner's own number for the client. All calls come on the connection's event loop. A connection
+/// keeps its observer alive; an observer that kept its connections too would be kept for ever.
 package protocol MQTTConnectionObserver: AnyObject {
     /// CONNACK came and accepted. With `resumed` the server kept the session of this client.
     func connected(_ client: Int, _ connack: ConnAck, resumed: Bool, now: NIODeadline)

@@ -27,7 +27,10 @@ package struct MQTTMetrics: Sendable {
         package let service: (first: DurationID, last: DurationID)
     }
 
-    package struct Delivery: Sendable {
+    package struct Arrival: Sendable {
+        package let fresh: CounterID
+        package let retained: CounterID
+        /// By the publisher's QoS, as the header has it.
         package let duration: DurationID
     }
 
@@ -35,8 +38,7 @@ package struct MQTTMetrics: Sendable {
     package let connect: Connect
     package let publish: [QoS: Publish]
     private let publishByQoS: [Publish]
-    private let deliveryByQoS: [Delivery]
-    private let receivedByQoS: [(fresh: CounterID, retained: CounterID)]
+    private let arrivalByQoS: [Arrival]
     package let scheduleLag: DurationID
     package let subscribe: DurationID
     package let ping: DurationID
@@ -88,22 +90,17 @@ package struct MQTTMetrics: Sendable {
         self.ping = catalog.duration("ping_duration", wholeRun: true)
         let highest = load.subscribers > 0 ? load.subscriberQualities.max() ?? .atMostOnce : .atMostOnce
         let deliveredBy = load.publishers > 0 ? published : QoS.allCases
-        self.deliveryByQoS =
+        self.arrivalByQoS =
             load.subscribers == 0
             ? []
             : QoS.allCases.map { qos in
-                let level = deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos
-                return Delivery(duration: catalog.duration("delivery_duration", ["qos": "\(level.rawValue)"]))
-            }
-        self.receivedByQoS =
-            load.subscribers == 0
-            ? []
-            : QoS.allCases.map { qos in
+                let published = deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos
                 // A message comes at the lower of the publisher's level and the subscriber's.
-                let level = min(deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos, highest)
-                return (
-                    catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "false"]),
-                    catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"])
+                let level = min(published, highest)
+                return Arrival(
+                    fresh: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "false"]),
+                    retained: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"]),
+                    duration: catalog.duration("delivery_duration", ["qos": "\(published.rawValue)"])
                 )
             }
         self.bytesSent = catalog.counter("bytes_sent", unit: "bytes")
@@ -139,15 +136,18 @@ package struct MQTTMetrics: Sendable {
         return catalog
     }
 
-    package func publish(_ qos: QoS) -> Publish { self.publishByQoS[Int(qos.rawValue)] }
+    /// By QoS, where a loop looks it up without touching an array's reference count; to be deallocated by the caller.
+    ///
+    /// Empty where nobody publishes.
+    func makePublishTable() -> UnsafeMutablePointer<Publish> { Self.table(self.publishByQoS) }
 
-    /// - Precondition: the load has subscribers.
-    package func delivery(_ qos: UInt8) -> Delivery { self.deliveryByQoS[Int(min(qos, 2))] }
+    /// The same for what comes; empty where nobody subscribes.
+    func makeArrivalTable() -> UnsafeMutablePointer<Arrival> { Self.table(self.arrivalByQoS) }
 
-    /// - Precondition: the load has subscribers.
-    package func received(_ qos: QoS, retained: Bool) -> CounterID {
-        let ids = self.receivedByQoS[Int(qos.rawValue)]
-        return retained ? ids.retained : ids.fresh
+    private static func table<Row>(_ rows: [Row]) -> UnsafeMutablePointer<Row> {
+        let table = UnsafeMutablePointer<Row>.allocate(capacity: rows.count)
+        for (index, row) in rows.enumerated() { (table + index).initialize(to: row) }
+        return table
     }
 
     private static func publish(_ qos: QoS, _ catalog: inout MetricCatalog) -> Publish {

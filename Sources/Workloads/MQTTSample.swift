@@ -42,11 +42,11 @@ extension MQTTShardWork {
     package func takeResult() -> MQTTResult {
         var fates: [PublisherFate] = []
         if self.load.publishers > 0 {
-            for place in 0..<self.shard.clients.operators {
+            for place in 0..<self.places.operators {
                 fates.append(
                     PublisherFate(
                         publisher: UInt32(self.number(place)),
-                        qos: self.qos(place).rawValue,
+                        qos: self.clients[place].qos.rawValue,
                         assigned: self.clients[place].sequence,
                         unknown: self.clients[place].unknown
                     )
@@ -54,7 +54,7 @@ extension MQTTShardWork {
             }
         }
         var subscriptions: Set<UInt32> = []
-        let listeners = self.shard.clients.operators..<self.shard.clients.count
+        let listeners = self.places.operators..<self.places.count
         for place in listeners where self.clients[place].hasSubscribed {
             let number = UInt32(self.number(place) - self.load.publishers)
             subscriptions.insert(self.load.topology == .shared ? 0 : number)
@@ -63,11 +63,11 @@ extension MQTTShardWork {
         for qos in QoS.allCases { books[qos] = self.books[qos.rawValue] }
         return MQTTResult(
             fates: fates,
-            ledger: self.ledger.export(),
+            ledger: self.ledger.pointee.export(),
             books: books,
             earlySubscriptions: self.earlySubscriptions,
             subscriptions: subscriptions,
-            tallies: (0..<self.shard.clients.count).map { (self.number($0), self.tallies[$0]) }
+            tallies: (0..<self.places.count).map { (self.number($0), self.tallies[$0]) }
         )
     }
 }

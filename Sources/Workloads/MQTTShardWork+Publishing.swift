@@ -17,28 +17,28 @@ package struct PublishBook: Hashable, Sendable {
 }
 
 extension MQTTShardWork {
-    /// In open loop as many messages as the largest batch join one write.
-    private var largestBatch: Int { 1_024 }
+    /// In open loop as many messages join one write.
+    static var largestJoined: Int { 1_024 }
 
     /// Bytes of one write, or one message.
-    private var largestWrite: Int { 1 << 20 }
+    static var largestWrite: Int { 1 << 20 }
+
+    func ids(_ qos: QoS) -> UnsafeMutablePointer<MQTTMetrics.Publish> { self.publishes + Int(qos.rawValue) }
 
     package func room(_ place: Int) -> Int {
         guard self.clients[place].stage == .up, let connection = self.clients[place].connection,
             connection.isWritable
         else { return 0 }
-        let room =
-            self.qos(place) == .atMostOnce
-            ? self.load.isOpenLoop ? self.largestBatch : self.load.batch : self.sessions[place].room
-        return min(room, max(1, self.largestWrite / max(1, self.load.payloadBytes)))
+        if self.clients[place].qos == .atMostOnce { return self.messagesPerWrite }
+        return min(self.sessions[place].room, self.largestBatch)
     }
 
     package func offered(_ place: Int, count: UInt64) {
-        self.meter.add(self.metrics.publish(self.qos(place)).offered, count)
+        self.meter.add(self.ids(self.clients[place].qos).pointee.offered, count)
     }
 
     package func notSent(_ place: Int, count: UInt64, late: UInt64) {
-        self.meter.add(self.metrics.publish(self.qos(place)).notSent, count)
+        self.meter.add(self.ids(self.clients[place].qos).pointee.notSent, count)
     }
 
     package func isIdle(_ place: Int) -> Bool {
@@ -48,11 +48,11 @@ extension MQTTShardWork {
     package func send(_ place: Int, _ batch: OperationBatch) {
         guard let connection = self.clients[place].connection else { return }
         let began = self.context.refresh()
-        let qos = self.qos(place)
+        let qos = self.clients[place].qos
         self.recordLag(batch, qos, began: began)
         let first = self.clients[place].sequence
-        let size = self.writer.begin(self.number(place), qos: qos, message: first, now: self.time(began))
-        if self.writer.isUniform {
+        let size = self.writer.pointee.begin(self.number(place), qos: qos, message: first, now: self.time(began))
+        if self.writer.pointee.isUniform {
             self.appendUniform(place, connection, batch, qos, size: size, began: began)
         } else {
             self.appendEach(place, connection, batch, qos, size: size, began: began)
@@ -61,9 +61,9 @@ extension MQTTShardWork {
         // All of it is unsent until the kernel took it: the write may find the connection dead and end it.
         self.clients[place].unsent = Int32(batch.count)
         self.clients[place].lastSize = Int32(size)
-        self.clients[place].batchEnd = connection.bytesHanded + UInt64(self.context.scratch.readableBytes)
+        self.clients[place].batchEnd = connection.bytesHanded + UInt64(self.context.scratch.pointee.readableBytes)
         if qos != .atMostOnce { self.wantsTimer(place, at: began + self.load.publisherSession.ackTimeout) }
-        self.meter.add(self.metrics.payloadSent, UInt64(batch.count * self.writer.payloadSize))
+        self.meter.add(self.metrics.payloadSent, UInt64(batch.count * self.writer.pointee.payloadSize))
         let pending = min(batch.count, connection.flush() / max(1, size))
         if self.clients[place].connection === connection {
             self.clients[place].unsent = Int32(pending)
@@ -75,7 +75,7 @@ extension MQTTShardWork {
 
     private func appendUniform(
         _ place: Int,
-        _ connection: MQTTConnection<MQTTShardWork>,
+        _ connection: MQTTConnection,
         _ batch: OperationBatch,
         _ qos: QoS,
         size: Int,
@@ -84,14 +84,13 @@ extension MQTTShardWork {
         let first = self.clients[place].sequence
         connection.append(size * batch.count) { memory in
             guard let model = memory.baseAddress else { return 0 }
-            for index in 0..<batch.count {
-                let due = batch.due(index)
+            batch.forEach { index, due in
                 let sequence = first + UInt64(index)
                 let id = self.identifier(place, qos, due: due, written: began, sequence: sequence)
                 if index == 0 {
-                    self.writer.write(id: id, sequence: sequence, due: due, to: model)
+                    self.writer.pointee.write(id: id, sequence: sequence, due: due, to: model)
                 } else {
-                    self.writer.copy(model, id: id, sequence: sequence, due: due, to: model + index * size)
+                    self.writer.pointee.copy(model, id: id, sequence: sequence, due: due, to: model + index * size)
                 }
             }
             return size * batch.count
@@ -100,21 +99,20 @@ extension MQTTShardWork {
 
     private func appendEach(
         _ place: Int,
-        _ connection: MQTTConnection<MQTTShardWork>,
+        _ connection: MQTTConnection,
         _ batch: OperationBatch,
         _ qos: QoS,
         size firstSize: Int,
         began: NIODeadline
     ) {
         let first = self.clients[place].sequence
-        for index in 0..<batch.count {
+        batch.forEach { index, due in
             let sequence = first + UInt64(index)
-            let size = index == 0 ? firstSize : self.writer.render(message: sequence, now: self.time(began))
-            let due = batch.due(index)
+            let size = index == 0 ? firstSize : self.writer.pointee.render(message: sequence, now: self.time(began))
             let id = self.identifier(place, qos, due: due, written: began, sequence: sequence)
             connection.append(size) { memory in
                 guard let base = memory.baseAddress else { return 0 }
-                self.writer.write(id: id, sequence: sequence, due: due, to: base)
+                self.writer.pointee.write(id: id, sequence: sequence, due: due, to: base)
                 return size
             }
         }
@@ -136,13 +134,13 @@ extension MQTTShardWork {
 
     private func sent(_ place: Int, _ qos: QoS, _ count: Int) {
         guard count > 0 else { return }
-        self.meter.add(self.metrics.publish(qos).sent, UInt64(count))
+        self.meter.add(self.ids(qos).pointee.sent, UInt64(count))
         self.tallies[place].sent += UInt64(count)
     }
 
     /// What was due before the write began: the plan's view, and the generator's own part of the delay.
     private func recordLag(_ batch: OperationBatch, _ qos: QoS, began: NIODeadline) {
-        if case .whenAble = batch.dues {
+        if batch.isDueWhenAble {
             let measured = batch.isMeasured(batch.ableSince)
             self.meter.record(
                 self.metrics.scheduleLag,
@@ -152,9 +150,8 @@ extension MQTTShardWork {
             )
             return
         }
-        let blocked = self.metrics.publish(qos).blocked
-        for index in 0..<batch.count {
-            let due = batch.due(index)
+        let blocked = self.ids(qos).pointee.blocked
+        batch.forEach { _, due in
             let able = max(due, batch.ableSince)
             let measured = batch.isMeasured(due)
             self.meter.record(blocked, (able - due).nanoseconds, measured: measured)
@@ -163,15 +160,14 @@ extension MQTTShardWork {
     }
 
     private func recordWrite(_ batch: OperationBatch, _ qos: QoS, ended: NIODeadline) {
-        let id = self.metrics.publish(qos).write
-        if case .whenAble = batch.dues {
+        let id = self.ids(qos).pointee.write
+        if batch.isDueWhenAble {
             let due = batch.ableSince
             let measured = batch.isMeasured(due)
             self.meter.record(id, (ended - due).nanoseconds, count: UInt64(batch.count), measured: measured)
             return
         }
-        for index in 0..<batch.count {
-            let due = batch.due(index)
+        batch.forEach { _, due in
             self.meter.record(id, (ended - due).nanoseconds, measured: batch.isMeasured(due))
         }
     }
@@ -189,10 +185,10 @@ extension MQTTShardWork {
     ) {
         // Told of as timed out already: late is not acknowledged.
         if timedOut { return }
-        let metrics = self.metrics.publish(publish.qos)
+        let ids = self.ids(publish.qos)
         let response = (now - publish.due).nanoseconds
         let service = (now - publish.written).nanoseconds
-        let measured = self.shard.measured.contains(publish.due)
+        let measured = self.measured.contains(publish.due)
         if reason >= 0x80 {
             self.books[publish.qos.rawValue].failed += 1
             self.clients[place].unknown.insert(publish.sequence)
@@ -202,10 +198,12 @@ extension MQTTShardWork {
             return
         }
         let isFirst = type != .pubComp
-        self.meter.record(isFirst ? metrics.response.first : metrics.response.last, response, measured: measured)
-        self.meter.record(isFirst ? metrics.service.first : metrics.service.last, service, measured: measured)
+        let responseID = isFirst ? ids.pointee.response.first : ids.pointee.response.last
+        let serviceID = isFirst ? ids.pointee.service.first : ids.pointee.service.last
+        self.meter.record(responseID, response, measured: measured)
+        self.meter.record(serviceID, service, measured: measured)
         guard finished else { return }
-        self.meter.add(metrics.acked)
+        self.meter.add(ids.pointee.acked)
         self.tallies[place].acked += 1
         self.clients[place].known += 1
         if response > self.tallies[place].longestAckNanoseconds {
@@ -236,7 +234,7 @@ extension MQTTShardWork {
     }
 
     package func resend(_ place: Int, id: UInt16, _ publish: InFlightPublish, now: NIODeadline) {
-        let size = self.writer.begin(
+        let size = self.writer.pointee.begin(
             self.number(place),
             qos: publish.qos,
             message: publish.sequence,
@@ -244,10 +242,10 @@ extension MQTTShardWork {
         )
         self.clients[place].connection?.append(size) { memory in
             guard let base = memory.baseAddress else { return 0 }
-            self.writer.write(id: id, sequence: publish.sequence, due: publish.due, isDuplicate: true, to: base)
+            self.writer.pointee.write(id: id, sequence: publish.sequence, due: publish.due, isDuplicate: true, to: base)
             return size
         }
-        self.meter.add(self.metrics.publish(publish.qos).resent)
+        self.meter.add(self.ids(publish.qos).pointee.resent)
     }
 
     // MARK: - The channel's own buffer
@@ -258,7 +256,7 @@ extension MQTTShardWork {
         let count = Int(self.clients[place].unsent)
         if count > 0 {
             self.clients[place].unsent = 0
-            self.sent(place, self.qos(place), count)
+            self.sent(place, self.clients[place].qos, count)
         }
         guard self.shard.clients.isOperator(place), self.clients[place].stage == .up else { return }
         if self.room(place) > 0 || self.shard.isDraining { self.shard.able(place, at: now) }
@@ -269,14 +267,14 @@ extension MQTTShardWork {
         let count = Int(self.clients[place].unsent)
         guard count > 0 else { return }
         // A session that goes on sends them again; one that ends with its connection never will.
-        let ends = self.load.publisherSession.cleanStart || self.qos(place) == .atMostOnce
+        let ends = self.load.publisherSession.cleanStart || self.clients[place].qos == .atMostOnce
         let handed = self.clients[place].connection?.bytesHanded ?? 0
         let behind = Int(handed - min(handed, self.clients[place].batchEnd))
         let unsent = max(0, unsentBytes - behind)
         let lost = ends ? min(count, unsent / max(1, Int(self.clients[place].lastSize))) : 0
-        let qos = self.qos(place)
+        let qos = self.clients[place].qos
         self.sent(place, qos, count - lost)
-        self.meter.add(self.metrics.publish(qos).notSent, UInt64(lost))
+        self.meter.add(self.ids(qos).pointee.notSent, UInt64(lost))
         self.clients[place].unsent = 0
         self.clients[place].lost = Int32(lost)
     }
@@ -284,7 +282,7 @@ extension MQTTShardWork {
     /// Settles the fate of what QoS 0 sent on a connection.
     func connectionEnded(_ place: Int, isConfirmed: Bool) {
         guard self.shard.clients.isOperator(place), !self.load.qualities.isEmpty, self.load.publishers > 0,
-            self.qos(place) == .atMostOnce
+            self.clients[place].qos == .atMostOnce
         else { return }
         let first = self.clients[place].connectionFirst
         let last = self.clients[place].sequence
@@ -292,7 +290,7 @@ extension MQTTShardWork {
         guard last > first else { return }
         let lost = UInt64(self.clients[place].lost)
         if isConfirmed {
-            self.meter.add(self.metrics.publish(.atMostOnce).acked, last - first)
+            self.meter.add(self.ids(.atMostOnce).pointee.acked, last - first)
             self.clients[place].known += last - first
             self.tallies[place].acked += last - first
         } else {

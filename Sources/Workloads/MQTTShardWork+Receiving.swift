@@ -13,6 +13,7 @@ extension MQTTShardWork {
         self.meter.add(self.metrics.bytesReceived, UInt64(bytes.count))
         self.meter.add(self.metrics.decodeBytes, UInt64(bytes.count))
         self.roomBeforeRead = self.sessions[place].room
+        self.measured = self.shard.measured
         if self.probe.place == place { self.probe.copy(bytes, atBoundary: atBoundary) }
     }
 
@@ -20,7 +21,7 @@ extension MQTTShardWork {
         self.tallies[place].packets += UInt64(packets)
         self.meter.add(self.metrics.decodePackets, UInt64(packets))
         // Acknowledgements made room: what is due joins the answers in one write.
-        guard self.roomBeforeRead == 0, self.sessions[place].room > 0, self.isPublisher(place) else {
+        guard self.roomBeforeRead == 0, self.sessions[place].room > 0, self.awaitsAnswers(place) else {
             if self.shard.isDraining { self.shard.checkDrained(place) }
             return
         }
@@ -34,7 +35,8 @@ extension MQTTShardWork {
     package func message(_ place: Int, _ view: PublishView, now: NIODeadline) {
         self.tallies[place].received += 1
         guard self.load.subscribers > 0 else { return }
-        self.meter.add(self.metrics.received(view.qos, retained: view.retain))
+        let ids = self.arrivals + Int(view.qos.rawValue)
+        self.meter.add(view.retain ? ids.pointee.retained : ids.pointee.fresh)
         self.meter.add(self.metrics.payloadReceived, UInt64(view.payload.count))
         // A retained copy comes with a subscription and was counted when it was new.
         guard self.load.hasLedger, !view.retain, let header = PayloadHeader.read(view.payload) else { return }
@@ -76,7 +78,7 @@ extension MQTTShardWork {
             )
             return true
         }
-        let arrival = self.ledger.arrived(
+        let arrival = self.ledger.pointee.arrived(
             subscription: index,
             publisher: header.publisher,
             qos: header.qos,
@@ -94,8 +96,8 @@ extension MQTTShardWork {
         // In a run of its own a subscriber has no plan to say which phase a message was due in.
         let measured =
             self.load.publishers == 0
-            || self.shard.measured.contains(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
-        self.meter.record(self.metrics.delivery(header.qos).duration, duration, measured: measured)
+            || self.measured.contains(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
+        self.meter.record(self.arrivals[Int(min(header.qos, 2))].duration, duration, measured: measured)
     }
 
     /// What must still come to the listeners, as far as it is known on this loop.

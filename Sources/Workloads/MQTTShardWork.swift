@@ -28,8 +28,11 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     }
 
     struct Client {
-        var connection: MQTTConnection<MQTTShardWork>?
+        /// Its channel owns it; it is let go of before the channel does, see ``MQTTConnectionObserver/ended(_:_:now:)``.
+        unowned(unsafe) var connection: MQTTConnection?
         var stage = Stage.idle
+        /// Of what it publishes.
+        var qos = QoS.atMostOnce
         var timer: TimerID
         var timerAt = NIODeadline.distantFuture
         var attempts: Int32 = 0
@@ -63,14 +66,26 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     let load: MQTTLoad
     let metrics: MQTTMetrics
     let context: LoopContext
-    unowned let shard: Shard<MQTTShardWork>
+    /// The shard owns this, and lives as long.
+    unowned(unsafe) let shard: Shard<MQTTShardWork>
+    /// Those of the shard.
+    let places: ShardClients
     let meter: LoopMeter
     let connector: any ClientConnector
     let clients: UnsafeMutableBufferPointer<Client>
     let sessions: UnsafeMutablePointer<MQTTSession>
     let tallies: UnsafeMutableBufferPointer<ClientTally>
-    var writer: MessageWriter
-    var ledger: SubscriberLedger
+    // Behind pointers, since exclusivity checks of a class's property cost as much as a message.
+    let writer: UnsafeMutablePointer<MessageWriter>
+    let ledger: UnsafeMutablePointer<SubscriberLedger>
+    /// By QoS: what is recorded of a publish.
+    let publishes: UnsafeMutablePointer<MQTTMetrics.Publish>
+    /// By QoS: what is recorded of a message that came.
+    let arrivals: UnsafeMutablePointer<MQTTMetrics.Arrival>
+    /// Messages of one write at most, by their size.
+    let largestBatch: Int
+    /// The same at QoS 0, as the load has it.
+    let messagesPerWrite: Int
     var members: ShareMembers
     var books = PerQoS(repeating: PublishBook())
     var probe: DecodeProbe
@@ -79,6 +94,8 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     var followedRun: UInt32?
     /// Of the client whose read is being decoded.
     var roomBeforeRead = 0
+    /// The measured phase, as it was when the last read began.
+    var measured = NIODeadline.distantFuture..<NIODeadline.distantFuture
     /// Told of the first SUBACK of each subscription, if publishers may have begun already: every shard has to note
     /// how far its publishers are, see ``noteEarly(_:)``.
     package var subscriptionBegan: ((_ subscription: UInt32) -> Void)?
@@ -101,6 +118,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.metrics = metrics
         self.context = shard.context
         self.shard = shard
+        self.places = shard.clients
         self.meter = LoopMeter(catalog: metrics.catalog, loop: shard.clients.index)
         self.connector = connector
         let count = shard.clients.count
@@ -108,9 +126,18 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.sessions = .allocate(capacity: max(1, count))
         self.tallies = .allocate(capacity: count)
         self.tallies.initialize(repeating: ClientTally())
-        self.writer = MessageWriter(load, seed: load.seed &+ UInt64(shard.clients.index) &* 0x9E37_79B9)
+        self.writer = .allocate(capacity: 1)
+        self.writer.initialize(
+            to: MessageWriter(load, seed: load.seed &+ UInt64(shard.clients.index) &* 0x9E37_79B9)
+        )
         let publishers = load.publishers > 0 ? UInt32(load.publishers) : nil
-        self.ledger = SubscriberLedger(publishers: publishers)
+        self.ledger = .allocate(capacity: 1)
+        self.ledger.initialize(to: SubscriberLedger(publishers: publishers))
+        self.publishes = metrics.makePublishTable()
+        self.arrivals = metrics.makeArrivalTable()
+        let most = load.isOpenLoop ? Self.largestJoined : load.batch
+        self.largestBatch = max(1, Self.largestWrite / max(1, load.payloadBytes))
+        self.messagesPerWrite = min(most, self.largestBatch)
         self.members = ShareMembers(publishers: publishers)
         self.probe = DecodeProbe(clients: count, version: load.version)
         self.lastSample = shard.context.now
@@ -121,6 +148,9 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
             (self.sessions + place).initialize(to: MQTTSession(options))
             let timer = shard.context.timers.register(owner, tag: Int32(place))
             (self.clients.baseAddress.map { $0 + place })?.initialize(to: Client(timer: timer))
+            if shard.clients.isOperator(place) {
+                self.clients[place].qos = load.qos(ofPublisher: shard.clients.number(at: place))
+            }
         }
         self.addSubscriptions()
         self.lastCPU = clamor_thread_cpu_nanoseconds()
@@ -132,23 +162,27 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.sessions.deinitialize(count: self.clients.count)
         self.sessions.deallocate()
         self.tallies.deallocate()
+        self.writer.deinitialize(count: 1)
+        self.writer.deallocate()
+        self.ledger.deinitialize(count: 1)
+        self.ledger.deallocate()
+        self.publishes.deallocate()
+        self.arrivals.deallocate()
     }
 
-    func number(_ place: Int) -> Int { self.shard.clients.number(at: place) }
+    func number(_ place: Int) -> Int { self.places.number(at: place) }
 
     /// Whether the client publishes at QoS 1 or 2, and so waits for acknowledgements.
-    func isPublisher(_ place: Int) -> Bool { self.shard.clients.isOperator(place) && self.qos(place) != .atMostOnce }
-
-    func qos(_ place: Int) -> QoS { self.load.qos(ofPublisher: self.number(place)) }
+    func awaitsAnswers(_ place: Int) -> Bool { self.clients[place].qos != .atMostOnce }
 
     private func addSubscriptions() {
-        let listeners = self.shard.clients.operators..<self.shard.clients.count
-        self.ledger.reserve(subscriptions: listeners.count, streams: listeners.count)
+        let listeners = self.places.operators..<self.places.count
+        self.ledger.pointee.reserve(subscriptions: listeners.count, streams: listeners.count)
         for place in listeners {
             let number = UInt32(self.number(place) - self.load.publishers)
             let index =
                 self.load.topology == .shared
-                ? self.members.addMember(group: 0) : self.ledger.addSubscription(number)
+                ? self.members.addMember(group: 0) : self.ledger.pointee.addSubscription(number)
             self.clients[place].subscription = Int32(index)
         }
     }
@@ -173,7 +207,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         )
     }
 
-    private func makeConnection(_ place: Int) -> MQTTConnection<MQTTShardWork> {
+    private func makeConnection(_ place: Int) -> MQTTConnection {
         let connection = MQTTConnection(
             client: place,
             loop: self.context,
@@ -249,7 +283,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.clients[place].lost = 0
         if self.probe.place == place { self.probe.restart() }
         let holdsSubscription = resumed && self.clients[place].hasSubscribed
-        if holdsSubscription || self.shard.clients.isOperator(place) || self.load.subscribers == 0 {
+        if holdsSubscription || self.places.isOperator(place) || self.load.subscribers == 0 {
             self.isUp(place, now: now)
         } else {
             self.subscribe(place, now: now)
@@ -260,12 +294,12 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     /// error to send it.
     private func disallowed(_ place: Int) -> ReasonCode? {
         let limits = self.sessions[place].limits
-        guard self.shard.clients.isOperator(place) else {
+        guard self.places.isOperator(place) else {
             return limits.refusal(of: self.load.subscriptions(of: self.number(place)))
         }
         guard !self.load.qualities.isEmpty else { return nil }
-        let qos = self.qos(place)
-        let size = self.writer.begin(self.number(place), qos: qos, message: 0, now: 0)
+        let qos = self.clients[place].qos
+        let size = self.writer.pointee.begin(self.number(place), qos: qos, message: 0, now: 0)
         return limits.refusal(ofPublish: qos, retain: self.load.retain, size: size)
     }
 
@@ -301,7 +335,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
 
     /// A subscription is in effect: what its publishers have sent until now is of unknown fate for it.
     package func noteEarly(_ subscription: UInt32) {
-        for place in 0..<self.shard.clients.operators where self.clients[place].sequence > 0 {
+        for place in 0..<self.places.operators where self.clients[place].sequence > 0 {
             let publisher = self.number(place)
             guard self.load.feeds(subscription, from: publisher) else { continue }
             self.earlySubscriptions.append(
@@ -369,7 +403,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
 
     package func finish(_ place: Int) {
         switch self.clients[place].stage {
-        case .up where !self.shard.clients.isOperator(place) && self.load.subscribers > 0:
+        case .up where !self.places.isOperator(place) && self.load.subscribers > 0:
             // What the broker had queued before the PINGRESP is read before it.
             self.clients[place].stage = .flushing
             self.clients[place].connection?.ping()
@@ -461,7 +495,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     }
 
     package func woke(late: TimeAmount) {
-        self.meter.record(self.metrics.loopLag[self.shard.clients.index], late.nanoseconds)
+        self.meter.record(self.metrics.loopLag[self.places.index], late.nanoseconds)
     }
 
     package func measuring(_ begins: Bool) {
@@ -483,7 +517,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.meter.set(self.metrics.connected, Double(self.live))
         let span = (now - self.lastSample).nanoseconds
         let used = cpu - self.lastCPU
-        if span > 0 { self.meter.set(self.metrics.cpu[self.shard.clients.index], Double(used) / Double(span)) }
+        if span > 0 { self.meter.set(self.metrics.cpu[self.places.index], Double(used) / Double(span)) }
         if self.live != self.shard.live {
             self.meter.error("live connections", at: Int64(now.uptimeNanoseconds)) {
                 "\(self.live) here, \(self.shard.live) planned"

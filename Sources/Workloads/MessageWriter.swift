@@ -16,6 +16,10 @@ struct MessageWriter: ~Copyable {
     private var topic: [UInt8] = []
     private var payload: [UInt8] = []
     private var frame = PublishFrame(topic: 0, payload: 0, qos: .atMostOnce, version: .v311)
+    // What the frame says, asked once for each write.
+    private var size = 0
+    private var idOffset: Int?
+    private var payloadOffset = 0
     private var values = PlaceholderValues(clientNumber: 0)
     private var publisher: UInt32 = 0
     private var qos = QoS.atMostOnce
@@ -63,7 +67,10 @@ struct MessageWriter: ~Copyable {
             size = self.payload.count
         }
         self.frame = PublishFrame(topic: self.topic.count, payload: size, qos: self.qos, version: self.load.version)
-        return self.frame.count
+        self.size = self.frame.count
+        self.idOffset = self.frame.idOffset
+        self.payloadOffset = self.frame.payloadOffset
+        return self.size
     }
 
     var payloadSize: Int { self.frame.payload }
@@ -85,7 +92,7 @@ struct MessageWriter: ~Copyable {
                 to: memory
             )
         }
-        let payload = memory + self.frame.payloadOffset
+        let payload = memory + self.payloadOffset
         let source = self.filler.isEmpty ? self.payload : self.filler
         source.withUnsafeBytes { bytes in
             if let base = bytes.baseAddress, !bytes.isEmpty { payload.copyMemory(from: base, byteCount: bytes.count) }
@@ -110,12 +117,12 @@ struct MessageWriter: ~Copyable {
         due: NIODeadline,
         to memory: UnsafeMutableRawPointer
     ) {
-        memory.copyMemory(from: model, byteCount: self.frame.count)
-        if let offset = self.frame.idOffset {
+        memory.copyMemory(from: model, byteCount: self.size)
+        if let offset = self.idOffset {
             memory.storeBytes(of: id.bigEndian, toByteOffset: offset, as: UInt16.self)
         }
         if self.load.hasLedger {
-            PayloadHeader.patch(sequence: sequence, due: self.realtime(due), at: memory + self.frame.payloadOffset)
+            PayloadHeader.patch(sequence: sequence, due: self.realtime(due), at: memory + self.payloadOffset)
         }
     }
 

@@ -10,7 +10,7 @@ final class ConnectionRig {
     let context: LoopContext
     private let place: SessionPlace
     let observer = RecordingObserver()
-    let connection: MQTTConnection<RecordingObserver>
+    let connection: MQTTConnection
     let version: ProtocolVersion
 
     init(

@@ -13,7 +13,7 @@ final class LiveClient: Sendable {
         let connector: TCPConnector
         let observer: RecordingObserver
         let place: SessionPlace
-        let connection: MQTTConnection<RecordingObserver>
+        let connection: MQTTConnection
 
         var session: UnsafeMutablePointer<MQTTSession> { self.place.pointer }
     }
