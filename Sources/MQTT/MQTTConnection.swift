@@ -26,11 +26,11 @@ package final class MQTTConnection: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     /// The context's: it makes one of its pipeline's each time it is asked.
     private var channel: (any Channel)?
-    /// The channel's socket; -1 for a channel without one.
+    /// The channel's socket; `nil` until it is asked for, and -1 for a channel without one.
     ///
     /// Written to without the channel as long as that has nothing of its own to write. Nothing lies between the two:
     /// this is the only handler.
-    private var socket: CInt = -1
+    private var socket: CInt?
     /// Set once the connection must not be used any more; the last word to the owner follows or has been said.
     private var end: ConnectionEnd?
     private var hasEnded = false
@@ -134,9 +134,14 @@ package final class MQTTConnection: ChannelInboundHandler {
     /// - Returns: whether the kernel took all. What it did not take, for want of room or because the connection is
     ///   broken, is still in the scratch buffer: the channel writes it, or finds out what is wrong.
     private func sendAtOnce(_ count: Int) -> Bool {
-        guard self.socket >= 0, let channel = self.channel, channel.isWritable, channel.isActive else { return false }
+        // Who only comes and goes need not ask for it, which costs 2 µs.
+        guard self.session.pointee.state == .connected, let channel = self.channel, channel.isActive,
+            channel.isWritable
+        else { return false }
+        let socket = self.socket ?? self.findSocket(of: channel)
+        guard socket >= 0 else { return false }
         // NIO has SIGPIPE ignored.
-        let taken = self.loop.scratch.pointee.withUnsafeReadableBytes { send(self.socket, $0.baseAddress, count, 0) }
+        let taken = self.loop.scratch.pointee.withUnsafeReadableBytes { send(socket, $0.baseAddress, count, 0) }
         if taken == count {
             self.loop.scratch.pointee.clear()
             return true
@@ -146,6 +151,13 @@ package final class MQTTConnection: ChannelInboundHandler {
             self.observer.wrote(self.client, bytes: taken)
         }
         return false
+    }
+
+    private func findSocket(of channel: any Channel) -> CInt {
+        let pipeline = channel.pipeline.syncOperations
+        let socket = (try? pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }) ?? -1
+        self.socket = socket
+        return socket
     }
 
     /// Tells the owner of bytes that the kernel has taken since it was last asked.
@@ -236,8 +248,6 @@ package final class MQTTConnection: ChannelInboundHandler {
     package func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         self.channel = context.channel
-        let pipeline = context.pipeline.syncOperations
-        self.socket = (try? pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }) ?? -1
     }
 
     package func handlerRemoved(context: ChannelHandlerContext) {
