@@ -15,7 +15,7 @@ package final class Shard<Work: ShardWork> {
         case finished
     }
 
-    private struct ClientPace {
+    struct ClientPace {
         /// Operations handed to the workload.
         var sent: UInt64 = 0
         /// Operations that became due; unused in closed loop.
@@ -35,51 +35,51 @@ package final class Shard<Work: ShardWork> {
     package let context: LoopContext
     package let plan: LoadPlan
     package let clients: ShardClients
-    package private(set) var phase = Phase.idle
+    package internal(set) var phase = Phase.idle
     /// Clients connected at this moment; the run compares it with what the workload counts.
-    package private(set) var live = 0
+    package internal(set) var live = 0
     /// Operations that became due.
     package var offered: UInt64 { self.offeredCount }
     /// Operations sent, or given up, over a second after their client could send them.
-    package private(set) var late: UInt64 = 0
-    package private(set) var connectsBegun = 0
-    package private(set) var lastConnectBegun = NIODeadline.distantPast
-    package private(set) var measured = NIODeadline.distantFuture..<NIODeadline.distantFuture
+    package internal(set) var late: UInt64 = 0
+    package internal(set) var connectsBegun = 0
+    package internal(set) var lastConnectBegun = NIODeadline.distantPast
+    package internal(set) var measured = NIODeadline.distantFuture..<NIODeadline.distantFuture
     /// The workload, given once, before anything starts.
     package var work: Work? {
         didSet { precondition(oldValue == nil, "a shard has one workload") }
     }
 
     /// How long sockets wait while there is something to send.
-    private static var pumpBudget: TimeAmount { .microseconds(200) }
+    static var pumpBudget: TimeAmount { .microseconds(200) }
     /// How long sockets have when the plan is behind.
-    private static var respite: TimeAmount { .microseconds(100) }
+    static var respite: TimeAmount { .microseconds(100) }
 
     // What is counted per operation is private: a property that other modules see is checked for exclusive access.
-    private var offeredCount: UInt64 = 0
-    private let report: (ShardEvent) -> Void
-    private let paces: UnsafeMutableBufferPointer<ClientPace>
-    private var ready: [Int32] = []
-    private var readyHead = 0
-    private var pumpIsScheduled = false
-    private var schedule: ShardSchedule?
-    private var origin = NIODeadline.distantFuture
-    private var hasBegun = false
-    private var wakeDue = NIODeadline.distantFuture
-    private var loadEnd: NIODeadline?
-    private var settled = 0
-    private var wentUp = 0
-    private var spentOperators = 0
-    private var openOperators: Int
-    private var openClients: Int
+    var offeredCount: UInt64 = 0
+    let report: (ShardEvent) -> Void
+    let paces: UnsafeMutableBufferPointer<ClientPace>
+    var ready: [Int32] = []
+    var readyHead = 0
+    var pumpIsScheduled = false
+    var schedule: ShardSchedule?
+    var origin = NIODeadline.distantFuture
+    var hasBegun = false
+    var wakeDue = NIODeadline.distantFuture
+    var loadEnd: NIODeadline?
+    var settled = 0
+    var wentUp = 0
+    var spentOperators = 0
+    var openOperators: Int
+    var openClients: Int
     // Connects
-    private var connectOrigin = NIODeadline.distantFuture
-    private var nextConnect = 0
-    private var pendingConnects = 0
-    private var listenersMayFinish = false
-    private var isWaiting = false
-    private var isMeasuring = false
-    private var worstLag = TimeAmount.zero
+    var connectOrigin = NIODeadline.distantFuture
+    var nextConnect = 0
+    var pendingConnects = 0
+    var listenersMayFinish = false
+    var isWaiting = false
+    var isMeasuring = false
+    var worstLag = TimeAmount.zero
 
     package init(
         context: LoopContext,
@@ -225,7 +225,7 @@ package final class Shard<Work: ShardWork> {
     }
 
     /// Nobody waits for what the client would still have to send.
-    private func isGone(_ place: Int) {
+    func isGone(_ place: Int) {
         if self.phase == .loading { self.operatorIsSpent(place) }
         self.checkDrained(place)
     }
@@ -281,331 +281,4 @@ package final class Shard<Work: ShardWork> {
     }
 
     package var isDraining: Bool { self.phase == .draining }
-}
-
-// MARK: - Pacing
-
-extension Shard {
-    /// Does what has become due, and says when it wants to be called again.
-    package func pace(_ now: NIODeadline) -> NIODeadline? {
-        if self.wakeDue < .distantFuture, now >= self.wakeDue { self.work?.woke(late: now - self.wakeDue) }
-        self.wakeDue = .distantFuture
-        var next: NIODeadline?
-        func want(_ time: NIODeadline?) {
-            guard let time else { return }
-            next = next.map { min($0, time) } ?? time
-        }
-        if self.phase == .connecting || self.phase == .loading { want(self.connectWhatIsDue(now)) }
-        if self.phase == .loading {
-            if now >= self.origin { self.hasBegun = true } else { want(self.origin) }
-            if !self.isMeasuring, now >= self.measured.lowerBound {
-                self.isMeasuring = true
-                self.work?.measuring(true)
-            }
-            if !self.isMeasuring { want(self.measured.lowerBound) }
-            self.becomeDue(before: min(now + .nanoseconds(1), self.loadEnd ?? .distantFuture))
-            if let end = self.loadEnd, now >= end {
-                self.endLoad(at: end)
-            } else {
-                want(self.loadEnd)
-                if let due = self.schedule?.next?.due { want(self.origin + due) }
-            }
-        }
-        if self.readyHead < self.ready.count { self.pump() }
-        // Who is behind would be called again at once, and again, before any socket has its turn.
-        if let due = next, due <= self.context.refresh() { next = self.context.now + Self.respite }
-        if let next { self.wakeDue = min(self.wakeDue, next) }
-        return next
-    }
-
-    /// Has ``pace(_:)`` called at that time, or earlier if that was wanted already.
-    private func wake(at time: NIODeadline) {
-        self.wakeDue = min(self.wakeDue, time)
-        self.context.timers.setDue(self.wakeDue)
-    }
-
-    private func connectWhatIsDue(_ now: NIODeadline) -> NIODeadline? {
-        guard let work = self.work, now >= self.connectOrigin else { return self.connectOrigin }
-        switch self.plan.connect {
-        case .rate(let perSecond):
-            while self.nextConnect < self.clients.count {
-                // Connect number k of the run, listeners first, so that they hear from the first message on.
-                let number = self.connectNumber(self.nextConnect)
-                let due = self.connectOrigin + .nanoseconds(Int64(min(9e18, Double(number) * (1e9 / perSecond))))
-                guard due <= now else { return due }
-                self.connectNext(work, due: due)
-            }
-        case .pending(let limit):
-            let share = max(1, limit / self.clients.shards)
-            while self.nextConnect < self.clients.count, self.pendingConnects < share {
-                self.connectNext(work, due: now)
-            }
-        }
-        return nil
-    }
-
-    private func connectNext(_ work: Work, due: NIODeadline) {
-        let place = self.connectPlace(self.nextConnect)
-        self.nextConnect += 1
-        self.pendingConnects += 1
-        self.connectsBegun += 1
-        self.lastConnectBegun = self.context.refresh()
-        work.connect(place, due: due)
-    }
-
-    private func connectPlace(_ order: Int) -> Int {
-        order < self.clients.listeners ? self.clients.operators + order : order - self.clients.listeners
-    }
-
-    private func connectNumber(_ order: Int) -> Int {
-        let place = self.connectPlace(order)
-        let number = self.clients.number(at: place)
-        return place < self.clients.operators ? self.plan.listeners + number : number - self.plan.operators
-    }
-
-    /// Counts every operation due before `end` as offered.
-    private func becomeDue(before end: NIODeadline) {
-        guard self.schedule != nil else { return }
-        // One by one they keep their order among the clients; beyond a few rounds nobody could keep it.
-        var left = max(4_096, 4 * self.clients.operators)
-        while left > 0, let next = self.schedule?.next, self.origin + next.due < end {
-            self.schedule?.advance()
-            self.worstLag = max(self.worstLag, end - (self.origin + next.due))
-            self.becomeDue(next.position, count: 1)
-            left -= 1
-        }
-        if left == 0, let counts = self.schedule?.advance(before: end - self.origin) {
-            for place in 0..<self.clients.operators {
-                let count = counts(place) - self.paces[place].due
-                if count > 0 { self.becomeDue(place, count: count) }
-            }
-        }
-        if self.schedule?.next == nil, self.clients.operators > 0, self.spentOperators == 0 {
-            self.spentOperators = self.clients.operators
-            self.report(.spent(shard: self.clients.index))
-        }
-    }
-
-    private func becomeDue(_ place: Int, count: UInt64) {
-        self.paces[place].due += count
-        self.offeredCount += count
-        self.work?.offered(place, count: count)
-        if self.paces[place].isUp { self.markReady(place) }
-    }
-
-    private func owed(_ place: Int) -> UInt64 {
-        switch self.plan.pace {
-        case .idle: 0
-        case .open: self.paces[place].due - self.paces[place].sent
-        case .closed:
-            self.phase == .loading
-                ? (self.plan.limit(ofOperator: self.clients.number(at: place)) ?? .max) - self.paces[place].sent : 0
-        }
-    }
-
-    private func markReady(_ place: Int) {
-        guard !self.paces[place].isReady else { return }
-        self.paces[place].isReady = true
-        self.ready.append(Int32(truncatingIfNeeded: place))
-        self.pumpThisTurn()
-    }
-
-    /// Has the pump run behind the events of this turn of the loop.
-    private func pumpThisTurn() {
-        guard !self.pumpIsScheduled else { return }
-        self.pumpIsScheduled = true
-        let shard = NIOLoopBound(self, eventLoop: self.context.eventLoop)
-        self.context.eventLoop.execute { shard.value.pumpAgain() }
-    }
-
-    /// Has the pump run again after the sockets had their turn.
-    ///
-    /// The task queue would not do: NIO empties it before it looks at a socket, so acknowledgements would wait for
-    /// as long as there is something to send.
-    private func pumpNextTurn() {
-        guard !self.pumpIsScheduled else { return }
-        self.pumpIsScheduled = true
-        guard let afterSockets = self.context.afterSockets else {
-            self.pumpIsScheduled = false
-            return self.pumpThisTurn()
-        }
-        afterSockets { [unowned self] in self.pumpAgain() }
-    }
-
-    private func pumpAgain() {
-        self.pumpIsScheduled = false
-        self.pump()
-    }
-
-    /// The turn itself; those that become ready in it join its list.
-    private func pump() {
-        // Before the load begins those who are ready wait; ``pace(_:)`` calls when it does.
-        guard self.phase == .loading && self.hasBegun || self.phase == .draining else { return }
-        guard !self.pumpIsScheduled else { return }
-        self.pumpIsScheduled = true
-        let isDone = self.serveReady()
-        self.pumpIsScheduled = false
-        guard !isDone else { return }
-        self.isWaiting = true
-        self.pumpNextTurn()
-    }
-
-    /// Serves the clients that may have something to send, until none is left or the sockets have waited long enough.
-    ///
-    /// A client that cannot send leaves the list and comes back by ``able(_:at:)`` or when its next operation is due.
-    ///
-    /// - Returns: whether none is left.
-    private func serveReady() -> Bool {
-        let end = self.context.refresh() + Self.pumpBudget
-        while self.readyHead < self.ready.count {
-            let place = Int(self.ready[self.readyHead])
-            self.readyHead += 1
-            guard self.paces[place].isReady else { continue }
-            self.sendWhatIsDue(place)
-            if self.context.now >= end { break }
-        }
-        if self.readyHead == self.ready.count {
-            self.ready.removeAll(keepingCapacity: true)
-            self.readyHead = 0
-            return true
-        }
-        if self.readyHead > 4_096, self.readyHead > self.ready.count / 2 {
-            self.ready.removeFirst(self.readyHead)
-            self.readyHead = 0
-        }
-        return false
-    }
-
-    private func sendWhatIsDue(_ place: Int) {
-        guard let work = self.work else { return }
-        self.paces[place].isReady = false
-        let owed = self.owed(place)
-        let room = work.room(place)
-        guard owed > 0, room > 0 else { return }
-        let count = Int(min(owed, UInt64(room)))
-        let batch = self.batch(place, count: count)
-        // Before the write, which may end the connection or free the window at once.
-        self.paces[place].sent += UInt64(count)
-        if case .closed = self.plan.pace {
-            self.offeredCount += UInt64(count)
-            work.offered(place, count: UInt64(count))
-            if owed == UInt64(count) { self.operatorIsSpent(place) }
-        } else {
-            self.countLate(batch)
-        }
-        work.send(place, batch)
-        // At QoS 0 no answer comes that would say that it has nothing open any more.
-        if owed == UInt64(count), self.phase == .draining { self.checkDrained(place) }
-        guard owed > UInt64(count), work.room(place) > 0, self.paces[place].isUp else { return }
-        if case .closed = self.plan.pace { self.paces[place].ableSince = self.context.now }
-        self.markReady(place)
-    }
-
-    private func batch(_ place: Int, count: Int) -> OperationBatch {
-        let dues: OperationBatch.Dues
-        if let schedule = self.schedule?.schedule {
-            dues = .scheduled(schedule, client: self.clients.number(at: place), origin: self.origin)
-        } else {
-            dues = .whenAble
-        }
-        return OperationBatch(
-            first: self.paces[place].sent,
-            count: count,
-            ableSince: self.paces[place].ableSince,
-            dues: dues,
-            measured: self.measured
-        )
-    }
-
-    private func countLate(_ batch: OperationBatch) {
-        self.late += UInt64(batch.count(ableBefore: self.context.now - .seconds(1)))
-    }
-
-    private func operatorIsSpent(_ place: Int) {
-        guard self.plan.pace == .closed, self.plan.limit != nil else { return }
-        guard self.clients.isOperator(place), !self.paces[place].isSpent else { return }
-        self.paces[place].isSpent = true
-        self.spentOperators += 1
-        if self.spentOperators == self.clients.operators { self.report(.spent(shard: self.clients.index)) }
-    }
-}
-
-// MARK: - The end
-
-extension Shard {
-    private func finish(_ place: Int) {
-        guard !self.paces[place].isFinishing else { return }
-        self.paces[place].isFinishing = true
-        self.work?.finish(place)
-    }
-
-    private func giveUp(_ place: Int) {
-        guard self.clients.isOperator(place) else { return }
-        let owed = self.owed(place)
-        guard owed > 0, case .open = self.plan.pace else { return }
-        var late: UInt64 = 0
-        if self.paces[place].isUp, self.work?.room(place) ?? 0 > 0 {
-            late = UInt64(self.batch(place, count: Int(owed)).count(ableBefore: self.context.now - .seconds(1)))
-        }
-        self.late += late
-        self.paces[place].sent += owed
-        self.work?.notSent(place, count: owed, late: late)
-    }
-
-    private func checkFinished() {
-        guard self.phase == .draining else { return }
-        if self.openOperators == 0 {
-            self.openOperators = -1
-            self.report(.operatorsFinished(shard: self.clients.index))
-        }
-        if self.openClients == 0 {
-            self.phase = .finished
-            self.report(.finished(shard: self.clients.index))
-        }
-    }
-
-    /// What the run wants to know once a second, apart from the metrics.
-    package func takeFacts() -> ShardFacts {
-        defer {
-            self.isWaiting = false
-            self.worstLag = .zero
-        }
-        return self.facts
-    }
-
-    /// The same without a new start for what is counted since the last look.
-    package var facts: ShardFacts {
-        let isClosed = self.plan.pace == .closed
-        var waiting = self.isWaiting || self.readyHead < self.ready.count
-        if !isClosed, self.phase == .loading, self.worstLag > .milliseconds(1) { waiting = true }
-        return ShardFacts(
-            shard: self.clients.index,
-            isLoading: self.phase == .loading,
-            live: self.live,
-            settled: self.settled,
-            connectsBegun: self.connectsBegun,
-            lastConnectBegun: self.lastConnectBegun,
-            offered: self.offered,
-            late: self.late,
-            workWaited: waiting,
-            worstLag: self.worstLag,
-            balance: self.work?.balance ?? DeliveryBalance()
-        )
-    }
-}
-
-/// A shard's state at one moment, for the run's own eyes.
-package struct ShardFacts: Hashable, Sendable {
-    package var shard: Int
-    package var isLoading: Bool
-    package var live: Int
-    package var settled: Int
-    package var connectsBegun: Int
-    package var lastConnectBegun: NIODeadline
-    package var offered: UInt64
-    package var late: UInt64
-    /// Whether clients that could send had to wait for the loop since the last look.
-    package var workWaited: Bool
-    package var worstLag: TimeAmount
-    package var balance: DeliveryBalance
 }

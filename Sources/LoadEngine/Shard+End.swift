@@ -1,0 +1,81 @@
+import LoopContext
+package import NIOCore
+
+// How clients and shard come to their end, and what the run hears of the shard meanwhile.
+extension Shard {
+    func finish(_ place: Int) {
+        guard !self.paces[place].isFinishing else { return }
+        self.paces[place].isFinishing = true
+        self.work?.finish(place)
+    }
+
+    func giveUp(_ place: Int) {
+        guard self.clients.isOperator(place) else { return }
+        let owed = self.owed(place)
+        guard owed > 0, case .open = self.plan.pace else { return }
+        var late: UInt64 = 0
+        if self.paces[place].isUp, self.work?.room(place) ?? 0 > 0 {
+            late = UInt64(self.batch(place, count: Int(owed)).count(ableBefore: self.context.now - .seconds(1)))
+        }
+        self.late += late
+        self.paces[place].sent += owed
+        self.work?.notSent(place, count: owed, late: late)
+    }
+
+    func checkFinished() {
+        guard self.phase == .draining else { return }
+        if self.openOperators == 0 {
+            self.openOperators = -1
+            self.report(.operatorsFinished(shard: self.clients.index))
+        }
+        if self.openClients == 0 {
+            self.phase = .finished
+            self.report(.finished(shard: self.clients.index))
+        }
+    }
+
+    /// What the run wants to know once a second, apart from the metrics.
+    package func takeFacts() -> ShardFacts {
+        defer {
+            self.isWaiting = false
+            self.worstLag = .zero
+        }
+        return self.facts
+    }
+
+    /// The same without a new start for what is counted since the last look.
+    package var facts: ShardFacts {
+        let isClosed = self.plan.pace == .closed
+        var waiting = self.isWaiting || self.readyHead < self.ready.count
+        if !isClosed, self.phase == .loading, self.worstLag > .milliseconds(1) { waiting = true }
+        return ShardFacts(
+            shard: self.clients.index,
+            isLoading: self.phase == .loading,
+            live: self.live,
+            settled: self.settled,
+            connectsBegun: self.connectsBegun,
+            lastConnectBegun: self.lastConnectBegun,
+            offered: self.offered,
+            late: self.late,
+            workWaited: waiting,
+            worstLag: self.worstLag,
+            balance: self.work?.balance ?? DeliveryBalance()
+        )
+    }
+}
+
+/// A shard's state at one moment, for the run's own eyes.
+package struct ShardFacts: Hashable, Sendable {
+    package var shard: Int
+    package var isLoading: Bool
+    package var live: Int
+    package var settled: Int
+    package var connectsBegun: Int
+    package var lastConnectBegun: NIODeadline
+    package var offered: UInt64
+    package var late: UInt64
+    /// Whether clients that could send had to wait for the loop since the last look.
+    package var workWaited: Bool
+    package var worstLag: TimeAmount
+    package var balance: DeliveryBalance
+}

@@ -1,0 +1,73 @@
+import LoopContext
+package import NIOCore
+
+// What becomes due, and when the loop has to be woken for it.
+extension Shard {
+    /// Does what has become due, and says when it wants to be called again.
+    package func pace(_ now: NIODeadline) -> NIODeadline? {
+        if self.wakeDue < .distantFuture, now >= self.wakeDue { self.work?.woke(late: now - self.wakeDue) }
+        self.wakeDue = .distantFuture
+        var next: NIODeadline?
+        func want(_ time: NIODeadline?) {
+            guard let time else { return }
+            next = next.map { min($0, time) } ?? time
+        }
+        if self.phase == .connecting || self.phase == .loading { want(self.connectWhatIsDue(now)) }
+        if self.phase == .loading {
+            if now >= self.origin { self.hasBegun = true } else { want(self.origin) }
+            if !self.isMeasuring, now >= self.measured.lowerBound {
+                self.isMeasuring = true
+                self.work?.measuring(true)
+            }
+            if !self.isMeasuring { want(self.measured.lowerBound) }
+            self.becomeDue(before: min(now + .nanoseconds(1), self.loadEnd ?? .distantFuture))
+            if let end = self.loadEnd, now >= end {
+                self.endLoad(at: end)
+            } else {
+                want(self.loadEnd)
+                if let due = self.schedule?.next?.due { want(self.origin + due) }
+            }
+        }
+        if self.readyHead < self.ready.count { self.pump() }
+        // Who is behind would be called again at once, and again, before any socket has its turn.
+        if let due = next, due <= self.context.refresh() { next = self.context.now + Self.respite }
+        if let next { self.wakeDue = min(self.wakeDue, next) }
+        return next
+    }
+
+    /// Has ``pace(_:)`` called at that time, or earlier if that was wanted already.
+    func wake(at time: NIODeadline) {
+        self.wakeDue = min(self.wakeDue, time)
+        self.context.timers.setDue(self.wakeDue)
+    }
+
+    /// Counts every operation due before `end` as offered.
+    func becomeDue(before end: NIODeadline) {
+        guard self.schedule != nil else { return }
+        // One by one they keep their order among the clients; beyond a few rounds nobody could keep it.
+        var left = max(4_096, 4 * self.clients.operators)
+        while left > 0, let next = self.schedule?.next, self.origin + next.due < end {
+            self.schedule?.advance()
+            self.worstLag = max(self.worstLag, end - (self.origin + next.due))
+            self.becomeDue(next.position, count: 1)
+            left -= 1
+        }
+        if left == 0, let counts = self.schedule?.advance(before: end - self.origin) {
+            for place in 0..<self.clients.operators {
+                let count = counts(place) - self.paces[place].due
+                if count > 0 { self.becomeDue(place, count: count) }
+            }
+        }
+        if self.schedule?.next == nil, self.clients.operators > 0, self.spentOperators == 0 {
+            self.spentOperators = self.clients.operators
+            self.report(.spent(shard: self.clients.index))
+        }
+    }
+
+    func becomeDue(_ place: Int, count: UInt64) {
+        self.paces[place].due += count
+        self.offeredCount += count
+        self.work?.offered(place, count: count)
+        if self.paces[place].isUp { self.markReady(place) }
+    }
+}
