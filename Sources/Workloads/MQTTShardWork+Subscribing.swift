@@ -1,0 +1,56 @@
+import LoadEngine
+import LoopContext
+import MQTT
+package import MQTTCodec
+import Measurement
+package import NIOCore
+
+// What a client does between its CONNACK and its SUBACK.
+extension MQTTShardWork {
+    func subscribe(_ place: Int, now: NIODeadline) {
+        self.clients[place].subscribeSent = now
+        let subscriptions = self.load.subscriptions(of: self.number(place))
+        if self.clients[place].connection?.subscribe(subscriptions) == nil {
+            self.refuse(place, "suback", "no packet identifier is free")
+        }
+        self.wantsTimer(place, at: now + self.sessions[place].options.ackTimeout)
+    }
+
+    package func subscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
+        self.meter.record(self.metrics.subscribe, (now - self.clients[place].subscribeSent).nanoseconds)
+        if let code = codes.first(where: { $0 >= 0x80 }) {
+            let name = ReasonCode(rawValue: code)?.name ?? "unknown code"
+            return self.refuse(place, "suback 0x" + String(code, radix: 16), "SUBACK refused: \(name)")
+        }
+        if !self.clients[place].hasSubscribed {
+            self.clients[place].hasSubscribed = true
+            let number = self.number(place) - self.load.publishers
+            self.subscriptionBegan?(self.load.topology == .shared ? 0 : UInt32(number))
+        }
+        self.isUp(place, now: now)
+    }
+
+    /// The client cannot do its part here, now or later.
+    func refuse(_ place: Int, _ kind: String, _ words: String) {
+        self.meter.error(kind, at: Int64(self.context.now.uptimeNanoseconds)) { words }
+        self.clients[place].attempts = .max
+        self.clients[place].connection?.abort()
+    }
+
+    /// A subscription is in effect: what its publishers have sent until now is of unknown fate for it.
+    package func noteEarly(_ subscription: UInt32) {
+        for place in 0..<self.places.operators where self.clients[place].sequence > 0 {
+            let publisher = self.number(place)
+            guard self.load.feeds(subscription, from: publisher) else { continue }
+            self.earlySubscriptions.append(
+                EarlySubscription(
+                    subscription: subscription,
+                    publisher: UInt32(publisher),
+                    sequence: self.clients[place].sequence
+                )
+            )
+        }
+    }
+
+    package func unsubscribed(_ place: Int, _ id: PacketID, now: NIODeadline) {}
+}
