@@ -1,15 +1,20 @@
+import DequeModule
 import MQTTCodec
 package import NIOCore
 
 extension Broker {
     /// When `advance` is to be called next.
     package var nextDeadline: NIODeadline {
-        var next = self.scanDue
-        if self.statisticsSubscriptions > 0 { next = min(next, self.statisticsDue) }
-        for due in [self.stallDue, self.disconnectDue, self.delayed.first?.due, self.reorderTimeouts.first?.due] {
-            if let due { next = min(next, due) }
+        // Asked for at each read, and mutating because the compiler copies a borrowed non-copyable struct.
+        mutating get {
+            var next = self.scanDue
+            if self.statisticsSubscriptions > 0 { next = min(next, self.statisticsDue) }
+            if let due = self.stallDue { next = min(next, due) }
+            if let due = self.disconnectDue { next = min(next, due) }
+            if !self.delayed.isEmpty { next = min(next, self.delayed[0].due) }
+            if !self.reorderTimeouts.isEmpty { next = min(next, self.reorderTimeouts[0].due) }
+            return next
         }
-        return next
     }
 
     /// Does what has become due.
@@ -139,8 +144,8 @@ extension Broker {
     private mutating func publishStatistics(now: NIODeadline) {
         for (name, value) in self.statistics(now: now) {
             let topic = Array("$SYS/broker/\(name)".utf8)
-            let index = topic.withUnsafeBytes { self.route($0) }
-            for target in self.cache.routes[index].targets where target.connection >= 0 {
+            let route = topic.withUnsafeBytes { self.route($0) }
+            for target in route.targets where target.connection >= 0 {
                 self.sendStatistic(topic, value, to: ConnectionID(target.connection), identifiers: target.identifiers)
             }
         }
@@ -154,7 +159,9 @@ extension Broker {
         for (name, value) in self.statistics(now: now) {
             let topic = Array("$SYS/broker/\(name)".utf8)
             guard TopicLevels.matches(filter: filter, topic: TopicLevels.split(topic)) else { continue }
-            self.sendStatistic(topic, value, to: connection, identifiers: subscription.identifier)
+            subscription.identifier.withUnsafeBytes {
+                self.sendStatistic(topic, value, to: connection, identifiers: $0)
+            }
         }
     }
 
@@ -162,7 +169,7 @@ extension Broker {
         _ topic: [UInt8],
         _ value: String,
         to connection: ConnectionID,
-        identifiers: [UInt8]
+        identifiers: UnsafeRawBufferPointer
     ) {
         KeptMessage(topic: topic, payload: Array(value.utf8), properties: [], qos: 0, retain: true).withView {
             self.send(

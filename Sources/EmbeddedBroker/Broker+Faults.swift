@@ -36,7 +36,7 @@ extension Broker {
         _ message: MessageView,
         into index: Int32,
         of publisher: UInt32,
-        identifiers: [UInt8],
+        identifiers: UnsafeRawBufferPointer,
         now: NIODeadline
     ) {
         let qos = message.qos
@@ -133,7 +133,10 @@ extension Broker {
     ) {
         let identifiers = self.subscriptions[Int(index)].identifier
         // What does not go out overtakes nothing, and is not overtaken.
-        guard self.release(message, isDuplicated: isDuplicated, to: index, identifiers: identifiers) else { return }
+        let isSent = identifiers.withUnsafeBytes {
+            self.release(message, isDuplicated: isDuplicated, to: index, identifiers: $0)
+        }
+        guard isSent else { return }
         if number < stream.highest {
             self.tally.reordered[message.qos] += 1
         } else {
@@ -147,7 +150,7 @@ extension Broker {
         _ message: MessageView,
         isDuplicated: Bool,
         to index: Int32,
-        identifiers: [UInt8]
+        identifiers: UnsafeRawBufferPointer
     ) -> Bool {
         let session = Int(self.subscriptions[Int(index)].session)
         let connection = ConnectionID(self.sessions[session].connection)

@@ -33,13 +33,16 @@ extension Broker {
                 return true
             }
         }
-        let message = MessageView(
+        var message = MessageView(
             topic: view.topic,
             payload: view.payload,
             properties: view.rawProperties,
             qos: qos,
             retain: view.firstByte & 1 != 0
         )
+        if qos == 0, view.rawProperties.isEmpty {
+            message.setBody(isVersion5: self.connections[connection].isVersion5)
+        }
         if message.retain { self.retain(message, now: now) }
         self.distribute(message, from: connection, now: now)
         return true
@@ -62,20 +65,19 @@ extension Broker {
 
     /// Gives a message to every client with a matching subscription, and to one member of every share group.
     private mutating func distribute(_ message: MessageView, from connection: ConnectionID, now: NIODeadline) {
-        let index = self.route(message.topic)
-        let targets = self.cache.routes[index].targets
+        let route = self.route(message.topic)
         let source = self.connections[connection].session
-        for target in targets where !target.noLocal || target.session != source {
+        self.frames.beginMessage()
+        for target in route.targets where !target.noLocal || target.session != source {
             self.deliver(message, to: target, from: connection, now: now)
         }
-        for group in self.cache.routes[index].groups {
-            self.deliver(message, toGroup: group, from: connection, now: now)
-        }
+        for group in route.groups { self.deliver(message, toGroup: group, from: connection, now: now) }
     }
 
+    @inline(__always)
     private mutating func deliver(
         _ message: MessageView,
-        to target: Route.Target,
+        to target: RouteTarget,
         from source: ConnectionID,
         now: NIODeadline
     ) {
@@ -84,16 +86,20 @@ extension Broker {
             return
         }
         let connection = ConnectionID(target.connection)
+        let qos = min(message.qos, target.qos)
+        // [MQTT-3.3.1-12], [MQTT-3.3.1-13]
+        let retain = message.retain && target.retainAsPublished
         if self.faults.touchesPublish {
             let publisher = self.sessions[Int(self.connections[source].session)].publisher
             self.inject(message, into: target.subscription, of: publisher, identifiers: target.identifiers, now: now)
+        } else if qos == 0, target.identifiers.isEmpty {
+            self.share(message, to: connection, retain: retain)
         } else {
             self.send(
                 message,
                 to: connection,
-                qos: min(message.qos, target.qos),
-                // [MQTT-3.3.1-12], [MQTT-3.3.1-13]
-                retain: message.retain && target.retainAsPublished,
+                qos: qos,
+                retain: retain,
                 identifiers: target.identifiers,
                 tally: Tally(kind: .copy, qos: message.qos)
             )
@@ -111,17 +117,20 @@ extension Broker {
             self.tally.notDeliveredOffline[message.qos] &+= 1
             return
         }
-        let subscription = self.subscriptions[Int(member)]
-        let target = Route.Target(
-            session: subscription.session,
-            connection: self.sessions[Int(subscription.session)].connection,
+        let session = self.subscriptions[Int(member)].session
+        var target = RouteTarget(
+            session: session,
+            connection: self.sessions[Int(session)].connection,
             subscription: member,
-            qos: subscription.qos,
+            qos: self.subscriptions[Int(member)].qos,
             noLocal: false,
-            retainAsPublished: subscription.retainAsPublished,
-            identifiers: subscription.identifier
+            retainAsPublished: self.subscriptions[Int(member)].retainAsPublished
         )
-        self.deliver(message, to: target, from: source, now: now)
+        let identifiers = self.subscriptions[Int(member)].identifier
+        identifiers.withUnsafeBytes {
+            target.identifiers = $0
+            self.deliver(message, to: target, from: source, now: now)
+        }
     }
 
     /// The members in turn, those that are away passed over.
@@ -134,195 +143,5 @@ extension Broker {
             if self.subscriptions[Int(member)].isLive { return member }
         }
         return nil
-    }
-
-    /// Writes one copy to a client's output, or into its queue when its window is full.
-    mutating func send(
-        _ message: MessageView,
-        to connection: ConnectionID,
-        qos: UInt8,
-        retain: Bool,
-        identifiers: [UInt8],
-        tally: Tally
-    ) {
-        let writer = PublishWriter(
-            message,
-            version5: self.connections[connection].isVersion5,
-            qos: qos,
-            retain: retain,
-            identifiers: identifiers
-        )
-        let count = writer.count
-        // [MQTT-3.1.2-24]
-        if count > self.connections[connection].maximumPacketSize {
-            if tally.kind == .copy { self.tally.tooLarge[tally.qos] += 1 }
-            return
-        }
-        let waitingBytes = self.connections[connection].waitingBytes
-        if waitingBytes + count > self.configuration.queueLimit {
-            if tally.kind == .copy { self.tally.queueFull[tally.qos] += 1 }
-            return
-        }
-        if waitingBytes > self.configuration.highWaterMark { self.checkCongestion(connection) }
-
-        var packetID: UInt16 = 0
-        if qos > 0 {
-            packetID = self.connections[connection].window.take(qos: qos)
-            if packetID == 0 {
-                if tally.kind == .copy { self.tally.waiting[tally.qos] &+= 1 }
-                self.connections[connection].window.enqueue(writer, tally: tally)
-                return
-            }
-        }
-        self.prepareOutput(connection)
-        self.connections[connection].out.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { memory in
-            if let base = memory.baseAddress { writer.write(to: base, packetID: packetID) }
-            return count
-        }
-        self.count(tally, on: connection)
-        self.markDirty(connection)
-        if self.connections[connection].out.readableBytes > Self.urgentBytes { self.hurry(connection) }
-    }
-
-    /// Has a large output written at once, for the rest of the turn would only make it larger.
-    private mutating func hurry(_ connection: ConnectionID) {
-        guard self.connections[connection].isWritable, !self.connections[connection].isUrgent else { return }
-        self.connections[connection].isUrgent = true
-        self.actions.append(.flushNow(connection))
-    }
-
-    /// Books a copy that has reached a client's output.
-    private mutating func count(_ tally: Tally, on connection: ConnectionID) {
-        switch tally.kind {
-        case .copy:
-            self.tally.delivered[tally.qos] &+= 1
-            self.connections[connection].unwritten[tally.qos] &+= 1
-        case .duplicate:
-            self.tally.delivered[tally.qos] &+= 1
-            self.tally.duplicated[tally.qos] &+= 1
-            self.connections[connection].unwrittenExtra[tally.qos] &+= 1
-        case .retained: self.tally.deliveredRetained[tally.qos] &+= 1
-        case .statistics: break
-        }
-    }
-
-    // MARK: Acknowledgements
-
-    /// - Returns: false when the connection has been ended.
-    mutating func acknowledged(
-        _ type: PacketType,
-        id: UInt16,
-        reason: UInt8,
-        from connection: ConnectionID,
-        now: NIODeadline
-    ) -> Bool {
-        let outcome: OutboundWindow.Outcome
-        switch type {
-        case .pubAck:
-            self.tally.acknowledgementsReceived.puback &+= 1
-            outcome = self.connections[connection].window.pubAck(id)
-        case .pubRec:
-            self.tally.acknowledgementsReceived.pubrec &+= 1
-            outcome = self.connections[connection].window.pubRec(id, failed: reason >= 0x80)
-            self.answer(
-                .pubRel,
-                id,
-                isKnown: outcome != .unknown,
-                isDue: outcome == .release || outcome == .unknown,
-                connection
-            )
-        case .pubRel:
-            self.tally.acknowledgementsReceived.pubrel &+= 1
-            let isKnown = self.connections[connection].heldIDs.remove(id) != nil
-            self.answer(.pubComp, id, isKnown: isKnown, isDue: true, connection)
-            return true
-        default:
-            self.tally.acknowledgementsReceived.pubcomp &+= 1
-            outcome = self.connections[connection].window.pubComp(id)
-        }
-        switch outcome {
-        case .done: self.refill(connection)
-        case .release, .unknown: break
-        case .wrong:
-            self.fail(connection, .protocolError, now: now)
-            return false
-        }
-        return true
-    }
-
-    /// The next step of a QoS 2 flow; in MQTT 5 with 0x92 when there is no such flow (§3.6.2.1, §3.7.2.1).
-    private mutating func answer(
-        _ type: PacketType,
-        _ id: UInt16,
-        isKnown: Bool,
-        isDue: Bool,
-        _ connection: ConnectionID
-    ) {
-        guard isDue, let packetID = PacketID(rawValue: id) else { return }
-        guard !isKnown, self.connections[connection].isVersion5 else {
-            return self.acknowledge(type, id, to: connection)
-        }
-        let reason = ReasonCode.packetIdentifierNotFound
-        if type == .pubRel {
-            self.send(.pubRel(PubRel(packetID, reason: reason)), to: connection)
-            self.tally.acknowledgementsSent.pubrel &+= 1
-        } else {
-            self.send(.pubComp(PubComp(packetID, reason: reason)), to: connection)
-            self.tally.acknowledgementsSent.pubcomp &+= 1
-        }
-    }
-
-    /// Lets waiting messages go as far as the window has room.
-    private mutating func refill(_ connection: ConnectionID) {
-        guard self.connections[connection].window.hasQueue else { return }
-        self.prepareOutput(connection)
-        var out = ByteBuffer()
-        swap(&out, &self.connections[connection].out)
-        while let tally = self.connections[connection].window.moveNext(to: &out) {
-            if tally.kind == .copy { self.tally.waiting[tally.qos] &-= 1 }
-            self.count(tally, on: connection)
-        }
-        swap(&out, &self.connections[connection].out)
-        self.markDirty(connection)
-        if self.connections[connection].isCongested { self.easeCongestion(connection) }
-    }
-
-    // MARK: Back-pressure
-
-    private mutating func checkCongestion(_ connection: ConnectionID) {
-        guard !self.connections[connection].isCongested else { return }
-        // What a writable client has in its output goes out at the end of this turn.
-        let output = self.connections[connection].isWritable ? 0 : self.connections[connection].out.readableBytes
-        let waiting = output + self.connections[connection].window.queuedBytes
-        guard waiting > self.configuration.highWaterMark else { return }
-        self.connections[connection].isCongested = true
-        self.congested += 1
-    }
-
-    mutating func easeCongestion(_ connection: ConnectionID) {
-        guard self.connections[connection].waitingBytes <= self.configuration.highWaterMark / 2 else { return }
-        self.connections[connection].isCongested = false
-        self.uncongest()
-    }
-
-    mutating func uncongest() {
-        self.congested -= 1
-        guard self.congested == 0 else { return }
-        for publisher in self.paused where self.connections[publisher].isPaused {
-            self.connections[publisher].isPaused = false
-            self.actions.append(.resumeReading(publisher))
-        }
-        self.paused.removeAll(keepingCapacity: true)
-    }
-
-    /// Stops reading a publisher that feeds a slow consumer; but not one whose acknowledgements others wait for.
-    private mutating func pause(_ publisher: ConnectionID) {
-        guard !self.connections[publisher].isPaused, !self.connections[publisher].isCongested,
-            !self.connections[publisher].window.hasQueue
-        else { return }
-        self.connections[publisher].isPaused = true
-        self.paused.append(publisher)
-        self.tally.publishersPaused += 1
-        self.actions.append(.pauseReading(publisher))
     }
 }

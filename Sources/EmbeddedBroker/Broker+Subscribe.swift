@@ -139,15 +139,17 @@ extension Broker {
                 qos: message.qos,
                 retain: true
             )
-            kept.withView {
-                self.send(
-                    $0,
-                    to: connection,
-                    qos: min(message.qos, subscription.qos),
-                    retain: true,
-                    identifiers: subscription.identifier,
-                    tally: Tally(kind: .retained, qos: message.qos)
-                )
+            kept.withView { view in
+                subscription.identifier.withUnsafeBytes {
+                    self.send(
+                        view,
+                        to: connection,
+                        qos: min(message.qos, subscription.qos),
+                        retain: true,
+                        identifiers: $0,
+                        tally: Tally(kind: .retained, qos: message.qos)
+                    )
+                }
             }
         }
         if subscription.isStatistics { self.sendStatistics(to: index, now: now) }
@@ -167,48 +169,69 @@ extension Broker {
     // MARK: Routes
 
     /// The route of a topic, resolved anew when it is not cached or a subscription has changed.
-    mutating func route(_ topic: UnsafeRawBufferPointer) -> Int {
-        let hash = TopicCache.hash(topic)
-        if let index = self.cache.find(topic, hash: hash, version: self.version) { return index }
-        let bytes = Array(topic)
-        var route = Route(topic: bytes, hash: hash, version: self.version, targets: [], groups: [])
+    ///
+    /// Its pointers are valid until the next call.
+    @inline(__always)
+    mutating func route(_ topic: UnsafeRawBufferPointer) -> Route {
+        self.cache.find(topic, version: self.version) ?? self.resolve(topic)
+    }
+
+    private mutating func resolve(_ topic: UnsafeRawBufferPointer) -> Route {
+        var targets: [RouteTarget] = []
+        var identifiers: [[UInt8]] = []
+        var groups: [Int32] = []
         var targetOf: [Int32: Int] = [:]
-        self.trie.match(bytes) { value in
+        self.trie.match(Array(topic)) { value in
             if value & 1 == 1 {
-                route.groups.append(value / 2)
+                groups.append(value / 2)
             } else {
-                self.merge(value / 2, into: &route.targets, &targetOf)
+                self.merge(value / 2, into: &targets, &identifiers, &targetOf)
             }
         }
-        return self.cache.insert(route)
+        let route = Route(
+            topic: topic,
+            hash: TopicCache.hash(topic),
+            version: self.version,
+            targets: targets,
+            identifiers: identifiers,
+            groups: groups
+        )
+        self.cache.insert(route)
+        return route
     }
 
     /// Adds a subscription to the one target that its client has.
-    private func merge(_ index: Int32, into targets: inout [Route.Target], _ targetOf: inout [Int32: Int]) {
+    private func merge(
+        _ index: Int32,
+        into targets: inout [RouteTarget],
+        _ identifiers: inout [[UInt8]],
+        _ targetOf: inout [Int32: Int]
+    ) {
         let subscription = self.subscriptions[Int(index)]
-        let new = Route.Target(
+        let new = RouteTarget(
             session: subscription.session,
             connection: subscription.isLive ? self.sessions[Int(subscription.session)].connection : -1,
             subscription: index,
             qos: subscription.qos,
             noLocal: subscription.noLocal,
-            retainAsPublished: subscription.retainAsPublished,
-            identifiers: subscription.identifier
+            retainAsPublished: subscription.retainAsPublished
         )
         guard let position = targetOf[subscription.session] else {
             targetOf[subscription.session] = targets.count
             targets.append(new)
+            identifiers.append(subscription.identifier)
             return
         }
         let old = targets[position]
         if new.connection < 0 { return }
         if old.connection < 0 {
             targets[position] = new
+            identifiers[position] = subscription.identifier
             return
         }
         // §3.3.4: one copy at the highest QoS, with every identifier [MQTT-3.3.4-3], [MQTT-3.3.4-4].
         if new.qos > old.qos { targets[position] = new }
-        targets[position].identifiers = old.identifiers + new.identifiers
+        identifiers[position] += subscription.identifier
         targets[position].noLocal = old.noLocal && new.noLocal
         targets[position].retainAsPublished = old.retainAsPublished || new.retainAsPublished
     }

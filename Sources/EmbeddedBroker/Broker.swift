@@ -32,7 +32,7 @@ package struct Broker: ~Copyable {
     package let configuration: BrokerConfiguration
     let faults: FaultPlan
 
-    var connections: [BrokerConnection] = []
+    var connections = ConnectionTable()
     var freeConnections: [ConnectionID] = []
     var sessions: [BrokerSession] = []
     var freeSessions: [Int32] = []
@@ -53,6 +53,7 @@ package struct Broker: ~Copyable {
 
     var actions = Deque<BrokerAction>()
     var spare: [ByteBuffer] = []
+    var frames = SharedFrames()
     var congested = 0
     var paused: [ConnectionID] = []
 
@@ -73,7 +74,7 @@ package struct Broker: ~Copyable {
 
     /// How often silence is looked for: 1.5 keep-alives are exact to this.
     static let scanInterval = TimeAmount.milliseconds(500)
-    /// Output that is written without waiting for the end of the turn.
+    /// Output of one client that is written without waiting for the end of the turn.
     static let urgentBytes = 256 << 10
 
     package init(_ configuration: BrokerConfiguration, now: NIODeadline) {
@@ -133,75 +134,9 @@ package struct Broker: ~Copyable {
         self.tally.delivered -= self.connections[connection].unwrittenExtra
         self.tally.duplicated -= self.connections[connection].unwrittenExtra
         self.tally.undelivered += self.connections[connection].unwritten
+        self.dropShared(connection)
         self.connections[connection] = BrokerConnection(lastHeard: now)
         self.freeConnections.append(connection)
-    }
-
-    // MARK: Output
-
-    /// The kernel takes bytes for this connection again, or does not any more.
-    package mutating func setWritable(_ connection: ConnectionID, _ isWritable: Bool) {
-        self.connections[connection].isWritable = isWritable
-        if isWritable { self.markDirty(connection) }
-    }
-
-    /// Whether there is output to take.
-    package func hasOutput(_ connection: ConnectionID) -> Bool { self.connections[connection].out.readableBytes > 0 }
-
-    /// What is to be written now, all of it; what is taken counts as delivered.
-    package mutating func takeOutput(_ connection: ConnectionID) -> ByteBuffer {
-        let output = self.connections[connection].out
-        self.connections[connection].out = ByteBuffer()
-        self.connections[connection].isDirty = false
-        self.connections[connection].isUrgent = false
-        self.connections[connection].unwritten = CountPerQoS()
-        self.connections[connection].unwrittenExtra = CountPerQoS()
-        self.tally.sentBytes &+= UInt64(output.readableBytes)
-        if self.connections[connection].isCongested { self.easeCongestion(connection) }
-        return output
-    }
-
-    /// Gives a written buffer back for the next output, whether the channel is done with it or not.
-    package mutating func recycle(_ buffer: ByteBuffer) {
-        guard self.spare.count < 64, buffer.storageCapacity <= 1 << 20 else { return }
-        self.spare.append(buffer)
-    }
-
-    mutating func markDirty(_ connection: ConnectionID) {
-        guard !self.connections[connection].isDirty, self.connections[connection].isWritable,
-            self.connections[connection].out.readableBytes > 0
-        else { return }
-        self.connections[connection].isDirty = true
-        self.actions.append(.flush(connection))
-    }
-
-    /// Gives an empty output a buffer before the first byte.
-    mutating func prepareOutput(_ connection: ConnectionID) {
-        guard self.connections[connection].out.readableBytes == 0, var buffer = self.spare.popLast() else { return }
-        // Still the channel's: clear() then takes a new small one.
-        buffer.clear(minimumCapacity: 256)
-        self.connections[connection].out = buffer
-    }
-
-    mutating func send(_ packet: Packet, to connection: ConnectionID) {
-        self.prepareOutput(connection)
-        packet.encode(as: self.connections[connection].version, into: &self.connections[connection].out)
-        self.markDirty(connection)
-    }
-
-    mutating func acknowledge(_ type: PacketType, _ id: UInt16, to connection: ConnectionID) {
-        self.prepareOutput(connection)
-        self.connections[connection].out.writeWithUnsafeMutableBytes(minimumWritableBytes: 4) { memory in
-            if let base = memory.baseAddress { AcknowledgementBytes.write(type, id: id, to: base) }
-            return 4
-        }
-        self.markDirty(connection)
-        switch type {
-        case .pubAck: self.tally.acknowledgementsSent.puback &+= 1
-        case .pubRec: self.tally.acknowledgementsSent.pubrec &+= 1
-        case .pubRel: self.tally.acknowledgementsSent.pubrel &+= 1
-        default: self.tally.acknowledgementsSent.pubcomp &+= 1
-        }
     }
 }
 

@@ -15,6 +15,8 @@ final class BrokerLoop {
     private var links: [BrokerLink?] = []
     /// Clients whose output is written at the end of the turn.
     private var dirty: [ConnectionID] = []
+    /// Those whose output is being written, or an empty array with the memory for the next.
+    private var flushing: [ConnectionID] = []
     private var fragmenting: [BrokerLink] = []
     private var isFlushScheduled = false
     /// Links that end, until their channel has.
@@ -71,6 +73,7 @@ final class BrokerLoop {
             self.context.receive.give(back: buffer)
         }
         self.act()
+        if self.broker.wantsFlush { self.flushDirty() }
     }
 
     func becameWritable(_ link: BrokerLink) {
@@ -113,10 +116,14 @@ final class BrokerLoop {
         let fragmenting = self.fragmenting
         self.fragmenting.removeAll(keepingCapacity: true)
         for link in fragmenting where !link.writeFragments() { self.becameWritable(link) }
+        self.flushDirty()
+    }
+
+    private func flushDirty() {
         // Writing may make others dirty; they are for the next round.
-        let dirty = self.dirty
-        self.dirty.removeAll(keepingCapacity: true)
-        for id in dirty { self.flush(id) }
+        swap(&self.dirty, &self.flushing)
+        for id in self.flushing { self.flush(id) }
+        self.flushing.removeAll(keepingCapacity: true)
     }
 
     private func flush(_ id: ConnectionID) {

@@ -4,7 +4,7 @@ import NIOCore
 /// One TCP connection, from accept to its end.
 ///
 /// About 250 bytes when idle; output and queue have no buffer then.
-struct BrokerConnection {
+struct BrokerConnection: ~Copyable {
     enum State {
         case free
         case awaitingConnect
@@ -26,21 +26,29 @@ struct BrokerConnection {
     /// Not read, because it publishes to a congested one.
     var isPaused = false
     var session: Int32 = -1
-    /// 1.5 times the client's keep-alive; nil is off.
-    var silenceLimit: TimeAmount?
-    var lastHeard: NIODeadline
+    /// Where in the ``SharedFrames`` the output goes on behind `out`; empty when it does not.
+    var sharedStart: Int32 = 0
+    var sharedEnd: Int32 = 0
     /// The client's Maximum Packet Size.
     var maximumPacketSize = Int.max
     var out = ByteBuffer()
-    /// Copies that lie in `out`, and extra ones of `--duplicate`.
+    /// Copies that lie in the output, and extra ones of `--duplicate`.
     var unwritten = CountPerQoS()
-    var unwrittenExtra = CountPerQoS()
     var window = OutboundWindow(limit: 0)
+    var unwrittenExtra = CountPerQoS()
     /// QoS 2 packet identifiers between PUBLISH and PUBREL.
     var heldIDs: Set<UInt16> = []
+    /// 1.5 times the client's keep-alive; nil is off.
+    var silenceLimit: TimeAmount?
+    var lastHeard: NIODeadline
 
-    var isVersion5: Bool { self.version == .v5 }
-    var waitingBytes: Int { self.out.readableBytes + self.window.queuedBytes }
+    init(lastHeard: NIODeadline) { self.lastHeard = lastHeard }
+
+    // Mutating, because the compiler copies a borrowed non-copyable struct to the stack.
+    var isVersion5: Bool { mutating get { self.version == .v5 } }
+    var sharedBytes: Int { mutating get { Int(self.sharedEnd &- self.sharedStart) } }
+    var outputBytes: Int { mutating get { self.out.readableBytes &+ self.sharedBytes } }
+    var waitingBytes: Int { mutating get { self.outputBytes &+ self.window.queuedBytes } }
 }
 
 /// What is known of a client id: for as long as it is connected, or has subscriptions that it lost with its connection.

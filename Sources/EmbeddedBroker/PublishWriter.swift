@@ -10,6 +10,39 @@ struct MessageView {
     /// The publisher's.
     let qos: UInt8
     let retain: Bool
+    /// All behind the fixed header, as it came, when it came at QoS 0 and without properties; else empty.
+    private var body = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var bodyIsVersion5 = false
+
+    init(
+        topic: UnsafeRawBufferPointer,
+        payload: UnsafeRawBufferPointer,
+        properties: UnsafeRawBufferPointer,
+        qos: UInt8,
+        retain: Bool
+    ) {
+        self.topic = topic
+        self.payload = payload
+        self.properties = properties
+        self.qos = qos
+        self.retain = retain
+    }
+
+    /// Says that topic and payload lie in a whole PUBLISH of QoS 0 without properties.
+    @inline(__always)
+    mutating func setBody(isVersion5: Bool) {
+        guard let topic = self.topic.baseAddress, let payload = self.payload.baseAddress else { return }
+        // The property length in its one-byte form, or none.
+        guard payload == topic + self.topic.count + (isVersion5 ? 1 : 0) else { return }
+        self.body = UnsafeRawBufferPointer(start: topic - 2, count: payload + self.payload.count - (topic - 2))
+        self.bodyIsVersion5 = isVersion5
+    }
+
+    /// What a client of this version can be sent behind a fixed header, at QoS 0, or nil when it has to be made.
+    @inline(__always)
+    func body(version5: Bool) -> UnsafeRawBufferPointer? {
+        version5 == self.bodyIsVersion5 && !self.body.isEmpty ? self.body : nil
+    }
 }
 
 /// A copy of a message that a fault holds back.
@@ -64,10 +97,16 @@ struct PublishWriter {
     let qos: UInt8
     let retain: Bool
     /// Encoded Subscription Identifier properties, for MQTT 5 only.
-    let identifiers: [UInt8]
+    let identifiers: UnsafeRawBufferPointer
     private let remaining: Int
 
-    init(_ message: MessageView, version5: Bool, qos: UInt8, retain: Bool, identifiers: [UInt8]) {
+    init(
+        _ message: MessageView,
+        version5: Bool,
+        qos: UInt8,
+        retain: Bool,
+        identifiers: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) {
         self.message = message
         self.version5 = version5
         self.qos = qos
@@ -102,7 +141,7 @@ struct PublishWriter {
         if self.version5 {
             Self.writeLength(self.message.properties.count + self.identifiers.count, to: &end)
             Self.copy(self.message.properties, to: &end)
-            if !self.identifiers.isEmpty { self.identifiers.withUnsafeBytes { Self.copy($0, to: &end) } }
+            Self.copy(self.identifiers, to: &end)
         }
         Self.copy(self.message.payload, to: &end)
     }
@@ -111,7 +150,7 @@ struct PublishWriter {
         value < 128 ? 1 : value < 16_384 ? 2 : value < 2_097_152 ? 3 : 4
     }
 
-    private static func writeLength(_ value: Int, to end: inout UnsafeMutableRawPointer) {
+    static func writeLength(_ value: Int, to end: inout UnsafeMutableRawPointer) {
         var rest = value
         repeat {
             let byte = UInt8(rest & 0x7F)

@@ -1,0 +1,41 @@
+import NIOCore
+
+// Back-pressure: who publishes to a slow consumer is not read for a while.
+extension Broker {
+    mutating func checkCongestion(_ connection: ConnectionID) {
+        guard !self.connections[connection].isCongested else { return }
+        // What a writable client has in its output goes out at the end of this turn.
+        let output = self.connections[connection].isWritable ? 0 : self.connections[connection].out.readableBytes
+        let waiting = output + self.connections[connection].window.queuedBytes
+        guard waiting > self.configuration.highWaterMark else { return }
+        self.connections[connection].isCongested = true
+        self.congested += 1
+    }
+
+    mutating func easeCongestion(_ connection: ConnectionID) {
+        guard self.connections[connection].waitingBytes <= self.configuration.highWaterMark / 2 else { return }
+        self.connections[connection].isCongested = false
+        self.uncongest()
+    }
+
+    mutating func uncongest() {
+        self.congested -= 1
+        guard self.congested == 0 else { return }
+        for publisher in self.paused where self.connections[publisher].isPaused {
+            self.connections[publisher].isPaused = false
+            self.actions.append(.resumeReading(publisher))
+        }
+        self.paused.removeAll(keepingCapacity: true)
+    }
+
+    /// Stops reading a publisher that feeds a slow consumer; but not one whose acknowledgements others wait for.
+    mutating func pause(_ publisher: ConnectionID) {
+        guard !self.connections[publisher].isPaused, !self.connections[publisher].isCongested,
+            !self.connections[publisher].window.hasQueue
+        else { return }
+        self.connections[publisher].isPaused = true
+        self.paused.append(publisher)
+        self.tally.publishersPaused += 1
+        self.actions.append(.pauseReading(publisher))
+    }
+}
