@@ -24,6 +24,10 @@ final class BrokerLink: ChannelInboundHandler {
     private(set) var id: ConnectionID = -1
     var decoder: PacketDecoder
     private(set) var context: ChannelHandlerContext?
+    /// The channel's, while it is open.
+    private var descriptor: CInt = -1
+    /// Nothing is pending in the channel.
+    private var isWritable = true
     var ending: Ending?
     /// The write side is shut; when to stop waiting for the peer's FIN, or for it to take what is written.
     var endDeadline: NIODeadline?
@@ -46,14 +50,18 @@ final class BrokerLink: ChannelInboundHandler {
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-    func channelActive(context: ChannelHandlerContext) { self.id = self.loop.opened(self) }
+    func channelActive(context: ChannelHandlerContext) {
+        if self.loop.fragmentSizes == nil { self.descriptor = Socket.descriptor(of: context.channel) }
+        self.id = self.loop.opened(self)
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         self.loop.read(self.unwrapInboundIn(data), from: self)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { self.loop.becameWritable(self) }
+        self.isWritable = context.channel.isWritable
+        if self.isWritable { self.loop.becameWritable(self) }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -64,6 +72,7 @@ final class BrokerLink: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         self.context = nil
+        self.descriptor = -1
         self.loop.closed(self)
     }
 
@@ -93,7 +102,16 @@ final class BrokerLink: ChannelInboundHandler {
 
     // MARK: Writing
 
-    var canWrite: Bool { self.fragments.readableBytes == 0 && self.context?.channel.isWritable == true }
+    var canWrite: Bool { self.isWritable && self.fragments.readableBytes == 0 && self.context != nil }
+
+    /// Whether nothing that the channel still has would be overtaken.
+    var canWriteDirectly: Bool { self.descriptor >= 0 && self.canWrite }
+
+    /// Writes past the channel, which spends as much on a write as the kernel does on a small one.
+    ///
+    /// - Returns: bytes taken. The rest is to go through ``write(_:)``, so that the channel waits for room, or meets
+    ///   the error.
+    func writeDirectly(_ bytes: UnsafeRawBufferPointer) -> Int { Socket.write(bytes, to: self.descriptor) }
 
     func write(_ bytes: ByteBuffer) {
         guard let context = self.context else { return }

@@ -1,6 +1,5 @@
 import DequeModule
 import LoopContext
-import MQTTCodec
 import NIOCore
 
 /// Runs a ``Broker`` on one event loop: carries its actions out, and tells it of bytes and time.
@@ -11,18 +10,20 @@ final class BrokerLoop {
     let configuration: BrokerConfiguration
     let context: LoopContext
     let fragmentSizes: ClosedRange<Int>?
-    private var broker: Broker
+    var broker: Broker
     private var links: [BrokerLink?] = []
     /// Clients whose output is written at the end of the turn.
     private var dirty: [ConnectionID] = []
     /// Those whose output is being written, or an empty array with the memory for the next.
     private var flushing: [ConnectionID] = []
+    /// What the timers were told last.
+    private var due = NIODeadline.distantPast
     private var fragmenting: [BrokerLink] = []
     private var isFlushScheduled = false
     /// Links that end, until their channel has.
     private var ending: [BrokerLink] = []
-    private var gate: RateGate?
-    private var waitingForRate = Deque<BrokerLink>()
+    var gate: RateGate?
+    var waitingForRate = Deque<BrokerLink>()
     private var fragmentSeed: UInt64 = 0x2545_F491_4F6C_DD1D
     private var isStopped = false
 
@@ -38,7 +39,8 @@ final class BrokerLoop {
         self.broker = Broker(configuration, now: now)
         if let rate = configuration.faults.maximumRate { self.gate = RateGate(rate: rate, now: now) }
         self.context.timers.setPacing { [unowned self] now in self.tick(now) }
-        self.context.timers.setDue(self.broker.nextDeadline)
+        self.due = self.broker.nextDeadline
+        self.context.timers.setDue(self.due)
     }
 
     var counters: BrokerCounters { self.broker.counters }
@@ -102,7 +104,10 @@ final class BrokerLoop {
             case .stall(let end): self.stall(until: end)
             }
         }
-        self.context.timers.setDue(self.nextDeadline)
+        let due = self.nextDeadline
+        guard due != self.due else { return }
+        self.due = due
+        self.context.timers.setDue(due)
     }
 
     private func scheduleFlush() {
@@ -128,16 +133,18 @@ final class BrokerLoop {
 
     private func flush(_ id: ConnectionID) {
         guard let link = self.links[id], self.broker.hasOutput(id) else { return }
-        let isWritable = link.canWrite
-        if isWritable || link.ending != nil {
-            let output = self.broker.takeOutput(id)
-            link.write(output)
-            self.broker.recycle(output)
-        }
+        if link.canWrite || link.ending != nil { self.write(link) }
         let canWriteMore = link.canWrite
         if !canWriteMore { self.broker.setWritable(id, false) }
         self.act()
         if canWriteMore { self.finish(link) }
+    }
+
+    private func write(_ link: BrokerLink) {
+        if link.canWriteDirectly, self.broker.writeOutput(link.id, by: { link.writeDirectly($0) }) { return }
+        let output = self.broker.takeOutput(link.id)
+        link.write(output)
+        self.broker.recycle(output)
     }
 
     /// Fragments that are to be written when the others have had their turn.
@@ -238,7 +245,8 @@ final class BrokerLoop {
         self.pollEnding(now: now)
         self.serveWaiting(now: now)
         self.act()
-        return self.nextDeadline
+        self.due = self.nextDeadline
+        return self.due
     }
 
     /// Ends every connection; what they still have to do takes `endPatience` at most.
@@ -249,55 +257,5 @@ final class BrokerLoop {
         self.flushAll()
         self.context.timers.stop()
         for case let link? in self.links { link.context?.close(promise: nil) }
-    }
-
-    // MARK: --max-rate
-
-    private func readGated(_ link: BrokerLink, now: NIODeadline) {
-        guard !link.isWaitingForRate else { return }
-        let available = self.waitingForRate.isEmpty ? self.gate?.available(now: now) ?? 0 : 0
-        self.letThrough(link, at: available, now: now)
-        guard link.backlog.readableBytes > 0 else { return }
-        link.isWaitingForRate = true
-        link.block(.rate)
-        self.waitingForRate.append(link)
-    }
-
-    /// Gives the broker what of a link's input may go with `budget` PUBLISH.
-    private func letThrough(_ link: BrokerLink, at budget: Int, now: NIODeadline) {
-        var left = budget
-        let bytes = link.backlog
-        let count = bytes.withUnsafeReadableBytes { bytes in
-            let count = link.scanner.prefix(of: bytes, budget: &left)
-            self.broker.received(
-                UnsafeRawBufferPointer(rebasing: bytes[..<count]),
-                from: link.id,
-                decoder: &link.decoder,
-                now: now
-            )
-            return count
-        }
-        self.gate?.take(budget - left)
-        link.backlog.moveReaderIndex(forwardBy: min(count, link.backlog.readableBytes))
-        if link.backlog.readableBytes == 0 { link.backlog = ByteBuffer() }
-    }
-
-    /// Shares what the gate has among those who wait, in turn.
-    private func serveWaiting(now: NIODeadline) {
-        for _ in 0..<self.waitingForRate.count {
-            guard let available = self.gate?.available(now: now), available > 0,
-                let link = self.waitingForRate.popFirst()
-            else { break }
-            guard link.context != nil, link.ending == nil else { continue }
-            self.letThrough(link, at: max(1, available / (self.waitingForRate.count + 1)), now: now)
-            if link.ending == nil, link.backlog.readableBytes > 0 {
-                self.waitingForRate.append(link)
-            } else {
-                link.isWaitingForRate = false
-                link.unblock(.rate)
-                if link.inputEnded { self.inputEnded(link) }
-            }
-        }
-        for link in self.waitingForRate where link.context != nil { self.broker.heard(link.id, now: now) }
     }
 }

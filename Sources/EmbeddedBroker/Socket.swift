@@ -25,6 +25,29 @@ enum Socket {
         #endif
     }
 
+    /// Valid until the channel closes, which its handlers learn before anybody else can open another; -1 without one.
+    static func descriptor(of channel: any Channel) -> CInt {
+        let descriptor = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: CInt.self) { $0 }
+        return descriptor ?? -1
+    }
+
+    /// Writes to a channel's descriptor, which does not block and whose SIGPIPE NIO has switched off.
+    ///
+    /// - Returns: bytes that the kernel took; 0 for any error.
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> Int {
+        while true {
+            #if canImport(Glibc)
+            let count = Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+            #elseif canImport(Musl)
+            let count = Musl.write(descriptor, bytes.baseAddress, bytes.count)
+            #else
+            let count = Darwin.write(descriptor, bytes.baseAddress, bytes.count)
+            #endif
+            if count >= 0 { return count }
+            guard errno == EINTR else { return 0 }
+        }
+    }
+
     /// Ends the connection by RST: SO_LINGER of 0 seconds.
     static func reset(_ context: ChannelHandlerContext) {
         if let socket = context.channel as? any SocketOptionProvider {

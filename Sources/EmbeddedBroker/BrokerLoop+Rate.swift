@@ -1,0 +1,53 @@
+import DequeModule
+import NIOCore
+
+// `--max-rate`: links wait in turn for what the gate lets through.
+extension BrokerLoop {
+    func readGated(_ link: BrokerLink, now: NIODeadline) {
+        guard !link.isWaitingForRate else { return }
+        let available = self.waitingForRate.isEmpty ? self.gate?.available(now: now) ?? 0 : 0
+        self.letThrough(link, at: available, now: now)
+        guard link.backlog.readableBytes > 0 else { return }
+        link.isWaitingForRate = true
+        link.block(.rate)
+        self.waitingForRate.append(link)
+    }
+
+    /// Gives the broker what of a link's input may go with `budget` PUBLISH.
+    private func letThrough(_ link: BrokerLink, at budget: Int, now: NIODeadline) {
+        var left = budget
+        let bytes = link.backlog
+        let count = bytes.withUnsafeReadableBytes { bytes in
+            let count = link.scanner.prefix(of: bytes, budget: &left)
+            self.broker.received(
+                UnsafeRawBufferPointer(rebasing: bytes[..<count]),
+                from: link.id,
+                decoder: &link.decoder,
+                now: now
+            )
+            return count
+        }
+        self.gate?.take(budget - left)
+        link.backlog.moveReaderIndex(forwardBy: min(count, link.backlog.readableBytes))
+        if link.backlog.readableBytes == 0 { link.backlog = ByteBuffer() }
+    }
+
+    /// Shares what the gate has among those who wait, in turn.
+    func serveWaiting(now: NIODeadline) {
+        for _ in 0..<self.waitingForRate.count {
+            guard let available = self.gate?.available(now: now), available > 0,
+                let link = self.waitingForRate.popFirst()
+            else { break }
+            guard link.context != nil, link.ending == nil else { continue }
+            self.letThrough(link, at: max(1, available / (self.waitingForRate.count + 1)), now: now)
+            if link.ending == nil, link.backlog.readableBytes > 0 {
+                self.waitingForRate.append(link)
+            } else {
+                link.isWaitingForRate = false
+                link.unblock(.rate)
+                if link.inputEnded { self.inputEnded(link) }
+            }
+        }
+        for link in self.waitingForRate where link.context != nil { self.broker.heard(link.id, now: now) }
+    }
+}
