@@ -173,13 +173,14 @@ extension Broker {
         guard wasOpen else { return }
         self.tally.clientsNow -= 1
         self.tally.disconnects[cause.rawValue, default: 0] += 1
+        let session = self.connections[connection].session
+        // Before what waits is given up, for it may be for this very client.
+        self.releaseReordered(of: self.sessions[Int(session)].publisher, now: now)
         while let tally = self.connections[connection].window.abandonNext() { self.abandon(tally) }
         if self.connections[connection].isCongested {
             self.connections[connection].isCongested = false
             self.uncongest()
         }
-        let session = self.connections[connection].session
-        self.releaseReordered(of: self.sessions[Int(session)].publisher, now: now)
         self.leave(session, for: cause)
     }
 
