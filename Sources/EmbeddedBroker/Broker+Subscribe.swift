@@ -12,6 +12,10 @@ extension Broker {
         var wantsRetained: [Int32] = []
         for wanted in packet.subscriptions {
             guard let filter = try? TopicFilter(validating: wanted.filter) else {
+                // The SUBACK of 3.1 has no code for a refusal.
+                if self.connections[connection].version == .v31 {
+                    return self.fail(connection, .topicFilterInvalid, now: now)
+                }
                 codes.append(version5 ? ReasonCode.topicFilterInvalid.rawValue : 0x80)
                 continue
             }
@@ -223,7 +227,11 @@ extension Broker {
             return
         }
         let old = targets[position]
-        if new.connection < 0 { return }
+        if new.connection < 0 {
+            // What all of them would have kept from the publisher itself, it does not miss.
+            if old.connection < 0 { targets[position].noLocal = old.noLocal && new.noLocal }
+            return
+        }
         if old.connection < 0 {
             targets[position] = new
             identifiers[position] = subscription.identifier
