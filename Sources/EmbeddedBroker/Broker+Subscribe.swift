@@ -2,6 +2,12 @@ import MQTTCodec
 import NIOCore
 
 extension Broker {
+    /// Levels of a filter, `$share` and the name included.
+    ///
+    /// Tree and retained messages are searched by recursion, as deep as a filter goes: the 65,536 levels that fit into
+    /// one would run over the stack.
+    private static let maximumLevels = 1_024
+
     mutating func subscribe(_ packet: Subscribe, from connection: ConnectionID, now: NIODeadline) {
         let session = self.connections[connection].session
         let version5 = self.connections[connection].isVersion5
@@ -11,7 +17,10 @@ extension Broker {
         var codes: [UInt8] = []
         var wantsRetained: [Int32] = []
         for wanted in packet.subscriptions {
-            guard let filter = try? TopicFilter(validating: wanted.filter) else {
+            let key = Array(wanted.filter.utf8)
+            guard let filter = try? TopicFilter(validating: wanted.filter),
+                key.count(where: { $0 == TopicLevels.slash }) < Self.maximumLevels
+            else {
                 // The SUBACK of 3.1 has no code for a refusal.
                 if self.connections[connection].version == .v31 {
                     return self.fail(connection, .topicFilterInvalid, now: now)
@@ -21,7 +30,6 @@ extension Broker {
             }
             // [MQTT-3.8.3-4]
             if filter.share != nil, wanted.noLocal { return self.fail(connection, .protocolError, now: now) }
-            let key = Array(wanted.filter.utf8)
             let (index, isNew) = self.place(filter, key: key, for: session)
             self.subscriptions[Int(index)].qos = wanted.qos.rawValue
             self.subscriptions[Int(index)].noLocal = wanted.noLocal

@@ -77,10 +77,14 @@ struct RetainedStore {
         }
     }
 
+    /// Everything from `node` down; without recursion, for a topic may have 65,536 levels.
     private func collectAll(at node: Int32, found: (Message) -> Void) {
-        if let message = self.nodes[Int(node)].message { found(message) }
-        for (name, child) in self.nodes[Int(node)].children where !self.isHidden(name, under: node) {
-            self.collectAll(at: child, found: found)
+        var left = [node]
+        while let node = left.popLast() {
+            if let message = self.nodes[Int(node)].message { found(message) }
+            for (name, child) in self.nodes[Int(node)].children where !self.isHidden(name, under: node) {
+                left.append(child)
+            }
         }
     }
 
