@@ -38,48 +38,42 @@ check-meter: needs-test
 	swift build --build-tests
 	CLAMOR_CHECK_METER=1 CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" swift test --skip-build --filter CheckMeter
 
-# Benchmarks: Benchmarks/README.md says how to read them.
-.PHONY: bench bench-suites bench-gate bench-update bench-compare bench-proof needs-bench
+# Mutated inputs by the million, see Tests/Fuzzing/README.md. ENGINE=libfuzzer steers by coverage, where the toolchain
+# has it; it builds apart, and reads and extends the corpus in .build/fuzz/corpus.
+TARGET ?= decoder
+RUNS ?= 10000000
+SEED ?= 1
+ENGINE ?= mutator
+FUZZ_RUNTIME = $(firstword $(wildcard \
+	$(dir $(realpath $(shell command -v swift)))../lib/clang/*/lib/linux/libclang_rt.fuzzer_no_main-$(shell uname -m).a))
 
-BENCH_SUITES := MQTTCodec Session Engine Report Loopback
-BENCH_SCRATCH := .build/benchmarks
-GATE := $(BENCH_SCRATCH)/release/BenchmarkGate
-GATE_BUILD := CLAMOR_BENCHMARKS=1 swift build -c release --scratch-path $(BENCH_SCRATCH) --product BenchmarkGate
-THRESHOLDS := Benchmarks/Thresholds
+.PHONY: fuzz asan tsan
+ifeq ($(ENGINE),libfuzzer)
+fuzz: FUZZ := .build/fuzz/release/clamor-fuzz
+fuzz: CORPUS := .build/fuzz/corpus/$(TARGET)
+fuzz: needs-build
+	CLAMOR_FUZZ="$(or $(FUZZ_RUNTIME),$(error This toolchain has no libFuzzer))" \
+		swift build -c release --scratch-path .build/fuzz --product clamor-fuzz
+	$(FUZZ) corpus $(TARGET) $(CORPUS)
+	$(FUZZ) libfuzzer $(TARGET) -runs=$(RUNS) -seed=$(SEED) -max_len=1024 -timeout=60 -rss_limit_mb=1024 \
+		-malloc_limit_mb=16 -artifact_prefix=.build/fuzz/ $(CORPUS)
+else
+fuzz: needs-build
+	CLAMOR_FUZZ=mutator swift build -c release --product clamor-fuzz
+	SWIFT_DETERMINISTIC_HASHING=1 .build/release/clamor-fuzz run $(TARGET) $(RUNS) $(SEED)
+endif
 
-bench: bench-suites bench-gate
-
-# Times: to be read, by a person, on a quiet machine.
-bench-suites: needs-bench
-	CLAMOR_BENCHMARKS=1 swift package --scratch-path $(BENCH_SCRATCH) --allow-writing-to-package-directory \
-		benchmark $(BENCH_SUITES:%=--target %Benchmarks) --no-progress
-
-# Counts alone. Where nothing is expected (another Swift version, another architecture) it says so, and that is no error.
-bench-gate: needs-bench
-	$(GATE_BUILD)
-	@$(GATE) check $(THRESHOLDS) || [ $$? = 77 ]
-
-bench-update: needs-bench
-	$(GATE_BUILD)
-	$(GATE) update $(THRESHOLDS)
-
-# make bench-compare BASE=main
-bench-compare: needs-bench
-	Benchmarks/Gate/compare "$(BASE)"
-
-# That the gate fails when it should, and only then.
-bench-proof: needs-bench
-	Benchmarks/Gate/proof
-
-define BENCH_WANTS
-$(BUILD_WANTS)
-libjemalloc-dev test -e /usr/include/jemalloc/jemalloc.h
-valgrind command -v valgrind
-endef
-
-needs-bench: export WANTED = $(BENCH_WANTS)
-needs-bench: needs-build
-	$(install)
+# The tests, and the program that they start, with a sanitizer in everything that is Swift.
+asan: export ASAN_OPTIONS := detect_leaks=1
+asan tsan: export CLAMOR_PYTHON := $(CURDIR)/$(VENV)/bin/python
+asan tsan: needs-test
+	swift build -c release --sanitize=$(SANITIZER) --scratch-path .build/$@ --product clamor
+	swift build -c release --sanitize=$(SANITIZER) --scratch-path .build/$@ --build-tests
+	CLAMOR_BINARY="$(CURDIR)/.build/$@/release/clamor" \
+		swift test -c release --sanitize=$(SANITIZER) --scratch-path .build/$@ --skip-build $(SANITIZED)
+asan: SANITIZER := address
+tsan: SANITIZER := thread
+SANITIZED ?= --skip IntegrationTests
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)

@@ -93,6 +93,17 @@ let package = Package(
             ]
         ),
         test("clamorTests", ["clamor", "Measurement", "Report", "LoadEngine", "Workloads", "TestSupport"]),
+        .target(name: "CFuzzing", path: "Tests/CFuzzing"),
+        .target(
+            name: "Fuzzing",
+            dependencies: [
+                "EmbeddedBroker", "MQTT", "MQTTCodec", "LoopContext", "TestSupport", "CFuzzing", nioCore, nioEmbedded,
+            ],
+            path: "Tests/Fuzzing",
+            exclude: ["README.md"],
+            swiftSettings: house
+        ),
+        test("FuzzingTests", ["Fuzzing", "CFuzzing", "TestSupport"]),
         test("IntegrationTests", ["clamor", "Measurement", "Report", "MQTTCodec", "TestSupport", nioCore, nioPosix]),
     ]
 )
@@ -160,4 +171,24 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
             swiftSettings: house
         ),
     ]
+}
+
+// The long runs of the fuzzer. With the path of libFuzzer's runtime for its value the code under test counts which
+// branches are taken, and libFuzzer steers by it.
+if let runtime = Context.environment["CLAMOR_FUZZ"] {
+    let hasLibFuzzer = runtime.hasSuffix(".a")
+    let coverage: [SwiftSetting] = hasLibFuzzer ? [.unsafeFlags(["-sanitize=fuzzer"])] : []
+    let underTest = ["MQTTCodec", "MQTT", "EmbeddedBroker", "LoopContext"]
+    for target in package.targets where underTest.contains(target.name) {
+        target.swiftSettings = (target.swiftSettings ?? []) + coverage
+    }
+    package.targets.append(
+        .executableTarget(
+            name: "clamor-fuzz",
+            dependencies: ["Fuzzing", "CFuzzing", "TestSupport"],
+            path: "Tests/ClamorFuzz",
+            swiftSettings: house + (hasLibFuzzer ? [.define("CLAMOR_LIBFUZZER")] : []),
+            linkerSettings: hasLibFuzzer ? [.unsafeFlags([runtime]), .linkedLibrary("stdc++")] : []
+        )
+    )
 }

@@ -1,0 +1,69 @@
+import CFuzzing
+
+/// Feeds mutated inputs to a target, and keeps those that reached something new to mutate them further.
+package struct Driver {
+    package struct Failure: Error, CustomStringConvertible {
+        package let input: [UInt8]
+        package let finding: Finding
+
+        package var description: String {
+            let hex = self.input.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+            return "\(self.finding)\n  input: \(hex)"
+        }
+    }
+
+    package let target: any FuzzTarget
+    private var mutator: Mutator
+    package private(set) var corpus: [[UInt8]]
+    private let seeds: [[UInt8]]
+    private var seen: Set<UInt64> = []
+    private static let largestCorpus = 4_096
+    /// Longer ones cost more than they bring.
+    private static let largestKept = 120
+    /// Seconds that one input may take.
+    private static let patience: UInt32 = 60
+
+    package init(_ target: Seeds.Target, seed: UInt64) {
+        self.target = target.make()
+        self.seeds = Seeds.inputs(target)
+        self.corpus = self.seeds
+        self.mutator = Mutator(seed: seed, layout: target.layout, packets: Seeds.packets)
+    }
+
+    /// Runs every seed as it is.
+    package mutating func runSeeds() throws(Failure) {
+        for input in self.corpus { try self.run(input) }
+    }
+
+    /// Runs `count` mutated inputs.
+    package mutating func run(_ count: Int) throws(Failure) {
+        for _ in 0..<count {
+            // Half of them from the seeds: mutants of mutants get refused sooner.
+            let bases = self.mutator.dice.below(2) == 0 ? self.seeds : self.corpus
+            let base = bases[self.mutator.dice.below(bases.count)]
+            let other = self.corpus[self.mutator.dice.below(self.corpus.count)]
+            let input = self.mutator.mutate(base, with: other)
+            let isNew = try self.run(input)
+            if isNew, input.count <= Self.largestKept, self.corpus.count < Self.largestCorpus {
+                self.corpus.append(input)
+            }
+        }
+    }
+
+    /// - Returns: whether it reached something new.
+    @discardableResult
+    private mutating func run(_ input: [UInt8]) throws(Failure) -> Bool {
+        let target = self.target
+        // The alarm is wound once in a while only: it costs a call into the kernel.
+        let patience = target.reached.inputs & 4_095 == 0 ? Self.patience : 0
+        do throws(Finding) {
+            try input.withBytes { bytes throws(Finding) in
+                clamor_input_begins(bytes.baseAddress, bytes.count, patience)
+                try target.run(bytes)
+            }
+        } catch {
+            throw Failure(input: input, finding: error)
+        }
+        return self.seen.insert(target.signature).inserted
+    }
+}
