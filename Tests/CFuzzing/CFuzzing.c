@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #if defined(__GLIBC__)
@@ -52,7 +53,7 @@ static void report(int number) {
 }
 
 void clamor_report_input_on_crash(void) {
-    static const int numbers[] = {SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGALRM};
+    static const int numbers[] = {SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGPROF};
     // A stack that has run out needs another one to say so.
     static char alternate[65536];
     stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
@@ -69,7 +70,11 @@ void clamor_report_input_on_crash(void) {
 void clamor_input_begins(const void *bytes, size_t count, uint32_t seconds) {
     input_bytes = bytes;
     input_count = count;
-    if (seconds > 0) { alarm(seconds); }
+    if (seconds > 0) {
+        // Of its own time, so that a busy machine or a stopped process is no endless loop.
+        struct itimerval patience = {.it_value = {.tv_sec = seconds}};
+        setitimer(ITIMER_PROF, &patience, NULL);
+    }
 }
 
 size_t clamor_peak_memory(void) {

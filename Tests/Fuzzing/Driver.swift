@@ -20,7 +20,7 @@ package struct Driver {
     private static let largestCorpus = 4_096
     /// Longer ones cost more than they bring.
     private static let largestKept = 120
-    /// Seconds that one input may take.
+    /// Seconds of processor time for the inputs between two looks at it.
     private static let patience: UInt32 = 60
 
     package init(_ target: Seeds.Target, seed: UInt64) {
@@ -54,7 +54,7 @@ package struct Driver {
     @discardableResult
     private mutating func run(_ input: [UInt8]) throws(Failure) -> Bool {
         let target = self.target
-        // The alarm is wound once in a while only: it costs a call into the kernel.
+        // The timer is wound once in a while only: it costs a call into the kernel.
         let patience = target.reached.inputs & 4_095 == 0 ? Self.patience : 0
         do throws(Finding) {
             try input.withBytes { bytes throws(Finding) in

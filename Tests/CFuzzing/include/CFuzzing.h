@@ -12,10 +12,11 @@ size_t clamor_heap_bytes(void);
 /// Returns the end; the memory lives as long as the process.
 void *clamor_guarded_memory_end(size_t pages);
 
-/// On a signal that ends the process, or after `seconds` in one input, the input at hand is written to stderr as hex.
+/// On a signal that ends the process, the input at hand is written to stderr as hex.
 void clamor_report_input_on_crash(void);
 
-/// The input at hand; kept by address, so it has to stay where it is until the next call.
+/// The input at hand; kept by address, so it has to stay where it is until the next call. `seconds` of processor time,
+/// unless 0, end the process with it.
 void clamor_input_begins(const void *bytes, size_t count, uint32_t seconds);
 
 /// The most memory that the process had resident so far, in KiB.
