@@ -64,14 +64,20 @@ extension HostFacts {
             self.hypervisor = ProcFile.line("/sys/class/dmi/id/sys_vendor")
         }
 
+        self.cores = ProcFile.read("/proc/self/status").flatMap(Self.cores)
+        self.clockSource = Self.clockSource { ProcFile.read($0) }
+    }
+
+    /// Those that sched_getaffinity(2) names too, out of /proc/self/status.
+    static func cores(status text: String) -> Int? {
         // A mask in hexadecimal words, as "00000000,00000003".
-        if let text = ProcFile.read("/proc/self/status"),
-            let mask = ProcFile.value(of: "Cpus_allowed", separator: ":", in: text)
-        {
-            let cores = mask.reduce(0) { $0 + ($1.hexDigitValue ?? 0).nonzeroBitCount }
-            self.cores = cores > 0 ? cores : nil
-        }
-        self.clockSource = ProcFile.line("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+        guard let mask = ProcFile.value(of: "Cpus_allowed", separator: ":", in: text) else { return nil }
+        let cores = mask.reduce(0) { $0 + ($1.hexDigitValue ?? 0).nonzeroBitCount }
+        return cores > 0 ? cores : nil
+    }
+
+    static func clockSource(_ read: FileReader) -> String? {
+        read("/sys/devices/system/clocksource/clocksource0/current_clocksource").flatMap(ProcFile.firstLine)
     }
 
     private mutating func readSystem() {
@@ -99,15 +105,12 @@ extension HostFacts {
             self.descriptorLimitSoft = UInt64(limit.rlim_cur)
             self.descriptorLimitHard = UInt64(limit.rlim_max)
         }
-        if let text = ProcFile.read("/proc/sys/net/ipv4/ip_local_port_range") {
-            let ports = ProcFile.numbers(text).compactMap { UInt16(exactly: $0) }
-            if ports.count == 2, ports[0] <= ports[1] {
-                (self.localPortFirst, self.localPortLast) = (ports[0], ports[1])
-            }
+        if let range = ProcFile.read("/proc/sys/net/ipv4/ip_local_port_range").flatMap(PortSpace.range) {
+            (self.localPortFirst, self.localPortLast) = (range.lowerBound, range.upperBound)
         }
     }
 
-    private static func kibibytes(of key: String, in text: String) -> UInt64? {
+    static func kibibytes(of key: String, in text: String) -> UInt64? {
         ProcFile.value(of: key, separator: ":", in: text).flatMap { ProcFile.numbers($0).first }.map { $0 * 1024 }
     }
 

@@ -8,8 +8,8 @@ enum ProcFile {
         guard descriptor >= 0 else { return nil }
         defer { _ = close(descriptor) }
         var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 4096)
-        // /proc hands out at most a page a read, whatever the room.
+        // /proc hands out a page or what it thinks fit a read, whatever the room.
+        var chunk = [UInt8](repeating: 0, count: limit > 65536 ? 65536 : 4096)
         while bytes.count < limit {
             let count = chunk.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
             guard count > 0 else { return count == 0 || !bytes.isEmpty ? String(decoding: bytes, as: UTF8.self) : nil }
@@ -19,8 +19,10 @@ enum ProcFile {
     }
 
     /// The first line without blanks around it; `nil` if there is none.
-    static func line(_ path: String) -> String? {
-        guard let first = Self.read(path)?.split(separator: "\n").first else { return nil }
+    static func line(_ path: String) -> String? { Self.read(path).flatMap(Self.firstLine) }
+
+    static func firstLine(_ text: String) -> String? {
+        guard let first = text.split(separator: "\n").first else { return nil }
         let text = first.trimmed
         return text.isEmpty ? nil : String(text)
     }

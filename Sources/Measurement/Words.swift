@@ -33,8 +33,9 @@ enum Words {
         Self.decimal(Double(nanoseconds) / 1e6) + " ms"
     }
 
-    /// Bytes as MiB or GiB, whichever reads better.
+    /// Bytes as KiB, MiB or GiB, whichever reads best.
     static func bytes(_ bytes: UInt64) -> String {
+        if bytes < 1 << 20 { return Self.decimal(Double(bytes) / 1024, digits: 1) + " KiB" }
         let mebibytes = Double(bytes) / 1_048_576
         return mebibytes < 1024
             ? Self.decimal(mebibytes, digits: 1) + " MiB" : Self.decimal(mebibytes / 1024, digits: 1) + " GiB"

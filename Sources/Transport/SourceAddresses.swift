@@ -44,18 +44,29 @@ package struct SourceAddresses: Sendable {
     /// - Parameters:
     ///   - clients: of this process.
     ///   - targets: how many targets they go to in turn.
-    package init(clients: Int, targets: Int) {
+    ///   - connectionsPerSource: to one target, before another address is taken.
+    package init(
+        clients: Int,
+        targets: Int,
+        connectionsPerSource: Int = SourceAddresses.connectionsPerSource
+    ) {
         let targets = max(1, targets)
         let perTarget = (clients + targets - 1) / targets
-        let needed = (perTarget + Self.connectionsPerSource - 1) / Self.connectionsPerSource
+        let perSource = max(1, connectionsPerSource)
+        let needed = (perTarget + perSource - 1) / perSource
         // One address is what the kernel takes anyway.
         let last = needed > 1 ? min(needed, 254) : 0
         let addresses = (0..<last).compactMap { try? SocketAddress(ipAddress: "127.0.0.\($0 + 1)", port: 0) }
         self.init(ipv4: addresses, ipv6: [], targets: targets, isGiven: false)
     }
 
-    /// How many there are to go round with; 1 where the kernel chooses.
-    package var count: Int { max(1, self.ipv4.count, self.ipv6.count) }
+    /// After so many rounds of targets the sources begin again, whatever the targets' families; 1 where the kernel
+    /// chooses.
+    package var rounds: Int {
+        let (four, six) = (max(1, self.ipv4.count), max(1, self.ipv6.count))
+        // Both counts divide their product.
+        return four == 1 || six == 1 || four == six ? max(four, six) : four * six
+    }
 
     /// Whether a connection to `remote` can be had from here: false when addresses are given, but of the other family.
     package func canReach(_ remote: SocketAddress) -> Bool {

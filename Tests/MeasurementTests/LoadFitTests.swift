@@ -3,69 +3,296 @@ import Testing
 
 @Suite("Whether a load fits this host")
 struct LoadFitTests {
-    @Test("a load that fits has no problem, nor one of which nothing is known")
-    func fits() {
-        let fit = LoadFit(
-            clients: 15_000,
-            descriptorLimit: 20_000,
-            localPorts: 32_768...60_999,
-            memoryAvailable: 1 << 30
-        )
-        #expect(fit.problems.isEmpty)
-        #expect(LoadFit(clients: 50_000_000).problems.isEmpty)
+    /// From the kernel's choice of addresses to one server.
+    static func fit(_ clients: Int?, _ limits: HostLimits, flags: String? = nil) -> LoadFit {
+        LoadFit(clients: clients, flags: flags ?? "-c \(clients ?? 0)", limits: limits) { _ in
+            Rota([Route(source: nil, name: "broker.example", port: 1883)])
+        }
     }
 
-    @Test(
-        "descriptors: one per client and some beside",
-        arguments: [(19_936, true), (19_937, false), (30_000, false)]
-    )
+    static func limits(_ change: (inout HostLimits) -> Void) -> HostLimits {
+        var limits = HostLimits()
+        change(&limits)
+        return limits
+    }
+
+    static func check(_ fit: LoadFit, _ name: String) -> HostCheck? { fit.checks.first { $0.name == name } }
+
+    @Test("of what nothing is known there is no check, and no problem")
+    func unknown() {
+        let fit = Self.fit(10_000_000, HostLimits())
+        #expect(fit.checks.isEmpty)
+        #expect(fit.problems.isEmpty)
+        #expect(fit.largest == nil)
+    }
+
+    @Test("descriptors: one per client and those beside", arguments: [(19_986, true), (19_987, false)])
     func descriptors(_ clients: Int, _ fits: Bool) {
-        let fit = LoadFit(clients: clients, descriptorLimit: 20_000)
+        var fit = Self.fit(clients, Self.limits { $0.descriptorsSoft = 20_000 })
+        fit.descriptorsBeside = 14
         #expect(fit.problems.isEmpty == fits)
+        #expect(fit.largest?.clients == 19_986)
+        #expect(fit.largest?.check == "descriptors")
     }
 
     @Test("ports: the range, times source addresses, times targets")
     func ports() {
+        let limits = Self.limits { $0.ports = PortSpace(range: 32_768...60_999) }
+        func largest(_ sources: Int, _ targets: Int) -> Int? {
+            let routes = (0..<sources).flatMap { source in
+                (0..<targets).map {
+                    Route(source: IPAddress("10.0.0.\(source + 1)"), name: "10.0.1.\($0 + 1)", port: 1883)
+                }
+            }
+            return LoadFit(clients: 1, flags: "-c 1", limits: limits) { _ in Rota(routes) }.largest?.clients
+        }
         // 60,999 − 32,768 + 1 = 28,232.
-        let range: ClosedRange<UInt16> = 32_768...60_999
-        #expect(LoadFit(clients: 28_232, localPorts: range).problems.isEmpty)
-        #expect(LoadFit(clients: 28_233, localPorts: range).problems.count == 1)
-        #expect(LoadFit(clients: 56_464, sourceAddresses: 2, localPorts: range).problems.isEmpty)
-        #expect(LoadFit(clients: 84_696, targets: 3, localPorts: range).problems.isEmpty)
-        #expect(LoadFit(clients: 84_697, targets: 3, localPorts: range).problems.count == 1)
+        #expect(largest(1, 1) == 28_232)
+        #expect(largest(2, 1) == 56_464)
+        #expect(largest(1, 3) == 84_696)
+        #expect(largest(2, 3) == 169_392)
+    }
+
+    /// 127.0.0.1 and more, 400 clients each, three at most.
+    static func spread(_ clients: Int, _ ports: PortSpace) -> LoadFit {
+        let limits = Self.limits { $0.ports = ports }
+        var fit = LoadFit(clients: clients, flags: "-c \(clients)", limits: limits) { clients in
+            let sources = min(3, (clients + 399) / 400)
+            return Rota(
+                (1...sources).map { Route(source: IPAddress("127.0.0.\($0)"), name: "127.0.0.1", port: 1883) }
+            )
+        }
+        fit.clientsPerSource = 400
+        fit.server = .onLoopback
+        return fit
+    }
+
+    @Test("on loopback more clients use more addresses, and the largest number that fits is found")
+    func spread() {
+        #expect(Self.spread(1, PortSpace(range: 20_000...20_999)).largest?.clients == 3_000)
+        #expect(Self.spread(3_000, PortSpace(range: 20_000...20_999)).problems.isEmpty)
+        #expect(Self.spread(3_001, PortSpace(range: 20_000...20_999)).problems.count == 1)
+        // Too few ports for what each address is to carry: two addresses have 600, and are taken from 401 clients on.
+        #expect(Self.spread(600, PortSpace(range: 20_000...20_299)).problems.isEmpty)
+        #expect(Self.spread(601, PortSpace(range: 20_000...20_299)).problems.count == 1)
+        #expect(Self.spread(900, PortSpace(range: 20_000...20_299)).problems.isEmpty)
+        #expect(Self.spread(301, PortSpace(range: 20_000...20_299)).problems.count == 1)
+        #expect(Self.spread(1, PortSpace(range: 20_000...20_299)).largest?.clients == 900)
+        // Three are taken from 801 on, and have 300.
+        #expect(Self.spread(1, PortSpace(range: 20_000...20_099)).largest?.clients == 100)
+    }
+
+    @Test("the limit is the least of all, and of ports and another the one that is less")
+    func least() {
+        var fit = Self.fit(
+            nil,
+            Self.limits {
+                $0.descriptorsSoft = 20_000
+                $0.ports = PortSpace(range: 20_000...20_999)
+                $0.memoryAvailable = 1 << 30
+            }
+        )
+        #expect(fit.largest?.clients == 1_000)
+        #expect(fit.largest?.check == "ports")
+        fit.limits.descriptorsSoft = 500
+        #expect(fit.largest?.clients == 500)
+        #expect(fit.largest?.check == "descriptors")
+        fit.limits.memoryAvailable = 8_192 * 7
+        #expect(fit.largest?.clients == 7)
+        #expect(fit.largest?.check == "memory")
+        fit.descriptorsBeside = 501
+        #expect(fit.largest?.clients == 0)
     }
 
     @Test("each problem names the flag, the numbers and the remedy")
     func words() {
-        let fit = LoadFit(
+        var fit = LoadFit(
             clients: 60_000,
-            flags: "-c 30000 --subscribers 30000",
-            targets: 1,
-            sourceAddresses: 2,
-            descriptorLimit: 20_000,
-            localPorts: 32_768...60_999,
-            memoryAvailable: 256 << 20,
-            bytesPerClient: 16_384
-        )
+            flags: "-c 30000 with 30000 subscribers",
+            limits: Self.limits {
+                $0.descriptorsSoft = 20_000
+                $0.descriptorsHard = 20_000
+                $0.descriptorsMost = 1_048_576
+                $0.filesLeft = 50_000
+                $0.ports = PortSpace(range: 32_768...60_999)
+                $0.trackedMost = 262_144
+                $0.trackedConnections = 250_000
+                $0.memoryAvailable = 256 << 20
+            }
+        ) { _ in
+            Rota(
+                ["10.0.0.1", "10.0.0.2"].map { Route(source: IPAddress($0), name: "broker.example", port: 1883) }
+            )
+        }
+        fit.descriptorsBeside = 64
+        let flags = "-c 30000 with 30000 subscribers"
         #expect(
             fit.problems == [
-                "-c 30000 --subscribers 30000 needs 60,064 descriptors, this process may have 20,000: "
-                    + "lower -c, raise the limit (ulimit -n), or split the load over several processes",
-                "-c 30000 --subscribers 30000 needs 60,000 local ports, 2 source addresses to 1 target have 56,464: "
-                    + "lower -c, give more source addresses (--ifaddr), or widen net.ipv4.ip_local_port_range",
-                "-c 30000 --subscribers 30000 needs about 937.5 MiB of memory, 256 MiB are free: "
-                    + "lower -c, or split the load over several machines",
+                "\(flags) needs 60,064 descriptors, this process may have 20,000 (hard limit 20,000, "
+                    + "fs.nr_open 1,048,576, 64 go to other things than clients): lower -c, raise the limit "
+                    + "(ulimit -n 60064), or split the load over several processes",
+                "\(flags) needs 60,064 open files, the host has 50,000 left (fs.file-max): "
+                    + "lower -c, or raise fs.file-max (sysctl -w)",
+                "\(flags) needs 60,000 local ports, 2 source addresses to 1 target have 56,464 "
+                    + "(net.ipv4.ip_local_port_range 32768-60999): lower -c, give more source addresses (--ifaddr), "
+                    + "or widen net.ipv4.ip_local_port_range (sysctl -w net.ipv4.ip_local_port_range='1024 65535')",
+                "\(flags) needs 60,000 followed connections, the packet filter can follow 12,144 more "
+                    + "(net.netfilter.nf_conntrack_max 262,144, 250,000 followed): lower -c, or "
+                    + "sysctl -w net.netfilter.nf_conntrack_max=310000",
+                "\(flags) needs about 468.8 MiB of memory (4,096 bytes a client, 4,096 of the kernel's), "
+                    + "256 MiB are free: lower -c, or split the load over several machines",
             ]
         )
     }
 
     @Test("on loopback nobody is told to give source addresses")
     func loopback() {
-        let fit = LoadFit(clients: 10, sourceAddresses: 1, isLoopback: true, localPorts: 1000...1001)
+        #expect(
+            Self.spread(10, PortSpace(range: 1_000...1_001)).problems == [
+                "-c 10 needs 10 local ports, 1 source address to 1 target has 2 "
+                    + "(net.ipv4.ip_local_port_range 1000-1001, 127.0.0.1, 127.0.0.2 and so on as they are needed): "
+                    + "lower -c, or widen net.ipv4.ip_local_port_range "
+                    + "(sysctl -w net.ipv4.ip_local_port_range='1024 65535')"
+            ]
+        )
+    }
+
+    @Test(
+        "TIME_WAIT is counted, and how long to wait is said",
+        arguments: [
+            (2, "127.0.0.1", "wait 1 s for TIME_WAIT"), (1, "10.0.0.1", "wait 1 s for TIME_WAIT"),
+            (2, "10.0.0.1", "wait 60 s for TIME_WAIT (sysctl -w net.ipv4.tcp_tw_reuse=1: 1 s)"),
+            (0, "127.0.0.1", "wait 60 s for TIME_WAIT (sysctl -w net.ipv4.tcp_tw_reuse=1: 1 s)"),
+        ]
+    )
+    func timeWait(_ reuse: Int, _ host: String, _ remedy: String) throws {
+        var ports = PortSpace(range: 20_000...20_009)
+        ports.timeWait.reuse = reuse
+        let address = try #require(IPAddress(host))
+        ports.table.sockets = (0..<4).map {
+            SocketTable.Socket(
+                local: address,
+                localPort: 20_000 + $0,
+                remote: address,
+                remotePort: 1883,
+                timeWaitAge: 500
+            )
+        }
+        var fit = LoadFit(clients: 7, flags: "-c 7", limits: Self.limits { $0.ports = ports }) { _ in
+            Rota([Route(source: address, name: host, port: 1883)])
+        }
+        fit.server = address.isLoopback ? .onLoopback : .elsewhere
         #expect(
             fit.problems == [
-                "-c 10 needs 10 local ports, 1 source address to 1 target have 2: "
-                    + "lower -c, or widen net.ipv4.ip_local_port_range"
+                "-c 7 needs 7 local ports, 1 source address to 1 target has 6 "
+                    + "(net.ipv4.ip_local_port_range 20000-20009, 4 in TIME_WAIT): lower -c, "
+                    + "give more source addresses (--ifaddr), \(remedy), or widen net.ipv4.ip_local_port_range "
+                    + "(sysctl -w net.ipv4.ip_local_port_range='1024 65535')"
+            ]
+        )
+    }
+
+    @Test("a server on this host takes open files and the kernel's memory too, our broker its own")
+    func server() {
+        let limits = Self.limits {
+            $0.filesLeft = 100_000
+            $0.memoryAvailable = 15_360 * 1_000
+        }
+        var fit = Self.fit(nil, limits)
+        #expect(fit.checks.map(\.largestClients) == [100_000, 1_875])
+        fit.server = .onLoopback
+        #expect(fit.checks.map(\.largestClients) == [50_000, 1_250])
+        fit.server = .embedded
+        #expect(fit.checks.map(\.largestClients) == [50_000, 1_000])
+    }
+
+    @Test("the control group's memory counts where less of it is left than of the host's")
+    func memoryGroup() {
+        var limits = Self.limits { $0.memoryAvailable = 64 << 20 }
+        limits.group.memoryLimit = 32 << 20
+        limits.group.memoryLeft = 8 << 20
+        #expect(
+            Self.fit(2_000, limits).problems == [
+                "-c 2000 needs about 15.6 MiB of memory (4,096 bytes a client, 4,096 of the kernel's), "
+                    + "8 MiB are left of the control group's 32 MiB (memory.max): "
+                    + "lower -c, or split the load over several machines"
+            ]
+        )
+        limits.group.memoryLeft = 65 << 20
+        #expect(Self.fit(2_000, limits).problems.isEmpty)
+        #expect(Self.check(Self.fit(nil, limits), "memory")?.largestClients == 8_192)
+    }
+
+    @Test("what may slow a load down is a warning, and no problem")
+    func warnings() {
+        var limits = Self.limits {
+            $0.acceptBacklog = 32
+            $0.synBacklog = 2_048
+            $0.trackedMost = 100
+            $0.trackedConnections = 0
+            $0.bufferPages = 50
+            $0.bufferPressure = 1_000
+            $0.bufferMost = 2_000
+            $0.cores = 2
+            $0.clockSource = "hpet"
+            $0.stealShare = 0.032
+            $0.swapTotal = 1 << 30
+            $0.swapUsed = 1 << 20
+        }
+        limits.group.cores = 0.5
+        var fit = Self.fit(600, limits)
+        fit.server = .onLoopback
+        fit.rate = 100_000
+        #expect(fit.problems.isEmpty)
+        #expect(
+            fit.checks.map { "\($0.name) \($0.state.rawValue): \($0.found)/\($0.needs ?? "")/\($0.change ?? "")" } == [
+                "backlog warn: a listener of this host lets 32 connects wait (net.core.somaxconn), 2,048 half-open "
+                    + "(net.ipv4.tcp_max_syn_backlog)/64 at once for each target, without -R/sysctl -w "
+                    + "net.core.somaxconn=4096 net.ipv4.tcp_max_syn_backlog=4096, or connect slower (-R)",
+                "conntrack warn: the packet filter can follow 100 more (net.netfilter.nf_conntrack_max 100, 0 followed)"
+                    + "/600 followed connections/lower -c, or sysctl -w net.netfilter.nf_conntrack_max=600",
+                "TCP buffers warn: 950 pages are left before the kernel saves (net.ipv4.tcp_mem 1,000 and 2,000 pages)"
+                    + "/1,200 with a page each at once/sysctl -w net.ipv4.tcp_mem='1200 1250 2500'",
+                "cores warn: 1 event loop on 2 cores, of which cpu.max gives 0.5/1 for 100,000 messages/s at "
+                    + "10 CPU-µs a message/lower --rate, or split the load over several machines; "
+                    + "such a run ends generator-limited",
+                "clock warn: the clock source is hpet, so that each look at the clock is a system call//boot with "
+                    + "clocksource=tsc, if /sys/devices/system/clocksource/clocksource0/available_clocksource has it",
+                "steal warn: the hypervisor took 3.2 % of the CPU just now//find a quieter host; a run with over 10 % "
+                    + "of it is generator-limited",
+                "swap warn: 1 MiB of 1 GiB are in use//swapoff -a, or free memory: what is swapped in again is "
+                    + "measured as latency",
+            ]
+        )
+    }
+
+    @Test("without a load each check says what there is")
+    func unasked() {
+        let limits = Self.limits {
+            $0.descriptorsSoft = 20_000
+            $0.filesLeft = 1_000
+            $0.ports = PortSpace(range: 20_000...20_999)
+            $0.trackedMost = 100
+            $0.trackedConnections = 1
+            $0.memoryAvailable = 1 << 30
+            $0.bufferPages = 50
+            $0.bufferPressure = 1_000
+            $0.bufferMost = 2_000
+            $0.cores = 2
+            $0.clockSource = "tsc"
+            $0.swapTotal = 0
+            $0.swapUsed = 0
+        }
+        let fit = Self.fit(nil, limits)
+        #expect(fit.checks.allSatisfy { $0.state == .ok && $0.needs == nil && $0.change == nil })
+        #expect(fit.checks.map(\.largestClients) == [20_000, 1_000, 1_000, 99, 131_072, nil, nil, nil, nil])
+        #expect(fit.largest?.check == "conntrack")
+        #expect(
+            fit.checks.map(\.found).suffix(4) == [
+                "950 pages are left before the kernel saves (net.ipv4.tcp_mem 1,000 and 2,000 pages)",
+                "1 event loop on 2 cores, about 100,000 messages/s at 10 CPU-µs a message",
+                "the clock source is tsc",
+                "there is none",
             ]
         )
     }

@@ -12,7 +12,7 @@ struct BrokerService {
     }
 
     func perform() async -> ExitStatus {
-        _ = Descriptors.raiseLimit()
+        Descriptors.raiseLimit()
         let configuration: BrokerConfiguration
         do throws(FaultPlanError) {
             let faults = try FaultPlan.parse(arguments: self.options.faults)

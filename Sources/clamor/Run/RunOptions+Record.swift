@@ -56,7 +56,7 @@ extension RunOptions {
         }
     }
 
-    private var targetNames: [String] {
+    var targetNames: [String] {
         switch self.target {
         case .embedded: ["embedded"]
         case .servers(let servers): servers.map { "\($0.host):\($0.port)" }

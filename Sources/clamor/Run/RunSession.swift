@@ -30,10 +30,13 @@ struct RunSession {
     }
 
     func perform() async -> ExitStatus {
-        if let problem = self.unfit() { return self.refuse(problem, .usage) }
+        let clients = self.options.publishers + self.options.subscribers
+        Descriptors.raiseLimit()
+        let limits = HostLimits.read(clients: clients)
+        if let problem = self.unfit(limits) { return self.refuse(problem, .usage) }
         let sources: SourceAddresses
         do {
-            sources = try self.sources()
+            sources = try self.options.sources(clients: clients, limits: limits)
         } catch {
             return self.refuse("\(error)", .usage)
         }
@@ -75,7 +78,7 @@ struct RunSession {
         _ writer: sending RunWriter,
         _ broker: EmbeddedProcess?
     ) async -> ExitStatus {
-        let targets = self.targets(broker)
+        let targets = self.options.targets(brokerPort: broker?.port ?? 0)
         let monitor = RunMonitor(
             options: self.options,
             thresholds: self.thresholds,
@@ -148,58 +151,22 @@ struct RunSession {
 
     var threads: Int {
         self.options.threads
-            ?? RunOptions.defaultThreads(cores: self.host.cores ?? System.coreCount, loopback: self.isLoopback)
+            ?? RunOptions.defaultThreads(
+                cores: self.host.cores ?? System.coreCount,
+                loopback: self.options.isLoopback
+            )
     }
 
-    private var isLoopback: Bool {
-        switch self.options.target {
-        case .embedded: true
-        case .servers(let servers):
-            servers.allSatisfy { $0.host == "localhost" || $0.host == "::1" || $0.host.hasPrefix("127.") }
-        }
-    }
-
-    private var targetCount: Int {
-        switch self.options.target {
-        case .embedded: 1
-        case .servers(let servers): Set(servers).count
-        }
-    }
-
-    private func targets(_ broker: EmbeddedProcess?) -> [Target] {
-        switch self.options.target {
-        case .embedded: [Target(host: "127.0.0.1", port: broker?.port ?? 0)]
-        case .servers(let servers): servers.map { Target(host: $0.host, port: $0.port) }
-        }
-    }
-
-    private func sources() throws -> SourceAddresses {
-        let clients = self.options.publishers + self.options.subscribers
-        if !self.options.sourceAddresses.isEmpty {
-            return try SourceAddresses(given: self.options.sourceAddresses, targets: self.targetCount)
-        }
-        return self.isLoopback ? SourceAddresses(clients: clients, targets: self.targetCount) : .any
-    }
-
-    /// Why this host cannot carry the load; raises the soft limit of descriptors first.
-    private func unfit() -> String? {
-        let clients = self.options.publishers + self.options.subscribers
-        let given = self.options.sourceAddresses.count
-        let ports = self.host.localPortFirst.flatMap { first in self.host.localPortLast.map { first...$0 } }
-        let fit = LoadFit(
-            clients: clients,
-            flags: self.options.subscribers > 0 && self.options.publishers > 0
-                ? "-c \(self.options.publishers) with \(self.options.subscribers) subscribers" : "-c \(clients)",
-            targets: self.targetCount,
-            sourceAddresses: max(1, (try? self.sources())?.count ?? given),
-            isLoopback: self.isLoopback && given == 0,
-            descriptorLimit: Descriptors.raiseLimit(),
-            descriptorsBeside: 32 + 4 * self.threads,
-            localPorts: ports,
-            memoryAvailable: self.host.memoryAvailableBytes,
-            bytesPerClient: 4_096
+    /// Why this host cannot carry the load.
+    private func unfit(_ limits: HostLimits) -> String? {
+        let fit = self.options.fit(
+            clients: self.options.publishers + self.options.subscribers,
+            limits: limits,
+            threads: self.threads,
+            descriptorsBeside: Descriptors.beside(self.options, threads: self.threads)
         )
-        return fit.problems.isEmpty ? nil : fit.problems.joined(separator: "; ")
+        let problems = fit.problems
+        return problems.isEmpty ? nil : problems.joined(separator: "; ")
     }
 
     private func openResults(_ record: RunRecord) throws(ResultError) -> RunWriter {

@@ -1,0 +1,137 @@
+/// Memory and time.
+extension LoadFit {
+    private var ends: UInt64 { self.server == .elsewhere ? 1 : 2 }
+
+    /// Bytes of this host for one idle client.
+    private var bytesPerClient: UInt64 {
+        self.costs.client + self.ends * self.costs.socket + (self.server == .embedded ? self.costs.brokerClient : 0)
+    }
+
+    var memory: HostCheck? {
+        let free = self.limits.memoryAvailable
+        let group = self.limits.group
+        guard let available = [free, group.memoryLeft].compactMap({ $0 }).min() else { return nil }
+        var found = "\(Words.bytes(available)) are free"
+        if let left = group.memoryLeft, left == available {
+            found = "\(Words.bytes(left)) are left of the control group's"
+            if let limit = group.memoryLimit { found += " \(Words.bytes(limit)) (memory.max)" }
+        }
+        let parts = [
+            "\(Words.count(self.costs.client)) bytes a client",
+            "\(Words.count(self.ends * self.costs.socket)) of the kernel's",
+            self.server == .embedded ? "\(Words.count(self.costs.brokerClient)) of the embedded broker's" : nil,
+        ]
+        var check = HostCheck("memory", found: found)
+        check.available = Double(available)
+        check.largestClients = Int(clamping: available / self.bytesPerClient)
+        guard let clients = self.clients else {
+            check.found += " (\(parts.compactMap { $0 }.joined(separator: ", ")))"
+            return check
+        }
+        let needed = UInt64(clients) * self.bytesPerClient
+        check.needs = "about \(Words.bytes(needed)) of memory (\(parts.compactMap { $0 }.joined(separator: ", ")))"
+        check.judge(
+            Double(needed),
+            of: Double(available),
+            else: .fail,
+            "lower -c, or split the load over several machines"
+        )
+        return check
+    }
+
+    /// Buffers are taken only while bytes wait in them, so what is short here slows a load down and does not stop it.
+    var buffers: HostCheck? {
+        guard let used = self.limits.bufferPages, let pressure = self.limits.bufferPressure,
+            let most = self.limits.bufferMost
+        else { return nil }
+        let left = pressure - min(pressure, used)
+        var check = HostCheck(
+            "TCP buffers",
+            found: "\(Words.count(left)) pages are left before the kernel saves "
+                + "(net.ipv4.tcp_mem \(Words.count(pressure)) and \(Words.count(most)) pages)"
+        )
+        check.available = Double(left)
+        guard let clients = self.clients else { return check }
+        let needed = UInt64(clients) * self.ends
+        check.needs = "\(Words.count(needed)) with a page each at once"
+        check.judge(
+            Double(needed),
+            of: Double(left),
+            else: .warn,
+            "sysctl -w net.ipv4.tcp_mem='\(needed) \(used + needed) \(2 * (used + needed))'"
+        )
+        return check
+    }
+
+    var cores: HostCheck? {
+        guard let cores = self.limits.cores else { return nil }
+        let available = min(Double(self.loops), Double(cores), self.limits.group.cores ?? .infinity)
+        let cost = self.costs.sent + self.deliveries * self.costs.delivered
+        var found = Self.plural(self.loops, "event loop", "event loops") + " on " + Self.plural(cores, "core", "cores")
+        if let quota = self.limits.group.cores { found += ", of which cpu.max gives \(Words.decimal(quota))" }
+        let costs =
+            "\(Words.decimal(cost, digits: 1)) CPU-µs a message"
+            + (self.deliveries > 0 ? " with its deliveries" : "")
+        var check = HostCheck("cores", found: found)
+        check.available = available
+        if let quota = self.limits.group.cores, quota < Double(min(self.loops, cores)) {
+            check.state = .warn
+            check.change = "raise cpu.max of the control group, or --threads \(max(1, Int(quota)))"
+        }
+        guard let rate = self.rate else {
+            check.found += ", about \(Words.count(Int(available / cost * 1e6))) messages/s at \(costs)"
+            return check
+        }
+        let needed = rate * cost / 1e6
+        check.needs = "\(Words.decimal(needed)) for \(Words.decimal(rate)) messages/s at \(costs)"
+        check.judge(
+            needed,
+            of: available,
+            else: .warn,
+            "lower --rate, "
+                + (self.loops < cores && Double(self.loops) < needed ? "give more --threads, " : "")
+                + "or split the load over several machines; such a run ends generator-limited"
+        )
+        return check
+    }
+
+    /// Sources that the C library reads without a system call.
+    private static let fastClocks: Set = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"]
+
+    var clock: HostCheck? {
+        guard let source = self.limits.clockSource else { return nil }
+        var check = HostCheck("clock", found: "the clock source is \(source)")
+        guard !Self.fastClocks.contains(source) else { return check }
+        check.state = .warn
+        check.found += ", so that each look at the clock is a system call"
+        check.change =
+            "boot with clocksource=tsc, if /sys/devices/system/clocksource/clocksource0/"
+            + "available_clocksource has it"
+        return check
+    }
+
+    var steal: HostCheck? {
+        guard let share = self.limits.stealShare else { return nil }
+        var check = HostCheck("steal", found: "the hypervisor took \(Words.percent(share)) of the CPU just now")
+        check.judge(
+            share,
+            of: 0.01,
+            else: .warn,
+            "find a quieter host; a run with over 10 % of it is generator-limited"
+        )
+        // There is no need of it: the figures are a share and a limit.
+        (check.available, check.needed) = (share, nil)
+        return check
+    }
+
+    var swap: HostCheck? {
+        guard let total = self.limits.swapTotal, let used = self.limits.swapUsed else { return nil }
+        var check = HostCheck("swap", found: total == 0 ? "there is none" : "\(Words.bytes(total)), none of it in use")
+        check.available = Double(total)
+        guard used > 0 else { return check }
+        check.state = .warn
+        check.found = "\(Words.bytes(used)) of \(Words.bytes(total)) are in use"
+        check.change = "swapoff -a, or free memory: what is swapped in again is measured as latency"
+        return check
+    }
+}

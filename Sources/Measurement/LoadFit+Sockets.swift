@@ -1,0 +1,143 @@
+/// Descriptors, ports, and what the kernel keeps for a connection.
+extension LoadFit {
+    static let portsName = "ports"
+
+    /// Sockets of this host for one client.
+    private var ends: Int { self.server == .elsewhere ? 1 : 2 }
+
+    var descriptors: HostCheck? {
+        guard let limit = self.limits.descriptorsSoft else { return nil }
+        var facts: [String] = []
+        if let hard = self.limits.descriptorsHard { facts.append("hard limit \(Words.count(hard))") }
+        if let most = self.limits.descriptorsMost { facts.append("fs.nr_open \(Words.count(most))") }
+        facts.append("\(Words.count(self.descriptorsBeside)) go to other things than clients")
+        var check = HostCheck(
+            "descriptors",
+            found: "this process may have \(Words.count(limit)) (\(facts.joined(separator: ", ")))"
+        )
+        check.available = Double(limit)
+        check.largestClients = max(0, Int(clamping: limit) - self.descriptorsBeside)
+        guard let clients = self.clients else { return check }
+        let needed = clients + self.descriptorsBeside
+        check.needs = "\(Words.count(needed)) descriptors"
+        let most = self.limits.descriptorsMost.map { UInt64(needed) > $0 } ?? false
+        check.judge(
+            Double(needed),
+            of: Double(limit),
+            else: .fail,
+            "lower -c, raise the limit (\(most ? "sysctl -w fs.nr_open=\(needed), " : "")ulimit -n \(needed)), "
+                + "or split the load over several processes"
+        )
+        return check
+    }
+
+    /// The limit of all processes together; where the server is on this host, its descriptors count too.
+    var files: HostCheck? {
+        guard let left = self.limits.filesLeft else { return nil }
+        var check = HostCheck("open files", found: "the host has \(Words.count(left)) left (fs.file-max)")
+        check.available = Double(left)
+        check.largestClients = max(0, Int(clamping: left) - self.descriptorsBeside) / self.ends
+        guard let clients = self.clients else { return check }
+        let needed = clients * self.ends + self.descriptorsBeside
+        check.needs = "\(Words.count(needed)) open files" + (self.ends == 2 ? " with the server's" : "")
+        check.judge(Double(needed), of: Double(left), else: .fail, "lower -c, or raise fs.file-max (sysctl -w)")
+        return check
+    }
+
+    var ports: HostCheck? {
+        guard let space = self.limits.ports else { return nil }
+        let most = self.largestByPorts(upTo: Self.mostClients)
+        let rota = self.rota(self.clients ?? most)
+        // What these source addresses allow, which is what a load of this size gets.
+        let largest = rota.largest(in: space)
+        let allowed = min(Self.mostClients, largest?.clients ?? 0)
+        let sources = rota.sources
+        let words =
+            "\(Self.plural(sources, "source address", "source addresses")) to "
+            + Self.plural(self.targets, "target", "targets")
+        var check = HostCheck(
+            Self.portsName,
+            found: "\(words) \(sources == 1 && self.targets == 1 ? "has" : "have") \(Words.count(allowed)) "
+                + "(\(self.facts(of: space, largest?.left)))"
+        )
+        check.available = Double(allowed)
+        check.largestClients = most
+        guard let clients = self.clients else { return check }
+        check.needs = Self.plural(clients, "local port", "local ports")
+        check.judge(Double(clients), of: Double(allowed), else: .fail, self.portRemedy(space, largest?.left))
+        return check
+    }
+
+    private func facts(of space: PortSpace, _ left: PortSpace.Left?) -> String {
+        var facts = ["net.ipv4.ip_local_port_range \(space.range.lowerBound)-\(space.range.upperBound)"]
+        func add(_ count: Int, _ words: String) { if count > 0 { facts.append("\(Words.count(count)) \(words)") } }
+        add(space.reserved.count, "reserved")
+        add(space.table.listening.filter(space.range.contains).count + space.listenersToCome, "listened on")
+        add(left?.inUse ?? 0, "in use")
+        add(left?.inTimeWait ?? 0, "in TIME_WAIT")
+        if self.clientsPerSource != nil { facts.append("127.0.0.1, 127.0.0.2 and so on as they are needed") }
+        return facts.joined(separator: ", ")
+    }
+
+    private func portRemedy(_ space: PortSpace, _ left: PortSpace.Left?) -> String {
+        var remedies = ["lower -c"]
+        if self.clientsPerSource == nil { remedies.append("give more source addresses (--ifaddr)") }
+        if let waiting = left?.inTimeWait, waiting > 0 {
+            let seconds = (space.timeWait.delay + 999) / 1_000
+            let comesSoon = space.timeWait.reuse == 1 || space.timeWait.reuse == 2 && self.server != .elsewhere
+            if !space.timeWait.hasTimestamps {
+                remedies.append("wait 60 s for TIME_WAIT")
+            } else if comesSoon {
+                remedies.append("wait \(seconds) s for TIME_WAIT")
+            } else {
+                remedies.append("wait 60 s for TIME_WAIT (sysctl -w net.ipv4.tcp_tw_reuse=1: \(seconds) s)")
+            }
+        }
+        remedies.append("or widen net.ipv4.ip_local_port_range (sysctl -w net.ipv4.ip_local_port_range='1024 65535')")
+        return remedies.joined(separator: ", ")
+    }
+
+    /// Connects that may wait in a listener of this host; what a server elsewhere lets wait is not known here.
+    var backlog: HostCheck? {
+        guard self.server != .elsewhere, let accept = self.limits.acceptBacklog else { return nil }
+        let half = self.limits.synBacklog.map { ", \(Words.count($0)) half-open (net.ipv4.tcp_max_syn_backlog)" } ?? ""
+        var check = HostCheck(
+            "backlog",
+            found: "a listener of this host lets \(Words.count(accept)) connects wait (net.core.somaxconn)\(half)"
+        )
+        check.needs = "\(Self.connectsPending) at once for each target, without -R"
+        check.judge(
+            Double(Self.connectsPending),
+            of: Double(min(accept, self.limits.synBacklog ?? accept)),
+            else: .warn,
+            "sysctl -w net.core.somaxconn=4096 net.ipv4.tcp_max_syn_backlog=4096, or connect slower (-R)"
+        )
+        return check
+    }
+
+    /// Connects under way for each target when no rate is given.
+    package static let connectsPending = 64
+
+    var tracking: HostCheck? {
+        guard let most = self.limits.trackedMost, let now = self.limits.trackedConnections else { return nil }
+        let left = most - min(most, now)
+        var check = HostCheck(
+            "conntrack",
+            found: "the packet filter can follow \(Words.count(left)) more "
+                + "(net.netfilter.nf_conntrack_max \(Words.count(most)), \(Words.count(now)) followed)"
+        )
+        check.available = Double(left)
+        // The module alone follows nothing; with no connection followed it is not known whether ours would be.
+        let follows = now > 0
+        if follows { check.largestClients = Int(clamping: left) }
+        guard let clients = self.clients else { return check }
+        check.needs = Self.plural(clients, "followed connection", "followed connections")
+        check.judge(
+            Double(clients),
+            of: Double(left),
+            else: follows ? .fail : .warn,
+            "lower -c, or sysctl -w net.netfilter.nf_conntrack_max=\(UInt64(clients) + now)"
+        )
+        return check
+    }
+}

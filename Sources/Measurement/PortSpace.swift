@@ -1,0 +1,138 @@
+/// The local ports that connect(2) may choose, and how many are left from one address to another.
+///
+/// Measured on Linux 6.18, for sockets bound to a source address with IP_BIND_ADDRESS_NO_PORT and for unbound ones
+/// alike: a port is free for a source and a target when no other socket has the same four; sockets to other targets,
+/// or from other addresses, do not matter. A port that somebody listens on is passed over for every address.
+package struct PortSpace: Hashable, Sendable {
+    package var range: ClosedRange<UInt16>
+    /// Ports of the range that only an explicit bind(2) gets.
+    package var reserved: Set<UInt16> = []
+    package var table = SocketTable()
+    /// Listeners that the run itself is going to start on a port of the range.
+    package var listenersToCome = 0
+    package var timeWait = TimeWaitRule()
+
+    package init(range: ClosedRange<UInt16>) { self.range = range }
+
+    /// Reads net.ipv4.ip_local_port_range and ip_local_reserved_ports.
+    package init?(range: String, reserved: String = "") {
+        guard let range = Self.range(range) else { return nil }
+        self.range = range
+        for part in reserved.split(whereSeparator: { $0 == "," || $0.isWhitespace }) {
+            let bounds = part.split(separator: "-").compactMap { UInt16($0) }
+            guard let first = bounds.first, let last = bounds.last, first <= last, last >= range.lowerBound,
+                first <= range.upperBound
+            else { continue }
+            self.reserved.formUnion(max(first, range.lowerBound)...min(last, range.upperBound))
+        }
+    }
+
+    /// Reads `32768\t60999`.
+    static func range(_ text: String) -> ClosedRange<UInt16>? {
+        let ports = ProcFile.numbers(text).compactMap { UInt16(exactly: $0) }
+        return ports.count == 2 && ports[0] <= ports[1] ? ports[0]...ports[1] : nil
+    }
+
+    /// Ports of the range that are not reserved.
+    package var size: Int { self.range.count - self.reserved.count }
+
+    /// What one source has left to one target.
+    struct Left: Hashable {
+        /// Connects that succeed for certain.
+        var count: Int
+        /// Taken by connections between the two.
+        var inUse = 0
+        /// Taken by connections that are over, until their time is up.
+        var inTimeWait = 0
+    }
+
+    func free(_ route: Route?) -> Left {
+        let passedOver = self.reserved.union(self.table.listening.filter(self.range.contains))
+        var taken = passedOver
+        var left = Left(count: 0)
+        if let route, let target = route.target {
+            let reuses = self.timeWait.applies(from: route.source, to: target)
+            for socket in self.table.sockets where self.isBetween(socket, route.source, target, route.port) {
+                if let age = socket.timeWaitAge, reuses, age > self.timeWait.delay { continue }
+                guard taken.insert(socket.localPort).inserted else { continue }
+                if socket.timeWaitAge == nil { left.inUse += 1 } else { left.inTimeWait += 1 }
+            }
+        }
+        left.count = max(0, self.range.count - taken.count - self.listenersToCome)
+        // The kernel searches an even number of ports from a random one on, so of an odd range it misses an end one.
+        let ends = [self.range.lowerBound, self.range.upperBound]
+        if self.range.count > 1, !self.range.count.isMultiple(of: 2), !ends.allSatisfy(taken.contains) {
+            left.count = max(0, left.count - 1)
+        }
+        return left
+    }
+
+    private func isBetween(
+        _ socket: SocketTable.Socket,
+        _ source: IPAddress?,
+        _ target: IPAddress,
+        _ port: UInt16
+    ) -> Bool {
+        socket.remotePort == port && socket.remote == target && (source == nil || socket.local == source)
+            && self.range.contains(socket.localPort)
+    }
+}
+
+/// When the kernel gives the port of a connection in TIME_WAIT away again before its 60 s are over.
+package struct TimeWaitRule: Hashable, Sendable {
+    /// net.ipv4.tcp_tw_reuse: 0 never, 1 always, 2 on loopback.
+    package var reuse = 2
+    /// net.ipv4.tcp_timestamps: without them there is no reuse.
+    package var hasTimestamps = true
+    /// Milliseconds that must have gone by: net.ipv4.tcp_tw_reuse_delay, 1,000 where the kernel has no such setting.
+    package var delay = 1_000
+
+    package init() {}
+
+    /// In mode 2 one end on loopback is enough; the host's other addresses do not count, though they are as near.
+    func applies(from source: IPAddress?, to target: IPAddress) -> Bool {
+        guard self.hasTimestamps else { return false }
+        return self.reuse == 1 || self.reuse == 2 && (target.isLoopback || source?.isLoopback == true)
+    }
+}
+
+/// The way of one client: where it connects from, and where to.
+package struct Route: Hashable, Sendable {
+    /// `nil` where the kernel chooses.
+    package var source: IPAddress?
+    /// `nil` for a name that nobody has looked up yet.
+    package var target: IPAddress?
+    package var port: UInt16
+    /// Tells targets apart whose address is not known.
+    package var name: String
+
+    package init(source: IPAddress?, name: String, port: UInt16) {
+        self.target = IPAddress(name == "localhost" ? "127.0.0.1" : name)
+        self.source = source ?? self.target?.sourceOnLoopback
+        self.name = self.target == nil ? name : ""
+        self.port = port
+    }
+}
+
+/// The ways that clients go in turn: client k goes the way k modulo their number.
+package struct Rota: Hashable, Sendable {
+    package var routes: [Route]
+
+    package init(_ routes: [Route]) { self.routes = routes }
+
+    /// Different addresses to connect from; the kernel's choice is one.
+    package var sources: Int { Set(self.routes.map(\.source)).count }
+
+    /// The most clients that find a port each, and the way that is the first to have none left.
+    func largest(in ports: PortSpace) -> (clients: Int, scarcest: Route, left: PortSpace.Left)? {
+        var places: [Route: [Int]] = [:]
+        for (place, route) in self.routes.enumerated() { places[route, default: []].append(place) }
+        let limits = places.map { route, places in
+            let left = ports.free(route)
+            // The client behind the last one that found a port: so many whole rounds, and its place in the next.
+            let (rounds, rest) = left.count.quotientAndRemainder(dividingBy: places.count)
+            return (clients: rounds * self.routes.count + places[rest], scarcest: route, left: left)
+        }
+        return limits.min { $0.clients < $1.clients }
+    }
+}

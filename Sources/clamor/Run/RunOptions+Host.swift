@@ -1,0 +1,114 @@
+import Measurement
+import NIOCore
+import Transport
+
+/// What a run asks of its host: the same for the run that is guarded and for `doctor`, which only asks.
+extension RunOptions {
+    var isEmbedded: Bool {
+        if case .embedded = self.target { true } else { false }
+    }
+
+    var isLoopback: Bool {
+        switch self.target {
+        case .embedded: true
+        case .servers(let servers):
+            servers.allSatisfy { $0.host == "localhost" || $0.host == "::1" || $0.host.hasPrefix("127.") }
+        }
+    }
+
+    /// The servers as clients go round them; the embedded broker's port is known only when it listens.
+    func targets(brokerPort: Int = 0) -> [Target] {
+        switch self.target {
+        case .embedded: [Target(host: "127.0.0.1", port: brokerPort)]
+        case .servers(let servers): servers.map { Target(host: $0.host, port: $0.port) }
+        }
+    }
+
+    /// Targets whose address a name server has to tell.
+    var names: Int {
+        let hosts = Set(self.targets().map(\.host)).subtracting(["localhost"])
+        return hosts.count { (try? SocketAddress(ipAddress: $0, port: 0)) == nil }
+    }
+
+    /// Where so many clients connect from.
+    ///
+    /// - Throws: for a source address that is none.
+    func sources(clients: Int, limits: HostLimits) throws -> SourceAddresses {
+        let targets = self.targets().count
+        if !self.sourceAddresses.isEmpty { return try SourceAddresses(given: self.sourceAddresses, targets: targets) }
+        guard self.isLoopback else { return .any }
+        return SourceAddresses(
+            clients: clients,
+            targets: targets,
+            connectionsPerSource: Self.connectionsPerSource(limits)
+        )
+    }
+
+    /// Of a range narrower than usual no more than half, for the same reason: the kernel searches one half first.
+    private static func connectionsPerSource(_ limits: HostLimits) -> Int {
+        guard let ports = limits.ports else { return SourceAddresses.connectionsPerSource }
+        return max(1, min(SourceAddresses.connectionsPerSource, ports.size / 2))
+    }
+
+    /// The ways that `clients` go, one after the other, as the connector will send them.
+    func rota(clients: Int, limits: HostLimits) -> Rota {
+        let targets = self.targets()
+        guard let sources = try? self.sources(clients: clients, limits: limits) else { return Rota([]) }
+        let routes = (0..<targets.count * sources.rounds).map { client in
+            let target = targets[client % targets.count]
+            let source = Self.addresses(of: target).lazy
+                .compactMap { sources.address(forClient: client, to: $0)?.ipAddress }.first
+            return Route(source: source.flatMap(IPAddress.init), name: target.host, port: UInt16(target.port))
+        }
+        return Rota(routes)
+    }
+
+    /// The address of a target; of a name that has to be looked up, one of each family.
+    private static func addresses(of target: Target) -> [SocketAddress] {
+        let host = target.host == "localhost" ? "127.0.0.1" : target.host
+        if let address = try? SocketAddress(ipAddress: host, port: target.port) { return [address] }
+        return ["192.0.2.1", "2001:db8::1"].compactMap { try? SocketAddress(ipAddress: $0, port: target.port) }
+    }
+
+    /// The question whether this host carries the load.
+    ///
+    /// - Parameters:
+    ///   - clients: publishers and subscribers together; `nil` to ask only how many it could be.
+    ///   - limits: read from this host.
+    ///   - threads: event loops.
+    ///   - descriptorsBeside: of this process, other than those of clients.
+    /// - Returns: the question, which answers itself.
+    func fit(clients: Int?, limits: HostLimits, threads: Int, descriptorsBeside: Int) -> LoadFit {
+        var limits = limits
+        // The embedded broker listens on a port that the kernel chooses out of the same range.
+        if self.isEmbedded { limits.ports?.listenersToCome = 1 }
+        let known = limits
+        var fit = LoadFit(clients: clients, flags: self.loadFlags, limits: limits) {
+            self.rota(clients: $0, limits: known)
+        }
+        fit.rate = self.messageRate
+        fit.deliveries = self.subscribers > 0 ? 1 : 0
+        fit.loops = threads
+        fit.server = self.isEmbedded ? .embedded : self.isLoopback ? .onLoopback : .elsewhere
+        let targets = Set(self.targets())
+        fit.targets = targets.count
+        if self.sourceAddresses.isEmpty, self.isLoopback {
+            fit.clientsPerSource = Self.connectionsPerSource(limits) * self.targets().count
+        }
+        fit.descriptorsBeside = descriptorsBeside
+        return fit
+    }
+
+    private var loadFlags: String {
+        self.subscribers > 0 && self.publishers > 0
+            ? "-c \(self.publishers) with \(self.subscribers) subscribers" : "-c \(self.publishers + self.subscribers)"
+    }
+
+    private var messageRate: Double? {
+        switch self.pacing {
+        case .rate(let perSecond): perSecond
+        case .interval(let nanoseconds): Double(self.publishers) * 1e9 / Double(nanoseconds)
+        case .closedLoop: nil
+        }
+    }
+}
