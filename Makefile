@@ -121,6 +121,8 @@ mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
 mosquitto-clients command -v mosquitto_sub
 python3 command -v python3
 python3-venv python3 -c 'import venv, ensurepip'
+iproute2 PATH="$$PATH:/usr/sbin:/sbin" command -v ip
+util-linux command -v unshare && command -v nsenter
 endef
 
 needs-build: export WANTED := $(BUILD_WANTS)

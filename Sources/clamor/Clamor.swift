@@ -11,12 +11,14 @@ struct Clamor: ParsableCommand {
 
               clamor pubsub -h embedded -c 100 --rate 1000/s
 
-            Exit codes: 0 all held, 64 wrong usage, 65 wrong result file, 69 no connection, 73 results cannot be \
+            Exit codes: 0 all held, 64 wrong usage or a load that this host cannot carry, 65 wrong result file, 69 no connection, 73 results cannot be \
             written, 97 unreconciled and 98 generator-limited (both with --strict), 99 a threshold failed, \
             105 interrupted.
             """,
         version: "0.1.0",
-        subcommands: [Conn.self, Pub.self, Sub.self, PubSub.self, BrokerCommand.self, ReportCommand.self],
+        subcommands: [
+            Conn.self, Pub.self, Sub.self, PubSub.self, DoctorCommand.self, BrokerCommand.self, ReportCommand.self,
+        ],
         helpNames: [.long]
     )
 
@@ -26,6 +28,7 @@ struct Clamor: ParsableCommand {
 @main
 enum Main {
     static func main() {
+        _ = Descriptors.inherited
         let arguments = CommandLine.arguments.dropFirst()
         switch Invocation.parse(
             Array(arguments),
@@ -34,6 +37,7 @@ enum Main {
         ) {
         case .run(let options): self.perform { await Wiring.run(options) }
         case .broker(let options): self.perform { await Wiring.serve(options) }
+        case .doctor(let options): self.perform { await Wiring.examine(options) }
         case .report(let options): exit(Wiring.report(options).rawValue)
         case .text(let text):
             print(text)

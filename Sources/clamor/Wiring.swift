@@ -48,6 +48,10 @@ enum Wiring {
         await BrokerService(options).perform()
     }
 
+    static func examine(_ options: DoctorOptions) async -> ExitStatus {
+        await DoctorSession(options).perform()
+    }
+
     static func report(_ options: ReportOptions) -> ExitStatus {
         let screen = ProgressScreen(quiet: false, json: options.json)
         do throws(ResultError) {

@@ -7,7 +7,7 @@ struct ProgramTests {
     @Test(
         "wrong usage is code 64, one to three lines on stderr, nothing on stdout",
         arguments: [
-            "", "-h", "frob", "pub -h", "pub -d 5", "pub -c 0", "pub --frob", "pub -S", "doctor",
+            "", "-h", "frob", "pub -h", "pub -d 5", "pub -c 0", "pub --frob", "pub -S", "capacity", "doctor -c 0",
             "pub -q 9 -c 0 -V 8 -R 0",
             "pub --rate 5/s -I 5", "pub -m template:///nowhere", "report /nowhere", "broker --drop x",
             "pub --url mqtts://h", "sub --threads 0",
@@ -25,7 +25,7 @@ struct ProgramTests {
         "help and version go to stdout, code 0",
         arguments: [
             "--help", "conn --help", "pub --help", "sub --help", "pubsub --help", "broker --help", "report --help",
-            "help pub", "--version",
+            "doctor --help", "help pub", "--version",
         ]
     )
     func help(_ line: String) async throws {

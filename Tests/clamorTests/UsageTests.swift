@@ -20,7 +20,7 @@ struct UsageTests {
         Refusal("-h x pub", "clamor: -h is the host and belongs behind a command; for help: clamor --help"),
         Refusal(
             "frobnicate",
-            "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, broker, report"
+            "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, doctor, broker, report"
         ),
         Refusal("pub -h", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
         Refusal("pub -h -c 5", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
@@ -158,6 +158,15 @@ struct UsageTests {
             "clamor report: /nowhere: no such directory; give the result directory of a run, such as results/runs/<time>-pub"
         ),
         Refusal("report /dev/null", "clamor report: /dev/null: is not a directory; give the result directory of a run"),
+        Refusal("doctor --json --quiet", "clamor doctor: --quiet: --json writes to stdout; leave one of the two out"),
+        Refusal("doctor -c 0", "clamor doctor: -c: '0' is not a whole number of 1 to 10000000"),
+        Refusal("doctor --threads 0", "clamor doctor: --threads: '0' is not a whole number of 1 to 1024"),
+        Refusal("doctor --rate 0", "clamor doctor: --rate: '0' is not above 0; leave the flag out for no limit"),
+        Refusal("doctor -h a,embedded", "clamor doctor: -h: 'embedded' stands alone; leave the other hosts out"),
+        Refusal(
+            "doctor --ifaddr lo",
+            "clamor doctor: --ifaddr: 'lo' is not an IP address; write it like 10.0.0.5,10.0.0.6"
+        ),
         Refusal("report", "clamor report: Missing expected argument '<dir>'; see clamor report --help"),
         Refusal(
             "pub --url host",
@@ -198,7 +207,7 @@ struct UsageTests {
     @Test(
         "the commands of a later build are named",
         arguments: [
-            "xmpp login", "run f", "capacity", "decode", "calibrate", "doctor", "proxy", "compare", "merge", "init",
+            "xmpp login", "run f", "capacity", "decode", "calibrate", "proxy", "compare", "merge", "init",
         ]
     )
     func laterCommands(_ line: String) {

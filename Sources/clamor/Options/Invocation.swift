@@ -16,6 +16,7 @@ package enum Invocation: Sendable {
     case run(RunOptions)
     case broker(BrokerOptions)
     case report(ReportOptions)
+    case doctor(DoctorOptions)
     /// Help, or the version: for stdout.
     case text(String)
     /// One to three lines for stderr; exit 64.

@@ -1,0 +1,97 @@
+import FoundationEssentials
+package import Measurement
+
+/// What `clamor doctor` says, for people and for programs.
+package struct DoctorRecord: Codable, Sendable {
+    package struct Load: Codable, Sendable {
+        /// Publishers and subscribers together; absent when only the largest number was asked for.
+        package var clients: Int?
+        package var rate: Double?
+        package var targets: [String]
+        /// As given; empty: the system's choice, spread by itself on loopback.
+        package var sources: [String]
+        package var eventLoops: Int
+
+        enum CodingKeys: String, CodingKey {
+            case clients
+            case rate
+            case targets
+            case sources
+            case eventLoops = "event_loops"
+        }
+    }
+
+    package var schema = "clamor.doctor/1"
+    package var load: Load
+    /// No check failed.
+    package var fits: Bool
+    /// The most clients that these sources and targets allow on this host, and the check that allows no more.
+    package var largestClients: Int?
+    package var limitedBy: String?
+    package var checks: [HostCheck]
+    /// As a command line asks for the load.
+    package var flags: String?
+
+    package init(_ fit: LoadFit, targets: [String], sources: [String]) {
+        self.load = Load(
+            clients: fit.clients,
+            rate: fit.rate,
+            targets: targets,
+            sources: sources,
+            eventLoops: fit.loops
+        )
+        self.checks = fit.checks
+        self.fits = self.checks.allSatisfy { $0.state != .fail }
+        let largest = fit.largest
+        self.largestClients = largest?.clients
+        self.limitedBy = largest?.check
+        self.flags = fit.clients == nil ? nil : fit.flags
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case schema
+        case load
+        case fits
+        case largestClients = "largest_clients"
+        case limitedBy = "limited_by"
+        case checks
+        case flags
+    }
+
+    /// Pretty, with sorted keys.
+    package func json() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self) + "\n"
+    }
+
+    /// A line per check between what was asked and the largest number of clients.
+    package func text(_ style: TerminalStyle) -> String {
+        let asked = self.flags ?? "what it allows at most"
+        let rate = self.load.rate.map { ", \(Human.rate($0))" } ?? ""
+        var lines = ["This host · \(asked)\(rate) to \(self.load.targets.joined(separator: ","))", ""]
+        let width = self.checks.map(\.name.count).max() ?? 0
+        for check in self.checks {
+            var line = check.found
+            if let needs = check.needs { line += "; needs \(needs)" }
+            if let change = check.change { line += "; \(change)" }
+            let state = style.paint(check.state.rawValue.paddedRight(to: 4), check.state.ink)
+            lines.append("  \(state)  \(check.name.paddedRight(to: width))  \(line)")
+        }
+        if let most = self.largestClients {
+            let limit = self.limitedBy.map { ", limited by \($0)" } ?? ""
+            lines += ["", "The largest number of clients: \(Human.count(UInt64(max(0, most))))\(limit)."]
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension HostCheck.State {
+    fileprivate var ink: TerminalStyle.Ink {
+        switch self {
+        case .ok: .green
+        case .warn: .yellow
+        case .fail: .red
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Measurement
+import NIOCore
+import Report
+
+/// `clamor doctor`: asks the question that guards every run, and prints all of the answer.
+struct DoctorSession {
+    private let options: DoctorOptions
+    private let screen: ProgressScreen
+
+    init(_ options: DoctorOptions) {
+        self.options = options
+        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
+    }
+
+    func perform() async -> ExitStatus {
+        Descriptors.raiseLimit()
+        let steal = await self.steal()
+        var limits = HostLimits.read()
+        limits.stealShare = steal
+        let load = self.options.load
+        let threads =
+            load.threads
+            ?? RunOptions.defaultThreads(cores: limits.cores ?? System.coreCount, loopback: load.isLoopback)
+        let fit = load.fit(
+            clients: self.options.clients,
+            limits: limits,
+            threads: threads,
+            descriptorsBeside: Descriptors.beside(load, threads: threads)
+        )
+        let record = DoctorRecord(fit, targets: load.targetNames, sources: load.sourceAddresses)
+        if self.options.json {
+            if let text = try? record.json() { self.screen.write(text) }
+        } else {
+            self.screen.show(record.text(self.screen.style))
+        }
+        let problems = fit.problems
+        guard !problems.isEmpty else { return .success }
+        self.screen.warn(problems.joined(separator: "; "))
+        return .usage
+    }
+
+    /// What the hypervisor takes in half a second: some 100 ticks on two cores, so a hundredth can be seen.
+    private func steal() async -> Double? {
+        let before = CPUSample.read()
+        try? await Task.sleep(for: .milliseconds(500))
+        return CPUSample.read().flatMap { now in before.flatMap { now.stealShare(since: $0) } }
+    }
+}
