@@ -118,18 +118,28 @@ package struct CounterReading: Hashable, Sendable {
 
 /// A level.
 ///
-/// The lowest, mean and highest are those of the intervals' ends; absent in the time line.
+/// The lowest, mean, median and highest are those of the intervals' ends, or of a benchmark's rounds; absent in the
+/// time line.
 package struct GaugeReading: Hashable, Sendable {
     /// The last.
     package var value: Double
     package var min: Double?
     package var mean: Double?
+    /// Only of rounds.
+    package var median: Double?
     package var max: Double?
 
-    package init(value: Double, min: Double? = nil, mean: Double? = nil, max: Double? = nil) {
+    package init(
+        value: Double,
+        min: Double? = nil,
+        mean: Double? = nil,
+        median: Double? = nil,
+        max: Double? = nil
+    ) {
         self.value = value
         self.min = min
         self.mean = mean
+        self.median = median
         self.max = max
     }
 }
@@ -187,6 +197,7 @@ extension Metric: Codable {
                     value: try number(.value),
                     min: try numberIfPresent(.min),
                     mean: try numberIfPresent(.mean),
+                    median: try numberIfPresent(.p50),
                     max: try numberIfPresent(.max)
                 )
             )
@@ -226,6 +237,7 @@ extension Metric: Codable {
             try container.encode(reading.value, forKey: .value)
             try container.encodeIfPresent(reading.min, forKey: .min)
             try container.encodeIfPresent(reading.mean, forKey: .mean)
+            try container.encodeIfPresent(reading.median, forKey: .p50)
             try container.encodeIfPresent(reading.max, forKey: .max)
         }
     }

@@ -26,6 +26,8 @@ package struct MetricCatalog: Sendable {
     package enum GaugeMerge: Sendable {
         case sum
         case highest
+        /// There is one value alone. Those of several labels are not added up: a threshold has to name one.
+        case none
     }
 
     struct Duration: Sendable {
@@ -38,6 +40,7 @@ package struct MetricCatalog: Sendable {
         let name: String
         let labels: Labels
         let unit: String
+        let ratesAddUp: Bool
     }
 
     struct Gauge: Sendable {
@@ -69,13 +72,26 @@ package struct MetricCatalog: Sendable {
 
     /// A counter.
     ///
-    /// `unit`: "bytes", say. A counter in "seconds" is added to in nanoseconds.
-    package mutating func counter(_ name: String, _ labels: Labels = [:], unit: String = "") -> CounterID {
+    /// - `unit`: "bytes", say. A counter in "seconds" is added to in nanoseconds.
+    /// - `ratesAddUp`: whether those of other labels are counted in the same time.
+    package mutating func counter(
+        _ name: String,
+        _ labels: Labels = [:],
+        unit: String = "",
+        ratesAddUp: Bool = true
+    ) -> CounterID {
         if let index = self.counters.firstIndex(where: { $0.name == name && $0.labels == labels }) {
             return CounterID(index: index)
         }
-        self.counters.append(Counter(name: name, labels: labels, unit: unit))
+        self.counters.append(Counter(name: name, labels: labels, unit: unit, ratesAddUp: ratesAddUp))
         return CounterID(index: self.counters.count - 1)
+    }
+
+    /// Takes over all metrics of another catalog; its identifiers stay good for that one alone.
+    package mutating func add(_ other: MetricCatalog) {
+        self.durations += other.durations
+        self.counters += other.counters
+        self.gauges += other.gauges
     }
 
     /// A gauge: it keeps its value until it is set again.

@@ -222,7 +222,7 @@ extension RunAccumulator {
         let values = self.loops.values.compactMap { $0.gauges[index] }
         switch self.catalog.gauges[index].merge {
         case .sum: return values.isEmpty ? nil : values.reduce(0, +)
-        case .highest: return values.max()
+        case .highest, .none: return values.max()
         }
     }
 

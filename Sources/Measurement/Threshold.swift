@@ -148,6 +148,7 @@ private struct Figures {
     private var last: Double?
     private var lowest: Double?
     private var average: Double?
+    private var median: Double?
     private var highest: Double?
 
     mutating func add(_ value: MetricReading.Value) {
@@ -164,6 +165,7 @@ private struct Figures {
             self.last = (self.last ?? 0) + gauge.value
             self.lowest = gauge.min.map { (self.lowest ?? 0) + $0 }
             self.average = gauge.mean.map { (self.average ?? 0) + $0 }
+            self.median = gauge.median.map { (self.median ?? 0) + $0 }
             self.highest = gauge.max.map { (self.highest ?? 0) + $0 }
         }
     }
@@ -176,7 +178,8 @@ private struct Figures {
         case .min: self.histogram?.min.map { Double($0) / 1e9 } ?? self.lowest
         case .mean: self.histogram?.mean.map { $0 / 1e9 } ?? self.average
         case .max: self.histogram?.max.map { Double($0) / 1e9 } ?? self.highest
-        case .percentile(let percent): self.histogram?.percentile(percent).map { Double($0) / 1e9 }
+        case .percentile(let percent):
+            self.histogram?.percentile(percent).map { Double($0) / 1e9 } ?? (percent == 50 ? self.median : nil)
         }
     }
 }

@@ -182,8 +182,30 @@ extension Threshold {
         switch self.field {
         case .rate where isDuration: return ThresholdError(self.expression, "a duration has no rate; use count")
         case nil where isDuration: return ThresholdError(self.expression, "a duration needs a field, such as p99")
-        default: return nil
+        case .percentile(let percent) where !isDuration && !(percent == 50 && self.isSingle(in: catalog)):
+            let known =
+                self.isSingle(in: catalog) ? "of \(self.name) only p50 is known" : "only durations have percentiles"
+            return ThresholdError(self.expression, known)
+        default: return self.sumProblem(in: catalog)
         }
+    }
+
+    private func isSingle(in catalog: MetricCatalog) -> Bool {
+        catalog.gauges.contains { $0.name == self.name && $0.merge == .none }
+    }
+
+    /// What is wrong with adding up all that its labels choose.
+    private func sumProblem(in catalog: MetricCatalog) -> ThresholdError? {
+        guard self.field != .count else { return nil }
+        let gauges = catalog.gauges.filter { $0.name == self.name && $0.merge == .none }.map(\.labels)
+        let rates = catalog.counters.filter { $0.name == self.name && !$0.ratesAddUp }.map(\.labels)
+        let chosen = (gauges + (self.field == .rate ? rates : [])).filter { $0.contains(self.labels) }
+        guard chosen.count > 1, let first = chosen.first else { return nil }
+        let example = first.all.map { "\($0.key)=\($0.value)" }.joined(separator: ",")
+        return ThresholdError(
+            self.expression,
+            "that of \(chosen.count) cannot be added up; name one, such as \(self.name){\(example)}"
+        )
     }
 }
 

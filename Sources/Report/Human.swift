@@ -26,9 +26,13 @@ package enum Human {
 
     package static func percent(_ share: Double) -> String { self.significant(share * 100) + " %" }
 
-    /// `812 ns`, `1.23 ms`, `12.3 s`.
+    /// `812 ns`, `1.23 ms`, `12.3 s`; what is measured finer than by nanoseconds: `2.41 ns`.
     package static func duration(_ seconds: Double) -> String {
-        self.scaled(seconds * 1e9, by: 1000, units: ["ns", "µs", "ms", "s"])
+        let nanoseconds = seconds * 1e9
+        if nanoseconds < 99.95, nanoseconds > 0, abs(nanoseconds - nanoseconds.rounded()) > 1e-4 {
+            return "\(self.significant(nanoseconds)) ns"
+        }
+        return self.scaled(nanoseconds, by: 1000, units: ["ns", "µs", "ms", "s"])
     }
 
     /// Decimal units, as disks and networks have them: `1.20 GB`.

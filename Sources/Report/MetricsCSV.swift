@@ -35,8 +35,8 @@ package enum MetricsCSV {
             cells += Array(repeating: "", count: 11)
         case .gauge(let reading):
             cells += [PlainNumber.text(reading.value), "", ""]
-            cells += [reading.min, reading.mean].map { $0.map(PlainNumber.text) ?? "" }
-            cells += Array(repeating: "", count: 7)
+            cells += [reading.min, reading.mean, nil, reading.median].map { $0.map(PlainNumber.text) ?? "" }
+            cells += Array(repeating: "", count: 5)
             cells.append(reading.max.map(PlainNumber.text) ?? "")
         }
         return cells
