@@ -77,11 +77,8 @@ package struct DecodeSample: Sendable {
         var decoder = PacketDecoder(role: .client(self.version))
         var sink = EmptySink()
         self.bytes.withUnsafeBytes { all in
-            var from = 0
-            for cut in self.cuts {
-                let read = UnsafeRawBufferPointer(rebasing: all[from..<Int(cut)])
-                guard (try? decoder.decode(read, into: &sink)) != nil else { break }
-                from = Int(cut)
+            self.cuts.withUnsafeBufferPointer { cuts in
+                try? DecodeWalk.walk(all, cuts: cuts, decoder: &decoder, into: &sink)
             }
         }
     }

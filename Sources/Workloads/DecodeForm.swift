@@ -1,0 +1,77 @@
+package import Measurement
+
+/// How a stream reaches the decoder.
+package enum DecodeForm: String, CaseIterable, Hashable, Sendable {
+    /// Contiguous, 64 KiB a read: a server that is ahead of its client.
+    case pipelined
+    /// 1,460 bytes a read: one TCP segment of an Ethernet frame.
+    case segments
+    /// 1 to 7 bytes a read, drawn by the seed.
+    case fragments
+    /// Every packet cut exactly once, at a point that moves through it.
+    case cuts
+
+    /// Where each piece of the stream ends.
+    package func pieces(of stream: DecodeStream, seed: UInt64) -> [Int32] {
+        switch self {
+        case .pipelined: self.even(65_536, stream)
+        case .segments: self.even(1_460, stream)
+        case .fragments: self.fragments(stream, seed: seed)
+        case .cuts: self.cuts(stream)
+        }
+    }
+
+    private func even(_ size: Int, _ stream: DecodeStream) -> [Int32] {
+        stride(from: size, to: stream.bytes.count, by: size).map { Int32($0) } + [Int32(stream.bytes.count)]
+    }
+
+    private func fragments(_ stream: DecodeStream, seed: UInt64) -> [Int32] {
+        var random = SeededGenerator(seed: seed)
+        var pieces: [Int32] = []
+        pieces.reserveCapacity(stream.bytes.count / 4)
+        var end = 0
+        while end < stream.bytes.count {
+            end = min(end + Int.random(in: 1...7, using: &random), stream.bytes.count)
+            pieces.append(Int32(end))
+        }
+        return pieces
+    }
+
+    private func cuts(_ stream: DecodeStream) -> [Int32] {
+        var start: Int32 = 0
+        var pieces: [Int32] = []
+        pieces.reserveCapacity(stream.ends.count + 1)
+        for (number, end) in stream.ends.enumerated() {
+            // No packet has less than two bytes.
+            pieces.append(start + 1 + Int32(number % Int(end - start - 1)))
+            start = end
+        }
+        return pieces + [start]
+    }
+}
+
+/// Where the decoder gets its bytes from.
+package enum DecodePath: String, CaseIterable, Hashable, Sendable {
+    /// Memory of its own.
+    case memory
+    /// A loopback connection, through the clients' own receive path.
+    case socket
+}
+
+/// One form on one path: what is measured at a time.
+package struct DecodeLane: Hashable, Sendable {
+    package let form: DecodeForm
+    package let path: DecodePath
+
+    package init(_ form: DecodeForm, _ path: DecodePath) {
+        self.form = form
+        self.path = path
+    }
+
+    /// The phase of the time line in which it is measured.
+    package var name: String { "\(self.path.rawValue)-\(self.form.rawValue)" }
+
+    package var labels: Labels {
+        ["protocol": "mqtt", "form": self.form.rawValue, "path": self.path.rawValue]
+    }
+}

@@ -1,0 +1,183 @@
+import CPosix
+package import LoopContext
+package import MQTTCodec
+import Measurement
+package import NIOCore
+import Transport
+
+/// Decodes what a ``DecodeWriter`` sends, on the receive path of the clients: their connector, their channel options,
+/// the loop's receive buffer, one decoder per connection.
+///
+/// Confined to its event loop. A round is a fixed number of packets, so it begins and ends with a read.
+package final class DecodeOverSocket {
+    private let connector: TCPConnector
+    private let reader: DecodeReader
+    private let context: LoopContext
+
+    /// - Parameters:
+    ///   - context: of the loop that this is called on.
+    ///   - port: the writer's.
+    ///   - version: of the stream.
+    ///   - metrics: of this lane.
+    ///   - copies: the sink copies each payload.
+    package init(
+        _ context: LoopContext,
+        port: Int,
+        version: ProtocolVersion,
+        metrics: DecodeMetrics,
+        copies: Bool
+    ) {
+        self.context = context
+        self.connector = TCPConnector(context: context, targets: [Target(host: "127.0.0.1", port: port)])
+        self.reader = DecodeReader(context, version: version, metrics: metrics, copies: copies)
+    }
+
+    /// Connects, and warms up for so many nanoseconds.
+    ///
+    /// - Returns: fulfilled at the end of the stream, with what was decoded in all.
+    package func start(warmUp: Int64) -> EventLoopFuture<DecodeChecksum> {
+        self.reader.warmUp = warmUp
+        let promise = self.context.eventLoop.makePromise(of: DecodeChecksum.self)
+        let reader = self.reader
+        reader.ended = { promise.completeWith($0) }
+        self.connector.connect(
+            client: 0,
+            deadline: self.context.refresh() + .seconds(10),
+            handler: { reader },
+            done: { result in
+                if case .failure(let error) = result { reader.end(.connection("\(error)")) }
+            }
+        )
+        return promise.futureResult
+    }
+
+    /// Whether the end of the stream, or a fault, has come.
+    package var isOver: Bool { self.reader.ended == nil }
+
+    /// Hands out what came since the last call.
+    package func take() -> DecodeInterval {
+        self.reader.isDisturbed = true
+        return self.reader.meter.take()
+    }
+}
+
+/// The handler of the connection: what ``MQTTConnection`` does with a read, without a session.
+private final class DecodeReader: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    /// Nanoseconds: some reads of 64 KiB, and many fragments.
+    private static let roundLength: Int64 = 10_000_000
+
+    let meter: DecodeMeter
+    var warmUp: Int64 = 0
+    var ended: ((Result<DecodeChecksum, any Error>) -> Void)?
+    private let context: LoopContext
+    private let decoder: UnsafeMutablePointer<PacketDecoder>
+    private let copies: Bool
+    private var checksum = DecodeChecksum()
+    /// Of the round under way.
+    private var begin: DecodeClock?
+    private var packets: UInt64 = 0
+    private var bytes: UInt64 = 0
+    private var reads: UInt64 = 0
+    /// Packets of a round; 0 in the warm-up, which is one by itself and says how many they are.
+    private var roundSize: UInt64 = 0
+    /// Somebody asked while the round was under way, and what that allocated is not the decoder's.
+    var isDisturbed = false
+
+    init(_ context: LoopContext, version: ProtocolVersion, metrics: DecodeMetrics, copies: Bool) {
+        self.context = context
+        self.copies = copies
+        self.meter = DecodeMeter(metrics)
+        self.decoder = .allocate(capacity: 1)
+        self.decoder.initialize(to: PacketDecoder(role: .client(version)))
+    }
+
+    deinit {
+        self.decoder.deinitialize(count: 1)
+        self.decoder.deallocate()
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.begin = DecodeClock()
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = self.unwrapInboundIn(data)
+        let failure = self.copies ? self.decode(buffer, CopyingSink()) : self.decode(buffer, CountingSink())
+        self.reads += 1
+        self.bytes += UInt64(buffer.readableBytes)
+        self.context.receive.give(back: buffer)
+        if let failure {
+            self.end(.refused("\(failure)"))
+            context.close(promise: nil)
+        } else if self.roundSize == 0 {
+            self.endWarmUpIfDue()
+        } else if self.packets >= self.roundSize {
+            self.endRound(measured: true)
+        }
+    }
+
+    private func decode(_ buffer: ByteBuffer, _ empty: some DecodeSink) -> DecodeError? {
+        var sink = empty
+        let failure = buffer.withUnsafeReadableBytes { bytes -> DecodeError? in
+            do throws(DecodeError) {
+                try self.decoder.pointee.decode(bytes, into: &sink)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        self.packets &+= sink.checksum.packets
+        self.checksum += sink.checksum
+        return failure
+    }
+
+    private func endWarmUpIfDue() {
+        guard let begin = self.begin else { return }
+        let elapsed = clamor_monotonic_nanoseconds() - begin.wall
+        guard elapsed >= self.warmUp, self.packets > 0 else { return }
+        let share = Double(Self.roundLength) / Double(max(1, elapsed))
+        self.roundSize = max(1, UInt64(Double(self.packets) * share))
+        self.endRound(measured: false)
+    }
+
+    private func endRound(measured: Bool) {
+        let now = DecodeClock()
+        guard let begin = self.begin else { return }
+        var round = now.round(since: begin, packets: self.packets, bytes: self.bytes, reads: self.reads)
+        if self.isDisturbed { round.allocated = nil }
+        self.meter.add(round, measured: measured)
+        self.isDisturbed = false
+        self.packets = 0
+        self.bytes = 0
+        self.reads = 0
+        // Once more: what it takes to record a round belongs to none.
+        self.begin = DecodeClock()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .inputClosed? = event as? ChannelEvent else { return }
+        // What is left of a round counts in the totals alone.
+        if self.packets > 0 || self.reads > 0 { self.endRound(measured: false) }
+        self.end(nil)
+        context.close(promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.end(.connection("the loopback connection broke: \(error)"))
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.end(.connection("the loopback connection broke"))
+    }
+
+    /// The first word is the one that counts.
+    func end(_ fault: DecodeFault?) {
+        guard let ended = self.ended else { return }
+        self.ended = nil
+        ended(fault.map { .failure($0) } ?? .success(self.checksum))
+    }
+}

@@ -1,0 +1,26 @@
+import MQTTCodec
+
+/// Hands a stream to a decoder in the pieces that it was cut into, as reads of a socket would.
+enum DecodeWalk {
+    /// - Parameters:
+    ///   - bytes: the whole stream.
+    ///   - cuts: where each piece ends, ascending; the last one is the end of the stream.
+    ///   - decoder: goes on where it stands.
+    ///   - sink: gets the packets.
+    /// - Throws: the first broken rule.
+    @inline(always)
+    static func walk(
+        _ bytes: UnsafeRawBufferPointer,
+        cuts: UnsafeBufferPointer<Int32>,
+        decoder: inout PacketDecoder,
+        into sink: inout some PacketSink
+    ) throws(DecodeError) {
+        guard let base = bytes.baseAddress else { return }
+        var from = 0
+        for cut in cuts {
+            let end = Int(cut)
+            try decoder.decode(UnsafeRawBufferPointer(start: base + from, count: end - from), into: &sink)
+            from = end
+        }
+    }
+}
