@@ -21,6 +21,9 @@ package struct ProgressLine: Hashable, Sendable {
     package var deliveryP99: Double?
     /// Since the start of the run.
     package var errors: UInt64
+    /// Of the decoder benchmark: per second, and the seconds that one packet takes.
+    package var decoded: Double?
+    package var packetTime: Double?
 
     /// Reads an interval.
     ///
@@ -46,6 +49,8 @@ package struct ProgressLine: Hashable, Sendable {
         self.ackP99 = slowest("publish_ack_duration")
         self.deliveryP99 = slowest("delivery_duration")
         self.errors = errors
+        self.packetTime = metrics("decode_packet_time").first?.gauge?.value
+        if self.packetTime != nil { self.decoded = metrics("decode_packets").first?.counter?.rate }
     }
 
     /// The parts in the order in which they are wanted where there is no room for all.
@@ -61,6 +66,8 @@ package struct ProgressLine: Hashable, Sendable {
             parts.append("sent \(Human.rate(self.levels.map(\.sent).reduce(0, +).rounded()))")
         }
         if let ack = self.ackP99 { parts.append("ack p99 \(Human.duration(ack))") }
+        if let decoded = self.decoded { parts.append("decoded \(Human.rate(decoded.rounded()))") }
+        if let time = self.packetTime { parts.append("\(Human.duration(time)) each") }
         if let received = self.received { parts.append("received \(Human.rate(received.rounded()))") }
         if let delivery = self.deliveryP99 { parts.append("end to end p99 \(Human.duration(delivery))") }
         if self.levels.count > 1 {

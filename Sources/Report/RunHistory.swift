@@ -141,6 +141,8 @@ extension RunHistory {
         let seconds = self.stages.filter(\.measured).map(\.durationSeconds).reduce(0, +)
         return order.compactMap { series in
             guard let total = totals[series] else { return nil }
+            // The lanes of a benchmark are measured one after the other, each with its own time.
+            let seconds = series.labels["form"] == nil ? seconds : self.measuredSeconds(of: series)
             let rate = seconds > 0 ? total.measured / seconds : nil
             return Metric(
                 name: series.name,
@@ -148,6 +150,15 @@ extension RunHistory {
                 unit: total.unit,
                 reading: .counter(CounterReading(value: total.value, rate: rate))
             )
+        }
+    }
+
+    /// The length of the measured intervals that have a row of it.
+    private func measuredSeconds(of series: Series) -> Double {
+        let own = Set(self.rows.filter { $0.series == series }.map(\.place))
+        return self.intervals.reduce(0) { sum, interval in
+            let isOwn = own.contains(IntervalPlace(second: interval.second, phase: interval.phase))
+            return isOwn && !Self.unmeasuredPhases.contains(interval.phase) ? sum + interval.seconds : sum
         }
     }
 
@@ -180,4 +191,13 @@ extension DurationReading {
             self[keyPath: field] = Swift.min(Swift.max(self[keyPath: field], min), max)
         }
     }
+}
+
+private struct IntervalPlace: Hashable {
+    var second: Int
+    var phase: String
+}
+
+extension TimelineRow {
+    fileprivate var place: IntervalPlace { IntervalPlace(second: self.second, phase: self.phase) }
 }

@@ -68,6 +68,9 @@ extension Summary {
         var table = TextTable(
             ["Decoder", "packets", "bytes", "packets/read", "reads/packet", "decoding packets/s", "bytes/s"]
         )
+        if self.record.metrics(named: "decode_packets").contains(where: { $0.labels["form"] != nil }) {
+            return self.decoderBenchmark
+        }
         for packets in self.record.metrics(named: "decode_packets") {
             func value(_ name: String) -> Double? { self.record.metric(name, packets.labels)?.counter?.value }
             let count = packets.counter?.value

@@ -1,0 +1,60 @@
+import Measurement
+
+extension Summary {
+    /// What `clamor decode` found: how fast, at what cost, and how the stream came in.
+    var decoderBenchmark: [String] {
+        var speed = TextTable(["Decoder", "packets/s", "GB/s", "ns/packet", "min", "max", "on the wall", "allocated"])
+        var reads = TextTable(["Reads", "packets", "bytes", "reads", "packets/read", "reads/packet"])
+        for packets in self.lanes {
+            let labels = packets.labels
+            let title = [labels["path"], labels["form"]].compactMap(\.self).joined(separator: " ")
+            let bytes = self.record.metric("decode_bytes", labels)?.counter
+            let time = self.record.metric("decode_packet_time", labels)?.gauge
+            let wall = self.record.metric("decode_thousand_duration", labels)?.duration?.p50
+            let allocated = self.record.metric("decode_packet_allocated_bytes", labels)?.gauge?.value
+            let count = packets.counter?.value
+            let readCount = self.record.metric("reads", labels)?.counter?.value
+            func nanoseconds(_ seconds: Double?) -> String {
+                seconds.map { Human.fixed($0 * 1e9, digits: 2) } ?? Human.unknown
+            }
+            speed.add([
+                title, Cell.number(packets.counter?.rate.map { $0.rounded() }),
+                bytes?.rate.map { Human.fixed($0 / 1e9, digits: 3) } ?? Human.unknown,
+                nanoseconds(time?.median), nanoseconds(time?.min), nanoseconds(time?.max),
+                nanoseconds(wall.map { $0 / 1_000 }),
+                allocated.map { "\(Human.fixed($0, digits: 2)) B" } ?? Human.unknown,
+            ])
+            reads.add([
+                title, Cell.number(count), bytes.map { Human.bytes($0.value) } ?? Human.unknown,
+                Cell.number(readCount), Cell.number(ratio(count, readCount)), Cell.number(ratio(readCount, count)),
+            ])
+        }
+        return self.section(speed) + self.decoderRemarks + [""] + self.section(reads)
+    }
+
+    /// In the order of the design, not of the alphabet.
+    private var lanes: [Metric] {
+        let paths = ["memory", "socket"]
+        let forms = ["pipelined", "segments", "fragments", "cuts"]
+        func place(_ metric: Metric) -> (Int, Int) {
+            (
+                paths.firstIndex(of: metric.labels["path"] ?? "") ?? paths.count,
+                forms.firstIndex(of: metric.labels["form"] ?? "") ?? forms.count
+            )
+        }
+        return self.record.metrics(named: "decode_packets").sorted { place($0) < place($1) }
+    }
+
+    private var decoderRemarks: [String] {
+        var remarks = [
+            "ns/packet: CPU time of the decoding thread, median of the rounds; over a socket with reading. Each row is "
+                + "relative to its own time."
+        ]
+        if self.record.metrics(named: "decode_packet_allocated_bytes").isEmpty,
+            let state = self.record.verdict?.state, state != .aborted
+        {
+            remarks.append("Bytes allocated per packet are not known: install libjemalloc2, which counts them.")
+        }
+        return remarks.flatMap { self.paragraph($0, indent: 2) }
+    }
+}
