@@ -119,6 +119,7 @@ define TEST_WANTS
 zlib1g-dev test -e /usr/include/zlib.h
 mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
 mosquitto-clients command -v mosquitto_sub
+libjemalloc2 PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -F libjemalloc.so.2
 python3 command -v python3
 python3-venv python3 -c 'import venv, ensurepip'
 iproute2 PATH="$$PATH:/usr/sbin:/sbin" command -v ip

@@ -17,7 +17,7 @@ struct Clamor: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            Conn.self, Pub.self, Sub.self, PubSub.self, DoctorCommand.self, BrokerCommand.self, ReportCommand.self,
+            Conn.self, Pub.self, Sub.self, PubSub.self, DecodeCommand.self, BrokerCommand.self, ReportCommand.self,
         ],
         helpNames: [.long]
     )
@@ -36,6 +36,7 @@ enum Main {
             checks: Wiring.checks
         ) {
         case .run(let options): self.perform { await Wiring.run(options) }
+        case .decode(let options): self.perform { await Wiring.decode(options) }
         case .broker(let options): self.perform { await Wiring.serve(options) }
         case .doctor(let options): self.perform { await Wiring.examine(options) }
         case .report(let options): exit(Wiring.report(options).rawValue)

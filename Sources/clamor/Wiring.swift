@@ -44,6 +44,11 @@ enum Wiring {
         await RunSession(options).perform()
     }
 
+    static func decode(_ options: DecodeOptions) async -> ExitStatus {
+        options.isAllocationPass
+            ? await AllocationPass.answer(options) : await DecodeSession(options).perform()
+    }
+
     static func serve(_ options: BrokerOptions) async -> ExitStatus {
         await BrokerService(options).perform()
     }

@@ -19,6 +19,7 @@ extension Integration {
                 "pubsub -h embedded -c 3 -q 0,1,2 -s 64 -L 30 --threshold delivery_lost==0",
                 "pubsub -h embedded -c 3 --topology shared -m hello -L 30",
                 "conn -h 127.0.0.1 -p 1 -c 2 --duration 200ms",
+                "decode --mix --duration 50ms --threshold decode_packets>1",
             ]
         )
         func schema(_ line: String) async throws {

@@ -10,7 +10,8 @@ struct ProgramTests {
             "", "-h", "frob", "pub -h", "pub -d 5", "pub -c 0", "pub --frob", "pub -S", "capacity", "doctor -c 0",
             "pub -q 9 -c 0 -V 8 -R 0",
             "pub --rate 5/s -I 5", "pub -m template:///nowhere", "report /nowhere", "broker --drop x",
-            "pub --url mqtts://h", "sub --threads 0",
+            "pub --url mqtts://h", "sub --threads 0", "decode --protocol xmpp",
+            "decode --threshold decode_packet_time<10ns",
         ]
     )
     func usage(_ line: String) async throws {
@@ -24,8 +25,9 @@ struct ProgramTests {
     @Test(
         "help and version go to stdout, code 0",
         arguments: [
-            "--help", "conn --help", "pub --help", "sub --help", "pubsub --help", "broker --help", "report --help",
-            "doctor --help", "help pub", "--version",
+            "--help", "conn --help", "pub --help", "sub --help", "pubsub --help", "decode --help", "broker --help",
+            "report --help",
+            "help pub", "--version",
         ]
     )
     func help(_ line: String) async throws {

@@ -127,6 +127,27 @@ struct UsageTests {
             "pub --ifaddr eth0",
             "clamor pub: --ifaddr: 'eth0' is not an IP address; write it like 10.0.0.5,10.0.0.6"
         ),
+        Refusal("decode --protocol xmpp", "clamor decode: --protocol: xmpp is not in this build"),
+        Refusal("decode --protocol coap", "clamor decode: --protocol: 'coap' is not mqtt"),
+        Refusal(
+            "decode --form pipelined,bits",
+            "clamor decode: --form: 'bits' is not one of pipelined, segments, fragments, cuts"
+        ),
+        Refusal("decode --path=pipe", "clamor decode: --path: 'pipe' is not one of memory, socket"),
+        Refusal("decode --sink keep", "clamor decode: --sink: 'keep' is not one of view, copy"),
+        Refusal("decode -s 64,x", "clamor decode: -s: 'x' is not a size; write it like 256, 64KiB or 1MB"),
+        Refusal(
+            "decode -s 64 -s 17MiB",
+            "clamor decode: -s: '17825792' is too much for a stream in memory; 16777216 bytes at most"
+        ),
+        Refusal(
+            "decode -s 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
+            "clamor decode: -s: 17 sizes are too many; 16 at most"
+        ),
+        Refusal("decode --duration 0", "clamor decode: --duration: '0' leaves no time to measure; write it like 2s"),
+        Refusal("decode --json --quiet", "clamor decode: --quiet: --json writes to stdout; leave one of the two out"),
+        Refusal("decode -c 5", "clamor decode: Unknown option '-c'; see clamor decode --help"),
+        Refusal("decode -S", "clamor decode: -S is not in this build"),
         Refusal("pub -h a,embedded", "clamor pub: -h: 'embedded' stands alone; leave the other hosts out"),
         Refusal("pub -h embedded -p 1", "clamor pub: -p: the embedded broker takes a free port; leave -p out"),
         Refusal(
@@ -207,7 +228,7 @@ struct UsageTests {
     @Test(
         "the commands of a later build are named",
         arguments: [
-            "xmpp login", "run f", "capacity", "decode", "calibrate", "proxy", "compare", "merge", "init",
+            "xmpp login", "run f", "capacity", "calibrate", "doctor", "proxy", "compare", "merge", "init",
         ]
     )
     func laterCommands(_ line: String) {

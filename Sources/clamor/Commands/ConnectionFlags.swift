@@ -180,6 +180,12 @@ struct RunFlags: ParsableArguments {
     )
     var validate: String?
 
+    @Flag(name: .long, help: "Also write clients.csv.") var perClient = false
+    @OptionGroup(title: "Run") var results: ResultFlags
+}
+
+/// Where the figures go, and how they are judged.
+struct ResultFlags: ParsableArguments {
     @Option(
         name: .long,
         parsing: .unconditionalSingleValue,
@@ -195,7 +201,6 @@ struct RunFlags: ParsableArguments {
     )
     var out: String?
 
-    @Flag(name: .long, help: "Also write clients.csv.") var perClient = false
     @Flag(name: .long, help: "Only run.json's text on stdout.") var json = false
     @Flag(name: .long, help: "Nothing on stdout.") var quiet = false
     @Flag(name: .long, help: "Exit 97 or 98 when the verdict is 'unreconciled' or 'generator-limited'.") var strict =

@@ -14,6 +14,7 @@ package struct OptionChecks: Sendable {
 /// What a command line asks for.
 package enum Invocation: Sendable {
     case run(RunOptions)
+    case decode(DecodeOptions)
     case broker(BrokerOptions)
     case report(ReportOptions)
     case doctor(DoctorOptions)

@@ -1,7 +1,7 @@
 /// What the design has and this build has not.
 enum LaterFlags {
     private static let commands: Set = [
-        "xmpp", "run", "capacity", "decode", "calibrate", "proxy", "compare", "merge", "init",
+        "xmpp", "run", "capacity", "calibrate", "doctor", "proxy", "compare", "merge", "init",
     ]
 
     private static let flags: Set = [
@@ -18,6 +18,8 @@ enum LaterFlags {
         if self.commands.contains(first) { return "clamor: the command '\(first)' is not in this build" }
         for argument in arguments {
             if argument == "--" { return nil }
+            // There it is where the decoder's bytes come from.
+            if first == "decode", argument == "--path" || argument.hasPrefix("--path=") { continue }
             let isShort = argument.hasPrefix("-") && !argument.hasPrefix("--")
             // A short flag may have its value joined to it.
             let name = isShort ? argument.prefix(2) : argument.prefix { $0 != "=" }

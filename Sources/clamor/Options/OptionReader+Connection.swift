@@ -98,17 +98,7 @@ extension OptionReader {
         options.publishers = options.kind == .sub ? 0 : count
         options.subscribers = options.kind == .sub ? count : 0
         options.startNumber = self.number(flags.startNumber, "-n", "--startnumber", in: 0...1_000_000_000) ?? 0
-        let levels: [String: UInt8] = ["3": 3, "3.1": 3, "4": 4, "3.1.1": 4, "5": 5, "5.0": 5]
-        if let version = flags.version {
-            if let level = levels[version] {
-                options.protocolLevel = level
-            } else {
-                self.report(
-                    self.typed(["-V", "--mqtt-version"]),
-                    "'\(version)' is not an MQTT version; it is 3 (3.1), 4 (3.1.1) or 5"
-                )
-            }
-        }
+        options.protocolLevel = self.protocolLevel(flags.version) ?? options.protocolLevel
         options.publisherID = self.clientID(flags, role: options.kind == .conn ? "conn" : "pub")
         options.subscriberID = self.clientID(flags, role: "sub")
         if let id = flags.clientID {
@@ -120,6 +110,18 @@ extension OptionReader {
             if id.contains("%c") { self.report("--client-id", "%c is the client id itself; use %i") }
             if flags.prefix != nil { self.report("--client-id", "is the whole id; leave --prefix out") }
         }
+    }
+
+    /// The level on the wire of a version as people write it.
+    mutating func protocolLevel(_ version: String?) -> UInt8? {
+        guard let version else { return nil }
+        let levels: [String: UInt8] = ["3": 3, "3.1": 3, "4": 4, "3.1.1": 4, "5": 5, "5.0": 5]
+        if let level = levels[version] { return level }
+        self.report(
+            self.typed(["-V", "--mqtt-version"]),
+            "'\(version)' is not an MQTT version; it is 3 (3.1), 4 (3.1.1) or 5"
+        )
+        return nil
     }
 
     private mutating func clientID(_ flags: ConnectionFlags, role: String) -> String {

@@ -1,7 +1,11 @@
 extension OptionReader {
     mutating func read(_ flag: TopicFlag, into options: inout RunOptions) {
-        guard let topic = flag.topic else { return }
-        options.topic = topic
+        options.topic = self.topic(flag.topic) ?? options.topic
+    }
+
+    /// A topic to publish to, with placeholders.
+    mutating func topic(_ text: String?) -> String? {
+        guard let topic = text else { return nil }
         let name = self.typed(["-t", "--topic"])
         if topic.isEmpty {
             self.report(name, "a topic has at least one character; leave -t out for clamor/%i")
@@ -10,6 +14,7 @@ extension OptionReader {
         } else if let problem = self.checks.topicName(topic) {
             self.report(name, "'\(topic)': \(problem)")
         }
+        return topic
     }
 
     mutating func read(filters: [String], into options: inout RunOptions) {
@@ -23,15 +28,21 @@ extension OptionReader {
     }
 
     mutating func read(_ flag: QoSFlag, into options: inout RunOptions) {
-        guard let text = flag.qos else { return }
+        options.qualities = self.qualities(flag.qos) ?? options.qualities
+    }
+
+    /// QoS levels, each once.
+    mutating func qualities(_ text: String?) -> [UInt8]? {
+        guard let text else { return nil }
         let levels = text.split(separator: ",", omittingEmptySubsequences: false).map { UInt8($0) ?? .max }
         guard levels.allSatisfy({ $0 <= 2 }), Set(levels).count == levels.count else {
-            return self.report(
+            self.report(
                 self.typed(["-q", "--qos"]),
                 "'\(text)' is not QoS 0, 1 or 2, nor a list of them such as 0,1,2 with each once"
             )
+            return nil
         }
-        options.qualities = levels
+        return levels
     }
 
     mutating func read(topology: String?, subscribers: String?, into options: inout RunOptions) {

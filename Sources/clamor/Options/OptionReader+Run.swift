@@ -20,6 +20,13 @@ extension OptionReader {
         }
         options.validates = self.boolean(flags.validate, "--validate", words: ("on", "off")) ?? true
         options.perClient = flags.perClient
+        let hasLedger = options.hasLedger && (options.kind == .sub || options.kind == .pubsub)
+        self.read(flags.results, hasLedger: hasLedger, into: &options)
+        self.checkTogether(options)
+        options.redactedCommand = ["clamor"] + Redaction.command(self.arguments)
+    }
+
+    mutating func read(_ flags: ResultFlags, hasLedger: Bool, into options: inout some ResultOptions) {
         options.json = flags.json
         options.quiet = flags.quiet
         options.strict = flags.strict
@@ -27,14 +34,11 @@ extension OptionReader {
         if flags.out == "" { self.report("--out", "is empty; name a directory") }
         if flags.json, flags.quiet { self.report("--quiet", "--json writes to stdout; leave one of the two out") }
         options.thresholds = flags.threshold
-        let hasLedger = options.hasLedger && (options.kind == .sub || options.kind == .pubsub)
         for sentence in flags.threshold {
             if let problem = self.checks.threshold(sentence, hasLedger) {
                 self.report("--threshold", "'\(sentence)': \(problem)")
             }
         }
-        self.checkTogether(options)
-        options.redactedCommand = ["clamor"] + Redaction.command(self.arguments)
     }
 
     /// What each flag alone cannot know.

@@ -282,7 +282,7 @@ actor RunMonitor: RunObserver {
 }
 
 /// The process' resident memory, once a second.
-private struct MemoryLevel {
+struct MemoryLevel {
     private var last = 0.0
     private var lowest = Double.infinity
     private var highest = 0.0

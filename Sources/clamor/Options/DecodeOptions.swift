@@ -1,0 +1,79 @@
+import MQTTCodec
+package import Workloads
+
+/// Where the figures of a command go, and how it judges them.
+protocol ResultOptions {
+    var thresholds: [String] { get set }
+    var outputDirectory: String? { get set }
+    var json: Bool { get set }
+    var quiet: Bool { get set }
+    var strict: Bool { get set }
+}
+
+extension RunOptions: ResultOptions {}
+
+/// What `clamor decode` is told, read and checked.
+package struct DecodeOptions: Hashable, Sendable, ResultOptions {
+    package var redactedCommand: [String] = []
+
+    // The stream.
+    /// The protocol level on the wire: 3 (3.1), 4 (3.1.1) or 5.
+    package var protocolLevel: UInt8 = 5
+    package var sizes = [256]
+    package var topic = "clamor/%i"
+    package var qualities: [UInt8] = [0]
+    package var isMix = false
+    package var seed: UInt64?
+
+    // How it reaches the decoder.
+    package var forms = DecodeForm.allCases
+    package var paths = DecodePath.allCases
+    /// Bytes of one read at most, over a socket.
+    package var readSize = 65_536
+    /// The sink copies each payload.
+    package var copies = false
+
+    /// Nanoseconds of each form on each path, the warm-up apart.
+    package var duration: Int64 = 2_000_000_000
+
+    package var thresholds: [String] = []
+    package var outputDirectory: String?
+    package var json = false
+    package var quiet = false
+    package var strict = false
+    /// Started by another decode, with jemalloc, to tell what is allocated.
+    package var isAllocationPass = false
+
+    package init() {}
+
+    /// Sizes of a realistic mix: a reading, an event, a document, a batch.
+    package static let mixSizes = [16, 64, 256, 1_024, 4_096]
+
+    package var lanes: [DecodeLane] { self.paths.flatMap { path in self.forms.map { DecodeLane($0, path) } } }
+
+    package var warmup: Int64 { self.duration / 10 }
+
+    var version: ProtocolVersion { ProtocolVersion(rawValue: self.protocolLevel) ?? .v5 }
+
+    func stream(seed: UInt64) -> DecodeStreamPlan {
+        DecodeStreamPlan(
+            version: self.version,
+            topic: Template(parsing: self.topic),
+            sizes: self.sizes,
+            qualities: self.qualities.compactMap(QoS.init(rawValue:)),
+            isMix: self.isMix,
+            seed: seed
+        )
+    }
+
+    /// The command line that measures the same again.
+    package func arguments(seed: UInt64) -> [String] {
+        var arguments = ["decode", "-V", "\(self.protocolLevel)", "-t", self.topic, "--seed", "\(seed)"]
+        arguments += ["-s", self.sizes.map(String.init).joined(separator: ",")]
+        arguments += ["-q", self.qualities.map { "\($0)" }.joined(separator: ",")]
+        arguments += ["--form", self.forms.map(\.rawValue).joined(separator: ",")]
+        arguments += ["--path", self.paths.map(\.rawValue).joined(separator: ",")]
+        arguments += ["--read-size", "\(self.readSize)", "--sink", self.copies ? "copy" : "view"]
+        return self.isMix ? arguments + ["--mix"] : arguments
+    }
+}

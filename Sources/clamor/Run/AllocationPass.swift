@@ -1,0 +1,79 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import Workloads
+
+/// Bytes allocated per packet, told by another process of this program: one that jemalloc was loaded into, for no other
+/// allocator counts what a thread allocates.
+///
+/// Apart from the timing, so that the times are those of the allocator that every run has.
+enum AllocationPass {
+    /// Nanoseconds of each lane: allocations are counted, not timed.
+    private static let duration: Int64 = 100_000_000
+
+    /// Runs the lanes of a command line in a process with jemalloc.
+    ///
+    /// - Returns: bytes per packet by the name of the lane; `nil` where jemalloc is not installed.
+    static func ask(_ arguments: [String]) async -> [String: Double]? {
+        await withCheckedContinuation { continuation in
+            // Waiting for a child blocks.
+            Thread.detachNewThread { continuation.resume(returning: self.run(arguments)) }
+        }
+    }
+
+    private static func run(_ arguments: [String]) -> [String: Double]? {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        process.arguments = arguments + ["--allocation-pass"]
+        var environment = ProcessInfo.processInfo.environment
+        let library = environment["CLAMOR_JEMALLOC"] ?? "libjemalloc.so.2"
+        environment["LD_PRELOAD"] = [library, environment["LD_PRELOAD"]].compactMap(\.self).joined(separator: ":")
+        process.environment = environment
+        let output = Pipe()
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        // Where the library is missing the dynamic linker says so.
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return nil }
+        let data = (try? output.fileHandleForReading.readToEnd()) ?? Data()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { return nil }
+        let answer = try? JSONDecoder().decode([String: Double].self, from: data)
+        return answer.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The other side: measures, and prints what was allocated; nothing where there is no jemalloc.
+    static func answer(_ options: DecodeOptions) async -> ExitStatus {
+        var options = options
+        options.duration = self.duration
+        var allocations: [String: Double] = [:]
+        if AllocationMeter.threadBytes != nil {
+            let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+            let seed = options.seed ?? 1
+            let streams = DecodeStreams(options, seed: seed)
+            for lane in options.lanes {
+                var result = DecodeLaneResult(lane)
+                let run = DecodeLaneRun(
+                    lane: lane,
+                    options: options,
+                    seed: seed,
+                    loop: group.next(),
+                    stop: StopFlag()
+                )
+                do {
+                    try await run.perform(streams) { interval in
+                        _ = result.add(interval, began: 0)
+                        return true
+                    }
+                } catch {
+                    return .unreconciled
+                }
+                allocations[lane.name] = result.allocation
+            }
+            try? await group.shutdownGracefully()
+        }
+        guard let data = try? JSONEncoder().encode(allocations) else { return .unreconciled }
+        try? FileHandle.standardOutput.write(contentsOf: data)
+        return .success
+    }
+}

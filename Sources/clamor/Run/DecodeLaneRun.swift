@@ -1,0 +1,113 @@
+import Foundation
+import LoopContext
+import NIOCore
+import Synchronization
+import Workloads
+
+/// Asks what goes on to end; from any thread.
+final class StopFlag: Sendable {
+    private let flag = Atomic(false)
+
+    var isSet: Bool { self.flag.load(ordering: .acquiring) }
+
+    func set() { self.flag.store(true, ordering: .releasing) }
+}
+
+/// The streams of a decode, one for each path; made once for all forms.
+struct DecodeStreams: Sendable {
+    /// As large as a stream can be that comes out of the caches of a core: fresh memory, as read from a socket.
+    private static let memorySize = 8 * 1_048_576
+    /// A writer stops at the end of its stream, and fragments take it microseconds each.
+    private static let socketSize = 262_144
+
+    let memory: DecodeStream?
+    let socket: DecodeStream?
+
+    init(_ options: DecodeOptions, seed: UInt64) {
+        let plan = options.stream(seed: seed)
+        self.memory = options.paths.contains(.memory) ? DecodeStream(plan, atLeast: Self.memorySize) : nil
+        self.socket = options.paths.contains(.socket) ? DecodeStream(plan, atLeast: Self.socketSize) : nil
+    }
+}
+
+/// Measures one form on one path, on an event loop that has nothing else to do.
+struct DecodeLaneRun {
+    /// Takes what came in about a second; `false` ends the lane.
+    typealias Report = (DecodeInterval) async -> Bool
+
+    private static let interval: Int64 = 1_000_000_000
+    /// A socket that gives no round within this gives none.
+    private static let patience: Int64 = 30_000_000_000
+
+    let lane: DecodeLane
+    let options: DecodeOptions
+    let seed: UInt64
+    let loop: any EventLoop
+    let stop: StopFlag
+
+    func perform(_ streams: DecodeStreams, report: Report) async throws {
+        switch self.lane.path {
+        case .memory: if let stream = streams.memory { try await self.inMemory(stream, report) }
+        case .socket: if let stream = streams.socket { try await self.overSocket(stream, report) }
+        }
+    }
+
+    private func inMemory(_ stream: DecodeStream, _ report: Report) async throws {
+        let (lane, options, seed, loop, stop) = (self.lane, self.options, self.seed, self.loop, self.stop)
+        let work = try await loop.submit {
+            let work = DecodeInMemory(
+                stream,
+                version: options.version,
+                metrics: DecodeMetrics(lane),
+                seed: seed,
+                copies: options.copies
+            )
+            return NIOLoopBound(work, eventLoop: loop)
+        }.get()
+        guard await report(try await loop.submit { try work.value.warmUp(options.warmup) }.get()) else { return }
+        var left = options.duration
+        while left > 0, !stop.isSet {
+            let length = min(left, Self.interval)
+            let interval = try await loop.submit {
+                try work.value.measure(length) { stop.isSet }
+            }.get()
+            left -= interval.measured
+            guard await report(interval) else { return }
+        }
+    }
+
+    private func overSocket(_ stream: DecodeStream, _ report: Report) async throws {
+        let (lane, options, loop) = (self.lane, self.options, self.loop)
+        let writer = try DecodeWriter(stream, form: lane.form, seed: self.seed)
+        Thread.detachNewThread { writer.run() }
+        defer { writer.stop() }
+        let socket = try await loop.submit {
+            let socket = DecodeOverSocket(
+                LoopContext(eventLoop: loop, readSize: options.readSize),
+                port: writer.port,
+                version: options.version,
+                metrics: DecodeMetrics(lane),
+                copies: options.copies
+            )
+            return NIOLoopBound(socket, eventLoop: loop)
+        }.get()
+        let end = try await loop.submit { socket.value.start(warmUp: options.warmup) }.get()
+        var left = options.duration
+        var waited: Int64 = 0
+        var wait = options.warmup
+        while left > 0, waited < Self.patience, !self.stop.isSet {
+            // A signal cancels it.
+            try? await Task.sleep(for: .nanoseconds(wait))
+            let (interval, isOver) = try await loop.submit { (socket.value.take(), socket.value.isOver) }.get()
+            waited = interval.measured > 0 ? 0 : waited + wait
+            left -= interval.measured
+            guard await report(interval), !isOver else { break }
+            wait = min(max(left, 100_000_000), Self.interval)
+        }
+        writer.stop()
+        let decoded = try await end.get()
+        _ = await report(try await loop.submit { socket.value.take() }.get())
+        let encoded = writer.checksum
+        if decoded != encoded { throw DecodeFault.mismatch(encoded: encoded, decoded: decoded) }
+    }
+}

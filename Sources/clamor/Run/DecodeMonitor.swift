@@ -1,0 +1,162 @@
+import CPosix
+import Measurement
+import Report
+import Workloads
+
+/// How a decode ended.
+enum DecodeOutcome: Hashable, Sendable {
+    case planned
+    case interrupted
+    case thresholdBroken(String)
+    case fault(DecodeLane, DecodeFault)
+}
+
+/// Takes what the lanes measured, off the loop: adds it up, writes it down, shows it.
+actor DecodeMonitor {
+    private let thresholds: [Threshold]
+    private let screen: ProgressScreen
+    private var writer: RunWriter
+    private var record: RunRecord
+    private var results: [DecodeLaneResult] = []
+    private var audit = GeneratorAudit(isOpenLoop: false)
+    private var memory = MemoryLevel()
+    private var lastCPU = CPUSample.read()
+    private var steal: [Double] = []
+    private let began = clamor_monotonic_nanoseconds()
+    private var writeError: ResultError?
+    /// The threshold that ended the run.
+    private(set) var brokenThreshold: String?
+
+    init(thresholds: [Threshold], writer: sending RunWriter, record: RunRecord, screen: ProgressScreen) {
+        self.thresholds = thresholds
+        self.writer = writer
+        self.record = record
+        self.screen = screen
+    }
+
+    func begin(_ lane: DecodeLane) { self.results.append(DecodeLaneResult(lane)) }
+
+    /// Takes in an interval of the lane that began last; `false` when a threshold ends the run.
+    func add(_ interval: DecodeInterval) -> Bool {
+        guard !self.results.isEmpty, interval.wall > 0 else { return true }
+        let now = clamor_monotonic_nanoseconds()
+        let began = max(0, Double(now - self.began - interval.wall) / 1e9)
+        var row = self.results[self.results.count - 1].add(interval, began: began)
+        if let bytes = ProcessFacts.read(countingDescriptors: false).residentBytes {
+            self.memory.add(Double(bytes))
+            row.metrics.append(MemoryLevel.metric(GaugeReading(value: Double(bytes))))
+        }
+        self.judge(interval)
+        self.write(row)
+        if interval.measured > 0 { self.screen.show(ProgressLine(row, clientsPlanned: nil, errors: 0)) }
+        self.record.metrics = self.metrics
+        self.brokenThreshold = self.thresholds.first { $0.aborts && $0.isBroken(in: self.record) }?.expression
+        return self.brokenThreshold == nil
+    }
+
+    private func judge(_ interval: DecodeInterval) {
+        let cpu = CPUSample.read()
+        let steal = cpu.flatMap { now in self.lastCPU.flatMap { now.stealShare(since: $0) } }
+        self.lastCPU = cpu
+        if let steal { self.steal.append(steal) }
+        self.audit.second([], stealShare: steal, length: interval.wall)
+    }
+
+    private func write(_ interval: TimelineInterval) {
+        guard self.writeError == nil else { return }
+        do throws(ResultError) {
+            try self.writer.append(interval) { self.record }
+        } catch {
+            self.writeError = error
+            self.screen.warn("\(error)")
+        }
+    }
+
+    /// Lanes whose allocations nobody has told yet.
+    var hasUnknownAllocations: Bool { self.results.contains { $0.allocation == nil } }
+
+    /// Bytes per packet by the name of the lane, from a process with another allocator.
+    func add(allocations: [String: Double]) {
+        for index in self.results.indices {
+            self.results[index].allocatedElsewhere = allocations[self.results[index].lane.name]
+        }
+    }
+
+    private var metrics: [Metric] {
+        var metrics = self.results.flatMap(\.metrics)
+        if let memory = self.memory.reading { metrics.append(MemoryLevel.metric(memory)) }
+        return metrics
+    }
+
+    // MARK: - The end
+
+    /// Everything that was measured, with the verdict on it.
+    func finish(_ outcome: DecodeOutcome) -> RunRecord {
+        self.record.metrics = self.metrics
+        self.record.durationSeconds = Double(clamor_monotonic_nanoseconds() - self.began) / 1e9
+        self.record.stages = self.results.compactMap { result in
+            result.start.map {
+                StageRecord(
+                    name: result.lane.name,
+                    start: $0,
+                    durationSeconds: Double(result.measured) / 1e9,
+                    measured: true
+                )
+            }
+        }
+        self.record.generator.cpuSeconds = ProcessFacts.read(countingDescriptors: false).cpuNanoseconds
+            .map { Double($0) / 1e9 }
+        self.record.generator.peakMemoryBytes = self.memory.reading?.max.map { UInt64($0) }
+        self.record.generator.hostSteal =
+            self.steal.isEmpty ? nil : self.steal.reduce(0, +) / Double(self.steal.count)
+        self.record.thresholds = self.thresholds.map { threshold in
+            var result = threshold.evaluate(in: self.record)
+            // It was broken when it ended the run; that it would hold again now does not mend it.
+            if threshold.expression == self.brokenThreshold { result.ok = false }
+            return result
+        }
+        self.record.verdict = self.verdict(outcome)
+        return self.record
+    }
+
+    private func verdict(_ outcome: DecodeOutcome) -> Verdict {
+        var verdict = Verdict()
+        switch outcome {
+        case .planned: break
+        case .interrupted:
+            verdict.add(
+                .aborted,
+                Verdict.Reason(code: "interrupted", text: "a signal ended the run before its time")
+            )
+        case .thresholdBroken(let expression):
+            verdict.add(
+                .aborted,
+                Verdict.Reason(code: "threshold", text: "a threshold that aborts was broken: \(expression)")
+            )
+        case .fault(let lane, .connection(let words)):
+            verdict.add(.aborted, Verdict.Reason(code: "connection", text: "\(lane.name): \(words)"))
+        case .fault(let lane, let fault):
+            verdict.add(.unreconciled, Verdict.Reason(code: "decoded", text: "\(lane.name): \(fault)"))
+        }
+        verdict.add(.generatorLimited, self.audit.reasons + self.results.compactMap(Self.sharedCore))
+        return verdict
+    }
+
+    private static let coreShare = 0.9
+
+    /// In memory nothing is waited for: where the thread did not run, somebody else did.
+    private static func sharedCore(_ result: DecodeLaneResult) -> Verdict.Reason? {
+        guard result.lane.path == .memory, let share = result.cpuShare, share < self.coreShare else { return nil }
+        let percent = Human.percent(share)
+        return Verdict.Reason(
+            code: "core-shared",
+            text: "\(result.lane.name): the decoding thread had a core for \(percent) of its time, under 90 %; "
+                + "packets/s is that much too low, ns/packet counts CPU time and is not",
+            measured: share,
+            limit: self.coreShare
+        )
+    }
+
+    /// Writes the results and gives the directory its name.
+    func save(_ record: RunRecord) throws(ResultError) -> String { try self.writer.finish(record) }
+}
