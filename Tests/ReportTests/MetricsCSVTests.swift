@@ -14,6 +14,12 @@ struct MetricsCSVTests {
             labels: ["state": "connected"],
             reading: .gauge(GaugeReading(value: 20, min: 0, mean: 18.25, max: 20))
         ),
+        Metric(
+            name: "decode_packet_time",
+            labels: ["form": "cuts", "path": "memory"],
+            unit: "seconds",
+            reading: .gauge(GaugeReading(value: 2.6e-9, min: 2.5e-9, mean: 2.7e-9, median: 2.52e-9, max: 4e-9))
+        ),
         Metric(name: "generator_memory_bytes", unit: "bytes", reading: .gauge(GaugeReading(value: 48_300_000))),
     ].compactMap(\.self)
 

@@ -271,3 +271,69 @@ extension Samples {
         }
     }
 }
+
+extension Samples {
+    /// A decode of two forms on both paths; what a socket allocates is not known.
+    static var decode: RunRecord {
+        var record = self.begun(["clamor", "decode"])
+        record.durationSeconds = 8.9
+        record.verdict = .valid
+        for (number, path) in ["memory", "socket"].enumerated() {
+            for (place, form) in ["pipelined", "fragments"].enumerated() {
+                let cost = Double(1 + 9 * number) * Double(1 + 99 * place)
+                record.stages.append(
+                    StageRecord(
+                        name: "\(path)-\(form)",
+                        start: Double(4 * number + 2 * place),
+                        durationSeconds: 2,
+                        measured: true
+                    )
+                )
+                record.metrics += self.lane(form, path, packetTime: 2.5e-9 * cost)
+            }
+        }
+        record.generator.eventLoops = 1
+        record.generator.cpuSeconds = 8.1
+        return record
+    }
+
+    private static func lane(_ form: String, _ path: String, packetTime: Double) -> [Metric] {
+        let labels: Labels = ["form": form, "path": path, "protocol": "mqtt"]
+        let packets = (2.2 / packetTime).rounded()
+        let rate = 1 / packetTime
+        let reads = form == "pipelined" ? (packets / 745).rounded() : packets * 22
+        let time = GaugeReading(
+            value: packetTime * 1.01,
+            min: packetTime * 0.98,
+            mean: packetTime * 1.02,
+            median: packetTime,
+            max: packetTime * 1.5
+        )
+        var metrics = [
+            self.counter("decode_packets", labels, packets, rate: rate),
+            self.counter("decode_bytes", labels, packets * 88, rate: rate * 88, unit: "bytes"),
+            self.counter("reads", labels, reads, rate: reads / 2.2),
+            self.counter("decode_time", labels, 2.2, rate: 0.99, unit: "seconds"),
+            Metric(name: "decode_packet_time", labels: labels, unit: "seconds", reading: .gauge(time)),
+        ]
+        if path == "memory" {
+            let allocated = GaugeReading(value: form == "pipelined" ? 0 : 0.0123)
+            metrics.append(
+                Metric(
+                    name: "decode_packet_allocated_bytes",
+                    labels: labels,
+                    unit: "bytes",
+                    reading: .gauge(allocated)
+                )
+            )
+        }
+        let thousand = Histogram.of([Int64((packetTime * 1.001e12).rounded())])
+        return metrics + [self.duration("decode_thousand_duration", labels, thousand)].compactMap(\.self)
+    }
+}
+
+extension Histogram {
+    fileprivate static func of(_ values: [Int64]) -> Histogram {
+        values.reduce(into: Histogram()) { $0.record($1) }
+    }
+}

@@ -13,6 +13,7 @@ struct SummaryTests {
         Sample(testDescription: "pubsub", record: Samples.pubsub),
         Sample(testDescription: "aborted", record: Samples.aborted),
         Sample(testDescription: "conn", record: Samples.conn),
+        Sample(testDescription: "decode", record: Samples.decode),
         Sample(testDescription: "begun", record: Samples.begun(["clamor", "pub"])),
     ]
 
