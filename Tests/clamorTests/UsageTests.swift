@@ -20,7 +20,7 @@ struct UsageTests {
         Refusal("-h x pub", "clamor: -h is the host and belongs behind a command; for help: clamor --help"),
         Refusal(
             "frobnicate",
-            "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, doctor, broker, report"
+            "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, decode, broker, report"
         ),
         Refusal("pub -h", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
         Refusal("pub -h -c 5", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
