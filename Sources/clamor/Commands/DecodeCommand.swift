@@ -84,7 +84,7 @@ struct DecodeRunFlags: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "Of each form on each path, behind a tenth of it as warm-up. (default: 2s)",
+            "Of each form on each path, behind a tenth of it, 1s at most, as warm-up. (default: 2s)",
             valueName: "duration"
         )
     ) var duration: String?

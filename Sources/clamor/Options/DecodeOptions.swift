@@ -51,7 +51,8 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
 
     package var lanes: [DecodeLane] { self.paths.flatMap { path in self.forms.map { DecodeLane($0, path) } } }
 
-    package var warmup: Int64 { self.duration / 10 }
+    /// Caches need no longer than a second, however long the run is.
+    package var warmup: Int64 { min(self.duration / 10, 1_000_000_000) }
 
     var version: ProtocolVersion { ProtocolVersion(rawValue: self.protocolLevel) ?? .v5 }
 
