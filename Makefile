@@ -38,6 +38,49 @@ check-meter: needs-test
 	swift build --build-tests
 	CLAMOR_CHECK_METER=1 CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" swift test --skip-build --filter CheckMeter
 
+# Benchmarks: Benchmarks/README.md says how to read them.
+.PHONY: bench bench-suites bench-gate bench-update bench-compare bench-proof needs-bench
+
+BENCH_SUITES := MQTTCodec Session Engine Report Loopback
+BENCH_SCRATCH := .build/benchmarks
+GATE := $(BENCH_SCRATCH)/release/BenchmarkGate
+GATE_BUILD := CLAMOR_BENCHMARKS=1 swift build -c release --scratch-path $(BENCH_SCRATCH) --product BenchmarkGate
+THRESHOLDS := Benchmarks/Thresholds
+
+bench: bench-suites bench-gate
+
+# Times: to be read, by a person, on a quiet machine.
+bench-suites: needs-bench
+	CLAMOR_BENCHMARKS=1 swift package --scratch-path $(BENCH_SCRATCH) --allow-writing-to-package-directory \
+		benchmark $(BENCH_SUITES:%=--target %Benchmarks) --no-progress
+
+# Counts alone. Where nothing is expected (another Swift version, another architecture) it says so, and that is no error.
+bench-gate: needs-bench
+	$(GATE_BUILD)
+	@$(GATE) check $(THRESHOLDS) || [ $$? = 77 ]
+
+bench-update: needs-bench
+	$(GATE_BUILD)
+	$(GATE) update $(THRESHOLDS)
+
+# make bench-compare BASE=main
+bench-compare: needs-bench
+	Benchmarks/Gate/compare "$(BASE)"
+
+# That the gate fails when it should, and only then.
+bench-proof: needs-bench
+	Benchmarks/Gate/proof
+
+define BENCH_WANTS
+$(BUILD_WANTS)
+libjemalloc-dev test -e /usr/include/jemalloc/jemalloc.h
+valgrind command -v valgrind
+endef
+
+needs-bench: export WANTED = $(BENCH_WANTS)
+needs-bench: needs-build
+	$(install)
+
 # Mutated inputs by the million, see Tests/Fuzzing/README.md. ENGINE=libfuzzer steers by coverage, where the toolchain
 # has it; it builds apart, and reads and extends the corpus in .build/fuzz/corpus.
 TARGET ?= decoder

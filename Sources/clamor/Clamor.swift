@@ -17,7 +17,8 @@ struct Clamor: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            Conn.self, Pub.self, Sub.self, PubSub.self, DecodeCommand.self, BrokerCommand.self, ReportCommand.self,
+            Conn.self, Pub.self, Sub.self, PubSub.self, DecodeCommand.self, DoctorCommand.self, BrokerCommand.self,
+            ReportCommand.self,
         ],
         helpNames: [.long]
     )

@@ -25,9 +25,8 @@ struct ProgramTests {
     @Test(
         "help and version go to stdout, code 0",
         arguments: [
-            "--help", "conn --help", "pub --help", "sub --help", "pubsub --help", "decode --help", "broker --help",
-            "report --help",
-            "help pub", "--version",
+            "--help", "conn --help", "pub --help", "sub --help", "pubsub --help", "decode --help", "doctor --help",
+            "broker --help", "report --help", "help pub", "--version",
         ]
     )
     func help(_ line: String) async throws {

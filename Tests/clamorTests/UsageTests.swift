@@ -20,7 +20,8 @@ struct UsageTests {
         Refusal("-h x pub", "clamor: -h is the host and belongs behind a command; for help: clamor --help"),
         Refusal(
             "frobnicate",
-            "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, decode, broker, report"
+            "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, decode, doctor, broker, "
+                + "report"
         ),
         Refusal("pub -h", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
         Refusal("pub -h -c 5", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
@@ -228,7 +229,7 @@ struct UsageTests {
     @Test(
         "the commands of a later build are named",
         arguments: [
-            "xmpp login", "run f", "capacity", "calibrate", "doctor", "proxy", "compare", "merge", "init",
+            "xmpp login", "run f", "capacity", "calibrate", "proxy", "compare", "merge", "init",
         ]
     )
     func laterCommands(_ line: String) {

@@ -1,7 +1,7 @@
 /// What the design has and this build has not.
 enum LaterFlags {
     private static let commands: Set = [
-        "xmpp", "run", "capacity", "calibrate", "doctor", "proxy", "compare", "merge", "init",
+        "xmpp", "run", "capacity", "calibrate", "proxy", "compare", "merge", "init",
     ]
 
     private static let flags: Set = [
