@@ -15,8 +15,9 @@ final class StopFlag: Sendable {
 
 /// The streams of a decode, one for each path; made once for all forms.
 struct DecodeStreams: Sendable {
-    /// As large as a stream can be that comes out of the caches of a core: fresh memory, as read from a socket.
-    private static let memorySize = 8 * 1_048_576
+    /// Stays in the second-level cache, where the kernel has just put what a client reads; as large as `make limits`
+    /// gives the C program, so that the two can be compared.
+    private static let memorySize = 4_096 * 88
     /// A writer stops at the end of its stream, and fragments take it microseconds each.
     private static let socketSize = 262_144
 
