@@ -96,7 +96,7 @@ private final class SessionLife {
     private let session: UnsafeMutablePointer<MQTTSession>
     let observer: SessionObserver
     private var channel: EmbeddedChannel?
-    private var connection: MQTTConnection<SessionObserver>?
+    private var connection: MQTTConnection?
     /// The server that reads what this client writes.
     private var server = PacketDecoder(role: .server)
     private var written = WrittenLog()
@@ -338,7 +338,7 @@ private final class SessionLife {
     func check() throws(Finding) {
         self.observer.settle(self.session)
         if let problem = self.observer.problem { throw Finding(problem) }
-        try Finding.unless(self.context.scratch.readableBytes == 0, "bytes left in the loop's scratch buffer")
+        try Finding.unless(self.context.scratch.pointee.readableBytes == 0, "bytes left in the loop's scratch buffer")
         let window = self.session.pointee.window.inFlight
         try Finding.unless(window == self.observer.publishes, "\(window) in flight, \(self.observer.publishes) counted")
         let awaited = self.session.pointee.window.awaited
