@@ -31,27 +31,39 @@ package struct SocketTable: Hashable, Sendable {
     package init() {}
 
     /// Adds the sockets of /proc/net/tcp or /proc/net/tcp6 whose local port is one of `ports`.
+    ///
+    /// There may be tens of thousands, read before every large run: fields are ranges of the text, never arrays.
     package mutating func add(procNetTCP text: String, ports: ClosedRange<UInt16>) {
-        for line in text.utf8.split(separator: UInt8(ascii: "\n")).dropFirst() {
-            self.add(line, ports)
+        var text = text
+        text.withUTF8 { bytes in
+            var start = bytes.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
+            while start < bytes.count {
+                let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+                self.add(bytes[start..<end], ports)
+                start = end + 1
+            }
         }
     }
 
-    private mutating func add(_ line: Substring.UTF8View, _ ports: ClosedRange<UInt16>) {
+    private mutating func add(_ line: Slice<UnsafeBufferPointer<UInt8>>, _ ports: ClosedRange<UInt16>) {
         // sl, local, remote, state, queues, timer:when, ...
-        let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 6)
-        guard fields.count > 5, let (local, localPort) = Self.endpoint(fields[1]), ports.contains(localPort),
-            let (remote, remotePort) = Self.endpoint(fields[2])
+        var rest = line
+        _ = Self.field(&rest, until: UInt8(ascii: " "))
+        guard let (local, localPort) = Self.endpoint(&rest), ports.contains(localPort),
+            let (remote, remotePort) = Self.endpoint(&rest)
         else { return }
-        if Hexadecimal.number(fields[3]) == Self.listen {
+        let state = Self.field(&rest, until: UInt8(ascii: " "))
+        let queues = Self.field(&rest, until: UInt8(ascii: " "))
+        if queues.isEmpty { return }
+        if Hexadecimal.number(state) == Self.listen {
             self.listening.insert(localPort)
             return
         }
         var socket = Socket(local: local, localPort: localPort, remote: remote, remotePort: remotePort)
-        let timer = fields[5].split(separator: UInt8(ascii: ":"))
+        let timer = Self.field(&rest, until: UInt8(ascii: ":"))
+        let left = Self.field(&rest, until: UInt8(ascii: " "))
         // The timer, not the state, tells: a FIN_WAIT2 that the kernel has cut down waits in the same way.
-        if timer.count == 2, Hexadecimal.number(timer[0]) == Self.timeWaitTimer, let left = Hexadecimal.number(timer[1])
-        {
+        if Hexadecimal.number(timer) == Self.timeWaitTimer, !left.isEmpty, let left = Hexadecimal.number(left) {
             socket.timeWaitAge = max(0, Self.timeWaitTicks - Int(clamping: left)) * 10
         }
         self.sockets.append(socket)
@@ -62,10 +74,22 @@ package struct SocketTable: Hashable, Sendable {
     /// TCP_TIMEWAIT_LEN, 60 s and no setting, in hundredths of a second: /proc counts so whatever the kernel's HZ.
     private static let timeWaitTicks = 6_000
 
-    private static func endpoint(_ field: Substring.UTF8View) -> (IPAddress, UInt16)? {
-        let parts = field.split(separator: UInt8(ascii: ":"))
-        guard parts.count == 2, let address = IPAddress(procNet: parts[0]), let port = Hexadecimal.number(parts[1])
+    private static func endpoint(_ rest: inout Slice<UnsafeBufferPointer<UInt8>>) -> (IPAddress, UInt16)? {
+        let digits = Self.field(&rest, until: UInt8(ascii: ":"))
+        let number = Self.field(&rest, until: UInt8(ascii: " "))
+        guard !number.isEmpty, let address = IPAddress(procNet: digits), let port = Hexadecimal.number(number)
         else { return nil }
         return UInt16(exactly: port).map { (address, $0) }
+    }
+
+    /// Takes what stands in front of `separator`, after blanks, and the separator.
+    private static func field(
+        _ rest: inout Slice<UnsafeBufferPointer<UInt8>>,
+        until separator: UInt8
+    ) -> Slice<UnsafeBufferPointer<UInt8>> {
+        rest = rest.drop { $0 == UInt8(ascii: " ") }
+        let field = rest.prefix { $0 != separator }
+        rest = rest[field.endIndex...].dropFirst()
+        return field
     }
 }

@@ -14,10 +14,20 @@
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 /// The IP-level option that leaves the choice of the source port to connect(2), so that two sockets with
 /// different targets may share one. Linux 4.2 and later.
 static inline int32_t clamor_ip_bind_address_no_port(void) { return IP_BIND_ADDRESS_NO_PORT; }
+
+/// Gives memory that is free in the heap back to the system, where the C library can.
+static inline void clamor_return_free_memory(void) {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+}
 
 /// CPU time of the calling thread in nanoseconds, user and system together.
 static inline int64_t clamor_thread_cpu_nanoseconds(void) {

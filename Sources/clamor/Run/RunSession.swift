@@ -40,6 +40,8 @@ struct RunSession {
         } catch {
             return self.refuse("\(error)", .usage)
         }
+        // The kernel's table of sockets may be megabytes, which the event loops' heaps would never get.
+        clamor_return_free_memory()
         let run = UInt32.random(in: 1...UInt32.max)
         let load = self.options.load(run: run, seed: self.seed)
         if self.options.validates, let problem = load.problem() {
