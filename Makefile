@@ -202,7 +202,7 @@ limits: needs-limits
 define LIMITS_WANTS
 zlib1g-dev test -e /usr/include/zlib.h
 mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
-libjemalloc-dev ls /usr/lib*/libjemalloc.so.2 /usr/lib/*/libjemalloc.so.2 /usr/local/lib/libjemalloc.so.2 2>/dev/null | grep -q .
+libjemalloc2 PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -F libjemalloc.so.2
 endef
 
 needs-limits: export WANTED := $(LIMITS_WANTS)

@@ -60,7 +60,7 @@ struct PacedPublishing {
         return Bill(
             cpuSeconds: result.ending.cpuSeconds,
             messages: sent,
-            figures: ["p50_us": result.figures["lag_p50_us"] ?? 0, "p99_us": result.figures["lag_p99_us"] ?? 0]
+            figures: ["p50_us": try result.figure("lag_p50_us"), "p99_us": try result.figure("lag_p99_us")]
         )
     }
 

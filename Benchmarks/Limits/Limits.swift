@@ -55,11 +55,13 @@ struct Limits {
         }
         let report = Report(host: host, results: results, seconds: Date().timeIntervalSince(began))
         Self.say("\n" + report.markdown)
-        if let directory = options.directory {
+        let isWhole = results.allSatisfy { $0.problem == nil }
+        // A run with holes does not replace the reference.
+        if let directory = options.directory, isWhole || options.isDirectoryGiven {
             try report.write(to: directory)
             Self.say("Written to \(directory)/limits.md and limits.json.")
         }
-        return results.allSatisfy { $0.problem == nil }
+        return isWhole
     }
 
     /// The pairs of one workload; which of the two goes first changes from pair to pair.
@@ -102,6 +104,7 @@ struct Options {
     var lists = false
     /// Where the table and all single runs go; a part of the table is printed only.
     var directory: String?
+    var isDirectoryGiven = false
     var clamor = ".build/release/clamor"
     var climit = ".build/release/climit"
 
@@ -118,7 +121,9 @@ struct Options {
             case "--rows": self.rows = value.split(separator: ",").map(String.init)
             case "--pairs": self.pairs = try Self.number(flag, value)
             case "--seconds": self.seconds = try Self.number(flag, value)
-            case "--out": self.directory = value
+            case "--out":
+                self.directory = value
+                self.isDirectoryGiven = true
             case "--clamor": self.clamor = value
             case "--climit": self.climit = value
             default: throw Refusal(Limits.usage)

@@ -11,6 +11,12 @@ struct ClientRun {
     let figures: [String: Double]
     let ending: Child.Ending
     let counts: SinkCounts?
+
+    /// A figure that has to be there: a missing one is no 0.
+    func figure(_ name: String) throws -> Double {
+        guard let value = self.figures[name] else { throw Mismatch("no \(name): \(self.ending.lastLine)") }
+        return value
+    }
 }
 
 /// A run of `clamor`.

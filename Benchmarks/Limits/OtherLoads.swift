@@ -93,7 +93,7 @@ struct BrokerLoad {
         laboratory.billed(messages: UInt64(received))
         let wall = result.ending.wallSeconds
         return [
-            "messages_per_second": (figures["steady_received"] ?? 0) / (figures["steady_wall_s"] ?? 1),
+            "messages_per_second": try result.figure("steady_received") / result.figure("steady_wall_s"),
             Workload.cost: laboratory.lastServerShare * wall * 1e6 / received,
             "client_share": result.ending.cpuSeconds / wall,
         ]
@@ -117,7 +117,7 @@ enum DecodeCommand {
             server: nil
         )
         let metric = run.record.metrics.first { $0.name == "decode_packet_time" && $0.labels["form"] == name }
-        guard let time = metric?.gauge?.value else { throw Mismatch("run.json has no decode_packet_time of \(name)") }
+        guard let time = metric?.gauge?.median else { throw Mismatch("run.json has no decode_packet_time of \(name)") }
         return ["command_ns": time * 1e9]
     }
 }

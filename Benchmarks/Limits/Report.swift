@@ -166,7 +166,8 @@ struct Report: Codable {
         C and Clamor in turn, each ratio the median of the pairs' ratios, beside it the smallest and the largest.
         CPU-µs are user and system time of the whole client process, as `wait4` bills it, over the messages that the \
         server counted or acknowledged too. Where the load is a rate, a run of one second is taken off; where it is \
-        connects, one of ten clients.
+        connects, one of ten clients, and both are sampled while all clients are up. The brokers' own CPU is the \
+        server's.
 
         \(self.host.markdown)
 

@@ -26,8 +26,10 @@ final class BrokerLink: ChannelInboundHandler {
     private(set) var context: ChannelHandlerContext?
     /// The channel's, while it is open.
     private var descriptor: CInt = -1
-    /// Nothing is pending in the channel.
+    /// At most one byte is pending in the channel.
     private var isWritable = true
+    /// Something went by way of the channel, which may still have it.
+    private var channelMayHold = false
     var ending: Ending?
     /// The write side is shut; when to stop waiting for the peer's FIN, or for it to take what is written.
     var endDeadline: NIODeadline?
@@ -105,7 +107,13 @@ final class BrokerLink: ChannelInboundHandler {
     var canWrite: Bool { self.isWritable && self.fragments.readableBytes == 0 && self.context != nil }
 
     /// Whether nothing that the channel still has would be overtaken.
-    var canWriteDirectly: Bool { self.descriptor >= 0 && self.canWrite }
+    var canWriteDirectly: Bool {
+        guard self.descriptor >= 0, self.canWrite else { return false }
+        guard self.channelMayHold else { return true }
+        let held = (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        self.channelMayHold = held > 0
+        return held == 0
+    }
 
     /// Writes past the channel, which spends as much on a write as the kernel does on a small one.
     ///
@@ -116,6 +124,7 @@ final class BrokerLink: ChannelInboundHandler {
     func write(_ bytes: ByteBuffer) {
         guard let context = self.context else { return }
         guard self.loop.fragmentSizes != nil else {
+            self.channelMayHold = true
             context.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
             return
         }

@@ -75,7 +75,8 @@ final class BrokerLoop {
             self.context.receive.give(back: buffer)
         }
         self.act()
-        if self.broker.wantsFlush { self.flushDirty() }
+        // A write that fails reads its socket dry within the flush; what that brings waits for the next.
+        if self.broker.wantsFlush, self.flushing.isEmpty { self.flushDirty() }
     }
 
     func becameWritable(_ link: BrokerLink) {

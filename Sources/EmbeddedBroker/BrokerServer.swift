@@ -55,7 +55,7 @@ package final class BrokerServer: Sendable {
             .childChannelOption(.maxMessagesPerRead, value: 1)
             // A client's FIN is answered once all that came before it has been served.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            // Writable means that nothing is pending, so a client's output is handed over one write at a time.
+            // Writable means that at most a byte is pending, so a client's output is handed over one write at a time.
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

@@ -55,7 +55,7 @@ package final class Shard<Work: ShardWork> {
     /// How long sockets have when the plan is behind.
     static var respite: TimeAmount { .microseconds(100) }
 
-    // What is counted per operation is private: a property that other modules see is checked for exclusive access.
+    // What is counted per operation is not `package`: a property that other modules see is checked for exclusive access.
     var offeredCount: UInt64 = 0
     let report: (ShardEvent) -> Void
     let paces: UnsafeMutableBufferPointer<ClientPace>

@@ -43,6 +43,8 @@ package final class MQTTConnection: ChannelInboundHandler {
     private var isFlushing = false
     /// The kernel did not take all of the last write.
     private var isBlocked = false
+    /// Something went by way of the channel, which may still have it.
+    private var channelMayHold = false
     /// Whether the current read turn brought bytes, and whether the last one brought the peer's FIN.
     private var hasRead = false
     private var sawFIN = false
@@ -50,7 +52,7 @@ package final class MQTTConnection: ChannelInboundHandler {
     /// Bytes handed to the channel that the kernel had not taken when last asked.
     private var pendingBytes = 0
     private var handed: UInt64 = 0
-    /// Bytes handed to the channel since it opened.
+    /// Bytes handed to the channel, or to the kernel at once, since it opened.
     package var bytesHanded: UInt64 { self.handed }
 
     package init(
@@ -119,6 +121,7 @@ package final class MQTTConnection: ChannelInboundHandler {
         let out = self.loop.scratch.pointee
         self.loop.scratch.pointee = ByteBuffer()
         self.isFlushing = true
+        self.channelMayHold = true
         context.writeAndFlush(self.wrapOutboundOut(out), promise: nil)
         self.isFlushing = false
         // If the kernel took everything the bytes are the loop's own again, and `clear` keeps their memory.
@@ -136,7 +139,7 @@ package final class MQTTConnection: ChannelInboundHandler {
     private func sendAtOnce(_ count: Int) -> Bool {
         // Who only comes and goes need not ask for it, which costs 2 µs.
         guard self.session.pointee.state == .connected, let channel = self.channel, channel.isActive,
-            channel.isWritable
+            channel.isWritable, self.isEmpty(channel)
         else { return false }
         let socket = self.socket ?? self.findSocket(of: channel)
         guard socket >= 0 else { return false }
@@ -151,6 +154,13 @@ package final class MQTTConnection: ChannelInboundHandler {
             self.observer.wrote(self.client, bytes: taken)
         }
         return false
+    }
+
+    /// Whether nothing that the channel still has would be overtaken: a single byte leaves it writable.
+    private func isEmpty(_ channel: any Channel) -> Bool {
+        guard self.channelMayHold else { return true }
+        self.channelMayHold = ((try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0) > 0
+        return !self.channelMayHold
     }
 
     private func findSocket(of channel: any Channel) -> CInt {
@@ -251,6 +261,8 @@ package final class MQTTConnection: ChannelInboundHandler {
     }
 
     package func handlerRemoved(context: ChannelHandlerContext) {
+        // The owner lets go of a connection when it ends, so none goes without an end.
+        self.close(.closedByPeer)
         self.context = nil
         self.channel = nil
         self.socket = -1

@@ -105,8 +105,12 @@ extension LoadFit {
             guard let limit = rota.largest(in: space)?.clients else { return clients }
             if clients <= limit { return clients }
             // Down to what these source addresses carry, or to the most clients that would use one address less.
-            let fewer = self.clientsPerSource.map { $0 * (rota.sources - 1) } ?? 0
-            clients = max(fewer, limit)
+            // By the number of clients too, which always gets smaller: a target with a source of its own (::1) is in
+            // the rota and is no address that spreading adds.
+            let fewer = self.clientsPerSource.map { each in
+                each * (min(rota.sources, (clients + each - 1) / each) - 1)
+            }
+            clients = max(fewer ?? 0, limit)
         }
         return 0
     }

@@ -264,7 +264,7 @@ extension Channel {
         // TCP_NODELAY is the bootstrap's own choice.
         try options.setOption(.recvAllocator, value: receive)
         try options.setOption(.maxMessagesPerRead, value: 1)
-        // Any byte left makes the channel unwritable, and the last one gone writable again.
+        // The lowest that there is: more than one byte left makes the channel unwritable, all gone writable again.
         try options.setOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
         try options.setOption(.allowRemoteHalfClosure, value: true)
     }

@@ -30,9 +30,8 @@ package final class DecodeWriter: Sendable {
         }
         self.port = Int(UInt16(bigEndian: address.sin_port))
         guard isListening else {
-            let words = String(cString: strerror(errno))
-            close(descriptor)
-            throw .connection("no socket to listen on: \(words)")
+            // `deinit` closes the socket.
+            throw .connection("no socket to listen on: \(String(cString: strerror(errno)))")
         }
     }
 

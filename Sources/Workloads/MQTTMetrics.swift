@@ -1,4 +1,4 @@
-package import MQTTCodec
+import MQTTCodec
 package import Measurement
 
 /// The metrics of an MQTT load, under the identifiers that the loops record by.
@@ -36,7 +36,6 @@ package struct MQTTMetrics: Sendable {
 
     package let catalog: MetricCatalog
     package let connect: Connect
-    package let publish: [QoS: Publish]
     private let publishByQoS: [Publish]
     private let arrivalByQoS: [Arrival]
     package let scheduleLag: DurationID
@@ -82,7 +81,6 @@ package struct MQTTMetrics: Sendable {
         let published = load.publishers > 0 ? Array(Set(load.qualities)).sorted() : []
         var publish: [QoS: Publish] = [:]
         for qos in published { publish[qos] = Self.publish(qos, &catalog) }
-        self.publish = publish
         // Levels that do not occur share the entry of one that does, so that the lookup is one array access.
         self.publishByQoS = published.isEmpty ? [] : QoS.allCases.compactMap { publish[$0] ?? publish[published[0]] }
         self.scheduleLag = catalog.duration("schedule_lag")

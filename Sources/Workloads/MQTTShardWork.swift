@@ -66,7 +66,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     let load: MQTTLoad
     let metrics: MQTTMetrics
     let context: LoopContext
-    /// The shard owns this, and lives as long.
+    /// Kept alive, by the handle that made it, until its loop has ended.
     unowned(unsafe) let shard: Shard<MQTTShardWork>
     /// Those of the shard.
     let places: ShardClients

@@ -67,6 +67,26 @@ struct LoadFitTests {
         return fit
     }
 
+    @Test("beside spread addresses a target has a source of its own, and the search ends all the same")
+    func spreadBesideAnother() {
+        let limits = Self.limits { $0.ports = PortSpace(range: 20_000...20_999) }
+        var fit = LoadFit(clients: 2, flags: "-c 2", limits: limits) { clients in
+            let sources = min(3, (clients + 799) / 800)
+            return Rota(
+                (1...sources).flatMap { source in
+                    [
+                        Route(source: IPAddress("127.0.0.\(source)"), name: "127.0.0.1", port: 1883),
+                        Route(source: IPAddress("::1"), name: "::1", port: 1883),
+                    ]
+                }
+            )
+        }
+        fit.clientsPerSource = 800
+        fit.server = .onLoopback
+        // Every second client goes to ::1, whose 1,000 ports the last of these has.
+        #expect(fit.largest?.clients == 2_001)
+    }
+
     @Test("on loopback more clients use more addresses, and the largest number that fits is found")
     func spread() {
         #expect(Self.spread(1, PortSpace(range: 20_000...20_999)).largest?.clients == 3_000)

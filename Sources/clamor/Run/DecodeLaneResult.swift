@@ -82,7 +82,7 @@ struct DecodeLaneResult {
                     name: DecodeMetrics.packetAllocation,
                     labels: self.lane.labels,
                     unit: "bytes",
-                    reading: .gauge(GaugeReading(value: bytes))
+                    reading: .gauge(GaugeReading(value: bytes, min: bytes, mean: bytes, median: bytes, max: bytes))
                 )
             )
         }

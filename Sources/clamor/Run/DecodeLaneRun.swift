@@ -106,6 +106,9 @@ struct DecodeLaneRun {
             wait = min(max(left, 100_000_000), Self.interval)
         }
         writer.stop()
+        if waited >= Self.patience, !self.stop.isSet {
+            throw DecodeFault.connection("no round within \(Self.patience / 1_000_000_000) s")
+        }
         let decoded = try await end.get()
         _ = await report(try await loop.submit { socket.value.take() }.get())
         let encoded = writer.checksum

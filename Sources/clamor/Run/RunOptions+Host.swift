@@ -24,6 +24,16 @@ extension RunOptions {
         }
     }
 
+    /// How often each message comes back.
+    private var deliveries: Double {
+        if self.subscribers == 0 { return 0 }
+        return switch self.topology {
+        case .fanIn, .fanOut: Double(self.subscribers)
+        case .shared: 1
+        case .pair: max(1, Double(self.subscribers) / Double(max(1, self.publishers)))
+        }
+    }
+
     /// Targets whose address a name server has to tell.
     var names: Int {
         let hosts = Set(self.targets().map(\.host)).subtracting(["localhost"])
@@ -87,7 +97,7 @@ extension RunOptions {
             self.rota(clients: $0, limits: known)
         }
         fit.rate = self.messageRate
-        fit.deliveries = self.subscribers > 0 ? 1 : 0
+        fit.deliveries = self.deliveries
         fit.loops = threads
         fit.server = self.isEmbedded ? .embedded : self.isLoopback ? .onLoopback : .elsewhere
         let targets = Set(self.targets())

@@ -123,6 +123,7 @@ struct RunSession {
         let complete = await monitor.finish(ending)
         let status = await self.save(complete, ending, monitor)
         try? await group.shutdownGracefully()
+        withExtendedLifetime(handles) {}
         return status
     }
 
