@@ -25,7 +25,9 @@ enum Socket {
         #endif
     }
 
-    /// Valid until the channel closes; NIO lets nothing of ours run between that and `channelInactive`. -1 without one.
+    /// A channel's descriptor, or -1 without one.
+    ///
+    /// Valid until the channel closes; NIO lets nothing of ours run between that and `channelInactive`.
     static func descriptor(of channel: any Channel) -> CInt {
         let descriptor = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: CInt.self) { $0 }
         return descriptor ?? -1

@@ -4,14 +4,14 @@
 /// (pair, fan-out) is one comparison and never enters the table. Many publishers (fan-in) take an open-addressing
 /// table with a multiplicative hash. 12 bytes a subscription, 8 a stream, and some 16 to 32 a stream in the table.
 struct StreamIndex: ~Copyable {
-    private struct Latest {
+    struct Latest {
         var publisher: UInt32 = 0
         var slot: UInt32 = .max
         /// Whether the pair also stands in the table.
         var isTabled = false
     }
 
-    private struct Entry {
+    struct Entry {
         var key: UInt64 = 0
         /// Free is `.max`.
         var slot: UInt32 = .max
