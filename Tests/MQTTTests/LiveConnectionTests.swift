@@ -65,10 +65,12 @@ struct LiveConnectionTests {
 
     @Test("bytes that the kernel does not take at once are followed, and the owner hears when all are gone")
     func partialWrites() async throws {
-        try await withLiveClient(behindConnack: [.discard]) { client, peer in
+        try await withLiveClient(behindConnack: [.discard, .stopReading]) { client, peer in
+            try await peer.untilScriptDone()
             let connectBytes = try await client.run { $0.observer.wrote }
             let held = try await client.publish(bytes: Self.much)
             #expect(held > 0 && held < Self.much)
+            try await peer.startReading()
             try await client.until { $0.calls.contains(.writable) }
             try await peer.untilBytes(connectBytes + Self.much)
             let (wrote, writable, unsent) = try await client.run { state in

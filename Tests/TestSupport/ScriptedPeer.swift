@@ -22,6 +22,8 @@ package final class ScriptedPeer: Sendable {
         case discard
         /// From now on nothing is read.
         case stopReading
+        /// Reading goes on.
+        case startReading
     }
 
     package let port: Int
@@ -107,6 +109,10 @@ package final class ScriptedPeer: Sendable {
     package func reset(_ connection: Int = 0) async throws { try await self.perform([.reset], on: connection) }
 
     package func halfClose(_ connection: Int = 0) async throws { try await self.perform([.halfClose], on: connection) }
+
+    package func startReading(_ connection: Int = 0) async throws {
+        try await self.perform([.startReading], on: connection)
+    }
 
     private func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (PeerState) -> Answer
@@ -241,6 +247,7 @@ private final class PeerConnection: ChannelInboundHandler {
         case .reset: self.reset()
         case .discard: self.keeps = false
         case .stopReading: try? self.channel.syncOptions?.setOption(.autoRead, value: false)
+        case .startReading: try? self.channel.syncOptions?.setOption(.autoRead, value: true)
         }
         return true
     }
