@@ -109,6 +109,7 @@ endif
 # The tests, and the program that they start, with a sanitizer in everything that is Swift.
 # No leaks: what the test rigs tie in knots, and NIO's pool that lives as long as the process, would drown the rest.
 asan: export ASAN_OPTIONS := detect_leaks=0
+tsan: export TSAN_OPTIONS := suppressions=$(CURDIR)/Tests/thread-sanitizer.supp
 asan tsan: export CLAMOR_PYTHON := $(CURDIR)/$(VENV)/bin/python
 asan tsan: needs-test
 	swift build -c release --sanitize=$(SANITIZER) --scratch-path .build/$@ --product clamor

@@ -27,8 +27,9 @@ void *clamor_guarded_memory_end(size_t pages) {
     return memory + pages * page;
 }
 
-static const unsigned char *input_bytes;
-static size_t input_count;
+// Tests feed several targets side by side, and a signal comes to the thread whose input it was.
+static _Thread_local const unsigned char *input_bytes;
+static _Thread_local size_t input_count;
 
 // Async-signal-safe: write(2) and nothing else.
 static void report(int number) {
