@@ -60,6 +60,8 @@ struct Limits {
         if let directory = options.directory, isWhole || options.isDirectoryGiven {
             try report.write(to: directory)
             Self.say("Written to \(directory)/limits.md and limits.json.")
+        } else if let directory = options.directory {
+            Self.say("Not every row was measured, so \(directory) stays as it is.")
         }
         return isWhole
     }

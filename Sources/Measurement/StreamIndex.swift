@@ -4,6 +4,8 @@
 /// (pair, fan-out) is one comparison and never enters the table. Many publishers (fan-in) take an open-addressing
 /// table with a multiplicative hash. 12 bytes a subscription, 8 a stream, and some 16 to 32 a stream in the table.
 struct StreamIndex: ~Copyable {
+    // Neither type is private: compiled without optimization, Swift 6.3's `RawList` of one of them in another file of
+    // this module would name a symbol that is not there.
     struct Latest {
         var publisher: UInt32 = 0
         var slot: UInt32 = .max
