@@ -16,6 +16,8 @@ package final class LoopContext {
     /// is unique then, and no write allocates. A pointer, since exclusivity checks of a class's property would cost
     /// as much as a small packet.
     package let scratch: UnsafeMutablePointer<ByteBuffer>
+    /// Whose bytes wait in ``scratch``, for those who leave some there between calls; it lets go of it in its `deinit`.
+    package unowned(unsafe) var scratchOwner: AnyObject?
     /// Calls back once, behind the loop's next look at its sockets; without one, work goes through the task queue.
     package var afterSockets: ((_ call: @escaping () -> Void) -> Void)?
 

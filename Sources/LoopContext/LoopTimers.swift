@@ -21,7 +21,7 @@ package struct TimerOwner: Hashable, Sendable {
 ///
 /// No timer has a closure of its own: each owner (the connector, the load shard) sets one handler, and tells its
 /// timers apart by the tag it registered them with. Handlers are kept, and what they capture with them, until
-/// ``stop()``.
+/// ``removeOwner(_:)`` or ``stop()``.
 package final class LoopTimers {
     package typealias Handler = (_ id: TimerID, _ tag: Int32) -> Void
 
@@ -36,11 +36,14 @@ package final class LoopTimers {
     private let tick: TickPolicy
     private var wheel = TimingWheel()
     private var handlers: [Handler] = []
+    private var freeOwners: [Int32] = []
     private var pace: ((NIODeadline) -> NIODeadline?)?
     private var paceDue: NIODeadline?
 
     private var armed: (at: NIODeadline, callback: NIOScheduledCallback)?
     private var isFiring = false
+    /// The timer whose handler runs now, and the time of the sweep it belongs to.
+    private var firing: (id: TimerID, at: NIODeadline)?
     private var isStopped = false
     private var windowStart: NIODeadline
     private var wakes = 0
@@ -71,8 +74,19 @@ package final class LoopTimers {
     /// - Parameter handler: called on the loop for each of them that fires, ``now`` freshly read.
     /// - Returns: what to register timers with.
     package func addOwner(_ handler: @escaping Handler) -> TimerOwner {
+        if let free = self.freeOwners.popLast() {
+            self.handlers[Int(free)] = handler
+            return TimerOwner(index: free)
+        }
         self.handlers.append(handler)
         return TimerOwner(index: Int32(self.handlers.count - 1))
+    }
+
+    /// Lets go of an owner's handler; it has given back all its timers.
+    package func removeOwner(_ owner: TimerOwner) {
+        guard !self.isStopped else { return }
+        self.handlers[Int(owner.index)] = { _, _ in }
+        self.freeOwners.append(owner.index)
     }
 
     /// Takes a timer, not yet scheduled.
@@ -91,7 +105,12 @@ package final class LoopTimers {
     package func unregister(_ id: TimerID) { self.wheel.unregister(id) }
 
     /// Sets when the timer fires, once; moves it if it was set already.
+    ///
+    /// What its own handler sets to a time that has passed fires with the next sweep, not in this one: were it set so
+    /// for ever, neither the timers behind it nor the sockets would get their turn.
     package func schedule(_ id: TimerID, at deadline: NIODeadline) {
+        var deadline = deadline
+        if let firing, firing.id == id { deadline = max(deadline, firing.at + .nanoseconds(1)) }
         self.wheel.schedule(id, at: deadline)
         self.arm(for: deadline)
     }
@@ -149,7 +168,9 @@ package final class LoopTimers {
             fired = true
             left -= 1
             let owner = Int(self.wheel.owner(of: id))
+            self.firing = (id, now)
             self.handlers[owner](id, self.wheel.tag(of: id))
+            self.firing = nil
             guard !self.isStopped else { return fired }
         }
         guard let due = self.paceDue, due <= now else { return fired }

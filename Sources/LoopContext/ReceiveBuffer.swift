@@ -32,6 +32,8 @@ package final class ReceiveBuffer {
 
     /// Bytes a read asks for at most.
     package let readSize: Int
+    /// Buffers that somebody kept, each of which the loop has replaced.
+    package private(set) var replaced = 0
     /// The next power of two: the capacity that a copy would have too.
     private let size: Int
     private var memory: UnsafeMutableRawPointer
@@ -80,6 +82,7 @@ package final class ReceiveBuffer {
             // Not given back, or given back and kept all the same: theirs from now on.
             clamor_lease_release(self.memory)
             self.memory = clamor_lease_allocate(self.size)
+            self.replaced += 1
             later = nil
         }
         self.loan = .asked

@@ -37,6 +37,23 @@ struct LoopTimersTests {
         #expect(fired == [10_000_000, 20_000_000, 30_000_000, 40_000_000, 50_000_000])
     }
 
+    @Test("one that sets itself to a time that has passed, again and again, keeps no other waiting")
+    func restless() {
+        let loop = EmbeddedEventLoop()
+        let timers = LoopTimers(eventLoop: loop)
+        var fired: [Int32] = []
+        let owner = timers.addOwner { id, tag in
+            fired.append(tag)
+            if tag == 1, fired.count < 50 { timers.schedule(id, at: self.at(0)) }
+        }
+        // Of one slot the last comes first.
+        timers.schedule(timers.register(owner, tag: 2), at: self.at(1_000_000))
+        timers.schedule(timers.register(owner, tag: 1), at: self.at(1_000_000))
+        loop.advanceTime(by: .seconds(1))
+        #expect(fired.prefix(3) == [1, 2, 1])
+        #expect(fired.count == 50)
+    }
+
     @Test("pacing and timers share the one callback, each at its time")
     func pacing() {
         let loop = EmbeddedEventLoop()
