@@ -1,0 +1,16 @@
+import Crypto
+
+/// The proof of jabber:iq:auth, for streams from before there was SASL.
+///
+/// Spec: XEP-0078 §3.
+package enum LegacyDigest {
+    /// What goes into `<digest/>`: the SHA-1 of the stream's id and the password, in small hex digits.
+    ///
+    /// - Parameters:
+    ///   - streamID: as the server's stream header tells it, its XML escapes undone.
+    ///   - password: as it is.
+    /// - Returns: 40 digits.
+    package static func digits(streamID: String, password: String) -> String {
+        Hex.text(Array(Insecure.SHA1.hash(data: Array((streamID + password).utf8))))
+    }
+}

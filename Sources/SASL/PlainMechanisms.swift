@@ -1,0 +1,88 @@
+/// User name and password, readable by whoever sees the bytes.
+///
+/// Spec: RFC 4616.
+package struct PLAINMechanism: SASLMechanism {
+    private let message: [UInt8]
+
+    package var name: String { "PLAIN" }
+
+    /// - Parameters:
+    ///   - user: 1...255 bytes without U+0000.
+    ///   - password: the same.
+    ///   - authorizationIdentity: whom to act for; 0...255 bytes, nothing for the user's own.
+    /// - Throws: ``SASLError/credentials(_:)`` for what is too long, empty or holds U+0000.
+    package init(user: String, password: String, authorizationIdentity: String = "") throws(SASLError) {
+        for (what, text, minimum) in [
+            ("user name", user, 1), ("password", password, 1), ("authorization identity", authorizationIdentity, 0),
+        ] {
+            guard (minimum...255).contains(text.utf8.count) else {
+                throw .credentials("PLAIN wants a \(what) of \(minimum) to 255 bytes, and it has \(text.utf8.count)")
+            }
+            guard !text.utf8.contains(0) else {
+                throw .credentials("the \(what) holds U+0000, which PLAIN cannot send")
+            }
+        }
+        self.message = Array(authorizationIdentity.utf8) + [0] + Array(user.utf8) + [0] + Array(password.utf8)
+    }
+
+    package mutating func begin() throws(SASLError) -> [UInt8]? { self.message }
+
+    package mutating func respond(to challenge: [UInt8]) throws(SASLError) -> [UInt8] {
+        throw .malformed("a challenge comes, and PLAIN has none")
+    }
+
+    /// PLAIN proves nothing of the server; what it sends along has no meaning.
+    package mutating func finish(_ data: [UInt8]?) throws(SASLError) {}
+}
+
+/// The identity is known from elsewhere, as from a client certificate.
+///
+/// Spec: RFC 4422 appendix A.
+package struct EXTERNALMechanism: SASLMechanism {
+    private let identity: [UInt8]
+
+    package var name: String { "EXTERNAL" }
+
+    /// - Parameter authorizationIdentity: whom to act for; nothing for what the server derives.
+    /// - Throws: ``SASLError/credentials(_:)`` for U+0000 in it.
+    package init(authorizationIdentity: String = "") throws(SASLError) {
+        guard !authorizationIdentity.utf8.contains(0) else {
+            throw .credentials("the authorization identity holds U+0000, which EXTERNAL cannot send")
+        }
+        self.identity = Array(authorizationIdentity.utf8)
+    }
+
+    package mutating func begin() throws(SASLError) -> [UInt8]? { self.identity }
+
+    package mutating func respond(to challenge: [UInt8]) throws(SASLError) -> [UInt8] {
+        throw .malformed("a challenge comes, and EXTERNAL has none")
+    }
+
+    package mutating func finish(_ data: [UInt8]?) throws(SASLError) {}
+}
+
+/// No identity at all.
+///
+/// Spec: RFC 4505.
+package struct ANONYMOUSMechanism: SASLMechanism {
+    private let trace: [UInt8]
+
+    package var name: String { "ANONYMOUS" }
+
+    /// - Parameter trace: for the server's log; 0...255 characters (§2).
+    /// - Throws: ``SASLError/credentials(_:)`` for more.
+    package init(trace: String = "") throws(SASLError) {
+        guard trace.unicodeScalars.count <= 255 else {
+            throw .credentials("ANONYMOUS allows 255 characters, and there are \(trace.unicodeScalars.count)")
+        }
+        self.trace = Array(trace.utf8)
+    }
+
+    package mutating func begin() throws(SASLError) -> [UInt8]? { self.trace }
+
+    package mutating func respond(to challenge: [UInt8]) throws(SASLError) -> [UInt8] {
+        throw .malformed("a challenge comes, and ANONYMOUS has none")
+    }
+
+    package mutating func finish(_ data: [UInt8]?) throws(SASLError) {}
+}
