@@ -10,16 +10,18 @@ import Darwin
 package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The step that was open when the deadline came.
     package enum Phase: String, Hashable, Sendable {
-        case dns, tcp
+        case dns, tcp, proxy, tls
+        case webSocket = "websocket"
     }
 
-    package enum Reason: Hashable, Sendable {
+    package enum Reason: Error, Hashable, Sendable {
         /// The name has no address; what the resolver said.
         case resolve(String)
         case refused
         case timedOut(Phase)
         case unreachable
         case reset
+        case webSocket(WebSocketFailure)
         /// This host's: no source port is left for the target.
         case localPortsExhausted
         /// This host's: no descriptor is left for a socket.
@@ -29,6 +31,8 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
         /// The connector was told to give up.
         case cancelled
         case other(errno: Int32)
+        /// The TLS handshake failed.
+        case tls(TLSFailure)
     }
 
     package let reason: Reason
@@ -50,11 +54,13 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
         case .timedOut: "timeout"
         case .unreachable: "unreachable"
         case .reset: "reset"
+        case .webSocket: "websocket"
         case .localPortsExhausted: "ports"
         case .descriptorsExhausted: "descriptors"
         case .sourceAddress: "source"
         case .cancelled: "cancelled"
         case .other: "connect"
+        case .tls: "tls"
         }
     }
 
@@ -62,7 +68,8 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
     package var isLocal: Bool {
         switch self.reason {
         case .localPortsExhausted, .descriptorsExhausted, .sourceAddress, .cancelled: true
-        case .resolve, .refused, .timedOut, .unreachable, .reset, .other: false
+        case .tls(let failure): failure.isLocal
+        case .resolve, .refused, .timedOut, .unreachable, .reset, .webSocket, .other: false
         }
     }
 
@@ -73,13 +80,18 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
         case .refused: "\(self.target) refused the connection"
         case .timedOut(.dns): "no address for \(self.target) in time"
         case .timedOut(.tcp): "no TCP connection to \(self.target) in time"
+        case .timedOut(.proxy): "no room for the PROXY header to \(self.target) in time"
+        case .timedOut(.tls): "no TLS handshake with \(self.target) in time"
+        case .timedOut(.webSocket): "no WebSocket to \(self.target) in time"
         case .unreachable: "no route to \(self.target)"
         case .reset: "\(self.target) reset the connection"
+        case .webSocket(let failure): "no WebSocket with \(self.target): \(failure)"
         case .localPortsExhausted: "no local port left for a connection to \(self.target)"
         case .descriptorsExhausted: "no descriptor left for a connection to \(self.target)"
         case .sourceAddress: "no connection to \(self.target) from the source addresses given"
         case .cancelled: "the connection to \(self.target) was given up"
         case .other(let code): "no connection to \(self.target): \(String(cString: strerror(code))) (errno \(code))"
+        case .tls(let failure): "no TLS with \(self.target): \(failure)"
         }
     }
 }

@@ -17,6 +17,15 @@ package struct LookupFailure: Error, Hashable, Sendable {
 /// Finds the addresses of a name, in the order to try them, with port 0; it may block.
 package typealias NameLookup = @Sendable (_ host: String) -> Result<[SocketAddress], LookupFailure>
 
+/// Those who wait for one answer.
+///
+/// A list of its own, and not a copy for each who comes: a storm of connects asks ten thousand times at once.
+final class Waiting<Answer> {
+    var completions: [(Answer) -> Void]
+
+    init(_ first: @escaping (Answer) -> Void) { self.completions = [first] }
+}
+
 /// Looks names up for one event loop: off the loop, once for all who wait, and kept for a while.
 package final class NameResolver {
     /// How long an answer is kept.
@@ -27,7 +36,7 @@ package final class NameResolver {
     package typealias Answer = Result<[SocketAddress], LookupFailure>
 
     private enum Entry {
-        case pending([(Answer) -> Void])
+        case pending(Waiting<Answer>)
         case known(Answer, until: NIODeadline)
     }
 
@@ -52,10 +61,10 @@ package final class NameResolver {
         case .known(let answer, let until) where now < until:
             return answer
         case .pending(let waiting):
-            self.entries[host] = .pending(waiting + [completion])
+            waiting.completions.append(completion)
             return nil
         case .known, nil:
-            self.entries[host] = .pending([completion])
+            self.entries[host] = .pending(Waiting(completion))
             self.ask(host)
             return nil
         }
@@ -81,7 +90,7 @@ package final class NameResolver {
             case .failure: Self.failureTimeToLive
             }
         self.entries[host] = .known(answer, until: self.eventLoop.now + keep)
-        for completion in waiting { completion(answer) }
+        for completion in waiting.completions { completion(answer) }
     }
 
     /// getaddrinfo(3).

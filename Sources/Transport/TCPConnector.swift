@@ -3,35 +3,19 @@ package import LoopContext
 package import NIOCore
 import NIOPosix
 
-/// Makes the connections of one event loop's clients.
-package protocol ClientConnector: AnyObject {
-    /// Connects a client, and adds the handler.
-    ///
-    /// - Parameters:
-    ///   - client: its number, from 0.
-    ///   - deadline: when a connect that is not finished is given up.
-    ///   - handler: makes the channel's one handler, on the loop, when the connection is up.
-    ///   - done: called once, on the loop, with the handler in the pipeline and before its `channelActive`; a failure
-    ///     may come before this returns.
-    func connect(
-        client: Int,
-        deadline: NIODeadline,
-        handler: @escaping () -> some ChannelHandler,
-        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
-    )
-}
-
 /// Makes the TCP connections of one event loop's clients.
 ///
 /// Clients go to the targets in turn, by number. A name is looked up off the loop; all its addresses are tried, one
-/// after the other. The deadline is one timer of the loop's wheel for each connect under way.
+/// after the other. Then come the layers, in turn. The deadline is one timer of the loop's wheel for each connect
+/// under way.
 package final class TCPConnector: ClientConnector {
     private let context: LoopContext
     private let targets: [Target]
     /// The addresses of those targets that need no lookup.
     private let literals: [SocketAddress?]
     private let sources: SourceAddresses
-    private let resolver: NameResolver
+    private let layers: [any ConnectLayer]
+    private let resolver: any AddressResolver
     private var owner: TimerOwner?
 
     /// Connects under way, by slot; each slot has its timer, for good.
@@ -44,15 +28,29 @@ package final class TCPConnector: ClientConnector {
         context: LoopContext,
         targets: [Target],
         sources: SourceAddresses = .any,
-        lookup: @escaping NameLookup = NameResolver.system
+        layers: [any ConnectLayer] = [],
+        resolver: any AddressResolver
     ) {
         precondition(!targets.isEmpty, "a plan has a target")
         self.context = context
         self.targets = targets
         self.literals = targets.map { try? SocketAddress(ipAddress: $0.host, port: $0.port) }
         self.sources = sources
-        self.resolver = NameResolver(eventLoop: context.eventLoop, lookup: lookup)
+        self.layers = layers
+        self.resolver = resolver
         self.owner = context.timers.addOwner { [weak self] _, slot in self?.expire(slot) }
+    }
+
+    /// With a resolver of its own.
+    package convenience init(
+        context: LoopContext,
+        targets: [Target],
+        sources: SourceAddresses = .any,
+        layers: [any ConnectLayer] = [],
+        lookup: @escaping NameLookup = NameResolver.system
+    ) {
+        let resolver = NameResolver(eventLoop: context.eventLoop, lookup: lookup)
+        self.init(context: context, targets: targets, sources: sources, layers: layers, resolver: resolver)
     }
 
     /// Connects under way.
@@ -66,26 +64,54 @@ package final class TCPConnector: ClientConnector {
     ///   - client: its number, from 0; picks target and source address.
     ///   - deadline: when a connect that is not finished is given up; the same that CONNACK has to meet.
     ///   - handler: makes the channel's one handler, on the loop, when the connection is up.
-    ///   - done: called once, on the loop, with the handler in the pipeline and before its `channelActive`; a failure
-    ///     may come before this returns.
+    ///   - done: called once, on the loop, with the handler in the pipeline; without layers before its `channelActive`.
+    ///     A failure may come before this returns.
     package func connect(
         client: Int,
         deadline: NIODeadline,
         handler: @escaping () -> some ChannelHandler,
         done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
     ) {
+        let address = self.literals[client % self.targets.count]
+        let target = self.target(ofClient: client)
+        self.connect(client, target, address, self.layers, deadline, handler, done)
+    }
+
+    /// Connects a client to a target of its own, through layers of its own.
+    func connect(
+        client: Int,
+        to target: Target,
+        layers: [any ConnectLayer],
+        deadline: NIODeadline,
+        handler: @escaping () -> some ChannelHandler,
+        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
+    ) {
+        let address = try? SocketAddress(ipAddress: target.host, port: target.port)
+        self.connect(client, target, address, layers, deadline, handler, done)
+    }
+
+    private func connect(
+        _ client: Int,
+        _ target: Target,
+        _ address: SocketAddress?,
+        _ layers: [any ConnectLayer],
+        _ deadline: NIODeadline,
+        _ handler: @escaping () -> some ChannelHandler,
+        _ done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
+    ) {
         let slot = self.takeSlot()
         let attempt = ConnectAttempt(
             slot: slot,
             client: client,
-            target: self.target(ofClient: client),
+            target: target,
+            layers: layers,
             addHandler: { try $0.pipeline.syncOperations.addHandler(handler()) },
             done: done
         )
         self.attempts[Int(slot)] = attempt
         self.context.timers.schedule(self.timers[Int(slot)], at: deadline)
 
-        if let address = self.literals[client % self.targets.count] {
+        if let address {
             self.start(attempt, addresses: [address])
         } else {
             self.resolve(attempt)
@@ -95,6 +121,16 @@ package final class TCPConnector: ClientConnector {
     /// Gives up all that is under way; each is reported as cancelled.
     package func cancelAll() {
         for attempt in self.attempts { if let attempt { self.fail(attempt, .cancelled) } }
+    }
+
+    /// Gives up all that is under way, and gives the loop its timers back: it connects nothing more.
+    package func retire() {
+        self.cancelAll()
+        for timer in self.timers { self.context.timers.unregister(timer) }
+        self.timers = []
+        self.attempts = []
+        self.freeSlots = []
+        if let owner = self.owner.take() { self.context.timers.removeOwner(owner) }
     }
 
     // MARK: Steps
@@ -182,6 +218,28 @@ package final class TCPConnector: ClientConnector {
 
     private func succeed(_ attempt: ConnectAttempt, _ channel: any Channel) {
         attempt.phases.tcp = self.context.refresh() - attempt.connectBegun
+        self.nextLayer(attempt, channel)
+    }
+
+    /// Begins the layer that comes next; behind the last one the client's handler takes over.
+    private func nextLayer(_ attempt: ConnectAttempt, _ channel: any Channel) {
+        guard attempt.layer < attempt.layers.count else { return self.finish(attempt, channel) }
+        let layer = attempt.layers[attempt.layer]
+        let begun = self.context.refresh()
+        layer.begin(channel, client: attempt.client, target: attempt.target) { [weak self] result in
+            guard let self, !attempt.isDone else { return }
+            switch result {
+            case .success:
+                attempt.phases.note(layer.phase, self.context.refresh() - begun)
+                attempt.layer += 1
+                self.nextLayer(attempt, channel)
+            case .failure(let reason):
+                self.fail(attempt, reason)
+            }
+        }
+    }
+
+    private func finish(_ attempt: ConnectAttempt, _ channel: any Channel) {
         do {
             try attempt.addHandler(channel)
         } catch {
@@ -191,13 +249,22 @@ package final class TCPConnector: ClientConnector {
         }
         self.release(attempt)
         attempt.done(
-            .success(ConnectedChannel(channel: channel, target: attempt.target, phases: attempt.phases))
+            .success(
+                ConnectedChannel(
+                    channel: channel,
+                    target: attempt.target,
+                    phases: attempt.phases,
+                    isBare: attempt.layers.allSatisfy { $0.phase == .proxy }
+                )
+            )
         )
     }
 
     private func expire(_ slot: Int32) {
         guard let attempt = self.attempts[Int(slot)] else { return }
-        self.fail(attempt, .timedOut(attempt.addresses == nil ? .dns : .tcp))
+        let isUp = attempt.phases.tcp != nil
+        let phase = isUp ? attempt.layers[attempt.layer].phase : attempt.addresses == nil ? .dns : .tcp
+        self.fail(attempt, .timedOut(phase))
     }
 
     private func fail(_ attempt: ConnectAttempt, _ reason: ConnectError.Reason) {
@@ -223,49 +290,5 @@ package final class TCPConnector: ClientConnector {
         self.context.timers.cancel(self.timers[Int(attempt.slot)])
         self.attempts[Int(attempt.slot)] = nil
         self.freeSlots.append(attempt.slot)
-    }
-}
-
-/// One connect under way.
-private final class ConnectAttempt {
-    let slot: Int32
-    let client: Int
-    let target: Target
-    let addHandler: (any Channel) throws -> Void
-    let done: (Result<ConnectedChannel, ConnectError>) -> Void
-
-    var phases = ConnectPhases()
-    /// Those still to try; `nil` until they are known.
-    var addresses: ArraySlice<SocketAddress>?
-    var connectBegun = NIODeadline.uptimeNanoseconds(0)
-    var channel: (any Channel)?
-    var isBinding = false
-    var isDone = false
-
-    init(
-        slot: Int32,
-        client: Int,
-        target: Target,
-        addHandler: @escaping (any Channel) throws -> Void,
-        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
-    ) {
-        self.slot = slot
-        self.client = client
-        self.target = target
-        self.addHandler = addHandler
-        self.done = done
-    }
-}
-
-extension Channel {
-    /// Sets what a client's channel needs; on its loop, before it reads.
-    fileprivate func setLoopOptions(receive: LoopReceiveAllocator) throws {
-        guard let options = self.syncOptions else { preconditionFailure("socket channels have synchronous options") }
-        // TCP_NODELAY is the bootstrap's own choice.
-        try options.setOption(.recvAllocator, value: receive)
-        try options.setOption(.maxMessagesPerRead, value: 1)
-        // The lowest that there is: more than one byte left makes the channel unwritable, all gone writable again.
-        try options.setOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
-        try options.setOption(.allowRemoteHalfClosure, value: true)
     }
 }

@@ -13,28 +13,28 @@ struct FullListener {
     private let descriptors: [Int32]
 
     init() throws {
-        let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        var isUp = false
-        withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { raw in
-                isUp =
-                    bind(server, raw, length) == 0 && listen(server, 0) == 0 && getsockname(server, raw, &length) == 0
-            }
+        let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        // By NIO, for the system's structures belong to another module wherever NIO's headers come first.
+        let anywhere = try SocketAddress(ipAddress: "127.0.0.1", port: 0)
+        let isUp = anywhere.withSockAddr { address, size in
+            bind(server, address, socklen_t(size)) == 0 && listen(server, 0) == 0
         }
         guard isUp else { throw IOError(errnoCode: errno, reason: "listen") }
-        self.port = Int(UInt16(bigEndian: address.sin_port))
+        // Family, then the port, the higher byte first.
+        var name = [UInt8](repeating: 0, count: 128)
+        var length = socklen_t(name.count)
+        name.withUnsafeMutableBytes { bytes in
+            _ = bytes.withMemoryRebound(to: sockaddr.self) { getsockname(server, $0.baseAddress, &length) }
+        }
+        self.port = Int(name[2]) << 8 | Int(name[3])
+        let address = try SocketAddress(ipAddress: "127.0.0.1", port: self.port)
 
         // A backlog of 0 has room for one; the second stays in SYN-SENT.
         var clients: [Int32] = []
         for _ in 0..<3 {
-            let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
-            withUnsafePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = connect(client, $0, length) }
-            }
+            let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+            let client = socket(AF_INET, kind, 0)
+            address.withSockAddr { _ = connect(client, $0, socklen_t($1)) }
             clients.append(client)
         }
         self.descriptors = clients + [server]

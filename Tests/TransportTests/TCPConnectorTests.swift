@@ -84,7 +84,9 @@ struct TCPConnectorTests {
 
     @Test("a closed port is refused, with host and port in the words")
     func refused() async throws {
-        let port = try await closedPort()
+        let reserved = try ReservedPort()
+        let port = reserved.port
+        defer { reserved.release() }
         try await withTestLoop([Target(host: "127.0.0.1", port: port)]) { loop in
             let error = try #require(try await failure(loop.connect()))
             #expect(error.reason == .refused)
@@ -228,13 +230,6 @@ struct SourceAddressesTests {
 private func failure(_ result: Result<Connection, ConnectError>) -> ConnectError? {
     guard case .failure(let error) = result else { return nil }
     return error
-}
-
-/// A port on which nobody listens any more.
-private func closedPort() async throws -> Int {
-    let peer = try await ScriptedPeer()
-    try await peer.shutdown()
-    return peer.port
 }
 
 final class Counter: Sendable {

@@ -19,13 +19,20 @@ final class TestLoop: Sendable {
         targets: [Target],
         readSize: Int = ReceiveBuffer.capacity,
         sources: SourceAddresses = .any,
+        layers: @escaping @Sendable (LoopContext) throws -> [any ConnectLayer] = { _ in [] },
         lookup: @escaping NameLookup = NameResolver.system
     ) async throws {
         let loop = self.group.next()
         self.eventLoop = loop
         self.state = try await loop.submit {
             let context = LoopContext(eventLoop: loop, readSize: readSize)
-            let connector = TCPConnector(context: context, targets: targets, sources: sources, lookup: lookup)
+            let connector = TCPConnector(
+                context: context,
+                targets: targets,
+                sources: sources,
+                layers: try layers(context),
+                lookup: lookup
+            )
             return NIOLoopBound(State(context: context, connector: connector), eventLoop: loop)
         }.get()
     }
@@ -39,7 +46,7 @@ final class TestLoop: Sendable {
     /// A connect whose channel records what happens to it.
     func connect(
         client: Int = 0,
-        within time: TimeAmount = .seconds(10),
+        within time: TimeAmount = .seconds(60),
         greeting: [UInt8] = []
     ) async throws -> Result<Connection, ConnectError> {
         let state = self.state
@@ -55,7 +62,16 @@ final class TestLoop: Sendable {
                 handler: { recorder },
                 done: { result in
                     recorder.events.append("done")
-                    promise.succeed(result.map { Connection(channel: $0.channel, phases: $0.phases, recorder: bound) })
+                    promise.succeed(
+                        result.map {
+                            Connection(
+                                channel: $0.channel,
+                                phases: $0.phases,
+                                isBare: $0.isBare,
+                                recorder: bound
+                            )
+                        }
+                    )
                 }
             )
             return promise.futureResult
@@ -76,10 +92,17 @@ func withTestLoop<Answer>(
     _ targets: [Target],
     readSize: Int = ReceiveBuffer.capacity,
     sources: SourceAddresses = .any,
+    layers: @escaping @Sendable (LoopContext) throws -> [any ConnectLayer] = { _ in [] },
     lookup: @escaping NameLookup = NameResolver.system,
     _ body: (TestLoop) async throws -> Answer
 ) async throws -> Answer {
-    let loop = try await TestLoop(targets: targets, readSize: readSize, sources: sources, lookup: lookup)
+    let loop = try await TestLoop(
+        targets: targets,
+        readSize: readSize,
+        sources: sources,
+        layers: layers,
+        lookup: lookup
+    )
     do {
         let answer = try await body(loop)
         try await loop.shutdown()
@@ -93,6 +116,7 @@ func withTestLoop<Answer>(
 struct Connection: Sendable {
     let channel: any Channel
     let phases: ConnectPhases
+    let isBare: Bool
     let recorder: NIOLoopBound<Recorder>
 
     func ask<Answer: Sendable>(_ question: @escaping @Sendable (Recorder) throws -> Answer) async throws -> Answer {
@@ -111,7 +135,9 @@ final class Recorder: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     var events: [String] = []
+    var errors: [any Error] = []
     var reads: [Int] = []
+    var readTurns = 0
     var bytes: [UInt8] = []
     /// Where each read's bytes lay.
     var places: [Int] = []
@@ -170,7 +196,12 @@ final class Recorder: ChannelInboundHandler {
         if case ChannelEvent.inputClosed = event { self.record("inputClosed", context) }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { self.record("error", context) }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.errors.append(error)
+        self.record("error", context)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) { self.readTurns += 1 }
 
     func channelInactive(context: ChannelHandlerContext) { self.record("inactive", context) }
 }

@@ -1,0 +1,62 @@
+import LoopContext
+import NIOCore
+
+/// One connect under way.
+final class ConnectAttempt {
+    let slot: Int32
+    let client: Int
+    let target: Target
+    let layers: [any ConnectLayer]
+    let addHandler: (any Channel) throws -> Void
+    let done: (Result<ConnectedChannel, ConnectError>) -> Void
+
+    var phases = ConnectPhases()
+    /// Those still to try; `nil` until they are known.
+    var addresses: ArraySlice<SocketAddress>?
+    var connectBegun = NIODeadline.uptimeNanoseconds(0)
+    /// The layer under way, once TCP is up.
+    var layer = 0
+    var channel: (any Channel)?
+    var isBinding = false
+    var isDone = false
+
+    init(
+        slot: Int32,
+        client: Int,
+        target: Target,
+        layers: [any ConnectLayer],
+        addHandler: @escaping (any Channel) throws -> Void,
+        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
+    ) {
+        self.slot = slot
+        self.client = client
+        self.target = target
+        self.layers = layers
+        self.addHandler = addHandler
+        self.done = done
+    }
+}
+
+extension ConnectPhases {
+    mutating func note(_ phase: ConnectError.Phase, _ duration: TimeAmount) {
+        switch phase {
+        case .tls: self.tls = duration
+        case .webSocket: self.webSocket = duration
+        // Bytes handed to the kernel: nobody waits for an answer.
+        case .dns, .tcp, .proxy: break
+        }
+    }
+}
+
+extension Channel {
+    /// Sets what a client's channel needs; on its loop, before it reads.
+    func setLoopOptions(receive: LoopReceiveAllocator) throws {
+        guard let options = self.syncOptions else { preconditionFailure("socket channels have synchronous options") }
+        // TCP_NODELAY is the bootstrap's own choice.
+        try options.setOption(.recvAllocator, value: receive)
+        try options.setOption(.maxMessagesPerRead, value: 1)
+        // The lowest that there is: more than one byte left makes the channel unwritable, all gone writable again.
+        try options.setOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
+        try options.setOption(.allowRemoteHalfClosure, value: true)
+    }
+}

@@ -1,0 +1,171 @@
+package import NIOCore
+
+/// What a proxy says in front of a connection: whose it is (haproxy's proxy-protocol.txt §2).
+///
+/// Both forms are read, and nothing that is neither; whoever expects a header takes no connection without one.
+package struct ProxyHeader: Hashable, Sendable {
+    /// The client's own address and the one it asked for; `nil` where the header tells none, so that the connection's
+    /// own count.
+    package struct Addresses: Hashable, Sendable {
+        package let source: SocketAddress
+        package let destination: SocketAddress
+
+        package init(source: SocketAddress, destination: SocketAddress) {
+            self.source = source
+            self.destination = destination
+        }
+    }
+
+    package let addresses: Addresses?
+    /// Bytes of the header; the client's own begin behind them.
+    package let size: Int
+
+    package init(addresses: Addresses?, size: Int) {
+        self.addresses = addresses
+        self.size = size
+    }
+
+    /// Why bytes are no header.
+    package enum Problem: Error, Hashable, Sendable {
+        /// They begin like neither form.
+        case noHeader
+        /// §2.1: no end of the line within 107 bytes.
+        case lineTooLong
+        /// §2.1: a CR or an LF alone.
+        case lineEnd
+        /// §2.1: the line is not what the form wants.
+        case line
+        /// §2.2: another version than 2.
+        case version(UInt8)
+        /// §2.2: neither LOCAL nor PROXY.
+        case command(UInt8)
+        /// §2.2: an address family or a transport that there is not.
+        case family(UInt8)
+        /// §2.2: fewer bytes than the addresses take.
+        case addressesCut(Int)
+        /// More than ``maximumBlock`` bytes behind the first 16.
+        case tooLong(Int)
+    }
+
+    /// §2.1: of a line, its end included.
+    package static let maximumLine = 107
+    /// Of the binary form behind its first 16 bytes: room for the addresses and for a proxy's remarks.
+    package static let maximumBlock = 4_096
+
+    /// Reads the header that a connection begins with.
+    ///
+    /// - Parameter bytes: all that has come.
+    /// - Returns: the header; `nil` while it is not whole.
+    /// - Throws: as soon as the bytes can be no header.
+    package static func read(_ bytes: [UInt8]) throws(Problem) -> ProxyHeader? {
+        switch bytes.first {
+        case nil: return nil
+        case Self.lineStart[0]:
+            guard zip(bytes, Self.lineStart).allSatisfy(==) else { throw .noHeader }
+            return try self.line(bytes)
+        default:
+            guard zip(bytes, ProxyProtocol.signature).allSatisfy(==) else { throw .noHeader }
+            return try self.block(bytes)
+        }
+    }
+
+    // MARK: Version 1
+
+    private static let lineStart = Array("PROXY ".utf8)
+
+    private static func line(_ bytes: [UInt8]) throws(Problem) -> ProxyHeader? {
+        let window = bytes.prefix(Self.maximumLine)
+        guard let end = window.firstIndex(where: { $0 == 0x0D || $0 == 0x0A }) else {
+            if bytes.count >= Self.maximumLine { throw .lineTooLong }
+            return nil
+        }
+        guard bytes[end] == 0x0D else { throw .lineEnd }
+        guard end + 1 < bytes.count else {
+            if end + 1 >= Self.maximumLine { throw .lineTooLong }
+            return nil
+        }
+        guard end + 1 < Self.maximumLine else { throw .lineTooLong }
+        guard bytes[end + 1] == 0x0A else { throw .lineEnd }
+        let fields = bytes[Self.lineStart.count..<end].split(separator: 0x20, omittingEmptySubsequences: false)
+        let addresses: Addresses?
+        switch String(decoding: fields[0], as: UTF8.self) {
+        // Whatever stands behind it is nobody's business.
+        case "UNKNOWN": addresses = nil
+        case "TCP4": addresses = try self.addresses(fields, .inet, isAllowed: Self.isDecimalDotted)
+        case "TCP6": addresses = try self.addresses(fields, .inet6, isAllowed: Self.isHexColoned)
+        default: throw .line
+        }
+        return ProxyHeader(addresses: addresses, size: end + 2)
+    }
+
+    private static func addresses(
+        _ fields: [ArraySlice<UInt8>],
+        _ family: NIOBSDSocket.ProtocolFamily,
+        isAllowed: (UInt8) -> Bool
+    ) throws(Problem) -> Addresses {
+        guard fields.count == 5 else { throw .line }
+        return Addresses(
+            source: try self.address(fields[1], family, port: fields[3], isAllowed: isAllowed),
+            destination: try self.address(fields[2], family, port: fields[4], isAllowed: isAllowed)
+        )
+    }
+
+    /// inet_pton(3) is as strict as §2.1 once no other character is left: no zeroes in front, 128 bits exactly.
+    private static func address(
+        _ text: ArraySlice<UInt8>,
+        _ family: NIOBSDSocket.ProtocolFamily,
+        port: ArraySlice<UInt8>,
+        isAllowed: (UInt8) -> Bool
+    ) throws(Problem) -> SocketAddress {
+        guard text.allSatisfy(isAllowed), (1...5).contains(port.count), port.allSatisfy(Self.isDigit),
+            port.count == 1 || port.first != 0x30
+        else { throw .line }
+        let number = port.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        guard number <= 65_535,
+            let address = try? SocketAddress(ipAddress: String(decoding: text, as: UTF8.self), port: number),
+            address.protocol == family
+        else { throw .line }
+        return address
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    private static func isDecimalDotted(_ byte: UInt8) -> Bool { self.isDigit(byte) || byte == 0x2E }
+
+    /// §2.1 has no dots, but proxies on a socket of both families write `::ffff:192.0.2.1` for every IPv4 client.
+    private static func isHexColoned(_ byte: UInt8) -> Bool {
+        self.isDecimalDotted(byte) || (0x61...0x66).contains(byte | 0x20) || byte == 0x3A
+    }
+
+    // MARK: Version 2
+
+    private static func block(_ bytes: [UInt8]) throws(Problem) -> ProxyHeader? {
+        guard bytes.count > 12 else { return nil }
+        guard bytes[12] >> 4 == 2 else { throw .version(bytes[12] >> 4) }
+        let command = bytes[12] & 0x0F
+        guard command <= 1 else { throw .command(command) }
+        guard bytes.count > 13 else { return nil }
+        let family = bytes[13]
+        // LOCAL is the proxy's own connection, and its family is ignored.
+        guard command == 0 || family >> 4 <= 3 && family & 0x0F <= 2 else { throw .family(family) }
+        guard bytes.count >= 16 else { return nil }
+        let length = Int(bytes[14]) << 8 | Int(bytes[15])
+        guard length <= Self.maximumBlock else { throw .tooLong(length) }
+        // Datagrams, sockets with a path, and what is unspecified have no address that a TCP listener could use.
+        let width = command == 0 ? 0 : family == 0x11 ? 4 : family == 0x21 ? 16 : 0
+        guard width == 0 || length >= 2 * width + 4 else { throw .addressesCut(length) }
+        let size = 16 + length
+        guard bytes.count >= size else { return nil }
+        guard width > 0 else { return ProxyHeader(addresses: nil, size: size) }
+        let ports = 16 + 2 * width
+        guard let source = self.address(bytes[16..<(16 + width)], port: bytes[ports...]),
+            let destination = self.address(bytes[(16 + width)..<ports], port: bytes[(ports + 2)...])
+        else { throw .addressesCut(length) }
+        return ProxyHeader(addresses: Addresses(source: source, destination: destination), size: size)
+    }
+
+    private static func address(_ bytes: ArraySlice<UInt8>, port: ArraySlice<UInt8>) -> SocketAddress? {
+        let number = port.prefix(2).reduce(0) { $0 << 8 | Int($1) }
+        return try? SocketAddress(packedIPAddress: ByteBuffer(bytes: bytes), port: number)
+    }
+}

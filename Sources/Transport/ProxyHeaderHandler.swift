@@ -1,0 +1,97 @@
+package import LoopContext
+package import NIOCore
+
+/// Takes the PROXY header off the front of an accepted connection, then goes.
+///
+/// The handlers behind it hear of `channelActive` when the header is whole and right. A connection that begins with
+/// anything else is closed without an answer, and so is one that is late with it.
+package final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias InboundOut = ByteBuffer
+
+    /// What became of it.
+    package enum Outcome: Hashable, Sendable {
+        case read(ProxyHeader)
+        case refused(ProxyHeader.Problem)
+        /// The client went, or the deadline came, before the header was whole.
+        case missing
+    }
+
+    private let deadline: TimeAmount
+    private let receive: ReceiveBuffer?
+    /// `nil` once it has been told.
+    private var done: ((Outcome) -> Void)?
+    private var timeout: Scheduled<Void>?
+    /// A read at most beside what a header may have.
+    private var bytes: [UInt8] = []
+
+    /// - Parameters:
+    ///   - deadline: how long a connection may stay without its header.
+    ///   - receive: the loop's receive buffer, where reads are lent from it.
+    ///   - done: called once.
+    package init(deadline: TimeAmount, receive: ReceiveBuffer?, done: @escaping (Outcome) -> Void) {
+        self.deadline = deadline
+        self.receive = receive
+        self.done = done
+    }
+
+    package func channelActive(context: ChannelHandlerContext) {
+        let channel = context.channel
+        self.timeout = context.eventLoop.assumeIsolated().scheduleTask(in: self.deadline) { [weak self] in
+            self?.end(.missing)
+            channel.close(promise: nil)
+        }
+    }
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = self.unwrapInboundIn(data)
+        guard self.done != nil else {
+            self.receive?.give(back: buffer)
+            return
+        }
+        // Copied, since the buffer is everybody's.
+        self.bytes += buffer.readableBytesView
+        self.receive?.give(back: buffer)
+        do throws(ProxyHeader.Problem) {
+            guard let header = try ProxyHeader.read(self.bytes) else { return }
+            self.open(header, context)
+        } catch {
+            self.end(.refused(error))
+            context.close(promise: nil)
+        }
+    }
+
+    private func open(_ header: ProxyHeader, _ context: ChannelHandlerContext) {
+        let rest = self.bytes[header.size...]
+        self.end(.read(header))
+        context.fireChannelActive()
+        if !rest.isEmpty, context.channel.isActive {
+            context.fireChannelRead(self.wrapInboundOut(ByteBuffer(bytes: rest)))
+        }
+        context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+    }
+
+    private func end(_ outcome: Outcome) {
+        self.timeout?.cancel()
+        self.timeout = nil
+        self.bytes = []
+        self.done.take()?(outcome)
+    }
+
+    package func channelReadComplete(context: ChannelHandlerContext) {
+        if self.done == nil { context.fireChannelReadComplete() }
+    }
+
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard self.done != nil, case .inputClosed? = event as? ChannelEvent else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        self.end(.missing)
+        context.close(promise: nil)
+    }
+
+    package func channelInactive(context: ChannelHandlerContext) {
+        self.end(.missing)
+        context.fireChannelInactive()
+    }
+}

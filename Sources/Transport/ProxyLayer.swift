@@ -1,0 +1,94 @@
+package import NIOCore
+
+/// The two forms of the header by which a proxy says whose connection it passes on (haproxy's proxy-protocol.txt).
+package enum ProxyProtocol: String, Hashable, Sendable, CaseIterable {
+    /// One line of text.
+    case v1
+    /// Binary.
+    case v2
+
+    /// The header for a connection from `source` to `destination`.
+    ///
+    /// Addresses that are missing, of different families, or none of TCP's make one that names no addresses.
+    package func header(from source: SocketAddress?, to destination: SocketAddress?) -> [UInt8] {
+        switch (source?.protocol, destination?.protocol) {
+        case (.inet, .inet): return self.header(family: 4, source, destination)
+        case (.inet6, .inet6): return self.header(family: 6, source, destination)
+        default:
+            // §2.1, §2.2: the receiver takes the addresses of the connection itself.
+            return self == .v1 ? Array("PROXY UNKNOWN\r\n".utf8) : Self.signature + [0x21, 0x00, 0, 0]
+        }
+    }
+
+    /// The header of a connection that the proxy makes on its own account.
+    package var local: [UInt8] {
+        // §2.1 has no other word for it; §2.2: LOCAL.
+        self == .v1 ? Array("PROXY UNKNOWN\r\n".utf8) : Self.signature + [0x20, 0x00, 0, 0]
+    }
+
+    /// CR LF CR LF NUL CR LF QUIT LF.
+    static let signature: [UInt8] = [
+        0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A,
+    ]
+
+    private func header(family: Int, _ source: SocketAddress?, _ destination: SocketAddress?) -> [UInt8] {
+        let ports = [source?.port ?? 0, destination?.port ?? 0]
+        switch self {
+        case .v1:
+            let hosts = [source, destination].map { $0?.ipAddress ?? "" }
+            return Array("PROXY TCP\(family) \(hosts[0]) \(hosts[1]) \(ports[0]) \(ports[1])\r\n".utf8)
+        case .v2:
+            let addresses = [source, destination].flatMap { $0.map(Self.bytes) ?? [] }
+            let body = addresses + ports.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
+            // Version 2, PROXY; AF_INET or AF_INET6 over a stream; the length of what follows.
+            return Self.signature + [0x21, family == 4 ? 0x11 : 0x21, 0, UInt8(body.count)] + body
+        }
+    }
+
+    /// The address itself, behind family and port (of IPv6 behind the flow too).
+    private static func bytes(_ address: SocketAddress) -> [UInt8] {
+        let place = address.protocol == .inet ? 4..<8 : 8..<24
+        return address.withSockAddr { Array(UnsafeRawBufferPointer(start: $0, count: $1)[place]) }
+    }
+}
+
+/// Whose addresses a PROXY header names.
+package enum ProxyAddresses: Hashable, Sendable {
+    /// Those of the connection that it is sent on.
+    case own
+    /// These, whatever the connection's are.
+    case claimed(source: SocketAddress, destination: SocketAddress)
+    /// None, for the proxy speaks for itself: the receiver takes those of the connection.
+    case unknown
+}
+
+/// Tells a server behind a proxy whose connection this is: the client's own, unless something else is claimed.
+package final class ProxyLayer: ConnectLayer, Sendable {
+    package let phase = ConnectError.Phase.proxy
+    private let version: ProxyProtocol
+    private let addresses: ProxyAddresses
+
+    package init(_ version: ProxyProtocol, _ addresses: ProxyAddresses = .own) {
+        self.version = version
+        self.addresses = addresses
+    }
+
+    private func header(on channel: any Channel) -> [UInt8] {
+        switch self.addresses {
+        case .own: self.version.header(from: channel.localAddress, to: channel.remoteAddress)
+        case .claimed(let source, let destination): self.version.header(from: source, to: destination)
+        case .unknown: self.version.local
+        }
+    }
+
+    package func begin(
+        _ channel: any Channel,
+        client: Int,
+        target: Target,
+        done: @escaping (Result<Void, ConnectError.Reason>) -> Void
+    ) {
+        channel.writeAndFlush(ByteBuffer(bytes: self.header(on: channel))).assumeIsolated().whenComplete { result in
+            done(result.mapError { ConnectError.Reason($0, isBinding: false) })
+        }
+    }
+}

@@ -1,0 +1,290 @@
+package import LoopContext
+package import NIOCore
+
+/// Which of a domain's two services are used.
+package enum ServiceKinds: String, Hashable, Sendable {
+    /// STARTTLS, or no TLS.
+    case standard
+    /// TLS from the first byte.
+    case direct
+    /// Whatever the domain prefers.
+    case both
+
+    var hasStandard: Bool { self != .direct }
+    var hasDirect: Bool { self != .standard }
+}
+
+/// Connects one event loop's clients to whatever hosts serve a domain's XMPP.
+///
+/// The SRV records of the domain are looked up once for all who wait, and kept as long as they hold. Each connect draws
+/// its own order of targets and tries them in turn, under its one deadline: of the time that is left, each target has
+/// an equal part, so that one that never answers does not use up all of it. Certificates are checked against the
+/// domain (``TLSSettings/xmppDomain``), never against a target.
+///
+/// Spec: RFC 6120 §3.2, XEP-0368.
+package final class ServiceConnector: ClientConnector {
+    /// What belongs to the layers of a connection, by how its TLS begins.
+    package struct Layers {
+        package var standard: [any ConnectLayer]
+        /// TLS among them, with ALPN `xmpp-client`.
+        package var direct: [any ConnectLayer]
+
+        package init(standard: [any ConnectLayer] = [], direct: [any ConnectLayer] = []) {
+            self.standard = standard
+            self.direct = direct
+        }
+    }
+
+    private let context: LoopContext
+    private let domain: String
+    private let kinds: ServiceKinds
+    /// `nil` where the domain is an address, or grows too long for the DNS; then there are no records.
+    private let standardQuestion: DNSQuestion?
+    private let directQuestion: DNSQuestion?
+    private let isName: Bool
+    private let dns: DNSClient
+    private let layers: Layers
+    private let hasDirectTLS: Bool
+    private let connector: TCPConnector
+    private var generator: any RandomNumberGenerator
+    private var owner: TimerOwner?
+    private var timer: TimerID?
+
+    /// Those who wait for the records.
+    private var waiting = CircularBuffer<ServiceAttempt>()
+    /// The questions that they wait for.
+    private var renewal: ServiceRenewal?
+    /// When the timer goes off.
+    private var armed: NIODeadline?
+
+    /// - Parameters:
+    ///   - context: of the event loop.
+    ///   - domain: of the JIDs.
+    ///   - kinds: which of its services to use; of both, those of direct TLS are left out where `layers` have no TLS.
+    ///   - dns: answers for the domain's records.
+    ///   - sources: addresses to connect from.
+    ///   - layers: what comes between TCP and the client's handler.
+    ///   - resolver: finds the targets' addresses; the DNS client itself, or the system.
+    ///   - generator: draws among targets of the same priority.
+    package init(
+        context: LoopContext,
+        domain: String,
+        kinds: ServiceKinds,
+        dns: DNSClient,
+        sources: SourceAddresses = .any,
+        layers: Layers = Layers(),
+        resolver: (any AddressResolver)? = nil,
+        generator: any RandomNumberGenerator = SystemRandomNumberGenerator()
+    ) {
+        self.context = context
+        let isAddress = (try? SocketAddress(ipAddress: domain, port: 0)) != nil
+        let name = isAddress ? nil : DomainName.ascii(domain)
+        self.isName = name != nil
+        self.domain = name ?? domain
+        self.hasDirectTLS = layers.direct.contains { $0.phase == .tls }
+        self.kinds = kinds == .both && !self.hasDirectTLS ? .standard : kinds
+        self.standardQuestion = name.flatMap { DomainName.ascii("_xmpp-client._tcp.\($0)") }
+            .map { DNSQuestion($0, .srv) }
+        self.directQuestion = name.flatMap { DomainName.ascii("_xmpps-client._tcp.\($0)") }
+            .map { DNSQuestion($0, .srv) }
+        self.dns = dns
+        self.layers = layers
+        self.generator = generator
+        self.connector = TCPConnector(
+            context: context,
+            targets: [Target(host: self.domain, port: ServiceTargets.standardPort)],
+            sources: sources,
+            resolver: resolver ?? NameResolver(eventLoop: context.eventLoop)
+        )
+        let owner = context.timers.addOwner { [weak self] _, _ in self?.expire() }
+        self.owner = owner
+        self.timer = context.timers.register(owner, tag: 0)
+    }
+
+    /// Connects under way.
+    package var pending: Int { self.waiting.count + self.connector.pending }
+
+    /// Connects a client to one of the domain's targets.
+    ///
+    /// - Parameters:
+    ///   - client: its number, from 0; picks the source address.
+    ///   - deadline: when a connect that is not finished is given up.
+    ///   - handler: makes the channel's one handler, on the loop, when the connection is up.
+    ///   - done: called once, on the loop; the channel says which target it is connected to, and whether TLS is up
+    ///     already (``ConnectedChannel/isDirectTLS``). A failure may come before this returns.
+    package func connect(
+        client: Int,
+        deadline: NIODeadline,
+        handler: @escaping () -> some ChannelHandler,
+        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
+    ) {
+        let now = self.context.refresh()
+        let attempt = ServiceAttempt(client: client, deadline: deadline, begun: now) {
+            [weak self] attempt, target, deadline in
+            guard let self else { return }
+            self.connector.connect(
+                client: client,
+                to: target.target,
+                layers: target.isDirectTLS ? self.layers.direct : self.layers.standard,
+                deadline: deadline,
+                handler: handler
+            ) { result in self.tried(attempt, target, result) }
+        } done: { result in
+            done(result)
+        }
+        guard self.isName else {
+            attempt.targets = [Self.literal(self.domain, self.kinds)]
+            return self.tryNext(attempt)
+        }
+        if let answers = self.answers(now) {
+            self.begin(attempt, answers)
+        } else {
+            self.waiting.append(attempt)
+            self.arm(deadline)
+        }
+    }
+
+    /// Gives up all that is under way; each is reported as cancelled.
+    package func cancelAll() {
+        let waiting = self.waiting
+        self.waiting = []
+        self.disarm()
+        for attempt in waiting { self.fail(attempt, .cancelled) }
+        self.connector.cancelAll()
+    }
+
+    /// Gives up all that is under way, and gives the loop its timers back: it connects nothing more.
+    package func retire() {
+        self.cancelAll()
+        self.connector.retire()
+        if let timer = self.timer.take() { self.context.timers.unregister(timer) }
+        if let owner = self.owner.take() { self.context.timers.removeOwner(owner) }
+    }
+
+    // MARK: Records
+
+    /// Both answers, if they are known; else they are asked for, once for all, and come to those who wait.
+    private func answers(_ now: NIODeadline) -> ServiceAnswers? {
+        guard self.renewal == nil else { return nil }
+        let renewal = ServiceRenewal()
+        renewal.standard =
+            self.kinds.hasStandard ? self.ask(self.standardQuestion, now, renewal, \.standard) : .notWanted
+        renewal.direct = self.kinds.hasDirect ? self.ask(self.directQuestion, now, renewal, \.direct) : .notWanted
+        if let answers = renewal.answers { return answers }
+        self.renewal = renewal
+        return nil
+    }
+
+    private func ask(
+        _ question: DNSQuestion?,
+        _ now: NIODeadline,
+        _ renewal: ServiceRenewal,
+        _ place: ReferenceWritableKeyPath<ServiceRenewal, ServiceAnswer?>
+    ) -> ServiceAnswer? {
+        guard let question else { return .nothing }
+        let known = self.dns.ask(question, now: now) { [weak self] outcome in
+            renewal[keyPath: place] = ServiceAnswer(outcome)
+            self?.arrived(renewal)
+        }
+        return known.map(ServiceAnswer.init)
+    }
+
+    /// Whoever hears of a failure may connect again, or give all up, before this returns.
+    private func arrived(_ renewal: ServiceRenewal) {
+        guard self.renewal === renewal, let answers = renewal.answers else { return }
+        self.renewal = nil
+        let now = self.context.refresh()
+        for _ in 0..<self.waiting.count {
+            guard let attempt = self.waiting.popFirst() else { break }
+            attempt.spent.dns = now - attempt.begun
+            self.begin(attempt, answers)
+        }
+        if self.waiting.isEmpty { self.disarm() }
+    }
+
+    private func begin(_ attempt: ServiceAttempt, _ answers: ServiceAnswers) {
+        do throws(LookupFailure) {
+            attempt.targets = try self.draw(answers.standard, answers.direct)[...]
+            self.tryNext(attempt)
+        } catch {
+            self.fail(attempt, .resolve(error.text))
+        }
+    }
+
+    private func draw(_ standard: ServiceAnswer, _ direct: ServiceAnswer) throws(LookupFailure) -> [ServiceTarget] {
+        var generator = OpenedGenerator(self.generator)
+        defer { self.generator = generator.inner }
+        return try ServiceTargets.order(
+            domain: self.domain,
+            standard: standard,
+            direct: direct,
+            using: &generator
+        )
+    }
+
+    private static func literal(_ domain: String, _ kinds: ServiceKinds) -> ServiceTarget {
+        let isBracketed = domain.hasPrefix("[") && domain.hasSuffix("]")
+        let host = isBracketed ? String(domain.dropFirst().dropLast()) : domain
+        let port = kinds == .direct ? ServiceTargets.directPort : ServiceTargets.standardPort
+        return ServiceTarget(Target(host: host, port: port), isDirectTLS: kinds == .direct)
+    }
+
+    // MARK: Targets
+
+    private func tryNext(_ attempt: ServiceAttempt) {
+        let left = attempt.targets.count
+        guard let target = attempt.targets.popFirst() else { preconditionFailure("looked at before") }
+        let now = self.context.refresh()
+        let share = (attempt.deadline - now).nanoseconds / Int64(left)
+        attempt.start(attempt, target, left == 1 ? attempt.deadline : now + .nanoseconds(max(share, 0)))
+    }
+
+    private func tried(
+        _ attempt: ServiceAttempt,
+        _ target: ServiceTarget,
+        _ result: Result<ConnectedChannel, ConnectError>
+    ) {
+        switch result {
+        case .success(var connected):
+            connected.isDirectTLS = target.isDirectTLS && self.hasDirectTLS
+            connected.phases = attempt.spent.followed(by: connected.phases)
+            attempt.done(.success(connected))
+        case .failure(let error):
+            let isLast = attempt.targets.isEmpty || error.reason == .cancelled || error.reason == .descriptorsExhausted
+            let phases = attempt.spent.followed(by: error.phases)
+            guard !isLast, self.context.refresh() < attempt.deadline else {
+                attempt.done(.failure(ConnectError(error.reason, target: error.target, phases: phases)))
+                return
+            }
+            attempt.spent = phases
+            self.tryNext(attempt)
+        }
+    }
+
+    private func fail(_ attempt: ServiceAttempt, _ reason: ConnectError.Reason) {
+        let target = Target(host: self.domain, port: ServiceTargets.standardPort)
+        attempt.done(.failure(ConnectError(reason, target: target, phases: attempt.spent)))
+    }
+
+    // MARK: The deadline of those who wait
+
+    private func arm(_ deadline: NIODeadline) {
+        guard let timer, deadline < self.armed ?? .distantFuture else { return }
+        self.armed = deadline
+        self.context.timers.schedule(timer, at: deadline)
+    }
+
+    private func disarm() {
+        self.armed = nil
+        if let timer { self.context.timers.cancel(timer) }
+    }
+
+    private func expire() {
+        self.armed = nil
+        let now = self.context.refresh()
+        let late = self.waiting.filter { $0.deadline <= now }
+        self.waiting.removeAll { $0.deadline <= now }
+        if let next = self.waiting.lazy.map(\.deadline).min() { self.arm(next) }
+        for attempt in late { self.fail(attempt, .timedOut(.dns)) }
+    }
+}

@@ -1,0 +1,93 @@
+package import LoopContext
+import NIOCore
+
+/// What the WebSockets of one event loop share: where frames are put together and taken apart, and random keys.
+///
+/// Confined to its event loop.
+package final class WebSocketBuffers {
+    /// Lends what plain connections read into; without one no buffer is given back.
+    let receive: ReceiveBuffer?
+    /// The data of several frames of one read, side by side.
+    var inbound = ByteBuffer()
+    /// Where text messages end in it, counted from its reader index.
+    var ends: [Int] = []
+    /// The frame that is written; the channel's until it is.
+    var outbound = ByteBuffer()
+    private var random: [UInt32] = []
+
+    /// A frame beyond this does not keep its memory.
+    private static let largestKept = 1 << 18
+
+    package init(receive: ReceiveBuffer?) { self.receive = receive }
+
+    /// A key that cannot be guessed (RFC 6455 §5.3), never 0: drawn from the system's generator, many at a time.
+    func nextKey() -> UInt32 {
+        if self.random.isEmpty {
+            var generator = SystemRandomNumberGenerator()
+            self.random.reserveCapacity(256)
+            while self.random.count < 256 {
+                let bits = generator.next()
+                self.random.append(UInt32(truncatingIfNeeded: bits))
+                self.random.append(UInt32(truncatingIfNeeded: bits >> 32))
+            }
+        }
+        let key = self.random.removeLast()
+        return key == 0 ? self.nextKey() : key
+    }
+
+    /// Puts a frame of `payload` together; `key` 0: unmasked.
+    func frame(_ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer, key: UInt32) -> ByteBuffer {
+        if self.outbound.capacity > Self.largestKept { self.outbound = ByteBuffer() }
+        self.outbound.clear(minimumCapacity: payload.count + WebSocketOpcode.largestHeader)
+        self.outbound.writeWithUnsafeMutableBytes(minimumWritableBytes: payload.count + 14) { target in
+            let size = opcode.writeHeader(length: payload.count, key: key, to: target)
+            if let base = target.baseAddress { WebSocketMask.copy(payload, to: base + size, key: key) }
+            return size + payload.count
+        }
+        return self.outbound
+    }
+
+    /// The header alone, for a payload that is written behind it as it is.
+    func header(_ opcode: WebSocketOpcode, length: Int) -> ByteBuffer {
+        self.outbound.clear(minimumCapacity: WebSocketOpcode.largestHeader)
+        self.outbound.writeWithUnsafeMutableBytes(minimumWritableBytes: WebSocketOpcode.largestHeader) { target in
+            opcode.writeHeader(length: length, key: 0, to: target)
+        }
+        return self.outbound
+    }
+}
+
+/// The frames that are sent.
+enum WebSocketOpcode: UInt8 {
+    case text = 1
+    case binary = 2
+    case close = 8
+    case pong = 10
+
+    /// Two bytes, a length of eight, a key of four.
+    static let largestHeader = 14
+
+    /// Writes the header of a whole message, with the key if it is not 0 (RFC 6455 §5.2).
+    ///
+    /// - Returns: its size.
+    func writeHeader(length: Int, key: UInt32, to target: UnsafeMutableRawBufferPointer) -> Int {
+        let mask: UInt8 = key == 0 ? 0 : 0x80
+        target[0] = 0x80 | self.rawValue
+        var size = 2
+        switch length {
+        case ..<126:
+            target[1] = mask | UInt8(length)
+        case ..<65_536:
+            target[1] = mask | 126
+            target.storeBytes(of: UInt16(length).bigEndian, toByteOffset: 2, as: UInt16.self)
+            size = 4
+        default:
+            target[1] = mask | 127
+            target.storeBytes(of: UInt64(length).bigEndian, toByteOffset: 2, as: UInt64.self)
+            size = 10
+        }
+        guard key != 0 else { return size }
+        target.storeBytes(of: key.littleEndian, toByteOffset: size, as: UInt32.self)
+        return size + 4
+    }
+}

@@ -1,0 +1,91 @@
+package import NIOCore
+
+/// What a connection needs until its WebSocket is open; gone after that.
+final class WebSocketOpening {
+    enum Role {
+        case client(key: String, offered: [String], done: (Result<Void, ConnectError.Reason>) -> Void)
+        case server(WebSocketServerSettings)
+    }
+
+    enum Step {
+        /// The head is not whole yet.
+        case wait
+        /// Open: what the server answers (a client has nothing to say), and the first bytes of frames.
+        case open(answer: [UInt8], rest: [UInt8])
+        case failed(WebSocketFailure)
+        case refused(WebSocketHandshake.Refusal)
+    }
+
+    let role: Role
+    /// Ends the wait for a request.
+    var timeout: Scheduled<Void>?
+    private var bytes: [UInt8] = []
+    private var searched = 0
+
+    init(_ role: Role) { self.role = role }
+
+    /// Takes the next bytes; they are copied, since the buffer they came in is everybody's.
+    func received(_ buffer: ByteBuffer) -> Step {
+        self.bytes += buffer.readableBytesView
+        switch self.role {
+        case .client(let key, let offered, _): return self.clientStep(key: key, offered: offered)
+        case .server(let settings): return self.serverStep(settings)
+        }
+    }
+
+    private func clientStep(key: String, offered: [String]) -> Step {
+        let head: WebSocketHead?
+        do throws(WebSocketHead.Problem) {
+            head = try self.read(start: WebSocketHandshake.answerStart)
+        } catch {
+            return .failed(error == .tooLarge ? .headTooLarge : .notHTTP)
+        }
+        guard let head else { return .wait }
+        do throws(WebSocketFailure) {
+            try WebSocketHandshake.check(head, key: key, offered: offered)
+            return .open(answer: [], rest: Array(self.bytes[head.size...]))
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    private func serverStep(_ settings: WebSocketServerSettings) -> Step {
+        let head: WebSocketHead?
+        do throws(WebSocketHead.Problem) {
+            head = try self.read(start: [])
+        } catch {
+            return .refused(error == .tooLarge ? .tooLarge : .notHTTP)
+        }
+        guard let head else { return .wait }
+        do throws(WebSocketHandshake.Refusal) {
+            let answer = try WebSocketHandshake.answer(
+                head,
+                path: settings.path,
+                subprotocols: settings.subprotocols
+            )
+            return .open(answer: answer, rest: Array(self.bytes[head.size...]))
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    private func read(start: [UInt8]) throws(WebSocketHead.Problem) -> WebSocketHead? {
+        defer { self.searched = self.bytes.count }
+        return try WebSocketHead.read(self.bytes, start: start, searched: self.searched)
+    }
+}
+
+/// How a server answers those who ask for a WebSocket.
+package struct WebSocketServerSettings: Hashable, Sendable {
+    /// The one path served; `nil`: any.
+    package var path: String?
+    /// Those that are spoken; [MQTT-6.0.0-4] knows `mqtt` only.
+    package var subprotocols = ["mqtt"]
+    /// Bytes of a message at most that a client may send, all its fragments together.
+    package var maximumMessageSize = 1 << 29
+    package var content = WebSocketContent.binary
+    /// How long a connection may stay without a request.
+    package var deadline = TimeAmount.seconds(10)
+
+    package init(path: String? = nil) { self.path = path }
+}

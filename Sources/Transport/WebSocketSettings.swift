@@ -1,0 +1,122 @@
+/// What the messages of a WebSocket are.
+package enum WebSocketContent: Hashable, Sendable {
+    /// A stream of bytes that takes no notice of messages: MQTT.
+    case binary
+    /// Text, in messages that are read and written whole: XMPP.
+    case text
+}
+
+/// How a client asks for its WebSocket.
+package struct WebSocketSettings: Sendable {
+    /// Why settings make no request.
+    package enum Problem: Error, Hashable, CustomStringConvertible {
+        case path(String)
+        case host(String)
+        case subprotocol(String)
+        case headerName(String)
+        case headerValue(String)
+        /// A field that the handshake sets itself.
+        case reserved(String)
+        case tooLong
+
+        package var description: String {
+            switch self {
+            case .path(let text): "the path '\(Self.shown(text))' does not begin with / or is not plain ASCII"
+            case .host(let text): "the host '\(Self.shown(text))' is no value for a Host header"
+            case .subprotocol(let text): "'\(Self.shown(text))' is no name of a subprotocol"
+            case .headerName(let text): "'\(Self.shown(text))' is no name of a header"
+            case .headerValue(let name): "the value of the header \(name) has control characters in it"
+            case .reserved(let name): "the header \(name) is the handshake's own"
+            case .tooLong: "path and headers are longer than \(WebSocketHead.maximumSize) bytes"
+            }
+        }
+
+        private static func shown(_ text: String) -> String {
+            String(text.unicodeScalars.map { $0.value < 32 || $0.value == 127 ? "?" : Character($0) })
+        }
+    }
+
+    /// Path and query, as they go into the request line.
+    package let path: String
+    /// Names offered, the best first, of which the server selects one.
+    ///
+    /// [MQTT-6.0.0-3] wants `mqtt` among them; some old brokers know `mqttv3.1` only.
+    package let subprotocols: [String]
+    package let headers: [(name: String, value: String)]
+    /// For the Host field; `nil`: the target's name and, unless it is the scheme's own, port.
+    package let host: String?
+    /// Bytes of a message at most that the server may send, all its fragments together.
+    package let maximumMessageSize: Int
+    package let content: WebSocketContent
+
+    private static let reserved: Set = [
+        "upgrade", "connection", "content-length", "transfer-encoding", "expect", "te", "trailer",
+        "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions",
+        "sec-websocket-accept",
+    ]
+
+    /// - Parameters:
+    ///   - path: path and query.
+    ///   - subprotocols: names to offer, at least one.
+    ///   - headers: fields to add; `Host` is taken for `host`.
+    ///   - host: for the Host field.
+    ///   - maximumMessageSize: a little over the largest MQTT packet by default. Of text messages a connection holds
+    ///     one that is not whole yet.
+    ///   - content: what messages are.
+    /// - Throws: the first thing that would break the request, or put a second one into it.
+    package init(
+        path: String = "/mqtt",
+        subprotocols: [String] = ["mqtt"],
+        headers: [(String, String)] = [],
+        host: String? = nil,
+        maximumMessageSize: Int = 1 << 29,
+        content: WebSocketContent = .binary
+    ) throws(Problem) {
+        guard path.hasPrefix("/"), path.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != UInt8(ascii: "#") }) else {
+            throw .path(path)
+        }
+        for name in subprotocols where name.isEmpty || !name.utf8.allSatisfy(WebSocketHead.isToken) {
+            throw .subprotocol(name)
+        }
+        guard !subprotocols.isEmpty else { throw .subprotocol("") }
+        var host = host
+        var fields: [(name: String, value: String)] = []
+        for (name, value) in headers {
+            guard !name.isEmpty, name.utf8.allSatisfy(WebSocketHead.isToken) else { throw .headerName(name) }
+            guard value.utf8.allSatisfy({ $0 >= 32 && $0 != 127 || $0 == 9 }) else { throw .headerValue(name) }
+            guard !Self.reserved.contains(name.lowercased()) else { throw .reserved(name) }
+            if name.lowercased() == "host" { host = host ?? value } else { fields.append((name, value)) }
+        }
+        if let host, host.isEmpty || !host.utf8.allSatisfy({ $0 > 32 && $0 < 127 }) { throw .host(host) }
+        let size = fields.reduce(path.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
+        guard size <= WebSocketHead.maximumSize else { throw .tooLong }
+        self.path = path
+        self.subprotocols = subprotocols
+        self.headers = fields
+        self.host = host
+        self.maximumMessageSize = maximumMessageSize
+        self.content = content
+    }
+
+    /// A request for XMPP (RFC 7395 §3.1).
+    ///
+    /// - Parameters:
+    ///   - path: ejabberd's is `/ws`, prosody's `/xmpp-websocket`.
+    ///   - headers: fields to add.
+    ///   - maximumMessageSize: bytes of a stanza at most that the server may send.
+    /// - Returns: the settings.
+    /// - Throws: the first thing that would break the request, or put a second one into it.
+    package static func xmpp(
+        path: String = "/ws",
+        headers: [(String, String)] = [],
+        maximumMessageSize: Int = 1 << 20
+    ) throws(Problem) -> WebSocketSettings {
+        try WebSocketSettings(
+            path: path,
+            subprotocols: ["xmpp"],
+            headers: headers,
+            maximumMessageSize: maximumMessageSize,
+            content: .text
+        )
+    }
+}
