@@ -2,8 +2,11 @@
 ///
 /// Spec: MQTT 5.0 §3.1.2.2, MQTT 3.1.1 §3.1.2.2.
 public enum ProtocolVersion: UInt8, Hashable, Sendable, CaseIterable {
+    /// MQTT 3.1, `MQIsdp`.
     case v31 = 3
+    /// MQTT 3.1.1, ISO/IEC 20922.
     case v311 = 4
+    /// MQTT 5.0.
     case v5 = 5
 
     /// The protocol name in front of the level: 3.1 has its own.
@@ -11,9 +14,14 @@ public enum ProtocolVersion: UInt8, Hashable, Sendable, CaseIterable {
 }
 
 /// How hard sender and receiver try.
+///
+/// Spec: MQTT 5.0 §4.3.
 public enum QoS: UInt8, Comparable, Hashable, Sendable, CaseIterable {
+    /// Sent once, acknowledged never: it may be lost.
     case atMostOnce = 0
+    /// Acknowledged: it arrives, perhaps more than once.
     case atLeastOnce
+    /// Acknowledged in two steps: it arrives once.
     case exactlyOnce
 
     /// By how hard they try.
@@ -45,20 +53,35 @@ public struct PacketID: RawRepresentable, Hashable, Sendable, ExpressibleByInteg
 
 /// The upper four bits of a packet's first byte (§2.1.2).
 public enum PacketType: UInt8, Hashable, Sendable, CaseIterable {
+    /// Opens a session.
     case connect = 1
+    /// Answers a CONNECT.
     case connAck
+    /// An application message.
     case publish
+    /// Acknowledges a QoS 1 PUBLISH.
     case pubAck
+    /// Step two of four of a QoS 2 PUBLISH.
     case pubRec
+    /// Step three of four.
     case pubRel
+    /// Step four of four.
     case pubComp
+    /// Asks for messages.
     case subscribe
+    /// Answers a SUBSCRIBE.
     case subAck
+    /// Ends subscriptions.
     case unsubscribe
+    /// Answers an UNSUBSCRIBE.
     case unsubAck
+    /// Asks whether the other side is there.
     case pingReq
+    /// Says that it is.
     case pingResp
+    /// The last packet.
     case disconnect
+    /// One step of enhanced authentication.
     case auth
 
     /// Bits 3...0 that the standard wants in the first byte (§2.1.3); a PUBLISH has its own.

@@ -3,16 +3,22 @@ package import NIOCore
 /// The return codes of a CONNACK before 5.0; from 6 on they are reserved.
 ///
 /// Spec: MQTT 3.1.1 §3.2.2.3.
-package enum ConnectReturnCode: UInt8, Hashable, Sendable, CaseIterable {
+public enum ConnectReturnCode: UInt8, Hashable, Sendable, CaseIterable {
+    /// Connection Accepted.
     case accepted = 0
+    /// The server does not speak this version.
     case unacceptableProtocolVersion
+    /// The client identifier is not allowed.
     case identifierRejected
+    /// The MQTT service is not available.
     case serverUnavailable
+    /// Their data is malformed.
     case badUserNameOrPassword
+    /// The client may not connect.
     case notAuthorized
 
     /// The words of the standard.
-    package var name: String {
+    public var name: String {
         switch self {
         case .accepted: "Connection Accepted"
         case .unacceptableProtocolVersion: "unacceptable protocol version"

@@ -1,15 +1,27 @@
 package import NIOCore
 
 /// What the server publishes for a client that goes without saying so.
+///
+/// Spec: MQTT 5.0 §3.1.2.5, MQTT 3.1.1 §3.1.2.5.
 public struct Will: Hashable, Sendable {
-    package var topic: String
-    package var payload: [UInt8]
-    package var qos: QoS
-    package var retain: Bool
+    /// A topic name, without wildcards.
+    public var topic: String
+    /// At most 65,535 bytes.
+    public var payload: [UInt8]
+    /// How hard the delivery is tried.
+    public var qos: QoS
+    /// Whether the server keeps it for later subscribers.
+    public var retain: Bool
     /// The will's own properties, will delay among them; not those of the CONNECT.
-    package var properties: Properties
+    public var properties: Properties
 
-    package init(
+    /// - Parameters:
+    ///   - topic: a topic name, without wildcards.
+    ///   - payload: at most 65,535 bytes.
+    ///   - qos: how hard the delivery is tried.
+    ///   - retain: whether the server keeps it for later subscribers.
+    ///   - properties: MQTT 5 only; will delay, message expiry, content type and others (§3.1.3.2).
+    public init(
         topic: String,
         payload: [UInt8],
         qos: QoS = .atMostOnce,

@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 
 extension ByteBuffer {
     /// Writes a packet, and once its body is written the remaining length in front of it.
@@ -84,22 +84,31 @@ struct VariableByteInteger {
 }
 
 extension Properties {
+    /// The properties as they stand in a packet, behind their length.
+    package var wireForm: [UInt8] {
+        var buffer = ByteBuffer()
+        self.encodeEntries(into: &buffer)
+        return Array(buffer.readableBytesView)
+    }
+
     /// Appends the property length and the properties.
-    func encode(into buffer: inout ByteBuffer) {
-        buffer.writeVariableLengthPrefixed { body in
-            for property in self.entries {
-                body.writeInteger(property.id.rawValue)
-                switch property.value {
-                case .byte(let value): body.writeInteger(value)
-                case .twoBytes(let value): body.writeInteger(value)
-                case .fourBytes(let value): body.writeInteger(value)
-                case .variable(let value): body.writeVariableByteInteger(value)
-                case .text(let value): body.writeText(value)
-                case .binary(let value): body.writeBinary(value)
-                case .pair(let name, let value):
-                    body.writeText(name)
-                    body.writeText(value)
-                }
+    package func encode(into buffer: inout ByteBuffer) {
+        buffer.writeVariableLengthPrefixed { self.encodeEntries(into: &$0) }
+    }
+
+    private func encodeEntries(into buffer: inout ByteBuffer) {
+        for property in self.entries {
+            buffer.writeInteger(property.id.rawValue)
+            switch property.value {
+            case .byte(let value): buffer.writeInteger(value)
+            case .twoBytes(let value): buffer.writeInteger(value)
+            case .fourBytes(let value): buffer.writeInteger(value)
+            case .variable(let value): buffer.writeVariableByteInteger(value)
+            case .text(let value): buffer.writeText(value)
+            case .binary(let value): buffer.writeBinary(value)
+            case .pair(let name, let value):
+                buffer.writeText(name)
+                buffer.writeText(value)
             }
         }
     }

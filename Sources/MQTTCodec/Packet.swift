@@ -2,20 +2,35 @@ package import NIOCore
 
 /// Any packet.
 public enum Packet: Hashable, Sendable {
+    /// Opens a session.
     case connect(Connect)
+    /// Answers a CONNECT.
     case connAck(ConnAck)
+    /// An application message.
     case publish(Publish)
+    /// Acknowledges a QoS 1 PUBLISH.
     case pubAck(PubAck)
+    /// Step two of four of a QoS 2 PUBLISH.
     case pubRec(PubRec)
+    /// Step three of four.
     case pubRel(PubRel)
+    /// Step four of four.
     case pubComp(PubComp)
+    /// Asks for messages.
     case subscribe(Subscribe)
+    /// Answers a SUBSCRIBE.
     case subAck(SubAck)
+    /// Ends subscriptions.
     case unsubscribe(Unsubscribe)
+    /// Answers an UNSUBSCRIBE.
     case unsubAck(UnsubAck)
+    /// Asks whether the other side is there.
     case pingReq
+    /// Says that it is.
     case pingResp
+    /// The last packet.
     case disconnect(Disconnect)
+    /// One step of enhanced authentication.
     case auth(Auth)
 }
 
@@ -61,3 +76,52 @@ extension Packet {
         }
     }
 }
+
+extension Packet {
+    /// The packet without what is left out rather than make it larger than the peer takes: reason string and user
+    /// properties ([MQTT-3.4.2-2], [MQTT-3.4.2-3]); `nil` if it has neither, or may not do without.
+    package var withoutReasons: Packet? {
+        switch self {
+        case .connAck(let packet): packet.properties.withoutReasons.map { .connAck(packet.with($0)) }
+        case .pubAck(let packet): packet.properties.withoutReasons.map { .pubAck(packet.with($0)) }
+        case .pubRec(let packet): packet.properties.withoutReasons.map { .pubRec(packet.with($0)) }
+        case .pubRel(let packet): packet.properties.withoutReasons.map { .pubRel(packet.with($0)) }
+        case .pubComp(let packet): packet.properties.withoutReasons.map { .pubComp(packet.with($0)) }
+        case .subAck(let packet): packet.properties.withoutReasons.map { .subAck(packet.with($0)) }
+        case .unsubAck(let packet): packet.properties.withoutReasons.map { .unsubAck(packet.with($0)) }
+        case .disconnect(let packet): packet.properties.withoutReasons.map { .disconnect(packet.with($0)) }
+        case .auth(let packet): packet.properties.withoutReasons.map { .auth(packet.with($0)) }
+        case .connect, .publish, .subscribe, .unsubscribe, .pingReq, .pingResp: nil
+        }
+    }
+}
+
+extension Properties {
+    fileprivate var withoutReasons: Properties? {
+        let rest = self.entries.filter { $0.id != .reasonString && $0.id != .userProperty }
+        return rest.count < self.entries.count ? Properties(rest) : nil
+    }
+}
+
+/// A packet whose properties can be exchanged.
+private protocol HasProperties {
+    var properties: Properties { get set }
+}
+
+extension HasProperties {
+    fileprivate func with(_ properties: Properties) -> Self {
+        var packet = self
+        packet.properties = properties
+        return packet
+    }
+}
+
+extension ConnAck: HasProperties {}
+extension PubAck: HasProperties {}
+extension PubRec: HasProperties {}
+extension PubRel: HasProperties {}
+extension PubComp: HasProperties {}
+extension SubAck: HasProperties {}
+extension UnsubAck: HasProperties {}
+extension Disconnect: HasProperties {}
+extension Auth: HasProperties {}

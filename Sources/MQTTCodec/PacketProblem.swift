@@ -28,6 +28,12 @@ package enum PacketProblem: Error, Hashable, Sendable {
     case optionsBeforeVersion5
     /// Properties in a 3.x packet.
     case propertiesBeforeVersion5
+    /// A reason in a DISCONNECT before 5.0, where it is empty.
+    case reasonBeforeVersion5
+    /// A reason that this packet does not have in this direction (§2.4).
+    case reason(ReasonCode)
+    /// A session expiry interval in DISCONNECT, where CONNECT said 0 (§3.14.2.2.2).
+    case sessionExpiryFromZero
     /// What the other side would say to the properties.
     case properties(DecodeError)
     /// A remaining length over 268,435,455, or more than the server takes [MQTT-3.2.2-15].
@@ -37,6 +43,28 @@ package enum PacketProblem: Error, Hashable, Sendable {
 extension PacketProblem {
     /// The largest packet there is: four bytes of remaining length.
     package static let largestPacket = 268_435_460
+
+    /// Whether a whole packet may go out; only one that can be too large is encoded to see.
+    ///
+    /// - Parameters:
+    ///   - packet: the packet.
+    ///   - version: of the connection.
+    ///   - body: bytes that it has at least; `nil` if that is not known.
+    ///   - limit: the server's maximum packet size.
+    /// - Returns: what is wrong with it, if something is.
+    package static func size(
+        of packet: Packet,
+        as version: ProtocolVersion,
+        body: Int? = nil,
+        limit: Int = Self.largestPacket
+    ) -> PacketProblem? {
+        // What is not the payload takes no more than a topic, and properties far from the limit.
+        if let body, limit == Self.largestPacket, body < 1 << 26 { return nil }
+        if let body, body > limit { return Self.size(body, limit: limit) }
+        var buffer = ByteBuffer()
+        packet.encode(as: version, into: &buffer)
+        return Self.size(buffer.readableBytes, limit: limit)
+    }
 
     /// Whether `size` bytes of a whole packet may go out; `limit` is the server's maximum packet size.
     package static func size(_ size: Int, limit: Int = Self.largestPacket) -> PacketProblem? {
@@ -101,7 +129,7 @@ extension Publish {
             return .packetIDMissing
         }
         return self.properties.problem(in: toServer ? .publishToServer : .publishToClient, as: version)
-            ?? PacketProblem.size(self.payload.readableBytes)
+            ?? PacketProblem.size(of: .publish(self), as: version, body: self.payload.readableBytes)
     }
 }
 
@@ -135,6 +163,31 @@ extension Unsubscribe {
             }
         }
         return self.properties.problem(in: .unsubscribe, as: version)
+    }
+}
+
+extension Disconnect {
+    /// The first rule that this packet breaks, if it breaks one.
+    ///
+    /// - Parameters:
+    ///   - version: of the connection.
+    ///   - toServer: whether a client sends it.
+    ///   - sessionExpiry: of the CONNECT; an interval of 0 cannot be made longer (§3.14.2.2.2).
+    /// - Returns: the problem.
+    package func problem(
+        as version: ProtocolVersion,
+        toServer: Bool = true,
+        sessionExpiry: UInt32 = 0
+    ) -> PacketProblem? {
+        if version != .v5 {
+            if !self.properties.isEmpty { return .propertiesBeforeVersion5 }
+            return self.reason == .normalDisconnection ? nil : .reasonBeforeVersion5
+        }
+        guard self.reason.isAllowed(in: .disconnect, toServer: toServer) else { return .reason(self.reason) }
+        if sessionExpiry == 0, let expiry = self.properties.sessionExpiryInterval, expiry > 0 {
+            return .sessionExpiryFromZero
+        }
+        return self.properties.problem(in: toServer ? .disconnectToServer : .disconnectToClient, as: version)
     }
 }
 

@@ -69,6 +69,26 @@ public protocol PacketSink: ~Copyable {
 }
 
 extension PublishView {
+    /// The topic alias, read without making anything of the other properties (§3.3.2.3.4).
+    package var topicAlias: UInt16? {
+        var reader = PropertyReader(self.rawProperties, scope: nil)
+        while let (id, value) = try? reader.next() {
+            if id == .topicAlias, case .twoBytes(let alias) = value { return alias }
+        }
+        return nil
+    }
+
+    /// The same message with the topic that its alias stands for.
+    package func withTopic(_ topic: UnsafeRawBufferPointer) -> PublishView {
+        PublishView(
+            topic: topic,
+            payload: self.payload,
+            rawProperties: self.rawProperties,
+            firstByte: self.firstByte,
+            packetID: self.packetID
+        )
+    }
+
     /// Reads the properties; they are checked, so a view from a decoder does not throw.
     package func properties() throws(DecodeError) -> Properties {
         if self.rawProperties.isEmpty { return Properties() }

@@ -5,18 +5,23 @@
 ///
 /// Spec: MQTT 5.0 §2.2.2.
 public struct Properties: Hashable, Sendable, ExpressibleByArrayLiteral {
-    package var entries: [Property]
+    /// One after the other.
+    public var entries: [Property]
 
-    package init() { self.entries = [] }
+    /// No properties.
+    public init() { self.entries = [] }
 
-    package init(_ entries: [Property]) { self.entries = entries }
+    /// The properties in this order.
+    public init(_ entries: [Property]) { self.entries = entries }
 
     /// The properties in this order.
     public init(arrayLiteral elements: Property...) { self.entries = elements }
 
-    package var isEmpty: Bool { self.entries.isEmpty }
+    /// Whether there are none.
+    public var isEmpty: Bool { self.entries.isEmpty }
 
-    package mutating func append(_ property: Property) { self.entries.append(property) }
+    /// Adds a property at the end.
+    public mutating func append(_ property: Property) { self.entries.append(property) }
 
     /// The value of the first property `id`.
     private func first(_ id: PropertyID) -> Property.Value? { self.entries.first { $0.id == id }?.value }
@@ -33,18 +38,22 @@ public struct Properties: Hashable, Sendable, ExpressibleByArrayLiteral {
 }
 
 /// One user property: any name, any value, any number of times, and the order counts (§3.3.2.3.7).
-package struct UserProperty: Hashable, Sendable {
-    package var name: String
-    package var value: String
+public struct UserProperty: Hashable, Sendable {
+    /// Need not be the only one of this name.
+    public var name: String
+    /// May be empty.
+    public var value: String
 
-    package init(_ name: String, _ value: String) {
+    /// A name and its value.
+    public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 }
 
 extension Properties {
-    package var userProperties: [UserProperty] {
+    /// All of them, in their order.
+    public var userProperties: [UserProperty] {
         get {
             self.entries.compactMap {
                 guard case .pair(let name, let value) = $0.value else { return nil }
@@ -58,7 +67,7 @@ extension Properties {
     }
 
     /// All of them, for a PUBLISH that several subscriptions match (§3.3.4).
-    package var subscriptionIdentifiers: [UInt32] {
+    public var subscriptionIdentifiers: [UInt32] {
         get {
             self.entries.compactMap {
                 guard $0.id == .subscriptionIdentifier, case .variable(let value) = $0.value else { return nil }

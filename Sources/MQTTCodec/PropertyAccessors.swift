@@ -1,132 +1,158 @@
-// One accessor per property; `nil` is absent.
+// One accessor per property; `nil` is absent, and takes it away.
 
 extension Properties {
-    package var payloadFormatIndicator: UInt8? {
+    /// 1 says that the payload is UTF-8, 0 that it is any bytes (§3.3.2.3.2).
+    public var payloadFormatIndicator: UInt8? {
         get { self.byte(.payloadFormatIndicator) }
         set { self.setByte(.payloadFormatIndicator, newValue) }
     }
 
-    package var messageExpiryInterval: UInt32? {
+    /// Seconds that the message is worth delivering (§3.3.2.3.3).
+    public var messageExpiryInterval: UInt32? {
         get { self.fourBytes(.messageExpiryInterval) }
         set { self.setFourBytes(.messageExpiryInterval, newValue) }
     }
 
-    package var contentType: String? {
+    /// What the payload is, in words that the application chooses (§3.3.2.3.9).
+    public var contentType: String? {
         get { self.text(.contentType) }
         set { self.setText(.contentType, newValue) }
     }
 
-    package var responseTopic: String? {
+    /// The topic that an answer is wanted on (§3.3.2.3.5).
+    public var responseTopic: String? {
         get { self.text(.responseTopic) }
         set { self.setText(.responseTopic, newValue) }
     }
 
-    package var correlationData: [UInt8]? {
+    /// What tells the asker which question an answer belongs to (§3.3.2.3.6).
+    public var correlationData: [UInt8]? {
         get { self.binary(.correlationData) }
         set { self.setBinary(.correlationData, newValue) }
     }
 
-    package var subscriptionIdentifier: UInt32? {
+    /// The number of a subscription, 1 to 268,435,455 (§3.8.2.1.2).
+    public var subscriptionIdentifier: UInt32? {
         get { self.variable(.subscriptionIdentifier) }
         set { self.setVariable(.subscriptionIdentifier, newValue) }
     }
 
-    package var sessionExpiryInterval: UInt32? {
+    /// Seconds that the session outlives the connection; 0xFFFFFFFF is for ever (§3.1.2.11.2).
+    public var sessionExpiryInterval: UInt32? {
         get { self.fourBytes(.sessionExpiryInterval) }
         set { self.setFourBytes(.sessionExpiryInterval, newValue) }
     }
 
-    package var assignedClientIdentifier: String? {
+    /// The identifier that the server gave to a client without one (§3.2.2.3.7).
+    public var assignedClientIdentifier: String? {
         get { self.text(.assignedClientIdentifier) }
         set { self.setText(.assignedClientIdentifier, newValue) }
     }
 
-    package var serverKeepAlive: UInt16? {
+    /// Seconds of keep-alive that the server wants in place of the client's (§3.2.2.3.14).
+    public var serverKeepAlive: UInt16? {
         get { self.twoBytes(.serverKeepAlive) }
         set { self.setTwoBytes(.serverKeepAlive, newValue) }
     }
 
-    package var authenticationMethod: String? {
+    /// The name of the authentication method (§3.1.2.11.9).
+    public var authenticationMethod: String? {
         get { self.text(.authenticationMethod) }
         set { self.setText(.authenticationMethod, newValue) }
     }
 
-    package var authenticationData: [UInt8]? {
+    /// A message of that method (§3.1.2.11.10).
+    public var authenticationData: [UInt8]? {
         get { self.binary(.authenticationData) }
         set { self.setBinary(.authenticationData, newValue) }
     }
 
-    package var requestProblemInformation: Bool? {
+    /// Whether the server may explain failures anywhere (§3.1.2.11.7).
+    public var requestProblemInformation: Bool? {
         get { self.flag(.requestProblemInformation) }
         set { self.setFlag(.requestProblemInformation, newValue) }
     }
 
-    package var willDelayInterval: UInt32? {
+    /// Seconds between the loss of the connection and the will (§3.1.3.2.2).
+    public var willDelayInterval: UInt32? {
         get { self.fourBytes(.willDelayInterval) }
         set { self.setFourBytes(.willDelayInterval, newValue) }
     }
 
-    package var requestResponseInformation: Bool? {
+    /// Whether the client asks for response information (§3.1.2.11.6).
+    public var requestResponseInformation: Bool? {
         get { self.flag(.requestResponseInformation) }
         set { self.setFlag(.requestResponseInformation, newValue) }
     }
 
-    package var responseInformation: String? {
+    /// What a client may build its response topics on (§3.2.2.3.15).
+    public var responseInformation: String? {
         get { self.text(.responseInformation) }
         set { self.setText(.responseInformation, newValue) }
     }
 
-    package var serverReference: String? {
+    /// Another server to use (§4.11).
+    public var serverReference: String? {
         get { self.text(.serverReference) }
         set { self.setText(.serverReference, newValue) }
     }
 
-    package var reasonString: String? {
+    /// Why, in words for people (§3.2.2.3.9).
+    public var reasonString: String? {
         get { self.text(.reasonString) }
         set { self.setText(.reasonString, newValue) }
     }
 
-    package var receiveMaximum: UInt16? {
+    /// Publishes at QoS 1 and 2 that the sender of this takes at once, from 1 on (§3.1.2.11.3).
+    public var receiveMaximum: UInt16? {
         get { self.twoBytes(.receiveMaximum) }
         set { self.setTwoBytes(.receiveMaximum, newValue) }
     }
 
-    package var topicAliasMaximum: UInt16? {
+    /// The largest topic alias that the sender of this takes (§3.1.2.11.5).
+    public var topicAliasMaximum: UInt16? {
         get { self.twoBytes(.topicAliasMaximum) }
         set { self.setTwoBytes(.topicAliasMaximum, newValue) }
     }
 
-    package var topicAlias: UInt16? {
+    /// A number in place of a topic, from 1 on (§3.3.2.3.4).
+    public var topicAlias: UInt16? {
         get { self.twoBytes(.topicAlias) }
         set { self.setTwoBytes(.topicAlias, newValue) }
     }
 
-    package var maximumQoS: UInt8? {
+    /// 0 or 1: the most that the server takes (§3.2.2.3.4).
+    public var maximumQoS: UInt8? {
         get { self.byte(.maximumQoS) }
         set { self.setByte(.maximumQoS, newValue) }
     }
 
-    package var retainAvailable: Bool? {
+    /// Whether the server keeps messages (§3.2.2.3.5).
+    public var retainAvailable: Bool? {
         get { self.flag(.retainAvailable) }
         set { self.setFlag(.retainAvailable, newValue) }
     }
 
-    package var maximumPacketSize: UInt32? {
+    /// Bytes of a packet that the sender of this takes, from 1 on (§3.1.2.11.4).
+    public var maximumPacketSize: UInt32? {
         get { self.fourBytes(.maximumPacketSize) }
         set { self.setFourBytes(.maximumPacketSize, newValue) }
     }
 
-    package var wildcardSubscriptionAvailable: Bool? {
+    /// Whether the server takes filters with wildcards (§3.2.2.3.11).
+    public var wildcardSubscriptionAvailable: Bool? {
         get { self.flag(.wildcardSubscriptionAvailable) }
         set { self.setFlag(.wildcardSubscriptionAvailable, newValue) }
     }
 
-    package var subscriptionIdentifierAvailable: Bool? {
+    /// Whether the server takes subscription identifiers (§3.2.2.3.12).
+    public var subscriptionIdentifierAvailable: Bool? {
         get { self.flag(.subscriptionIdentifierAvailable) }
         set { self.setFlag(.subscriptionIdentifierAvailable, newValue) }
     }
 
-    package var sharedSubscriptionAvailable: Bool? {
+    /// Whether the server takes shared subscriptions (§3.2.2.3.13).
+    public var sharedSubscriptionAvailable: Bool? {
         get { self.flag(.sharedSubscriptionAvailable) }
         set { self.setFlag(.sharedSubscriptionAvailable, newValue) }
     }

@@ -1,4 +1,4 @@
-/// Where the parts of a PUBLISH without properties lie, for those who write it into raw memory.
+/// Where the parts of a PUBLISH lie, for those who write it into raw memory.
 ///
 /// Sizes are computed here because the length stands in front of the body; ``write(dup:retain:topic:id:to:)`` uses
 /// the same numbers, so the two cannot disagree.
@@ -11,15 +11,19 @@ package struct PublishFrame: Hashable, Sendable {
     package let payload: Int
     package let qos: QoS
     package let version: ProtocolVersion
+    /// Bytes of the encoded properties with their length in front; 0: there are none.
+    package let properties: Int
     private let remaining: Int
     private let lengthBytes: Int
 
-    package init(topic: Int, payload: Int, qos: QoS, version: ProtocolVersion) {
+    package init(topic: Int, payload: Int, qos: QoS, version: ProtocolVersion, properties: Int = 0) {
         self.topic = topic
         self.payload = payload
         self.qos = qos
         self.version = version
-        self.remaining = 2 + topic + (qos == .atMostOnce ? 0 : 2) + (version == .v5 ? 1 : 0) + payload
+        self.properties = version == .v5 ? properties : 0
+        let propertyBytes = version == .v5 ? max(1, properties) : 0
+        self.remaining = 2 + topic + (qos == .atMostOnce ? 0 : 2) + propertyBytes + payload
         self.lengthBytes =
             self.remaining < 128 ? 1 : self.remaining < 16_384 ? 2 : self.remaining < 2_097_152 ? 3 : 4
     }
@@ -29,10 +33,13 @@ package struct PublishFrame: Hashable, Sendable {
 
     package var payloadOffset: Int { self.count - self.payload }
 
+    /// Where the encoded properties go, with their length in front.
+    package var propertiesOffset: Int { self.payloadOffset - self.properties }
+
     /// Where the packet identifier lies; `nil` at QoS 0.
     package var idOffset: Int? { self.qos == .atMostOnce ? nil : 1 + self.lengthBytes + 2 + self.topic }
 
-    /// Writes all but the payload.
+    /// Writes all but the properties, if there are any, and the payload.
     package func write(
         dup: Bool,
         retain: Bool,
@@ -58,6 +65,6 @@ package struct PublishFrame: Hashable, Sendable {
             offset += 2
         }
         // §3.3.2.3.1: the property length stands there even when there are none.
-        if self.version == .v5 { memory.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
+        if self.version == .v5, self.properties == 0 { memory.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
     }
 }

@@ -1,61 +1,104 @@
 /// A reason code of MQTT 5.0, all packets together.
 ///
 /// Spec: MQTT 5.0 §2.4, table 2-6.
-package enum ReasonCode: UInt8, Hashable, Sendable, CaseIterable {
+public enum ReasonCode: UInt8, Hashable, Sendable, CaseIterable {
+    /// Of DISCONNECT also ``normalDisconnection``, of SUBACK ``grantedQoS0``.
     case success = 0x00
+    /// Granted QoS 1.
     case grantedQoS1 = 0x01
+    /// Granted QoS 2.
     case grantedQoS2 = 0x02
+    /// Disconnect with Will Message.
     case disconnectWithWillMessage = 0x04
+    /// No matching subscribers.
     case noMatchingSubscribers = 0x10
+    /// No subscription existed.
     case noSubscriptionExisted = 0x11
+    /// Continue authentication.
     case continueAuthentication = 0x18
+    /// Re-authenticate.
     case reAuthenticate = 0x19
+    /// Unspecified error.
     case unspecifiedError = 0x80
+    /// Malformed Packet.
     case malformedPacket = 0x81
+    /// Protocol Error.
     case protocolError = 0x82
+    /// Implementation specific error.
     case implementationSpecificError = 0x83
+    /// Unsupported Protocol Version.
     case unsupportedProtocolVersion = 0x84
+    /// Client Identifier not valid.
     case clientIdentifierNotValid = 0x85
+    /// Bad User Name or Password.
     case badUserNameOrPassword = 0x86
+    /// Not authorized.
     case notAuthorized = 0x87
+    /// Server unavailable.
     case serverUnavailable = 0x88
+    /// Server busy.
     case serverBusy = 0x89
+    /// Banned.
     case banned = 0x8A
+    /// Server shutting down.
     case serverShuttingDown = 0x8B
+    /// Bad authentication method.
     case badAuthenticationMethod = 0x8C
+    /// Keep Alive timeout.
     case keepAliveTimeout = 0x8D
+    /// Session taken over.
     case sessionTakenOver = 0x8E
+    /// Topic Filter invalid.
     case topicFilterInvalid = 0x8F
+    /// Topic Name invalid.
     case topicNameInvalid = 0x90
+    /// Packet Identifier in use.
     case packetIdentifierInUse = 0x91
+    /// Packet Identifier not found.
     case packetIdentifierNotFound = 0x92
+    /// Receive Maximum exceeded.
     case receiveMaximumExceeded = 0x93
+    /// Topic Alias invalid.
     case topicAliasInvalid = 0x94
+    /// Packet too large.
     case packetTooLarge = 0x95
+    /// Message rate too high.
     case messageRateTooHigh = 0x96
+    /// Quota exceeded.
     case quotaExceeded = 0x97
+    /// Administrative action.
     case administrativeAction = 0x98
+    /// Payload format invalid.
     case payloadFormatInvalid = 0x99
+    /// Retain not supported.
     case retainNotSupported = 0x9A
+    /// QoS not supported.
     case qosNotSupported = 0x9B
+    /// Use another server.
     case useAnotherServer = 0x9C
+    /// Server moved.
     case serverMoved = 0x9D
+    /// Shared Subscriptions not supported.
     case sharedSubscriptionsNotSupported = 0x9E
+    /// Connection rate exceeded.
     case connectionRateExceeded = 0x9F
+    /// Maximum connect time.
     case maximumConnectTime = 0xA0
+    /// Subscription Identifiers not supported.
     case subscriptionIdentifiersNotSupported = 0xA1
+    /// Wildcard Subscriptions not supported.
     case wildcardSubscriptionsNotSupported = 0xA2
 
     /// What 0 means in a DISCONNECT.
-    package static let normalDisconnection = ReasonCode.success
+    public static let normalDisconnection = ReasonCode.success
     /// What 0 means in a SUBACK.
-    package static let grantedQoS0 = ReasonCode.success
+    public static let grantedQoS0 = ReasonCode.success
 
     /// From 0x80 on the operation has failed (§2.4).
-    package var isError: Bool { self.rawValue >= 0x80 }
+    public var isError: Bool { self.rawValue >= 0x80 }
 
     /// The words of the standard.
-    package var name: String {
+    public var name: String {
         switch self {
         case .success: "Success"
         case .grantedQoS1: "Granted QoS 1"

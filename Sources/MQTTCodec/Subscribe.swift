@@ -3,21 +3,35 @@ package import NIOCore
 /// One filter of a SUBSCRIBE and its options.
 ///
 /// Spec: MQTT 5.0 §3.8.3.1. 3.x has the QoS only.
-package struct Subscription: Hashable, Sendable {
+public struct Subscription: Hashable, Sendable {
     /// When the server sends the retained messages.
-    package enum RetainHandling: UInt8, Hashable, Sendable, CaseIterable {
+    public enum RetainHandling: UInt8, Hashable, Sendable, CaseIterable {
+        /// With each SUBSCRIBE.
         case send = 0
+        /// With a SUBSCRIBE that makes the subscription, not with one that replaces it.
         case sendIfNew
+        /// Never.
         case doNotSend
     }
 
-    package var filter: String
-    package var qos: QoS
-    package var noLocal: Bool
-    package var retainAsPublished: Bool
-    package var retainHandling: RetainHandling
+    /// Which topics; see ``TopicFilter``.
+    public var filter: String
+    /// The most that messages are delivered with.
+    public var qos: QoS
+    /// Messages of this client itself are left out.
+    public var noLocal: Bool
+    /// Messages keep the RETAIN flag they were published with.
+    public var retainAsPublished: Bool
+    /// When the retained messages come.
+    public var retainHandling: RetainHandling
 
-    package init(
+    /// - Parameters:
+    ///   - filter: which topics.
+    ///   - qos: the most that messages are delivered with.
+    ///   - noLocal: whether messages of this client itself are left out; not with a shared subscription [MQTT-3.8.3-4].
+    ///   - retainAsPublished: whether messages keep their RETAIN flag.
+    ///   - retainHandling: when the retained messages come.
+    public init(
         filter: String,
         qos: QoS = .atMostOnce,
         noLocal: Bool = false,

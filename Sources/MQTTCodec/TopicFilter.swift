@@ -21,8 +21,9 @@ public enum TopicError: Error, Hashable, Sendable {
 }
 
 /// Topic names: what PUBLISH and wills carry.
-package enum TopicName {
-    package static func validate(_ topic: String) throws(TopicError) {
+public enum TopicName {
+    /// Throws what is wrong with a topic name; a good one passes.
+    public static func validate(_ topic: String) throws(TopicError) {
         var topic = topic
         let problem = topic.withUTF8 { Self.problem(UnsafeRawBufferPointer($0)) }
         if let problem { throw problem }
@@ -43,8 +44,10 @@ package enum TopicName {
 /// A checked topic filter, shared subscriptions included.
 ///
 /// Everything compares bytes: no normalisation, no case folding [MQTT-4.7.3-4].
-package struct TopicFilter: Hashable, Sendable {
-    package enum Level: Hashable, Sendable {
+public struct TopicFilter: Hashable, Sendable {
+    /// What stands between two slashes.
+    public enum Level: Hashable, Sendable {
+        /// These characters, which may be none.
         case name(String)
         /// `+`
         case single
@@ -53,14 +56,14 @@ package struct TopicFilter: Hashable, Sendable {
     }
 
     /// The name in `$share/name/filter`.
-    package let share: String?
+    public let share: String?
     /// The filter that topics are matched with, without `$share/name/`.
-    package let filter: String
+    public let filter: String
     /// ``filter`` as bytes: what `matches` walks, and what equality and hash go by.
     private let bytes: [UInt8]
 
     /// Checks `text`; `shared` says whether `$share/` is special: from 5.0 on it is, and most brokers have it before.
-    package init(validating text: String, shared: Bool = true) throws(TopicError) {
+    public init(validating text: String, shared: Bool = true) throws(TopicError) {
         var whole = text
         let problem = whole.withUTF8 { Self.problem(UnsafeRawBufferPointer($0), shared: shared) }
         if let problem { throw problem }
@@ -74,7 +77,8 @@ package struct TopicFilter: Hashable, Sendable {
         self.bytes = Array(self.filter.utf8)
     }
 
-    package var levels: [Level] {
+    /// From the left to the right.
+    public var levels: [Level] {
         self.bytes.split(separator: ASCII.slash, omittingEmptySubsequences: false).map { level in
             switch level {
             case [ASCII.plus]: .single
@@ -84,9 +88,11 @@ package struct TopicFilter: Hashable, Sendable {
         }
     }
 
-    package var hasWildcard: Bool { self.bytes.contains { $0 == ASCII.plus || $0 == ASCII.hash } }
+    /// Whether there is a `+` or a `#` in it.
+    public var hasWildcard: Bool { self.bytes.contains { $0 == ASCII.plus || $0 == ASCII.hash } }
 
-    package func matches(topic: String) -> Bool {
+    /// Whether a message on `topic` belongs to this filter (§4.7).
+    public func matches(topic: String) -> Bool {
         var topic = topic
         return topic.withUTF8 { self.matches(topic: UnsafeRawBufferPointer($0)) }
     }
@@ -115,13 +121,15 @@ package struct TopicFilter: Hashable, Sendable {
         return inTopic == topic.count
     }
 
-    package static func == (left: TopicFilter, right: TopicFilter) -> Bool {
+    /// Byte for byte, share name included.
+    public static func == (left: TopicFilter, right: TopicFilter) -> Bool {
         guard left.bytes == right.bytes else { return false }
         guard let leftShare = left.share, let rightShare = right.share else { return left.share == right.share }
         return leftShare.utf8.elementsEqual(rightShare.utf8)
     }
 
-    package func hash(into hasher: inout Hasher) { hasher.combine(self.bytes) }
+    /// By the bytes of ``filter``.
+    public func hash(into hasher: inout Hasher) { hasher.combine(self.bytes) }
 }
 
 extension TopicFilter {

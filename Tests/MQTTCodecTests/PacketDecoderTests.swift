@@ -124,7 +124,7 @@ struct PacketDecoderTests {
         #expect(result.error == .topicHasWildcard)
     }
 
-    @Test("refuses a wildcard and U+0000 at every place of a topic", arguments: 1...40)
+    @Test("[MQTT-3.3.2-2] [MQTT-1.5.4-2] refuses a wildcard and U+0000 at every place of a topic", arguments: 1...40)
     func everyPlace(_ count: Int) {
         for place in 0..<count {
             for (byte, error) in [(0x2B, .topicHasWildcard), (0x23, .topicHasWildcard), (0, .nullCharacter)]
@@ -150,7 +150,7 @@ struct PacketDecoderTests {
         }
     }
 
-    @Test("takes every character of UTF-8 and no surrogate (Swift's own tables are the second source)")
+    @Test("[MQTT-1.5.4-1] takes every character of UTF-8 and no surrogate (Swift's own tables are the second source)")
     func everyScalar() {
         for value in stride(from: UInt32(1), through: 0x10_FFFF, by: 13) {
             guard let scalar = Unicode.Scalar(value) else { continue }

@@ -4,7 +4,7 @@ import Testing
 @Suite("Topic names and filters")
 struct TopicFilterTests {
     @Test(
-        "match as the standard's own examples say (§4.7.1, §4.7.2)",
+        "[MQTT-4.7.2-1] [MQTT-4.7.3-4] match as the standard's own examples say (§4.7.1, §4.7.2)",
         arguments: [
             ("sport/tennis/player1/#", "sport/tennis/player1", true),
             ("sport/tennis/player1/#", "sport/tennis/player1/ranking", true),
@@ -54,7 +54,7 @@ struct TopicFilterTests {
     }
 
     @Test(
-        "are refused with the rule",
+        "[MQTT-4.7.1-1] [MQTT-4.7.1-2] [MQTT-4.7.3-1] [MQTT-4.8.2-1] are refused with the rule",
         arguments: [
             ("", .empty), ("a\0", .nullCharacter), ("a#", .wildcardNotAlone), ("a/b#", .wildcardNotAlone),
             ("#a", .wildcardNotAlone), ("#/", .multiLevelNotLast), ("a/#/b", .multiLevelNotLast),
@@ -80,7 +80,7 @@ struct TopicFilterTests {
         #expect(plain.matches(topic: "$share/group/a"))
     }
 
-    @Test("compare by bytes, the share name included")
+    @Test("[MQTT-4.7.3-4] compare by bytes, the share name included")
     func equality() throws {
         #expect(try TopicFilter(validating: "\u{E9}") != TopicFilter(validating: "e\u{301}"))
         #expect(try TopicFilter(validating: "$share/g/a") != TopicFilter(validating: "$share/h/a"))
@@ -88,7 +88,7 @@ struct TopicFilterTests {
         #expect(try TopicFilter(validating: "$share/g/a") == TopicFilter(validating: "$share/g/a"))
     }
 
-    @Test("a topic name has no wildcards")
+    @Test("[MQTT-3.3.2-2] a topic name has no wildcards")
     func names() throws {
         try TopicName.validate("a/é b")
         for (name, error) in [("", .empty), ("a/+", .wildcardInName), ("#", .wildcardInName), ("\0", .nullCharacter)]
