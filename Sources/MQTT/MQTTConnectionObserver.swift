@@ -1,5 +1,7 @@
 package import MQTTCodec
 package import NIOCore
+package import SASL
+package import Transport
 
 /// Who owns connections and hears what happens on them.
 ///
@@ -42,7 +44,8 @@ package protocol MQTTConnectionObserver: AnyObject {
 
     func subscribed(_ client: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline)
 
-    func unsubscribed(_ client: Int, _ id: PacketID, now: NIODeadline)
+    /// `codes` are none before MQTT 5.
+    func unsubscribed(_ client: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline)
 
     func pingAnswered(_ client: Int, after: TimeAmount, now: NIODeadline)
 
@@ -60,6 +63,46 @@ package protocol MQTTConnectionObserver: AnyObject {
 
     /// The connection wants ``MQTTConnection/timerFired(now:)`` at this time, or earlier.
     func wantsTimer(_ client: Int, at: NIODeadline)
+
+    // MARK: Told only to those who ask for it in their options
+
+    /// A packet as it came, a message with its topic; `false` has it dropped as if it had not come.
+    ///
+    /// With ``SessionOptions/showsPackets``.
+    func admits(_ client: Int, _ packet: Packet, now: NIODeadline) -> Bool
+
+    /// Bytes that are about to go out: whole packets, as a rule one or several.
+    ///
+    /// With ``SessionOptions/showsPackets``.
+    func sends(_ client: Int, _ bytes: UnsafeRawBufferPointer)
+
+    /// Reason string and user properties of an answer, told just before the answer itself.
+    ///
+    /// With ``SessionOptions/tellsProperties``; `type` is that of an acknowledgement, SUBACK or UNSUBACK.
+    func properties(_ client: Int, of type: PacketType, _ id: PacketID, _ properties: Properties, now: NIODeadline)
+
+    /// The server has released a QoS 2 message: its identifier may come again with another one.
+    ///
+    /// With any option that has a closer look taken at what is received (``SessionOptions/acknowledgesMessages``,
+    /// ``SessionOptions/defersCompletions`` and the like).
+    func released(_ client: Int, _ id: UInt16, now: NIODeadline)
+
+    /// A re-authentication has succeeded (§4.12.1).
+    func reauthenticated(_ client: Int, now: NIODeadline)
+}
+
+extension MQTTConnectionObserver {
+    package func admits(_ client: Int, _ packet: Packet, now: NIODeadline) -> Bool { true }
+    package func sends(_ client: Int, _ bytes: UnsafeRawBufferPointer) {}
+    package func properties(
+        _ client: Int,
+        of type: PacketType,
+        _ id: PacketID,
+        _ properties: Properties,
+        now: NIODeadline
+    ) {}
+    package func released(_ client: Int, _ id: UInt16, now: NIODeadline) {}
+    package func reauthenticated(_ client: Int, now: NIODeadline) {}
 }
 
 package enum AbandonReason: Hashable, Sendable {
@@ -72,20 +115,24 @@ package enum AbandonReason: Hashable, Sendable {
 package enum ConnectionEnd: Hashable, Sendable {
     /// Our DISCONNECT and FIN were answered by the peer's FIN.
     case answered
-    /// CONNACK refused, with this return code (3.x) or reason code (5.0).
-    case refused(UInt8)
+    /// CONNACK refused: its code, and in 5.0 what it said about it, another server among it.
+    case refused(ConnAck)
+    /// The authentication failed on this side (§4.12).
+    case notAuthenticated(SASLError)
     /// No CONNACK in time.
     case connackTimedOut
     /// No PINGRESP in time.
     case pingTimedOut
     /// The peer's FIN came unasked.
     case closedByPeer
-    /// DISCONNECT from the server (5.0).
-    case disconnected(ReasonCode, String?)
+    /// DISCONNECT from the server (5.0), with what it said.
+    case disconnected(Disconnect)
     /// The peer's bytes broke a rule.
     case malformed(DecodeError)
     /// The peer's packet was well-formed, but not now or not so.
     case violation(ReasonCode, String)
+    /// TLS failed behind its handshake: TLS 1.3 refuses a client's certificate that late.
+    case insecure(TLSFailure)
     /// The socket failed with this error number.
     case failed(Int32)
     /// Closed by this side without waiting for an answer.

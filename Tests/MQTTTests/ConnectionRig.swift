@@ -16,12 +16,13 @@ final class ConnectionRig {
     init(
         _ options: SessionOptions,
         context: LoopContext? = nil,
-        on loop: EmbeddedEventLoop = EmbeddedEventLoop()
+        on loop: EmbeddedEventLoop = EmbeddedEventLoop(),
+        place: SessionPlace? = nil
     ) throws {
         self.channel = EmbeddedChannel(loop: loop)
         self.context = context ?? LoopContext(eventLoop: loop)
         self.version = options.version
-        self.place = SessionPlace(options)
+        self.place = place ?? SessionPlace(options)
         self.connection = MQTTConnection(
             client: 3,
             loop: self.context,
@@ -39,10 +40,24 @@ final class ConnectionRig {
 
     var now: NIODeadline { self.channel.embeddedEventLoop.now }
 
+    /// The same session on a new channel, as after a loss.
+    func again() throws -> ConnectionRig {
+        try ConnectionRig(
+            self.session.pointee.options,
+            context: self.context,
+            on: self.channel.embeddedEventLoop,
+            place: self.place
+        )
+    }
+
     /// CONNECT, without its answer.
-    func start(within time: TimeAmount = .seconds(10)) {
+    func start(
+        within time: TimeAmount = .seconds(10),
+        isBare: Bool = true,
+        authenticator: MQTTAuthenticator? = nil
+    ) {
         let connect = self.session.pointee.connect(clientID: "c", username: nil, password: nil, now: self.now)
-        self.connection.start(connect, deadline: self.now + time)
+        self.connection.start(connect, deadline: self.now + time, isBare: isBare, authenticator: authenticator)
     }
 
     /// CONNECT and CONNACK.

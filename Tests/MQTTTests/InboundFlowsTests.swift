@@ -4,7 +4,7 @@ import Testing
 
 @Suite("QoS 2 messages received")
 struct InboundFlowsTests {
-    @Test("a message is new once, until its sender has released it")
+    @Test("[MQTT-4.3.3-10] a message is new once, until its sender has released it")
     func once() {
         var flows = InboundFlows()
         #expect(flows.end(1) == false)

@@ -22,7 +22,12 @@ final class LiveClient: Sendable {
     private let eventLoop: any EventLoop
     private let state: NIOLoopBound<State>
 
-    init(port: Int, version: ProtocolVersion, readSize: Int = ReceiveBuffer.capacity) async throws {
+    init(
+        port: Int,
+        version: ProtocolVersion,
+        readSize: Int = ReceiveBuffer.capacity,
+        layers: @escaping @Sendable (LoopContext) throws -> [any ConnectLayer] = { _ in [] }
+    ) async throws {
         let loop = self.group.next()
         self.eventLoop = loop
         self.state = try await loop.flatSubmit {
@@ -37,7 +42,11 @@ final class LiveClient: Sendable {
                 maximumPacketSize: nil,
                 observer: observer
             )
-            let connector = TCPConnector(context: context, targets: [Target(host: "127.0.0.1", port: port)])
+            let connector = TCPConnector(
+                context: context,
+                targets: [Target(host: "127.0.0.1", port: port)],
+                layers: (try? layers(context)) ?? []
+            )
             let state = State(
                 context: context,
                 connector: connector,
@@ -53,14 +62,14 @@ final class LiveClient: Sendable {
                 handler: { connection },
                 done: { result in
                     switch result {
-                    case .success:
+                    case .success(let connected):
                         let connect = session.pointee.connect(
                             clientID: "c",
                             username: nil,
                             password: nil,
                             now: context.refresh()
                         )
-                        connection.start(connect, deadline: loop.now + .seconds(60))
+                        connection.start(connect, deadline: loop.now + .seconds(60), isBare: connected.isBare)
                         promise.succeed(bound)
                     case .failure(let error): promise.fail(error)
                     }

@@ -26,6 +26,28 @@ struct MQTTSessionTests {
 
     private func properties(_ properties: Property...) -> Properties { Properties(properties) }
 
+    @Test("behind DISCONNECT nothing is due for a PINGREQ without an answer, and acknowledgements still are")
+    func unansweredPingAndDisconnect() {
+        let options = SessionOptions(
+            version: .v311,
+            keepAlive: 5,
+            ackTimeout: .seconds(30),
+            pingTimeout: .seconds(2)
+        )
+        var session = MQTTSession(options)
+        _ = self.connect(&session)
+        #expect(session.timerFired(now: self.at(5_000)) { _ in } == .ping)
+        #expect(session.deadline == self.at(7_000))
+        session.disconnect()
+        #expect(session.deadline == nil)
+
+        _ = self.connect(&session)
+        _ = session.publish(self.publish(1))
+        session.pings(now: self.at(0))
+        session.disconnect()
+        #expect(session.deadline == self.at(30_000))
+    }
+
     // MARK: CONNECT
 
     @Test("CONNECT says what was configured", arguments: [ProtocolVersion.v31, .v311, .v5])
@@ -54,7 +76,7 @@ struct MQTTSessionTests {
         #expect(session.state == .connecting)
     }
 
-    @Test("a client without an id keeps the one it was given ([MQTT-3.2.2-16])")
+    @Test("[MQTT-3.2.2-16] a client without an id keeps the one it was given")
     func assignedClientID() {
         var session = MQTTSession(SessionOptions(version: .v5))
         #expect(session.connect(clientID: "", username: nil, password: nil, now: self.start).clientID == "")
@@ -75,7 +97,7 @@ struct MQTTSessionTests {
         #expect(session.room == 0)
     }
 
-    @Test("a second CONNACK is a violation")
+    @Test("[MQTT-3.2.0-2] a second CONNACK is a violation")
     func secondConnack() {
         var session = MQTTSession(SessionOptions(version: .v5))
         #expect(self.connect(&session) == .connected(resumed: false))
@@ -85,7 +107,7 @@ struct MQTTSessionTests {
         }
     }
 
-    @Test("session present is a violation for a client that has none ([MQTT-3.2.2-4])", arguments: [true, false])
+    @Test("[MQTT-3.2.2-4] session present is a violation for a client that has none", arguments: [true, false])
     func sessionPresent(_ cleanStart: Bool) {
         var session = MQTTSession(SessionOptions(version: .v5, cleanStart: cleanStart))
         guard case .violation(.protocolError, _) = self.connect(&session, ConnAck(sessionPresent: true)) else {
@@ -136,7 +158,7 @@ struct MQTTSessionTests {
         #expect(session.room == 16)
     }
 
-    @Test("what the server does not allow is refused with the reason it would give")
+    @Test("[MQTT-3.2.2-11] [MQTT-3.2.2-14] [MQTT-3.2.2-15] what is not allowed is refused with the server's reason")
     func refusals() {
         let open = MQTTSession.Limits()
         #expect(open.refusal(ofPublish: .exactlyOnce, retain: true, size: 268_435_460) == nil)
@@ -167,7 +189,10 @@ struct MQTTSessionTests {
         }
     }
 
-    @Test("the window is the smaller of the plan's and the server's", arguments: [(16, 20), (16, 3), (65_535, 65_535)])
+    @Test(
+        "[MQTT-3.3.4-7] the window is the smaller of the plan's and the server's",
+        arguments: [(16, 20), (16, 3), (65_535, 65_535)]
+    )
     func receiveMaximum(_ window: Int, _ maximum: Int) {
         var session = MQTTSession(SessionOptions(version: .v5, window: window))
         let connack = ConnAck(properties: self.properties(.receiveMaximum(UInt16(maximum))))
@@ -194,7 +219,10 @@ struct MQTTSessionTests {
 
     // MARK: Requests
 
-    @Test("SUBACK has a code for each filter; UNSUBACK from 5.0 on", arguments: [ProtocolVersion.v311, .v5])
+    @Test(
+        "[MQTT-3.8.4-6] SUBACK has a code for each filter; UNSUBACK from 5.0 on",
+        arguments: [ProtocolVersion.v311, .v5]
+    )
     func answers(_ version: ProtocolVersion) throws {
         var session = MQTTSession(SessionOptions(version: version))
         #expect(self.connect(&session) == .connected(resumed: false))
@@ -213,7 +241,7 @@ struct MQTTSessionTests {
 
     // MARK: Time
 
-    @Test("a ping is due when nothing was sent, or nothing received, for the keep-alive")
+    @Test("[MQTT-3.1.2-20] a ping is due when nothing was sent, or nothing received, for the keep-alive")
     func keepAlive() {
         var session = MQTTSession(SessionOptions(version: .v311, keepAlive: 10, pingTimeout: .seconds(4)))
         #expect(session.deadline == nil)
@@ -246,7 +274,7 @@ struct MQTTSessionTests {
         #expect(session.timerFired(now: self.at(100 + wait)) { _ in } == .pingTimedOut)
     }
 
-    @Test("the server's keep-alive is the one that counts ([MQTT-3.2.2-21])")
+    @Test("[MQTT-3.2.2-21] [MQTT-3.1.2-21] the server's keep-alive is the one that counts")
     func serverKeepAlive() {
         var session = MQTTSession(SessionOptions(version: .v5, keepAlive: 300))
         #expect(
@@ -297,7 +325,7 @@ struct MQTTSessionTests {
     }
 
     @Test(
-        "without one they wait for the next CONNACK: sent again if the session is there, else lost",
+        "[MQTT-3.2.2-5] without one they wait for the next CONNACK: sent again if the session is there, else lost",
         arguments: [true, false]
     )
     func lostKept(_ isPresent: Bool) {
@@ -330,7 +358,7 @@ struct MQTTSessionTests {
 
     // MARK: Receiving
 
-    @Test("QoS 2 is delivered once, and PUBREL always answered (§4.3.3)")
+    @Test("[MQTT-4.3.3-10] [MQTT-4.3.3-11] QoS 2 is delivered once, and PUBREL always answered")
     func exactlyOnce() {
         var session = MQTTSession(SessionOptions(version: .v5))
         #expect(self.connect(&session) == .connected(resumed: false))

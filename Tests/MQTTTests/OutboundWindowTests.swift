@@ -13,7 +13,7 @@ struct OutboundWindowTests {
         return InFlightPublish(due: time, written: time, sequence: sequence, qos: qos)
     }
 
-    @Test("a QoS 1 flow is PUBLISH and PUBACK")
+    @Test("[MQTT-4.3.2-3] a QoS 1 flow is PUBLISH and PUBACK")
     func qos1() {
         var window = OutboundWindow(limit: 2)
         let first = self.publish(7)
@@ -24,7 +24,7 @@ struct OutboundWindowTests {
         #expect(window.room == 2)
     }
 
-    @Test("a QoS 2 flow is PUBLISH, PUBREC, PUBREL, PUBCOMP, and holds its place until the last")
+    @Test("[MQTT-4.3.3-4] a QoS 2 flow is PUBLISH, PUBREC, PUBREL, PUBCOMP, and holds its place until the last")
     func qos2() {
         var window = OutboundWindow(limit: 1)
         let first = self.publish(7, .exactlyOnce)
@@ -59,7 +59,10 @@ struct OutboundWindowTests {
         #expect(window.inFlight == 1)
     }
 
-    @Test("identifiers count up, wrap behind 65,535 to 1, and skip those in use", arguments: [1, 3, 16, 17])
+    @Test(
+        "[MQTT-2.2.1-3] identifiers count up, wrap behind 65,535 to 1, and skip those in use",
+        arguments: [1, 3, 16, 17]
+    )
     func wrap(_ limit: Int) {
         var window = OutboundWindow(limit: limit)
         let stuck = window.begin(self.publish(0))
@@ -78,7 +81,7 @@ struct OutboundWindowTests {
         }
     }
 
-    @Test("all 65,535 identifiers can be in use, and no more")
+    @Test("[MQTT-2.2.1-3] all 65,535 identifiers can be in use, and no more")
     func allIdentifiers() {
         var window = OutboundWindow(limit: 65_535)
         var seen: Set<UInt16> = []
@@ -95,7 +98,7 @@ struct OutboundWindowTests {
         #expect(window.inFlight == 0 && window.room == 65_535)
     }
 
-    @Test("requests take identifiers, but no place in the window")
+    @Test("[MQTT-3.3.4-8] requests take identifiers, but no place in the window")
     func requests() {
         var window = OutboundWindow(limit: 1)
         #expect(window.begin(.subscribe(2)) == 1)
@@ -138,7 +141,7 @@ struct OutboundWindowTests {
         #expect(window.room == 4 && window.awaited == 0)
     }
 
-    @Test("a resumed session sends again in the order of the first time, over the wrap of the identifiers")
+    @Test("[MQTT-4.6.0-1] a resumed session sends again in the order of the first time, over the identifiers' wrap")
     func resume() {
         var window = OutboundWindow(limit: 8)
         // Up to just before the wrap.
@@ -280,6 +283,11 @@ struct OutboundWindowTests {
             #expect(model.flows[id]?.publish == publish)
             #expect(released == (model.flows[id]?.state == .pubComp))
         }
-        #expect(told == model.flows.values.compactMap { $0.publish?.sequence }.sorted())
+        // Publishes only as far as the limit reaches; what was released is not counted (§4.9).
+        let flows = model.flows.values.sorted { ($0.publish?.sequence ?? 0) < ($1.publish?.sequence ?? 0) }
+        let open = flows.filter { $0.state != .pubComp }.compactMap { $0.publish?.sequence }
+        let released = flows.filter { $0.state == .pubComp }.compactMap { $0.publish?.sequence }
+        #expect(told == (open.prefix(window.limit) + released).sorted())
+        #expect(Int(window.heldBack) == max(0, open.count - window.limit))
     }
 }

@@ -12,7 +12,10 @@ final class RecordingObserver: MQTTConnectionObserver {
         case abandoned(UInt64, AbandonReason)
         case resend(id: UInt16, UInt64)
         case subscribed(PacketID, [UInt8])
-        case unsubscribed(PacketID)
+        case unsubscribed(PacketID, [UInt8])
+        case properties(PacketType, PacketID, Properties)
+        case released(UInt16)
+        case reauthenticated
         case pingAnswered(TimeAmount)
         case writable
         case ending(unsent: Int)
@@ -28,6 +31,8 @@ final class RecordingObserver: MQTTConnectionObserver {
     var wrote = 0
     var timer = NIODeadline.distantFuture
     var connack: ConnAck?
+    var onMessage: (() -> Void)?
+    var onPacket: ((Packet) -> Bool)?
     var onReadEnded: (() -> Void)?
     var onAbandoned: (() -> Void)?
     var onResend: ((UInt16, InFlightPublish) -> Void)?
@@ -85,6 +90,7 @@ final class RecordingObserver: MQTTConnectionObserver {
     func message(_ client: Int, _ view: PublishView, now: NIODeadline) {
         let topic = String(decoding: view.topic, as: UTF8.self)
         self.note(.message(topic: topic, payload: Array(view.payload), qos: view.qos, dup: view.dup))
+        self.onMessage?()
     }
 
     func acknowledged(
@@ -115,7 +121,9 @@ final class RecordingObserver: MQTTConnectionObserver {
         self.note(.subscribed(id, codes))
     }
 
-    func unsubscribed(_ client: Int, _ id: PacketID, now: NIODeadline) { self.note(.unsubscribed(id)) }
+    func unsubscribed(_ client: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
+        self.note(.unsubscribed(id, codes))
+    }
 
     func pingAnswered(_ client: Int, after: TimeAmount, now: NIODeadline) { self.note(.pingAnswered(after)) }
 
@@ -129,6 +137,22 @@ final class RecordingObserver: MQTTConnectionObserver {
     func ending(_ client: Int, unsent: Int) { self.note(.ending(unsent: unsent)) }
 
     func ended(_ client: Int, _ end: ConnectionEnd, now: NIODeadline) { self.note(.ended(end)) }
+
+    func properties(
+        _ client: Int,
+        of type: PacketType,
+        _ id: PacketID,
+        _ properties: Properties,
+        now: NIODeadline
+    ) {
+        self.note(.properties(type, id, properties))
+    }
+
+    func released(_ client: Int, _ id: UInt16, now: NIODeadline) { self.note(.released(id)) }
+
+    func reauthenticated(_ client: Int, now: NIODeadline) { self.note(.reauthenticated) }
+
+    func admits(_ client: Int, _ packet: Packet, now: NIODeadline) -> Bool { self.onPacket?(packet) ?? true }
 
     func wantsTimer(_ client: Int, at: NIODeadline) { self.timer = min(self.timer, at) }
 }

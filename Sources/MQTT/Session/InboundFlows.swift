@@ -1,3 +1,5 @@
+import MQTTCodec
+
 /// The identifiers of QoS 2 messages received and not yet released by their sender.
 ///
 /// Held as a ring indexed by identifier, for senders count upwards; two that meet in one slot double the
@@ -7,6 +9,17 @@
 package struct InboundFlows: ~Copyable {
     private var ids: [UInt16] = []
     package private(set) var count = 0
+    /// What the server waits for, where the acknowledging is left to the owner.
+    private enum Answer: Hashable {
+        /// PUBREC, as soon as the owner says so.
+        case record
+        /// PUBREC with this reason, which came while nobody could be told.
+        case refusal(ReasonCode)
+        /// PUBCOMP, as soon as the owner says so; the flow itself is over.
+        case completion
+    }
+
+    private var unanswered: [UInt16: Answer] = [:]
 
     package init() {}
 
@@ -19,6 +32,7 @@ package struct InboundFlows: ~Copyable {
             if self.ids[index] == 0 {
                 self.ids[index] = id
                 self.count += 1
+                if !self.unanswered.isEmpty { self.unanswered[id] = nil }
                 return true
             }
             self.grow()
@@ -32,12 +46,43 @@ package struct InboundFlows: ~Copyable {
         guard self.ids[index] == id else { return false }
         self.ids[index] = 0
         self.count -= 1
+        if !self.unanswered.isEmpty { self.unanswered[id] = nil }
         return true
+    }
+
+    mutating func awaitsRecord(_ id: UInt16) { self.unanswered[id] = .record }
+
+    func isAwaitingRecord(_ id: UInt16) -> Bool { self.unanswered[id] == .record }
+
+    /// `false` if no message waits for its PUBREC under this identifier.
+    mutating func record(_ id: UInt16) -> Bool {
+        guard self.unanswered[id] == .record else { return false }
+        self.unanswered[id] = nil
+        return true
+    }
+
+    /// Keeps a refusal until the message comes again.
+    mutating func refuses(_ id: UInt16, _ reason: ReasonCode) { self.unanswered[id] = .refusal(reason) }
+
+    /// The refusal that was kept, which ends the flow.
+    mutating func takeRefusal(_ id: UInt16) -> ReasonCode? {
+        guard case .refusal(let reason)? = self.unanswered[id] else { return nil }
+        _ = self.end(id)
+        return reason
+    }
+
+    mutating func awaitsCompletion(_ id: UInt16) { self.unanswered[id] = .completion }
+
+    func isAwaitingCompletion(_ id: UInt16) -> Bool { self.unanswered[id] == .completion }
+
+    mutating func completed(_ id: UInt16) {
+        if self.isAwaitingCompletion(id) { self.unanswered[id] = nil }
     }
 
     package mutating func removeAll() {
         self.ids = []
         self.count = 0
+        self.unanswered = [:]
     }
 
     /// Doubles until no two open identifiers share a slot: at 65,536 slots none can.

@@ -17,68 +17,29 @@ package struct MQTTSession: ~Copyable {
         case disconnecting
     }
 
-    /// What the server said it allows, until the next CONNACK (§3.2.2.3).
-    package struct Limits: Hashable, Sendable {
-        package var receiveMaximum: UInt16 = 65_535
-        package var maximumQoS = QoS.exactlyOnce
-        package var retainAvailable = true
-        package var maximumPacketSize: UInt32?
-        package var topicAliasMaximum: UInt16 = 0
-        package var wildcardAvailable = true
-        package var subscriptionIdentifiersAvailable = true
-        package var sharedAvailable = true
-        /// Seconds in force; 0 is off.
-        package var keepAlive: UInt16 = 0
-
-        /// What a silent CONNACK means.
-        package init() {}
-
-        /// Why a publish must not be sent to this server; `nil` if it may.
-        ///
-        /// - Parameters:
-        ///   - qos: of the publish.
-        ///   - retain: whether it is to be retained.
-        ///   - size: of the whole packet, in bytes.
-        /// - Returns: what the server would answer ([MQTT-3.2.2-11], [MQTT-3.2.2-14], [MQTT-3.2.2-15]).
-        package func refusal(ofPublish qos: QoS, retain: Bool, size: Int) -> ReasonCode? {
-            if qos > self.maximumQoS { return .qosNotSupported }
-            if retain, !self.retainAvailable { return .retainNotSupported }
-            if let limit = self.maximumPacketSize, size > Int(limit) { return .packetTooLarge }
-            return nil
-        }
-
-        /// Why this server would not take a SUBSCRIBE; `nil` if it would (§3.2.2.3.11 to §3.2.2.3.13).
-        package func refusal(of subscriptions: [Subscription], hasIdentifier: Bool = false) -> ReasonCode? {
-            if hasIdentifier, !self.subscriptionIdentifiersAvailable { return .subscriptionIdentifiersNotSupported }
-            for filter in subscriptions.map(\.filter) {
-                if !self.sharedAvailable, filter.hasPrefix("$share/") { return .sharedSubscriptionsNotSupported }
-                if !self.wildcardAvailable, filter.contains("#") || filter.contains("+") {
-                    return .wildcardSubscriptionsNotSupported
-                }
-            }
-            return nil
-        }
-    }
-
     package let options: SessionOptions
     package private(set) var state = State.idle
     package private(set) var limits = Limits()
-    package private(set) var window: OutboundWindow
+    package internal(set) var window: OutboundWindow
     /// Given by the server to a client without an id, and kept for its reconnects (§3.2.2.3.7).
     package private(set) var assignedClientID: String?
-    private var inbound = InboundFlows()
+    var inbound = InboundFlows()
+    /// What is under way belongs to another server than the next CONNACK comes from: it is not resumed there.
+    var isOfAnotherServer = false
     /// Whether this side holds a session that the server may know too.
     private var holdsState = false
-    private var lastSent = NIODeadline.distantPast
-    private var lastReceived = NIODeadline.distantPast
+    /// DISCONNECT said that the session ends with the connection (§3.14.2.2.2).
+    private var endsWithConnection = false
+    var lastSent = NIODeadline.distantPast
+    var lastReceived = NIODeadline.distantPast
     /// When the PINGREQ that is unanswered was sent.
-    private var pingSent: NIODeadline?
-    /// When the first unacknowledged publish times out, or earlier.
-    private var ackDeadline = NIODeadline.distantFuture
+    var pingSent: NIODeadline?
+    /// When something is due about an unacknowledged publish, or earlier.
+    var ackDeadline = NIODeadline.distantFuture
 
     package init(_ options: SessionOptions) {
         self.options = options
-        self.window = OutboundWindow(limit: options.window)
+        self.window = OutboundWindow(limit: options.window, defersReleases: options.defersReleases)
     }
 
     // MARK: Connecting
@@ -93,18 +54,7 @@ package struct MQTTSession: ~Copyable {
         will: Will? = nil,
         now: NIODeadline
     ) -> Connect {
-        self.state = .connecting
-        self.pingSent = nil
-        self.ackDeadline = .distantFuture
-        self.lastSent = now
-        self.lastReceived = now
-        var properties = Properties()
-        if self.options.version == .v5 {
-            if let expiry = self.options.sessionExpiry { properties.append(.sessionExpiryInterval(expiry)) }
-            if let size = self.options.maximumPacketSize {
-                properties.append(.maximumPacketSize(UInt32(clamping: size)))
-            }
-        }
+        self.begin(now: now)
         return Connect(
             version: self.options.version,
             clientID: clientID.isEmpty ? self.assignedClientID ?? "" : clientID,
@@ -113,8 +63,42 @@ package struct MQTTSession: ~Copyable {
             username: username,
             password: password,
             will: will,
-            properties: properties
+            properties: self.options.connectProperties
         )
+    }
+
+    /// The same for a CONNECT that the owner has in bytes; whether the server kept a session is taken from its CONNACK.
+    package mutating func connectVerbatim(now: NIODeadline) {
+        self.begin(now: now)
+        self.holdsState = true
+    }
+
+    private mutating func begin(now: NIODeadline) {
+        self.state = .connecting
+        self.limits = Limits()
+        self.pingSent = nil
+        self.ackDeadline = .distantFuture
+        self.endsWithConnection = false
+        self.lastSent = now
+        self.lastReceived = now
+    }
+
+    /// Takes up what a client has kept over the end of its process; before the first connect.
+    ///
+    /// With a clean start there is no session to go on with: CONNACK ends it all, and it is told of.
+    ///
+    /// - Parameters:
+    ///   - outbound: its own publishes under their identifiers, each once, in the order they first went out; `released`
+    ///     once PUBREC came and was written down.
+    ///   - inbound: identifiers of QoS 2 messages that were recorded and not yet released.
+    package mutating func restore(
+        outbound: [(id: UInt16, publish: InFlightPublish, released: Bool)],
+        inbound: [UInt16]
+    ) {
+        // What a clean session begins with is none of it, whatever a server says that has no flag for it.
+        self.holdsState = !self.options.cleanStart
+        self.window.restore(outbound)
+        for id in inbound where id != 0 { _ = self.inbound.begin(id) }
     }
 
     package enum ConnAckAction: Hashable, Sendable {
@@ -130,30 +114,25 @@ package struct MQTTSession: ~Copyable {
         guard self.state == .connecting else { return .violation(.protocolError, "a second CONNACK") }
         self.lastReceived = now
         guard connack.code == 0 else { return .refused(connack.code) }
-        if connack.sessionPresent, !self.holdsState {
+        if let limit = connack.properties.maximumPacketSize, limit < AcknowledgementBytes.count {
+            return .violation(.packetTooLarge, "packets of \(limit) bytes at most: no acknowledgement is so small")
+        }
+        // 3.1 has no such flag: who kept a session takes it that the server did too.
+        let isPresent = self.options.version == .v31 ? self.holdsState : connack.sessionPresent
+        if isPresent, !self.holdsState {
             let words = "it kept a session of this id ([MQTT-3.2.2-4]); use other ids, or a clean start"
             return .violation(.protocolError, words)
         }
         self.state = .connected
         self.adopt(connack.properties)
         self.holdsState = !self.options.cleanStart
-        return .connected(resumed: connack.sessionPresent)
+        return .connected(resumed: isPresent && !self.isOfAnotherServer)
     }
 
     private mutating func adopt(_ properties: Properties) {
-        var limits = Limits()
-        limits.keepAlive = properties.serverKeepAlive ?? self.options.keepAlive
-        limits.receiveMaximum = properties.receiveMaximum ?? 65_535
-        limits.maximumQoS = properties.maximumQoS.flatMap(QoS.init(rawValue:)) ?? .exactlyOnce
-        limits.retainAvailable = properties.retainAvailable ?? true
-        limits.maximumPacketSize = properties.maximumPacketSize
-        limits.topicAliasMaximum = properties.topicAliasMaximum ?? 0
-        limits.wildcardAvailable = properties.wildcardSubscriptionAvailable ?? true
-        limits.subscriptionIdentifiersAvailable = properties.subscriptionIdentifierAvailable ?? true
-        limits.sharedAvailable = properties.sharedSubscriptionAvailable ?? true
-        self.limits = limits
+        self.limits = Limits(properties, options: self.options)
         self.assignedClientID = properties.assignedClientIdentifier ?? self.assignedClientID
-        self.window.setLimit(min(self.options.window, Int(limits.receiveMaximum)))
+        self.window.setLimit(min(self.options.window, Int(self.limits.receiveMaximum)))
     }
 
     /// Ends the flows of a session that the server no longer has ([MQTT-3.2.2-5]), or never kept.
@@ -163,9 +142,23 @@ package struct MQTTSession: ~Copyable {
     }
 
     /// Tells what a resumed session sends again, in order (§4.4).
+    ///
+    /// All that was released, and publishes up to the server's receive maximum; for the others see
+    /// ``nextHeldBack(now:)``.
     package mutating func resume(now: NIODeadline, _ body: (_ id: UInt16, InFlightPublish, _ released: Bool) -> Void) {
         self.window.resume(body)
-        if self.window.inFlight > 0 { self.ackDeadline = now + self.options.ackTimeout }
+        if self.window.inFlight > 0 { self.ackDeadline = now + self.options.firstCheck }
+        if let age = self.options.dupTimeout { self.window.restartRepeats(now: now, every: age) }
+    }
+
+    /// The next publish of a resumed session that the receive maximum now has room for.
+    package mutating func nextHeldBack(now: NIODeadline) -> (id: UInt16, publish: InFlightPublish)? {
+        guard let next = self.window.nextHeldBack() else { return nil }
+        if let age = self.options.dupTimeout {
+            self.window.restartRepeats(of: next.id, now: now, every: age)
+            self.ackDeadline = min(self.ackDeadline, now + self.options.firstCheck)
+        }
+        return next
     }
 
     // MARK: Sending
@@ -175,7 +168,7 @@ package struct MQTTSession: ~Copyable {
 
     /// Takes an identifier for a publish whose write begins; the caller asks for no more than ``room``.
     package mutating func publish(_ publish: InFlightPublish) -> UInt16 {
-        let deadline = publish.written + self.options.ackTimeout
+        let deadline = publish.written + self.options.firstCheck
         if deadline < self.ackDeadline { self.ackDeadline = deadline }
         return self.window.begin(publish)
     }
@@ -191,9 +184,31 @@ package struct MQTTSession: ~Copyable {
         return self.window.begin(request).flatMap(PacketID.init(rawValue:))
     }
 
+    /// Takes a request back that was not sent.
+    mutating func withdraw(_ id: PacketID) { self.window.withdraw(id.rawValue) }
+
+    /// Takes a publish back that was not sent, or at QoS 1 is not going to be again.
+    package mutating func withdraw(publish id: PacketID) { self.window.drop(id.rawValue) }
+
+    /// Ends a QoS 2 publish that may have been sent, and is not going to be again.
+    ///
+    /// Its identifier stays taken, for the server may have it: PUBREL frees it on both sides, whether the server knows
+    /// the message or not (§4.3.3). It goes out by ``release(_:)``.
+    package mutating func giveUp(_ id: PacketID) -> Bool { self.window.giveUp(id.rawValue) }
+
+    /// Lets go of a QoS 2 publish whose PUBREC came; `false` if none waits for that.
+    package mutating func release(_ id: UInt16) -> Bool { self.window.releaseNow(id) }
+
     package mutating func sent(now: NIODeadline) { self.lastSent = now }
 
-    package mutating func disconnect() { self.state = .disconnecting }
+    package mutating func disconnect(_ disconnect: Disconnect = Disconnect()) {
+        self.state = .disconnecting
+        // No answer is to be expected any more.
+        self.pingSent = nil
+        guard self.options.version == .v5, let expiry = disconnect.properties.sessionExpiryInterval else { return }
+        self.limits.sessionExpiry = expiry
+        self.endsWithConnection = expiry == 0
+    }
 
     // MARK: Receiving
 
@@ -238,69 +253,36 @@ package struct MQTTSession: ~Copyable {
         self.inbound.end(id) ? .success : .packetIdentifierNotFound
     }
 
+    /// QoS 2 messages received and not yet released.
+    package var inboundCount: Int { self.inbound.count }
+
+    /// Leaves the PUBREC of a message that has just come to the owner.
+    mutating func awaitsRecord(_ id: UInt16) { self.inbound.awaitsRecord(id) }
+
+    func isAwaitingRecord(_ id: UInt16) -> Bool { self.inbound.isAwaitingRecord(id) }
+
+    /// The owner's PUBREC; one that refuses ends the flow when it is sent.
+    ///
+    /// - Parameters:
+    ///   - id: of the message.
+    ///   - reason: from 0x80 on the message is refused, which only MQTT 5 can say.
+    ///   - isUp: whether it is sent now; otherwise it answers the message when that comes again, undelivered.
+    /// - Returns: `false` if the message does not wait for it.
+    package mutating func record(_ id: UInt16, _ reason: ReasonCode, isUp: Bool) -> Bool {
+        guard self.inbound.record(id) else { return false }
+        guard reason.isError, self.options.version == .v5 else { return true }
+        if isUp { _ = self.inbound.end(id) } else { self.inbound.refuses(id, reason) }
+        return true
+    }
+
+    /// The refusal of a message that has come again, if it was refused between two connections.
+    mutating func takeRefusal(_ id: UInt16) -> ReasonCode? { self.inbound.takeRefusal(id) }
+
     /// The connection is gone, and without a session on the server's side its flows are gone with it.
     package mutating func connectionLost(_ body: (InFlightPublish, _ timedOut: Bool) -> Void) {
         self.state = .idle
         self.pingSent = nil
         self.ackDeadline = .distantFuture
-        if self.options.cleanStart { self.discardState(body) }
-    }
-
-    // MARK: Time
-
-    package enum TimerAction: Hashable, Sendable {
-        case none
-        case ping
-        /// No PINGRESP in time: the connection is dead.
-        case pingTimedOut
-    }
-
-    package mutating func pingAnswered(now: NIODeadline) -> TimeAmount? {
-        defer { self.pingSent = nil }
-        return self.pingSent.map { now - $0 }
-    }
-
-    /// When ``timerFired(now:expired:)`` has to be called next, if nothing is sent or received before.
-    package var deadline: NIODeadline? {
-        guard self.state == .connected || self.state == .disconnecting else { return nil }
-        var next = self.ackDeadline
-        if let pingSent = self.pingSent {
-            next = min(next, pingSent + self.pingTimeout)
-        } else if self.limits.keepAlive > 0, self.state == .connected {
-            next = min(next, min(self.lastSent, self.lastReceived) + self.keepAlive)
-        }
-        return next == .distantFuture ? nil : next
-    }
-
-    /// Does what time brings.
-    ///
-    /// - Parameters:
-    ///   - now: the time.
-    ///   - expired: called for each publish whose acknowledgement is overdue.
-    /// - Returns: what the connection has to do about it.
-    package mutating func timerFired(now: NIODeadline, expired: (InFlightPublish) -> Void) -> TimerAction {
-        if now >= self.ackDeadline {
-            let earliest = self.window.expire(writtenBefore: now - self.options.ackTimeout, expired)
-            self.ackDeadline = earliest.map { $0 + self.options.ackTimeout } ?? .distantFuture
-        }
-        guard self.state == .connected else { return .none }
-        if let pingSent = self.pingSent {
-            return now >= pingSent + self.pingTimeout ? .pingTimedOut : .none
-        }
-        // Nothing sent, or nothing received: the second finds a half-open link under a client that only sends.
-        guard self.limits.keepAlive > 0, now >= min(self.lastSent, self.lastReceived) + self.keepAlive else {
-            return .none
-        }
-        self.pingSent = now
-        return .ping
-    }
-
-    /// Notes a PINGREQ that the caller sends on its own account.
-    package mutating func pings(now: NIODeadline) { self.pingSent = now }
-
-    private var keepAlive: TimeAmount { .seconds(Int64(self.limits.keepAlive)) }
-
-    private var pingTimeout: TimeAmount {
-        self.limits.keepAlive == 0 ? self.options.pingTimeout : min(self.keepAlive, self.options.pingTimeout)
+        if self.options.cleanStart || self.endsWithConnection { self.discardState(body) }
     }
 }

@@ -30,52 +30,75 @@ package struct InFlightPublish: Hashable, Sendable {
 ///
 /// Spec: MQTT 5.0 §2.2.1 (identifiers), §4.3 (QoS), §4.9 (flow control).
 package struct OutboundWindow: ~Copyable {
-    private enum State: UInt8 {
+    enum State: UInt8 {
         case free
         case awaitingPubAck
+        /// QoS 1 of a resumed session, not sent again for want of receive maximum.
+        case heldBackQoS1
         case awaitingPubRec
+        /// The same at QoS 2.
+        case heldBackQoS2
+        /// PUBREC came, and PUBREL waits for the caller.
+        case awaitingRelease
         case awaitingPubComp
         case subscribe
         case unsubscribe
 
         var isRequest: Bool { self == .subscribe || self == .unsubscribe }
+
+        var isHeldBack: Bool { self == .heldBackQoS1 || self == .heldBackQoS2 }
     }
 
-    private struct Slot {
+    struct Slot {
         var due = NIODeadline.uptimeNanoseconds(0)
         var written = NIODeadline.uptimeNanoseconds(0)
         var sequence: UInt64 = 0
         var id: UInt16 = 0
         var state = State.free
+        /// The top bit is ``timedOut``, the others count the repetitions on this connection.
+        var marks: UInt16 = 0
+
         /// Past its acknowledgement timeout: no longer waited for, but its identifier is still taken.
-        var timedOut = false
+        var timedOut: Bool {
+            get { self.marks & 0x8000 != 0 }
+            set { self.marks = newValue ? self.marks | 0x8000 : self.marks & 0x7FFF }
+        }
+
+        var repeats: UInt16 {
+            get { self.marks & 0x7FFF }
+            set { self.marks = self.marks & 0x8000 | min(newValue, 0x7FFF) }
+        }
 
         func publish() -> InFlightPublish {
             InFlightPublish(
                 due: self.due,
                 written: self.written,
                 sequence: self.sequence,
-                qos: self.state == .awaitingPubAck ? .atLeastOnce : .exactlyOnce
+                qos: self.state.rawValue <= State.heldBackQoS1.rawValue ? .atLeastOnce : .exactlyOnce
             )
         }
     }
 
-    private static var smallestRing: Int { 16 }
-    private static var largestRing: Int { 65_536 }
+    static var smallestRing: Int { 16 }
+    static var largestRing: Int { 65_536 }
 
     /// Publishes in flight at most: the smaller of the plan's window and the peer's receive maximum.
     package private(set) var limit: Int
     /// Publishes whose last acknowledgement is outstanding; requests do not count (§4.9).
-    package private(set) var inFlight = 0
+    package internal(set) var inFlight = 0
     /// Of those, what is still waited for: not past its acknowledgement timeout.
-    package private(set) var awaited = 0
-    private var occupied = 0
-    private var lastID: UInt16 = 0
-    private var slots: UnsafeMutableBufferPointer<Slot>
+    package internal(set) var awaited = 0
+    /// Of those, what a resumed session has not sent again yet.
+    package internal(set) var heldBack: UInt16 = 0
+    private let defersReleases: Bool
+    var lastID: UInt16 = 0
+    var occupied = 0
+    var slots: UnsafeMutableBufferPointer<Slot>
 
-    package init(limit: Int) {
+    package init(limit: Int, defersReleases: Bool = false) {
         precondition((1...65_535).contains(limit), "a window holds 1 to 65,535 publishes")
         self.limit = limit
+        self.defersReleases = defersReleases
         self.slots = UnsafeMutableBufferPointer(start: nil, count: 0)
     }
 
@@ -153,6 +176,10 @@ package struct OutboundWindow: ~Copyable {
         case completed(InFlightPublish, timedOut: Bool)
         /// PUBREC: the caller answers with PUBREL, and waits for PUBCOMP.
         case release(InFlightPublish, timedOut: Bool)
+        /// PUBREC: PUBREL goes out when the caller says so.
+        case releaseWhenTold(InFlightPublish, timedOut: Bool)
+        /// PUBREC once more, before the caller has said so.
+        case awaitsRelease
         /// PUBREC for a flow that was released before: PUBREL once more (§4.3.3), nothing to measure.
         case releaseAgain
         /// The identifier is not in use. For PUBREC the answer is PUBREL with 0x92 (§4.3.3).
@@ -172,6 +199,10 @@ package struct OutboundWindow: ~Copyable {
             self.endPublish(index)
             return .completed(slot.publish(), timedOut: slot.timedOut)
         case (.pubRec, .awaitingPubRec):
+            if self.defersReleases {
+                self.slots[index].state = .awaitingRelease
+                return .releaseWhenTold(slot.publish(), timedOut: slot.timedOut)
+            }
             self.slots[index].state = .awaitingPubComp
             return .release(slot.publish(), timedOut: slot.timedOut)
         case (.pubRec, .awaitingPubComp):
@@ -179,6 +210,12 @@ package struct OutboundWindow: ~Copyable {
         case (.pubComp, .awaitingPubComp):
             self.endPublish(index)
             return .completed(slot.publish(), timedOut: slot.timedOut)
+        case (.pubRec, .awaitingRelease):
+            return .awaitsRelease
+        case (_, .heldBackQoS1), (_, .heldBackQoS2):
+            // The server had it from the connection before.
+            self.endHold(index)
+            return self.received(type, id: id, failed: failed)
         default:
             return .wrongFlow
         }
@@ -214,27 +251,10 @@ package struct OutboundWindow: ~Copyable {
         }
         self.inFlight = 0
         self.awaited = 0
+        self.heldBack = 0
     }
 
-    /// Tells what has to go out again on a resumed session, in the order it first went out (§4.4, §4.6).
-    ///
-    /// It is PUBLISH with DUP before its PUBREC, and PUBREL behind it. Requests end with their connection.
-    package mutating func resume(_ body: (_ id: UInt16, InFlightPublish, _ released: Bool) -> Void) {
-        var order: [Int] = []
-        for index in self.slots.indices where self.slots[index].state != .free {
-            if self.slots[index].state.isRequest {
-                self.release(index)
-            } else {
-                order.append(index)
-            }
-        }
-        order.sort { self.slots[$0].sequence < self.slots[$1].sequence }
-        for index in order {
-            body(self.slots[index].id, self.slots[index].publish(), self.slots[index].state == .awaitingPubComp)
-        }
-    }
-
-    private func index(of id: UInt16) -> Int? {
+    func index(of id: UInt16) -> Int? {
         guard self.slots.count > 0 else { return nil }
         let index = Int(id) & (self.slots.count - 1)
         return self.slots[index].state != .free && self.slots[index].id == id ? index : nil
@@ -248,14 +268,14 @@ package struct OutboundWindow: ~Copyable {
             let index = Int(self.lastID) & (self.slots.count - 1)
             if self.slots[index].state == .free {
                 self.slots[index].id = self.lastID
-                self.slots[index].timedOut = false
+                self.slots[index].marks = 0
                 self.occupied += 1
                 return index
             }
         }
     }
 
-    private mutating func grow() {
+    mutating func grow() {
         let size = self.slots.count == 0 ? Self.smallestRing : self.slots.count * 2
         precondition(size <= Self.largestRing, "all 65,535 packet identifiers are in use")
         let larger = UnsafeMutableBufferPointer<Slot>.allocate(capacity: size)
@@ -267,13 +287,13 @@ package struct OutboundWindow: ~Copyable {
         self.slots = larger
     }
 
-    private mutating func endPublish(_ index: Int) {
+    mutating func endPublish(_ index: Int) {
         if !self.slots[index].timedOut { self.awaited -= 1 }
         self.release(index)
         self.inFlight -= 1
     }
 
-    private mutating func release(_ index: Int) {
+    mutating func release(_ index: Int) {
         self.slots[index].state = .free
         self.occupied -= 1
     }

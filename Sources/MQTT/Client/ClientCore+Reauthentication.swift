@@ -1,0 +1,64 @@
+import LoopContext
+import MQTTCodec
+import NIOCore
+
+/// The calls that wait for a re-authentication, of which there is one at a time (§4.12.1).
+struct Reauthentication {
+    private var waiters: [(waiter: Waiter<Void>, deadline: NIODeadline)] = []
+    /// AUTH was sent, and its exchange is not over: who comes now waits for its end.
+    var isUnderWay = false
+    /// The first one's is the earliest: all wait equally long.
+    var deadline: NIODeadline { self.waiters.first?.deadline ?? .distantFuture }
+
+    var isAwaited: Bool { self.waiters.contains { !$0.waiter.isDone } }
+
+    mutating func add(_ waiter: Waiter<Void>, until deadline: NIODeadline) {
+        self.waiters.removeAll { $0.waiter.isDone }
+        self.waiters.append((waiter, deadline))
+    }
+
+    mutating func end(_ outcome: Waiter<Void>.Outcome) {
+        self.isUnderWay = false
+        let waiters = self.waiters
+        self.waiters = []
+        for (waiter, _) in waiters { waiter.complete(outcome) }
+    }
+
+    /// Who has waited so long does not wait any longer, but the server may still answer.
+    mutating func expire(now: NIODeadline) {
+        while let first = self.waiters.first, now >= first.deadline {
+            self.waiters.removeFirst()
+            first.waiter.complete(.failure(.timedOut(.authentication)))
+        }
+    }
+}
+
+extension ClientCore {
+    func reauthenticate(_ waiter: Waiter<Void>) {
+        guard !waiter.isDone else { return }
+        let configuration = self.configuration
+        guard configuration.authentication != nil, configuration.version == .v5, configuration.rawConnect == nil else {
+            let words = "a client authenticates again as it did in its CONNECT: set authentication, in MQTT 5 (§4.12.1)"
+            waiter.complete(.failure(.invalid(words)))
+            return
+        }
+        guard self.state == .connected, let connection = self.connection else {
+            waiter.complete(.failure(.notConnected))
+            return
+        }
+        self.reauthentication.add(waiter, until: self.context.now + TimeAmount(configuration.timeouts.acknowledgement))
+        if !self.reauthentication.isUnderWay {
+            self.reauthentication.isUnderWay = true
+            // A mechanism that fails to begin ends the connection, and with it this.
+            if !connection.reauthenticate() { self.reauthentication.end(.failure(.notConnected)) }
+        }
+        self.updateTimer()
+        self.updateReading()
+    }
+
+    func reauthenticated(_ client: Int, now: NIODeadline) {
+        guard client == self.epoch else { return }
+        self.reauthentication.end(.success(()))
+        self.updateTimer()
+    }
+}

@@ -1,0 +1,94 @@
+import LoopContext
+import MQTTCodec
+import NIOCore
+
+extension ClientCore {
+    func receive(_ view: PublishView) {
+        // What no decoder hands out is not delivered.
+        guard let properties = try? view.properties() else { return }
+        let message = MQTTMessage(
+            topic: String(decoding: view.topic, as: UTF8.self),
+            payload: view.payload,
+            qos: view.qos,
+            retain: view.retain,
+            properties: properties
+        )
+        let id = PacketID(rawValue: view.packetID)
+        let policy = self.configuration.acknowledgement
+        let received = MQTTReceived(
+            message: message,
+            packetID: id,
+            dup: view.dup,
+            epoch: view.qos == .exactlyOnce ? self.sessionNumber : self.epoch,
+            acknowledger: policy == .manual ? self.seed.inbox : nil
+        )
+        if let id {
+            let taken = received.taken(id)
+            self.unacknowledged.insert(taken)
+            if policy == .onReceipt { self.acknowledge(taken, .success) }
+        }
+        if self.seed.inbox.put(received) != .low { self.updateReading() }
+    }
+
+    /// Sends PUBACK, or has PUBREC sent once the store knows that the message came.
+    func acknowledge(_ taken: Taken, _ reason: ReasonCode) {
+        guard self.unacknowledged.remove(taken) != nil else { return }
+        // Only MQTT 5 can refuse: to another server it is a message that was taken.
+        let reason = self.configuration.version == .v5 ? reason : .success
+        if taken.qos == .exactlyOnce, !reason.isError, self.keepsSession {
+            self.inboundSequence += 1
+            // The message itself is with the application already.
+            let message = MQTTMessage(topic: "", qos: .exactlyOnce)
+            let stored = MQTTStoredMessage(sequence: self.inboundSequence, stage: .received(taken.id), message: message)
+            self.recorded.insert(taken.id)
+            self.change(.insert(stored), then: .record(taken))
+        } else {
+            self.sendAcknowledgement(taken, reason)
+        }
+    }
+
+    func sendAcknowledgement(_ taken: Taken, _ reason: ReasonCode) {
+        if let connection = self.connection {
+            connection.acknowledge(taken.qos, id: taken.id.rawValue, reason: reason)
+        } else if taken.qos == .exactlyOnce {
+            // PUBREC answers the message when it comes again.
+            _ = self.session.pointee.record(taken.id.rawValue, reason, isUp: false)
+        }
+    }
+
+    /// PUBREL came: PUBCOMP goes out once the store has forgotten the message.
+    func forget(_ id: PacketID) {
+        // A server may release what nobody has acknowledged: its flow is over all the same.
+        self.unacknowledged.remove(Taken(epoch: self.sessionNumber, id: id, qos: .exactlyOnce))
+        guard self.keepsSession else { return }
+        self.recorded.remove(id)
+        self.change(.forget(id), then: .complete(id, epoch: self.epoch))
+    }
+
+    /// Tasks have taken messages, or acknowledged some.
+    func inboxChanged() {
+        let (due, resumes) = self.seed.inbox.collect()
+        for acknowledgement in due { self.acknowledge(acknowledgement.taken, acknowledgement.reason) }
+        if resumes { self.updateReading() }
+        self.settle()
+    }
+
+    // MARK: Back-pressure
+
+    /// Whether a call waits for something that only reading can bring.
+    private var awaitsAnswer: Bool {
+        self.session.pointee.window.inFlight > 0 || !self.requests.isEmpty || !self.pings.isEmpty
+            || self.reauthentication.isAwaited || self.state == .disconnecting
+    }
+
+    /// Stops reading the socket, or goes on.
+    func updateReading() {
+        guard let channel = self.channel, self.connection != nil else { return }
+        let pauses = self.seed.inbox.pauses(when: self.awaitsAnswer ? .overfull : .full)
+        guard pauses != self.isPaused else { return }
+        self.isPaused = pauses
+        // What the kernel has by then still comes if the server closes.
+        try? channel.syncOptions?.setOption(.autoRead, value: !pauses)
+        if !pauses { self.session.pointee.received(now: self.context.now) }
+    }
+}

@@ -1,0 +1,304 @@
+import DequeModule
+import LoopContext
+import MQTTCodec
+import NIOCore
+import Transport
+
+/// A client on its event loop: connection, session, messages under way and calls that wait.
+///
+/// Confined to the loop. The session decides, the connection moves bytes; what is here keeps the messages and the
+/// callers. Every call that waits is ended by exactly one of: its answer, its timeout, the end of its connection,
+/// `disconnect`, the shutdown.
+final class ClientCore {
+    let seed: ClientSeed
+    let home: ClientLoop
+    var index = -1
+    var connectionTimer: TimerID?
+    var clientTimer: TimerID?
+    /// When the connection's timer fires; it may ask for earlier, and is asked again when it fired.
+    var connectionTimerAt: NIODeadline?
+
+    let session: UnsafeMutablePointer<MQTTSession>
+    var connector: TCPConnector?
+    /// Where the connector leads to.
+    var connectorTarget: Target?
+    var connection: MQTTConnection?
+    var channel: (any Channel)?
+    /// The number of the connection, which it knows itself by: what an older one says is not heard.
+    var epoch = 0
+    private(set) var state = MQTTClientState.created
+
+    // Connecting and disconnecting.
+    var connectWaiter: Waiter<MQTTConnectResult>?
+    var connectDeadline = NIODeadline.distantFuture
+    /// Between the call of `connect` and the first packet, while the store or the credentials are waited for.
+    var isPreparing = false
+    var clientID: String
+    var disconnectWaiters: [Waiter<Void>] = []
+    var disconnectDeadline = NIODeadline.distantFuture
+
+    // Messages of ours.
+    var outgoing: [UInt64: Outgoing] = [:]
+    var outgoingBytes = 0
+    /// Those without an identifier yet, in order.
+    var queue: Deque<UInt64> = []
+    var lastSequence: UInt64 = 0
+    /// Their flows were ended by the session; how, the next call from the connection tells.
+    var discarded: [UInt64] = []
+    /// What has not been sent ends with the connection too: somebody disconnects for good.
+    var dropsUnsent = false
+    /// They have identifiers, and the server of this connection does not take them, for this reason.
+    var untakeable: [(sequence: UInt64, reason: ReasonCode)] = []
+    /// QoS 0 messages that the kernel has not taken.
+    var writing: [Waiter<MQTTPublishResult>] = []
+
+    // Requests.
+    var requests: [PacketID: Request] = [:]
+    var pings: [Waiter<Duration>] = []
+
+    var reauthentication = Reauthentication()
+    /// Bytes of the user's own that wait for the transport, and who waits with them.
+    var rawWaiting: [(bytes: [UInt8], waiter: Waiter<MQTTPublishResult>)] = []
+
+    /// What the answer that is told next says beyond its code.
+    var told: ToldProperties?
+    /// Those of the present connection.
+    var aliases = ConnectionAliases()
+
+    // Messages of the server's.
+    /// Handed out, and not acknowledged yet.
+    var unacknowledged: Set<Taken> = []
+    /// The number of the session: a QoS 2 message of an older one is not acknowledged.
+    var sessionNumber = 0
+    var inboundSequence: UInt64 = 0
+    /// Those that the store holds.
+    var recorded: Set<PacketID> = []
+    var isPaused = false
+
+    // The store.
+    var storeState = StoreState.unused
+    /// Calls with messages that are looked at when it is known what the store holds.
+    var waitingForStore: [Waiter<MQTTPublishResult>] = []
+    var changes: [MQTTStoreChange] = []
+    var thens: [Then] = []
+    var isCommitting = false
+    var retryAt = NIODeadline.distantFuture
+    /// So many changes go to the store one by one, for it refused something among them.
+    var singleCommits = 0
+    /// What the store refused and has to take in the end, with what came later about the same messages.
+    var refusedChanges: [(change: MQTTStoreChange, then: Then)] = []
+    var refusedAgainAt = NIODeadline.distantFuture
+    /// What an event has told of, and the store has not taken yet.
+    var toldOfStore: Set<MQTTStoreChange.Subject> = []
+
+    init(_ seed: ClientSeed) {
+        self.seed = seed
+        self.home = ClientLoop.of(seed.eventLoop)
+        self.clientID = seed.configuration.clientID
+        self.session = .allocate(capacity: 1)
+        self.session.initialize(to: MQTTSession(seed.configuration.sessionOptions))
+        self.home.live.begin()
+        let place = self.home.add(self)
+        self.index = place.index
+        self.connectionTimer = place.connectionTimer
+        self.clientTimer = place.clientTimer
+    }
+
+    deinit {
+        self.home.live.end()
+        self.session.deinitialize(count: 1)
+        self.session.deallocate()
+    }
+
+    var configuration: MQTTClientConfiguration { self.seed.configuration }
+    var context: LoopContext { self.home.context }
+    var keepsSession: Bool { !self.configuration.cleanStart }
+
+    func change(to state: MQTTClientState) {
+        guard state != self.state else { return }
+        self.state = state
+        self.seed.states.send(state)
+    }
+
+    /// The end of a turn that changed something: what may go out goes out.
+    func settle() {
+        self.settleWindow()
+        self.pump()
+        self.commit()
+        if let deadline = self.session.pointee.deadline { self.wantsTimer(self.epoch, at: deadline) }
+        self.updateTimer()
+        self.tell()
+    }
+
+    func tell() {
+        guard let hook = self.configuration.hooks.buffered else { return }
+        let inFlight = self.outgoing.count - self.queue.count
+        hook(MQTTTraffic(queued: self.queue.count, flowingIn: self.unacknowledged.count, flowingOut: inFlight))
+    }
+
+    // MARK: Time
+
+    func updateTimer() {
+        guard let timer = self.clientTimer else { return }
+        var next = min(self.disconnectDeadline, self.retryAt, self.refusedAgainAt)
+        if self.isPreparing { next = min(next, self.connectDeadline) }
+        for request in self.requests.values where !request.isOver { next = min(next, request.deadline) }
+        next = min(next, self.reauthentication.deadline)
+        if next == .distantFuture {
+            self.context.timers.cancel(timer)
+        } else {
+            self.context.timers.schedule(timer, at: next)
+        }
+    }
+
+    func timerFired() {
+        let now = self.context.now
+        if self.isPreparing, now >= self.connectDeadline { self.failConnect(.timedOut(.connack)) }
+        for (id, request) in self.requests where !request.isOver && now >= request.deadline {
+            // The identifier stays taken: the answer may still come.
+            self.requests[id]?.end(.failure(.timedOut(request.awaited)))
+        }
+        self.reauthentication.expire(now: now)
+        if now >= self.disconnectDeadline {
+            self.disconnectDeadline = .distantFuture
+            self.connection?.abort()
+        }
+        let isStoreDue = now >= self.retryAt || now >= self.refusedAgainAt
+        if now >= self.retryAt { self.retryAt = .distantFuture }
+        if now >= self.refusedAgainAt { self.takeUpRefused() }
+        if isStoreDue { self.settle() } else { self.updateTimer() }
+    }
+
+    func connectionTimerFired() {
+        self.connectionTimerAt = nil
+        guard let connection = self.connection else { return }
+        let now = self.context.now
+        if self.isPaused {
+            // What the server sends is not read, so its silence says nothing, and PINGRESP cannot come.
+            self.session.pointee.received(now: now)
+            _ = self.session.pointee.pingAnswered(now: now)
+        }
+        connection.timerFired(now: now)
+    }
+
+    // MARK: The end
+
+    /// Lets go of everything, for good.
+    func shutDown() {
+        guard let connectionTimer = self.connectionTimer, let clientTimer = self.clientTimer else { return }
+        self.connectionTimer = nil
+        self.clientTimer = nil
+        self.failConnect(.shutDown)
+        self.connection?.abort()
+        self.change(to: .closed)
+        self.failWaiting(.shutDown)
+        for waiter in self.disconnectWaiters { waiter.complete(.success(())) }
+        self.disconnectWaiters = []
+        self.seed.inbox.finish()
+        self.seed.states.finish()
+        self.seed.events.finish()
+        self.dropConnector()
+        if case .loading(let waiting) = self.storeState {
+            self.storeState = .failed("shut down")
+            for call in waiting { call(.shutDown) }
+        }
+        self.home.remove(self.index, connectionTimer, clientTimer)
+    }
+
+    /// Ends every wait for a message, sent or not; the messages themselves stay where they are.
+    func failWaiting(_ error: MQTTClientError) {
+        for sequence in self.outgoing.keys { self.outgoing[sequence]?.end(.failure(error)) }
+        for waiter in self.waitingForStore { waiter.complete(.failure(error)) }
+        self.waitingForStore = []
+    }
+}
+
+/// What an ``MQTTClient`` and its core have in common; it crosses threads.
+struct ClientSeed: Sendable {
+    enum Place {
+        case empty
+        case live(ClientCore)
+        case shutDown
+    }
+
+    let configuration: MQTTClientConfiguration
+    let store: any MQTTMessageStore
+    let eventLoop: any EventLoop
+    let place: NIOLoopBoundBox<Place>
+    let inbox: Inbox
+    let states: Broadcast<MQTTClientState>
+    let events: Broadcast<MQTTClientEvent>
+
+    /// Runs `body` on the loop with the core, which is made by the first call; with `nil` behind the shutdown.
+    func execute(_ body: @escaping @Sendable (ClientCore?) -> Void) {
+        self.eventLoop.execute {
+            switch self.place.value {
+            case .empty:
+                let core = ClientCore(self)
+                self.place.value = .live(core)
+                core.context.refresh()
+                body(core)
+            case .live(let core):
+                core.context.refresh()
+                body(core)
+            case .shutDown:
+                body(nil)
+            }
+        }
+    }
+
+    /// Runs `body` on the loop, with the core if there is one; none is made for it.
+    func executeWithoutMaking(_ body: @escaping @Sendable (ClientCore?) -> Void) {
+        self.eventLoop.execute {
+            guard case .live(let core) = self.place.value else { return body(nil) }
+            core.context.refresh()
+            body(core)
+        }
+    }
+
+    /// The same for a core that exists.
+    func executeIfLive(_ body: @escaping @Sendable (ClientCore) -> Void) {
+        self.executeWithoutMaking { if let core = $0 { body(core) } }
+    }
+
+    func shutDown() {
+        self.eventLoop.execute {
+            let before = self.place.value
+            self.place.value = .shutDown
+            guard case .live(let core) = before else {
+                self.inbox.finish()
+                self.states.finish()
+                self.events.finish()
+                return
+            }
+            core.context.refresh()
+            core.shutDown()
+        }
+    }
+}
+
+extension MQTTClientConfiguration {
+    var sessionOptions: SessionOptions {
+        SessionOptions(
+            version: self.version,
+            cleanStart: self.cleanStart,
+            keepAlive: self.keepAlive,
+            sessionExpiry: self.sessionExpiry,
+            window: min(max(self.limits.window, 1), 65_535),
+            ackTimeout: TimeAmount(self.timeouts.acknowledgement),
+            pingTimeout: TimeAmount(self.timeouts.ping),
+            maximumPacketSize: self.maximumPacketSize.map { Int($0) },
+            receiveMaximum: self.receiveMaximum,
+            topicAliasMaximum: self.topicAliasMaximum,
+            requestsResponseInformation: self.requestsResponseInformation,
+            requestsProblemInformation: self.requestsProblemInformation,
+            userProperties: self.userProperties,
+            dupTimeout: self.repeatsAfter.map { TimeAmount($0) },
+            defersReleases: true,
+            defersCompletions: !self.cleanStart,
+            acknowledgesMessages: .byOwner,
+            tellsProperties: true,
+            showsPackets: self.hooks.watchesPackets
+        )
+    }
+}

@@ -1,0 +1,3 @@
+import LoopContext
+
+typealias Waiter<Value: Sendable> = CallWaiter<Value, MQTTClientError>

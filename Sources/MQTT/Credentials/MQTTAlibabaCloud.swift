@@ -1,0 +1,142 @@
+import Crypto
+import DataEncodings
+
+/// An account of Alibaba Cloud's MQTT service (Micro Message Queue for MQTT).
+///
+/// The service wants client identifiers of the form `GroupID@@@DeviceID`, each of them in use once: a second
+/// connection with the same one ends the first. What is to be delivered to a client that is away needs a session that
+/// is kept, and QoS 1 from both sides; older installations of the service take QoS 2 for QoS 1.
+public struct MQTTAlibabaCloud: Hashable, Sendable {
+    /// How the password is made.
+    public enum Mode: Hashable, Sendable {
+        /// The service's first form: the secret signs the group, and the user name is the access key alone.
+        case group(secret: String, groupID: String)
+        /// The secret signs the client identifier.
+        case signature(secret: String, instanceID: String)
+        /// Tokens that somebody with the secret has asked the service for.
+        case token([Token], instanceID: String)
+    }
+
+    /// A token with what it allows.
+    public struct Token: Hashable, Sendable {
+        /// What a token allows, as it stands in the password.
+        public enum Use: String, Hashable, Sendable {
+            /// To subscribe.
+            case read = "R"
+            /// To publish.
+            case write = "W"
+            /// Both.
+            case readAndWrite = "RW"
+        }
+
+        /// What it allows.
+        public var use: Use
+        /// As the service gave it.
+        public var value: String
+
+        /// - Parameters:
+        ///   - use: what it allows.
+        ///   - value: as the service gave it.
+        public init(_ use: Use, _ value: String) {
+            self.use = use
+            self.value = value
+        }
+    }
+
+    /// The account's public key.
+    public var accessKey: String
+    /// How the password is made.
+    public var mode: Mode
+
+    /// - Parameters:
+    ///   - accessKey: the account's public key.
+    ///   - mode: how the password is made.
+    public init(accessKey: String, mode: Mode) {
+        self.accessKey = accessKey
+        self.mode = mode
+    }
+
+    /// Seconds of a keep-alive at most; 0, which would switch it off, is refused too.
+    public static let maximumKeepAlive: UInt16 = 120
+
+    /// The client identifier of a device.
+    ///
+    /// - Parameters:
+    ///   - groupID: as it was set up with the service.
+    ///   - deviceID: unlike any other of the group.
+    /// - Returns: `GroupID@@@DeviceID`.
+    /// - Throws: the two make an identifier that the service would refuse.
+    public static func clientID(groupID: String, deviceID: String) throws(MQTTCredentialsError) -> String {
+        let id = "\(groupID)@@@\(deviceID)"
+        _ = try Self.group(of: id)
+        return id
+    }
+
+    /// The topic that reaches one client, which needs no subscription for it.
+    ///
+    /// - Parameters:
+    ///   - rootTopic: the parent topic, of one level.
+    ///   - clientID: of the client to reach.
+    /// - Returns: `root/p2p/GroupID@@@DeviceID`.
+    /// - Throws: the root is no topic of one level, or the client identifier is not of the service's form.
+    public static func p2pTopic(rootTopic: String, clientID: String) throws(MQTTCredentialsError) -> String {
+        let forbidden = "/+#\0".utf8
+        guard !rootTopic.isEmpty, !rootTopic.utf8.contains(where: forbidden.contains) else {
+            throw .rootTopic(rootTopic)
+        }
+        _ = try Self.group(of: clientID)
+        return "\(rootTopic)/p2p/\(clientID)"
+    }
+
+    /// Refuses what the service would refuse.
+    ///
+    /// - Parameters:
+    ///   - clientID: as it will stand in the CONNECT.
+    ///   - keepAlive: seconds, likewise.
+    /// - Throws: which of the two is wrong.
+    public func check(clientID: String, keepAlive: UInt16) throws(MQTTCredentialsError) {
+        let group = try Self.group(of: clientID)
+        if case .group(_, let groupID) = self.mode, Array(groupID.utf8) != group {
+            throw .clientID(clientID, "is not of the group \(groupID)")
+        }
+        guard (1...Self.maximumKeepAlive).contains(keepAlive) else { throw .keepAlive(keepAlive) }
+    }
+
+    /// User name and password for a client.
+    public func fields(clientID: String) -> MQTTCredentials.Fields {
+        switch self.mode {
+        case .group(let secret, let groupID):
+            return MQTTCredentials.Fields(userName: self.accessKey, password: Self.sign(groupID, secret))
+        case .signature(let secret, let instanceID):
+            return MQTTCredentials.Fields(
+                userName: "Signature|\(self.accessKey)|\(instanceID)",
+                password: Self.sign(clientID, secret)
+            )
+        case .token(let tokens, let instanceID):
+            return MQTTCredentials.Fields(
+                userName: "Token|\(self.accessKey)|\(instanceID)",
+                password: Array(tokens.map { "\($0.use.rawValue)|\($0.value)" }.joined(separator: "|").utf8)
+            )
+        }
+    }
+
+    private static func sign(_ text: String, _ secret: String) -> [UInt8] {
+        let key = SymmetricKey(data: Array(secret.utf8))
+        return Base64.digits(Array(HMAC<Insecure.SHA1>.authenticationCode(for: Array(text.utf8), using: key)))
+    }
+
+    /// The group's part of a client identifier that the service takes.
+    private static func group(of clientID: String) throws(MQTTCredentialsError) -> [UInt8] {
+        let bytes = Array(clientID.utf8)
+        guard bytes.count <= 64 else { throw .clientID(clientID, "has \(bytes.count) bytes, and 64 are allowed") }
+        guard bytes.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw .clientID(clientID, "holds a character that is not visible ASCII")
+        }
+        let mark = Array("@@@".utf8)
+        let start = bytes.indices.first { bytes[$0...].starts(with: mark) }
+        guard let start, start > 0, bytes.count > start + mark.count else {
+            throw .clientID(clientID, "is not GroupID@@@DeviceID")
+        }
+        return Array(bytes[..<start])
+    }
+}

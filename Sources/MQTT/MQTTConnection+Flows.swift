@@ -1,0 +1,132 @@
+package import MQTTCodec
+package import NIOCore
+
+// Steps of a flow that wait for the owner, and what goes out again.
+extension MQTTConnection {
+    /// Acknowledges a message, where ``SessionOptions/acknowledgesMessages`` leaves it to the owner.
+    ///
+    /// The owner keeps the order in which the messages came ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). A QoS 1 message of an
+    /// earlier connection is not acknowledged any more, for the server sends it again; one of QoS 2 is, when it has.
+    ///
+    /// - Parameters:
+    ///   - qos: of the message; at QoS 0 nothing is to be done.
+    ///   - id: its packet identifier.
+    ///   - reason: from 0x80 on the message is refused, which only MQTT 5 can say.
+    ///   - flushes: `false` leaves the write to the caller, who has more to send.
+    /// - Returns: whether an acknowledgement was sent.
+    @discardableResult
+    package func acknowledge(
+        _ qos: QoS,
+        id: UInt16,
+        reason: ReasonCode = .success,
+        flushes: Bool = true
+    ) -> Bool {
+        guard let packetID = PacketID(rawValue: id) else { return false }
+        switch qos {
+        case .atMostOnce: return false
+        case .atLeastOnce:
+            guard self.extras?.unacknowledged.remove(id) != nil, self.isUp else { return false }
+            self.extras?.returnsQuota(inRead: self.isDecoding)
+        case .exactlyOnce:
+            let isUp = self.isUp
+            guard self.session.pointee.record(id, reason, isUp: isUp), isUp else { return false }
+            if reason.isError, self.session.pointee.options.version == .v5 { self.endsRefused(id) }
+        }
+        let type: PacketType = qos == .atLeastOnce ? .pubAck : .pubRec
+        if reason == .success || self.session.pointee.options.version != .v5 {
+            self.acknowledge(type, id)
+        } else {
+            self.write(
+                type == .pubAck ? .pubAck(PubAck(packetID, reason: reason)) : .pubRec(PubRec(packetID, reason: reason))
+            )
+        }
+        if flushes { self.flushUnlessReading() }
+        return true
+    }
+
+    /// A refused QoS 2 message counts no more (§4.9).
+    private func endsRefused(_ id: UInt16) {
+        self.extras?.unreleased.remove(id)
+        self.extras?.returnsQuota(inRead: self.isDecoding)
+    }
+
+    /// A QoS 2 message came again: PUBREC once more, unless its owner has not acknowledged it yet, and is going to.
+    func recordAgain(_ id: UInt16) {
+        if let reason = self.session.pointee.takeRefusal(id), let packetID = PacketID(rawValue: id) {
+            self.endsRefused(id)
+            self.write(.pubRec(PubRec(packetID, reason: reason)))
+        } else if !self.session.pointee.isAwaitingRecord(id) {
+            self.acknowledge(.pubRec, id)
+        }
+    }
+
+    /// Sends the PUBREL that ``SessionOptions/defersReleases`` held back.
+    ///
+    /// Without a connection that is up the session remembers it, and PUBREL goes out when the session is resumed.
+    ///
+    /// - Parameters:
+    ///   - id: of the publish.
+    ///   - flushes: `false` leaves the write to the caller, who has more to send.
+    /// - Returns: whether it was sent.
+    @discardableResult
+    package func release(_ id: UInt16, flushes: Bool = true) -> Bool {
+        guard self.session.pointee.release(id), self.isUp else { return false }
+        self.acknowledge(.pubRel, id)
+        if flushes { self.flushUnlessReading() }
+        return true
+    }
+
+    /// Sends the PUBCOMP that ``SessionOptions/defersCompletions`` held back.
+    ///
+    /// Without a connection that is up it goes out when PUBREL has come again, and the owner says so again.
+    ///
+    /// - Parameters:
+    ///   - id: of the message.
+    ///   - flushes: `false` leaves the write to the caller, who has more to send.
+    package func complete(_ id: UInt16, flushes: Bool = true) {
+        guard self.isUp else { return }
+        self.session.pointee.inbound.completed(id)
+        self.acknowledge(.pubComp, id)
+        if flushes { self.flushUnlessReading() }
+    }
+
+    /// Whether packets of a flow may be sent.
+    package var isUp: Bool { self.end == nil && self.session.pointee.state == .connected }
+
+    /// One publish of a resumed session, or one that is overdue.
+    func sendAgain(_ id: UInt16, _ publish: InFlightPublish, released: Bool, now: NIODeadline) {
+        if !released { return self.observer.resend(self.client, id: id, publish, now: now) }
+        self.acknowledge(.pubRel, id)
+    }
+
+    /// Sends again what the server's receive maximum had no room for when the session was resumed.
+    ///
+    /// Each read does so; the owner does if it has made room itself.
+    package func sendHeldBack(now: NIODeadline) {
+        guard self.isUp else { return }
+        while let (id, publish) = self.session.pointee.nextHeldBack(now: now) {
+            self.observer.resend(self.client, id: id, publish, now: now)
+            guard self.isUp else { return }
+        }
+    }
+
+    /// Sends again what has waited for an acknowledgement for too long, before MQTT 5 (3.1 §4.2, 3.1.1 §4.4).
+    ///
+    /// - Returns: whether there was something.
+    func repeatOverdue(now: NIODeadline) -> Bool {
+        let overdue = self.session.pointee.overdue(now: now)
+        for (id, publish, released) in overdue {
+            guard self.isUp else { break }
+            if released, self.session.pointee.options.version == .v31 {
+                // 3.1 §2.1 wants DUP on each repetition; later versions want the bit clear.
+                self.append(4) { bytes in
+                    bytes.copyBytes(from: [0x6A, 2, UInt8(id >> 8), UInt8(truncatingIfNeeded: id)])
+                    return 4
+                }
+            } else {
+                self.sendAgain(id, publish, released: released, now: now)
+            }
+        }
+        return !overdue.isEmpty
+    }
+}

@@ -1,0 +1,101 @@
+import LoopContext
+package import MQTTCodec
+import NIOCore
+import Transport
+
+// The write side: what the owner and the answers add up to, and how it gets to the kernel.
+extension MQTTConnection {
+    /// Room for `capacity` bytes behind what waits for the next ``flush()``; `body` returns how many it wrote.
+    package func append(_ capacity: Int, _ body: (UnsafeMutableRawBufferPointer) -> Int) {
+        self.loop.scratch.pointee.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity, body)
+    }
+
+    /// Appends a packet to what waits for the next ``flush()``.
+    ///
+    /// - Returns: `false`, with nothing appended, if the server takes no packet so large even without the reason string
+    ///   and the user properties that may be left out ([MQTT-3.2.2-15], [MQTT-3.4.2-2]).
+    @discardableResult
+    package func write(_ packet: Packet) -> Bool {
+        let version = self.session.pointee.options.version
+        let limit = Int(self.session.pointee.limits.maximumPacketSize ?? .max)
+        let start = self.loop.scratch.pointee.writerIndex
+        packet.encode(as: version, into: &self.loop.scratch.pointee)
+        if self.loop.scratch.pointee.writerIndex - start <= limit { return true }
+        self.loop.scratch.pointee.moveWriterIndex(to: start)
+        guard let shorter = packet.withoutReasons else { return false }
+        shorter.encode(as: version, into: &self.loop.scratch.pointee)
+        if self.loop.scratch.pointee.writerIndex - start <= limit { return true }
+        self.loop.scratch.pointee.moveWriterIndex(to: start)
+        return false
+    }
+
+    /// Writes what waits.
+    ///
+    /// - Returns: bytes of this connection that the kernel has not taken.
+    @discardableResult
+    package func flush() -> Int {
+        guard let context = self.context, self.end == nil, !self.hasSaidGoodbye else {
+            self.loop.scratch.pointee.clear()
+            return 0
+        }
+        let count = self.loop.scratch.pointee.readableBytes
+        guard count > 0 else { return self.unsent }
+        self.bytesHanded += UInt64(count)
+        self.session.pointee.sent(now: self.loop.now)
+        if self.isCareful, self.session.pointee.options.showsPackets {
+            self.loop.scratch.pointee.withUnsafeReadableBytes { self.observer.sends(self.client, $0) }
+        }
+        if self.sendAtOnce(count) { return 0 }
+        self.pendingBytes += self.loop.scratch.pointee.readableBytes
+        let out = self.loop.scratch.pointee
+        self.loop.scratch.pointee = ByteBuffer()
+        self.isFlushing = true
+        self.socket.channelMayHold = true
+        context.writeAndFlush(self.wrapOutboundOut(out), promise: nil)
+        self.isFlushing = false
+        // If the kernel took everything the bytes are the loop's own again, and `clear` keeps their memory.
+        self.loop.scratch.pointee = consume out
+        self.loop.scratch.pointee.clear()
+        let unsent = self.countTaken()
+        self.isBlocked = unsent > 0
+        return unsent
+    }
+
+    /// Writes to the socket itself where that may be.
+    ///
+    /// - Returns: whether the kernel took all. What it did not take is still in the scratch buffer.
+    private func sendAtOnce(_ count: Int) -> Bool {
+        // Who only comes and goes need not ask for the socket.
+        guard self.isBare, self.session.pointee.state == .connected, let channel = self.channel else { return false }
+        let taken = self.socket.write(&self.loop.scratch.pointee, past: channel)
+        if taken > 0 { self.observer.wrote(self.client, bytes: taken) }
+        return taken == count
+    }
+
+    /// Tells the owner of bytes that the kernel has taken since it was last asked.
+    ///
+    /// - Returns: bytes that it has not taken.
+    @discardableResult
+    func countTaken() -> Int {
+        let unsent = self.unsent
+        if self.pendingBytes > unsent { self.observer.wrote(self.client, bytes: self.pendingBytes - unsent) }
+        self.pendingBytes = unsent
+        return unsent
+    }
+
+    /// Bytes handed to the channel that the kernel has not taken.
+    package var unsent: Int { self.channel?.unsent(of: self.pendingBytes, isBare: self.isBare) ?? 0 }
+
+    func flushUnlessReading() {
+        if !self.isReading { self.flush() }
+    }
+
+    /// The four bytes of a successful acknowledgement.
+    func acknowledge(_ type: PacketType, _ id: UInt16) {
+        self.loop.scratch.pointee.writeWithUnsafeMutableBytes(minimumWritableBytes: 4) { bytes in
+            guard let base = bytes.baseAddress else { return 0 }
+            AcknowledgementBytes.write(type, id: id, to: base)
+            return 4
+        }
+    }
+}

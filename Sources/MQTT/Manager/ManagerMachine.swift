@@ -1,0 +1,287 @@
+package import MQTTCodec
+
+/// What a session manager does, and when.
+///
+/// Pure: events go in, actions come out, in the order in which they are to be begun. A user's word always counts more
+/// than what a connection says: whatever arrives while it is being closed does not bring it back.
+package struct ManagerMachine: Sendable {
+    package enum Action: Hashable, Sendable {
+        /// Connect, to the configured server or to another one. The end of it is told by an event of the client.
+        ///
+        /// With `begins` nothing of the session that the client holds is this server's.
+        case connect(attempt: Int, ServerReference?, begins: Bool = false)
+        /// Give up the attempt under way, disconnect, then tell ``ManagerMachine/disconnected()``.
+        case disconnect(keepsQueue: Bool)
+        /// Tell ``ManagerMachine/waited(_:)`` after this time, instead of any wait before.
+        case wait(Duration, number: Int)
+        case cancelWait
+        /// Send both packets, then tell ``ManagerMachine/roundEnded(_:unsubscribed:subscribed:)``.
+        case subscribe(SubscriptionReconciler.Round, number: Int)
+    }
+
+    /// What comes behind closing.
+    private enum Goal {
+        case closed
+        case suspended
+        case connected
+    }
+
+    package private(set) var state = MQTTManagerState.starting
+    package private(set) var lastError: MQTTClientError?
+    package private(set) var subscriptions = SubscriptionReconciler()
+
+    private let policy: MQTTReconnectPolicy
+    private let cleanStart: Bool
+    private let usualPort: UInt16?
+    private var generator: any RandomNumberGenerator & Sendable
+    private var backoff: ReconnectBackoff
+    private var goal = Goal.closed
+    /// Counts attempts, waits and rounds, so that late answers to old ones are known.
+    private var number = 0
+    private var round: Int?
+    private var wait: Int?
+    private var attempt: Int?
+
+    /// Where the server has moved to for good, or the user has; `nil` is the configured one.
+    private var home: ServerReference?
+    /// Where it sends its clients for now.
+    private var detour: ServerReference?
+    private var redirects = 0
+    /// The server of the attempt, or of the connection.
+    private var server: ServerReference?
+    /// Whose session the client holds, since the first connection.
+    private var sessionServer: ServerReference??
+    /// The user has named another server, and there has been no connection since.
+    private var isChosen = false
+    /// The user disconnected during a closing that keeps the queue.
+    private var owesDrop = false
+
+    /// - Parameters:
+    ///   - policy: when the next attempt comes.
+    ///   - cleanStart: whether each connection has a session of its own.
+    ///   - usualPort: what a server means that names none.
+    ///   - generator: of the jitter.
+    package init(
+        _ policy: MQTTReconnectPolicy,
+        cleanStart: Bool,
+        usualPort: UInt16? = nil,
+        generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+    ) {
+        self.policy = policy
+        self.cleanStart = cleanStart
+        self.usualPort = usualPort
+        self.generator = generator
+        self.backoff = ReconnectBackoff(policy)
+    }
+
+    // MARK: The user
+
+    /// Connects at once unless that is under way or done.
+    package mutating func connect() -> [Action] {
+        self.backoff.reset()
+        self.redirects = 0
+        switch self.state {
+        case .connecting, .connected: return []
+        case .closing:
+            self.goal = .connected
+            return []
+        case .waiting: return [.cancelWait] + self.begin()
+        case .starting, .failed, .closed, .suspended: return self.begin()
+        }
+    }
+
+    /// Connects to this server, and comes back to it from now on; what has not been sent goes there too.
+    ///
+    /// `nil` is the configured one.
+    package mutating func connect(to server: ServerReference?) -> [Action] {
+        guard server != self.detour ?? self.home else {
+            self.home = server
+            self.detour = nil
+            return self.connect()
+        }
+        self.home = server
+        self.detour = nil
+        self.isChosen = true
+        // It may keep a session of this client too, whose subscriptions are not those of the last server.
+        self.subscriptions.serverChanged()
+        guard self.state == .connecting || self.state == .connected else { return self.connect() }
+        self.backoff.reset()
+        self.redirects = 0
+        return self.close(.connected)
+    }
+
+    /// A message is to be sent: that begins what nobody has begun or somebody has ended, and hurries nothing.
+    package mutating func wantsToSend() -> [Action] {
+        switch self.state {
+        case .starting, .closed: self.connect()
+        // Who has disconnected is not waited for: what is published behind that asks anew.
+        case .closing where self.goal == .closed: self.connect()
+        default: []
+        }
+    }
+
+    package mutating func disconnect() -> [Action] {
+        guard self.state != .starting && self.state != .closed else {
+            self.state = .closed
+            return []
+        }
+        if self.state == .closing, self.goal != .closed { self.owesDrop = true }
+        return self.close(.closed)
+    }
+
+    /// Only a connection that is wanted is suspended; otherwise there is nothing to resume.
+    package mutating func suspend() -> [Action] {
+        switch self.state {
+        case .connecting, .connected, .waiting: return self.close(.suspended)
+        case .closing:
+            if self.goal == .connected { self.goal = .suspended }
+            return []
+        case .starting, .failed, .closed, .suspended: return []
+        }
+    }
+
+    package mutating func resume() -> [Action] {
+        switch self.state {
+        case .suspended: return self.connect()
+        case .closing where self.goal == .suspended: return self.connect()
+        default: return []
+        }
+    }
+
+    package mutating func declare(_ subscriptions: [Subscription]) -> [Action] {
+        self.run(self.subscriptions.declare(subscriptions))
+    }
+
+    // MARK: The client
+
+    /// CONNACK accepted.
+    ///
+    /// What an earlier attempt said may be heard during the next one: of two the later one stands.
+    package mutating func connected(sessionPresent: Bool) -> [Action] {
+        switch self.state {
+        case .connecting, .waiting, .failed, .connected: break
+        case .starting, .closing, .closed, .suspended: return []
+        }
+        let actions: [Action] = self.wait == nil ? [] : [.cancelWait]
+        self.wait = nil
+        self.round = nil
+        self.state = .connected
+        self.lastError = nil
+        self.backoff.reset()
+        self.sessionServer = .some(self.server)
+        self.isChosen = false
+        let round = self.subscriptions.connected(sessionPresent: sessionPresent, cleanStart: self.cleanStart)
+        return actions + self.run(round)
+    }
+
+    /// An attempt or a connection has ended, and nobody had asked for it.
+    package mutating func ended(_ error: MQTTClientError) -> [Action] {
+        guard self.state == .connecting || self.state == .connected else { return [] }
+        // Nobody else cancels attempts: this one has made room for the next.
+        if error == .cancelled { return [] }
+        self.subscriptions.disconnected()
+        self.round = nil
+        self.lastError = error
+        switch ReconnectVerdict(error) {
+        case .giveUp where self.policy.retriesRefusedLogin && error.isRefusedLogin: return self.retry()
+        case .giveUp:
+            self.state = .failed
+            return []
+        case .retry: return self.retry()
+        case .redirect(var server, let isPermanent):
+            if server.port == nil { server = ServerReference(host: server.host, port: self.usualPort) }
+            self.redirects += 1
+            guard self.redirects <= self.policy.maximumRedirects else { return self.retry() }
+            if isPermanent { self.home = server }
+            self.detour = isPermanent ? nil : server
+            return self.begin()
+        }
+    }
+
+    /// The client would not even begin an attempt; what it has begun ends by an event.
+    package mutating func attemptRefused(_ attempt: Int, _ error: MQTTClientError) -> [Action] {
+        guard self.state == .connecting, self.attempt == attempt else { return [] }
+        switch error {
+        case .invalid, .shutDown: return self.ended(error)
+        default: return []
+        }
+    }
+
+    /// The connection that was to be closed is.
+    package mutating func disconnected() -> [Action] {
+        guard self.state == .closing else { return [] }
+        if self.owesDrop {
+            self.owesDrop = false
+            return [.disconnect(keepsQueue: false)]
+        }
+        switch self.goal {
+        case .closed: self.state = .closed
+        case .suspended: self.state = .suspended
+        case .connected: return self.begin()
+        }
+        return []
+    }
+
+    package mutating func waited(_ number: Int) -> [Action] {
+        guard self.state == .waiting, self.wait == number else { return [] }
+        return self.begin()
+    }
+
+    package mutating func roundEnded(_ number: Int, unsubscribed: [ReasonCode]?, subscribed: [ReasonCode]?) -> [Action]
+    {
+        guard self.round == number else { return [] }
+        self.round = nil
+        return self.run(self.subscriptions.ended(unsubscribed: unsubscribed, subscribed: subscribed))
+    }
+
+    // MARK: -
+
+    private mutating func begin() -> [Action] {
+        self.wait = nil
+        self.number += 1
+        self.attempt = self.number
+        self.state = .connecting
+        self.server = self.detour ?? self.home
+        let isOther = self.sessionServer.map { $0 != self.server } ?? false
+        let begins = isOther && self.isChosen && !self.cleanStart
+        return [.connect(attempt: self.number, self.server, begins: begins)]
+    }
+
+    private mutating func retry() -> [Action] {
+        // Who was sent on and came to nothing asks the first one again.
+        self.detour = nil
+        self.redirects = 0
+        self.number += 1
+        self.wait = self.number
+        self.state = .waiting
+        return [.wait(self.backoff.delay(using: &self.generator), number: self.number)]
+    }
+
+    private mutating func close(_ goal: Goal) -> [Action] {
+        let actions: [Action] = self.wait == nil ? [] : [.cancelWait]
+        self.wait = nil
+        self.round = nil
+        self.subscriptions.disconnected()
+        self.goal = goal
+        if self.state == .closing { return actions }
+        self.state = .closing
+        return actions + [.disconnect(keepsQueue: goal != .closed)]
+    }
+
+    private mutating func run(_ round: SubscriptionReconciler.Round?) -> [Action] {
+        guard let round else { return [] }
+        self.number += 1
+        self.round = self.number
+        return [.subscribe(round, number: self.number)]
+    }
+}
+
+extension MQTTClientError {
+    /// The server knows the client, and not with this user name or password.
+    fileprivate var isRefusedLogin: Bool {
+        guard case .refused(let refusal) = self else { return false }
+        if let reason = refusal.reason { return reason == .badUserNameOrPassword || reason == .notAuthorized }
+        let code = ConnectReturnCode(rawValue: refusal.code)
+        return code == .badUserNameOrPassword || code == .notAuthorized
+    }
+}

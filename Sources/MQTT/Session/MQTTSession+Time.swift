@@ -1,0 +1,72 @@
+import MQTTCodec
+package import NIOCore
+
+extension MQTTSession {
+    package enum TimerAction: Hashable, Sendable {
+        case none
+        case ping
+        /// No PINGRESP in time: the connection is dead.
+        case pingTimedOut
+    }
+
+    package mutating func pingAnswered(now: NIODeadline) -> TimeAmount? {
+        defer { self.pingSent = nil }
+        return self.pingSent.map { now - $0 }
+    }
+
+    /// When ``timerFired(now:expired:)`` has to be called next, if nothing is sent or received before.
+    package var deadline: NIODeadline? {
+        guard self.state == .connected || self.state == .disconnecting else { return nil }
+        var next = self.ackDeadline
+        guard self.state == .connected else { return next == .distantFuture ? nil : next }
+        if let pingSent = self.pingSent {
+            next = min(next, pingSent + self.pingTimeout)
+        } else if self.limits.keepAlive > 0 {
+            next = min(next, min(self.lastSent, self.lastReceived) + self.keepAlive)
+        }
+        return next == .distantFuture ? nil : next
+    }
+
+    /// Does what time brings.
+    ///
+    /// - Parameters:
+    ///   - now: the time.
+    ///   - expired: called for each publish whose acknowledgement is overdue.
+    /// - Returns: what the connection has to do about it.
+    package mutating func timerFired(now: NIODeadline, expired: (InFlightPublish) -> Void) -> TimerAction {
+        if now >= self.ackDeadline {
+            let earliest = self.window.expire(writtenBefore: now - self.options.ackTimeout, expired)
+            self.ackDeadline = earliest.map { $0 + self.options.ackTimeout } ?? .distantFuture
+        }
+        guard self.state == .connected else { return .none }
+        if let pingSent = self.pingSent {
+            return now >= pingSent + self.pingTimeout ? .pingTimedOut : .none
+        }
+        // Nothing sent, or nothing received: the second finds a half-open link under a client that only sends.
+        guard self.limits.keepAlive > 0, now >= min(self.lastSent, self.lastReceived) + self.keepAlive else {
+            return .none
+        }
+        self.pingSent = now
+        return .ping
+    }
+
+    /// What goes out again because no acknowledgement came in time, in order; only where ``SessionOptions/dupTimeout``
+    /// allows it.
+    package mutating func overdue(now: NIODeadline) -> [(id: UInt16, publish: InFlightPublish, released: Bool)] {
+        guard let age = self.options.dupTimeout, self.state == .connected else { return [] }
+        let overdue = self.window.repeats(now: now, every: age)
+        if let next = self.window.nextRepeat(every: age) { self.ackDeadline = min(self.ackDeadline, next) }
+        return overdue
+    }
+
+    /// Notes a PINGREQ that the caller sends on its own account.
+    ///
+    /// The first one without an answer counts: later ones do not put off the time when the server is given up.
+    package mutating func pings(now: NIODeadline) { self.pingSent = self.pingSent ?? now }
+
+    var keepAlive: TimeAmount { .seconds(Int64(self.limits.keepAlive)) }
+
+    var pingTimeout: TimeAmount {
+        self.limits.keepAlive == 0 ? self.options.pingTimeout : min(self.keepAlive, self.options.pingTimeout)
+    }
+}

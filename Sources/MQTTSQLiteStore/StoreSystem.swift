@@ -1,0 +1,20 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// What the operating system is asked.
+package enum StoreSystem {
+    /// Seconds since 1970: the only clock that goes on between two processes.
+    package static func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec)
+    }
+
+    /// Whether there is a file that this process may not write.
+    static func isReadOnly(_ path: String) -> Bool { access(path, F_OK) == 0 && access(path, W_OK) != 0 }
+}
