@@ -1,0 +1,211 @@
+/// Why bytes from the peer are not XMPP, or more of it than this side takes.
+///
+/// One case per broken rule; the stream cannot go on after any of them. Missing bytes are no error: the reader waits.
+public enum XMPPReadError: Error, Hashable, Sendable {
+    /// An element below the root, or the stream header, of more bytes than the limit (RFC 6120 §13.12).
+    case stanzaTooLarge(limit: Int)
+    /// Elements nested deeper than the limit.
+    case tooDeep(limit: Int)
+    /// An element with more attributes than the limit.
+    case tooManyAttributes(limit: Int)
+    /// More namespace declarations in scope than an element may have attributes.
+    case tooManyNamespaces(limit: Int)
+    /// A name or reference of more bytes than the limit.
+    case nameTooLong(limit: Int)
+    /// A namespace of more bytes than a name may have.
+    case namespaceTooLong(limit: Int)
+    /// A stream header whose namespaces, kept as long as the stream, take more bytes than the limit.
+    case streamNamespacesTooLarge(limit: Int)
+
+    /// A comment (RFC 6120 §11.1).
+    case comment
+    /// A processing instruction (RFC 6120 §11.1).
+    case processingInstruction
+    /// A document type declaration or a part of one (RFC 6120 §11.1).
+    case documentType
+    /// A reference to an entity that is not one of the five predefined ones (RFC 6120 §11.1).
+    case entityReference
+
+    /// An XML declaration with another encoding than UTF-8 (RFC 6120 §11.6).
+    case encoding
+    /// Bytes that are no UTF-8: broken, overlong, a surrogate, or above U+10FFFF (RFC 6120 §11.6).
+    case notUTF8
+    /// A character that XML does not have (XML §2.2).
+    case illegalCharacter(UInt32)
+    /// A character reference to a character that XML does not have (XML §4.1).
+    case illegalReference(UInt32)
+    /// `&` that begins no reference (XML §4.1).
+    case reference
+
+    /// A broken XML declaration (XML §2.8).
+    case declaration
+    /// An XML declaration that is not at the very start (RFC 6120 §11.5).
+    case misplacedDeclaration
+    /// What stands where a name has to is none, or has a colon where none may be (XML-NAMES §4).
+    case name
+    /// A tag that is put together wrongly: an attribute without value, quotes or space before it (XML §3.1).
+    case tag
+    /// `<` in the value of an attribute (XML §3.1).
+    case lessThanInValue
+    /// An end tag that does not match the start tag (XML §3).
+    case endTag
+    /// `]]>` outside a CDATA section (XML §2.4).
+    case endOfSectionInText
+    /// `<!` that begins nothing that XML has.
+    case markup
+    /// The same attribute twice, by its name or by its namespace (XML §3.1, XML-NAMES §6.3).
+    case duplicateAttribute
+    /// A prefix that nothing is bound to (XML-NAMES §5).
+    case unboundPrefix
+    /// A namespace declaration that XML-NAMES §2.2 and §3 forbid.
+    case namespaceDeclaration
+
+    /// Text other than whitespace between stanzas.
+    case textInStream
+    /// Something else than whitespace before the stream header or behind the closing tag.
+    case outsideStream
+    /// A root element other than `stream` (RFC 6120 §4.8.1).
+    case rootName
+    /// A root element in another namespace than the streams' (RFC 6120 §4.8.1).
+    case rootNamespace
+    /// A WebSocket message that ends inside an element (RFC 7395 §3.3).
+    case incompleteMessage
+}
+
+extension XMPPReadError {
+    /// The stream error that answers it (RFC 6120 §4.9.3).
+    public var condition: StreamErrorCondition {
+        switch self {
+        case .stanzaTooLarge, .tooDeep, .tooManyAttributes, .tooManyNamespaces, .nameTooLong, .namespaceTooLong,
+            .streamNamespacesTooLarge:
+            .policyViolation
+        case .comment, .processingInstruction, .documentType, .entityReference: .restrictedXML
+        case .encoding, .notUTF8: .unsupportedEncoding
+        case .unboundPrefix: .badNamespacePrefix
+        case .rootNamespace: .invalidNamespace
+        case .textInStream, .rootName, .incompleteMessage: .badFormat
+        default: .notWellFormed
+        }
+    }
+
+    /// Where the broken rule stands.
+    public var clause: String {
+        switch self {
+        case .stanzaTooLarge, .tooDeep, .tooManyAttributes, .tooManyNamespaces, .nameTooLong, .namespaceTooLong,
+            .streamNamespacesTooLarge:
+            "RFC 6120 §13.12"
+        case .comment, .processingInstruction, .documentType, .entityReference: "RFC 6120 §11.1"
+        case .encoding, .notUTF8: "RFC 6120 §11.6"
+        case .illegalCharacter: "XML §2.2"
+        case .illegalReference, .reference: "XML §4.1"
+        case .declaration: "XML §2.8"
+        case .misplacedDeclaration: "RFC 6120 §11.5"
+        case .name: "XML-NAMES §4"
+        case .tag, .lessThanInValue: "XML §3.1"
+        case .endTag: "XML §3"
+        case .endOfSectionInText: "XML §2.4"
+        case .markup: "XML §3"
+        case .duplicateAttribute: "XML §3.1, XML-NAMES §6.3"
+        case .unboundPrefix: "XML-NAMES §5"
+        case .namespaceDeclaration: "XML-NAMES §2.2, §3"
+        case .textInStream: "RFC 6120 §4.9.3.1"
+        case .outsideStream: "XML §2.1"
+        case .rootName, .rootNamespace: "RFC 6120 §4.8.1"
+        case .incompleteMessage: "RFC 7395 §3.3"
+        }
+    }
+}
+
+extension XMPPReadError: CustomStringConvertible {
+    /// For people: what was wrong, its clause, and the stream error that answers it.
+    public var description: String { "\(self.words) (\(self.clause)); answered with \(self.condition.rawValue)" }
+
+    private var words: String {
+        switch self {
+        case .stanzaTooLarge(let limit): "an element of more than \(limit) bytes"
+        case .tooDeep(let limit): "elements nested deeper than \(limit)"
+        case .tooManyAttributes(let limit): "an element with more than \(limit) attributes"
+        case .tooManyNamespaces(let limit): "more than \(limit) namespace declarations in scope"
+        case .nameTooLong(let limit): "a name of more than \(limit) bytes"
+        case .namespaceTooLong(let limit): "a namespace of more than \(limit) bytes"
+        case .streamNamespacesTooLarge(let limit): "namespaces of the stream header of more than \(limit) bytes"
+        case .comment: "a comment"
+        case .processingInstruction: "a processing instruction"
+        case .documentType: "a document type declaration"
+        case .entityReference: "a reference to an entity that XML does not define itself"
+        case .encoding: "an encoding other than UTF-8"
+        case .notUTF8: "bytes that are not UTF-8"
+        case .illegalCharacter(let scalar): "the character U+\(codePoint(scalar)), which XML does not have"
+        case .illegalReference(let scalar): "a reference to U+\(codePoint(scalar)), which XML does not have"
+        case .reference: "a & that begins no reference"
+        case .declaration: "a broken XML declaration"
+        case .misplacedDeclaration: "an XML declaration that is not at the start of the stream"
+        case .name: "something that is no name where a name has to stand"
+        default: self.moreWords
+        }
+    }
+
+    private var moreWords: String {
+        switch self {
+        case .tag: "a broken tag"
+        case .lessThanInValue: "a < in the value of an attribute"
+        case .endTag: "an end tag that does not match its start tag"
+        case .endOfSectionInText: "]]> in text"
+        case .markup: "<! that begins nothing XML has"
+        case .duplicateAttribute: "an attribute that stands twice"
+        case .unboundPrefix: "a namespace prefix that is not declared"
+        case .namespaceDeclaration: "a namespace declaration that is not allowed"
+        case .textInStream: "text between stanzas"
+        case .outsideStream: "something outside the stream's root element"
+        case .rootName: "a root element other than <stream/>"
+        case .rootNamespace: "a root element in another namespace than that of streams"
+        default: "a message that ends inside an element"
+        }
+    }
+}
+
+extension XMPPReadError {
+    /// The case's name, for vectors and counts.
+    package var name: String {
+        switch self {
+        case .stanzaTooLarge: "stanzaTooLarge"
+        case .tooDeep: "tooDeep"
+        case .tooManyAttributes: "tooManyAttributes"
+        case .tooManyNamespaces: "tooManyNamespaces"
+        case .nameTooLong: "nameTooLong"
+        case .namespaceTooLong: "namespaceTooLong"
+        case .streamNamespacesTooLarge: "streamNamespacesTooLarge"
+        case .comment: "comment"
+        case .processingInstruction: "processingInstruction"
+        case .documentType: "documentType"
+        case .entityReference: "entityReference"
+        case .encoding: "encoding"
+        case .notUTF8: "notUTF8"
+        case .illegalCharacter: "illegalCharacter"
+        case .illegalReference: "illegalReference"
+        case .reference: "reference"
+        case .declaration: "declaration"
+        case .misplacedDeclaration: "misplacedDeclaration"
+        case .name: "name"
+        case .tag: "tag"
+        case .lessThanInValue: "lessThanInValue"
+        case .endTag: "endTag"
+        case .endOfSectionInText: "endOfSectionInText"
+        case .markup: "markup"
+        case .duplicateAttribute: "duplicateAttribute"
+        case .unboundPrefix: "unboundPrefix"
+        case .namespaceDeclaration: "namespaceDeclaration"
+        case .textInStream: "textInStream"
+        case .outsideStream: "outsideStream"
+        case .rootName: "rootName"
+        case .rootNamespace: "rootNamespace"
+        case .incompleteMessage: "incompleteMessage"
+        }
+    }
+}
+
+/// As Unicode's tables have it: four digits at least.
+func codePoint(_ scalar: UInt32) -> String {
+    let digits = String(scalar, radix: 16, uppercase: true)
+    return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+}
