@@ -1,0 +1,130 @@
+import LoopContext
+import NIOCore
+import Transport
+
+// Where a client connects to, and through what.
+extension XMPPClientCore {
+    private var isWebSocket: Bool { self.configuration.webSocketPath != nil }
+
+    /// Whether TLS is there from the first byte wherever the client goes.
+    var isAlwaysSecure: Bool {
+        self.configuration.encryption == .direct || self.isWebSocket && self.configuration.encryption != .off
+    }
+
+    private func layer(_ use: XMPPClientLoop.TLSKey.Use) throws(XMPPClientError) -> TLSLayer {
+        try self.home.layer(
+            XMPPClientLoop.TLSKey(
+                domain: self.domain,
+                use: use,
+                verifies: self.configuration.verifies,
+                authorityFile: self.configuration.authorityFile,
+                certificateFile: self.configuration.certificateFile,
+                keyFile: self.configuration.keyFile
+            )
+        )
+    }
+
+    func startTLSLayer() throws(XMPPClientError) -> TLSLayer? {
+        self.configuration.encryption == .off || self.isWebSocket ? nil : try self.layer(.startTLS)
+    }
+
+    func makeConnector() throws(XMPPClientError) -> any ClientConnector {
+        if let host = self.configuration.host {
+            guard !host.isEmpty else { throw .invalid("a host is a name or an address, and it is empty") }
+            let port = self.configuration.port.map { Int($0) } ?? self.usualPort
+            return TCPConnector(
+                context: self.context,
+                targets: [Target(host: host, port: port)],
+                layers: try self.layers()
+            )
+        }
+        guard !self.isWebSocket else { throw .invalid("a WebSocket needs the host to connect to") }
+        let encryption = self.configuration.encryption
+        let kinds: ServiceKinds =
+            switch encryption {
+            case .off, .allowed: .standard
+            case .direct: .direct
+            case .preferred, .required: .both
+            }
+        let dns = try self.home.dns(self.configuration.nameServers)
+        return ServiceConnector(
+            context: self.context,
+            domain: self.domain,
+            kinds: kinds,
+            dns: dns,
+            layers: ServiceConnector.Layers(direct: encryption == .off ? [] : [try self.layer(.direct)]),
+            // The system's has more to go by than the DNS, unless somebody names whom to ask.
+            resolver: self.configuration.nameServers.isEmpty ? nil : dns
+        )
+    }
+
+    /// To a host that the server has named; `nil` if what is needed for it cannot be had, which `prepare` has told.
+    func makeDetour(to host: XMPPHost) -> TCPConnector? {
+        guard let layers = try? self.layers() else { return nil }
+        return TCPConnector(
+            context: self.context,
+            targets: [Target(host: host.name, port: host.port ?? self.usualPort)],
+            layers: layers
+        )
+    }
+
+    private var usualPort: Int {
+        if self.isWebSocket { return self.configuration.encryption == .off ? 80 : 443 }
+        return self.configuration.encryption == .direct ? 5_223 : 5_222
+    }
+
+    private func layers() throws(XMPPClientError) -> [any ConnectLayer] {
+        guard let path = self.configuration.webSocketPath else {
+            return self.configuration.encryption == .direct ? [try self.layer(.direct)] : []
+        }
+        let isSecure = self.configuration.encryption != .off
+        let settings: WebSocketSettings
+        do throws(WebSocketSettings.Problem) {
+            settings = try .xmpp(path: path)
+        } catch {
+            throw .invalid(error.description)
+        }
+        let webSocket = WebSocketLayer(settings, isSecure: isSecure, receive: isSecure ? nil : self.context.receive)
+        return isSecure ? [try self.layer(.webSocket), webSocket] : [webSocket]
+    }
+}
+
+extension XMPPClientCore: XMPPConnectionObserver {
+    func needsTLS(
+        _ client: Int,
+        channel: any Channel,
+        before connection: XMPPConnection,
+        done: @escaping (Result<Void, ConnectError.Reason>) -> Void
+    ) {
+        guard let tls = self.tls else { return done(.failure(.cancelled)) }
+        tls.begin(channel, client: client, target: self.target, position: .before(connection), done: done)
+    }
+
+    func ready(_ client: Int, jid: JID, _ readiness: XMPPReadiness, now: NIODeadline) {
+        guard client == self.epoch else { return }
+        self.becameReady(XMPPSession(jid: jid, isResumed: readiness.resumed, lost: readiness.lost))
+    }
+
+    func received(_ client: Int, _ element: borrowing ElementView, now: NIODeadline) {
+        self.inbox.put(element.element())
+    }
+
+    func received(_ client: Int, filtered stanza: XMPPElement, now: NIODeadline) -> Bool {
+        if !stanza.isRequest { self.inbox.put(stanza) }
+        return false
+    }
+
+    func wantsTimer(_ client: Int, at time: NIODeadline) {
+        if client == self.epoch { self.schedule(at: time) }
+    }
+
+    func ended(_ client: Int, _ end: XMPPConnectionEnd, now: NIODeadline) {
+        if client == self.epoch { self.hasEnded(end) }
+    }
+
+    func writable(_ client: Int, now: NIODeadline) {
+        while let connection = self.connection, connection.isWritable, let (stanza, waiter) = self.sends.popFirst() {
+            if !waiter.isDone { self.send(stanza, waiter, on: connection) }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/// Why a call of a client failed.
+public enum XMPPClientError: Error, Hashable, Sendable {
+    /// The configuration or the stanza cannot work; the words say why.
+    case invalid(String)
+    /// The client is connected, or connecting.
+    case alreadyConnected
+    /// The client is not connected.
+    case notConnected
+    /// There is no way to the server.
+    case noConnection(XMPPClientEnd)
+    /// The stream ended before the call did.
+    case ended(XMPPClientEnd)
+    /// The answer is an error.
+    case refused(StanzaError)
+    /// No answer in time.
+    case timedOut
+    /// The client was disconnected by a call of its own.
+    case disconnected
+    /// The task was cancelled.
+    case cancelled
+}
+
+/// How a stream, or the attempt to have one, ended.
+public struct XMPPClientEnd: Hashable, Sendable {
+    /// A word for it: a condition of the server's, such as `not-authorized`, or what failed, such as `tls`.
+    public let kind: String
+    /// One line that says what was wrong.
+    public let words: String
+    /// Whether the same may work later.
+    public let mayHeal: Bool
+}
+
+extension XMPPClientError: CustomStringConvertible {
+    /// One line that says what was wrong.
+    public var description: String {
+        switch self {
+        case .invalid(let words): words
+        case .alreadyConnected: "the client is connected already"
+        case .notConnected: "the client is not connected"
+        case .noConnection(let end), .ended(let end): end.words
+        case .refused(let error): OneLine.of(error.description)
+        case .timedOut: "no answer in time"
+        case .disconnected: "the client was disconnected"
+        case .cancelled: "the task was cancelled"
+        }
+    }
+}
+
+extension XMPPClientEnd {
+    init(_ end: XMPPConnectionEnd) {
+        self.init(kind: end.kind, words: end.description, mayHeal: end.retry != .never)
+    }
+}

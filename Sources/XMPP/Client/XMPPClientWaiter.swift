@@ -1,0 +1,3 @@
+import LoopContext
+
+typealias XMPPClientWaiter<Value: Sendable> = CallWaiter<Value, XMPPClientError>

@@ -1,0 +1,79 @@
+import LoopContext
+package import NIOCore
+package import XMPPCodec
+
+/// Answers pings, measures their round trip, and finds out whether a silent server is still there.
+///
+/// Spec: XEP-0199.
+package final class XMPPPing: XMPPModule {
+    private let interval: TimeAmount
+    private let timeout: TimeAmount
+    private var next = NIODeadline.distantFuture
+    private var isOut = false
+
+    /// - Parameters:
+    ///   - interval: silence behind which the server is asked; zero or less: never.
+    ///   - timeout: how long its answer may take, before the connection counts as lost.
+    package init(interval: TimeAmount = .zero, timeout: TimeAmount = .seconds(10)) {
+        self.interval = interval
+        self.timeout = timeout
+    }
+
+    package var deadline: NIODeadline { self.next }
+
+    package func ready(_ jid: JID, _ readiness: XMPPReadiness, on connection: XMPPConnection, now: NIODeadline) {
+        self.isOut = false
+        self.next = self.interval > .zero ? now + self.interval : .distantFuture
+    }
+
+    package func filterReceived(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement? {
+        if self.interval > .zero { self.next = connection.loop.now + self.interval }
+        return stanza
+    }
+
+    package func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
+        guard stanza.name == "iq", stanza["type"] == "get", stanza.child("ping", XMPPNamespace.ping) != nil
+        else { return false }
+        connection.answer(stanza)
+        return true
+    }
+
+    package func timerFired(on connection: XMPPConnection, now: NIODeadline) {
+        self.next = now + self.interval
+        guard !self.isOut else { return }
+        self.isOut = true
+        Self.ping(nil, on: connection, timeout: self.timeout) { [weak self, weak connection] result in
+            self?.isOut = false
+            if case .failure(.timedOut) = result { connection?.close(.pingTimedOut) }
+        }
+    }
+
+    package func ended(_ end: XMPPConnectionEnd, now: NIODeadline) {
+        self.next = .distantFuture
+        self.isOut = false
+    }
+
+    /// Asks somebody, or the own server, for a sign of life.
+    ///
+    /// `answer`: the time until it came. Whoever refuses a ping is alive (§4.1): that counts too, when the
+    /// refusal is that it is not known.
+    package static func ping(
+        _ to: JID?,
+        on connection: XMPPConnection,
+        timeout: TimeAmount,
+        _ answer: @escaping (Result<TimeAmount, XMPPRequestError>) -> Void
+    ) {
+        let loop = connection.loop
+        let began = loop.refresh()
+        let ping = XMPPElement.iq("get", to: to, XMPPElement("ping", namespace: XMPPNamespace.ping))
+        connection.request(ping, timeout: timeout) { result in
+            switch result {
+            case .success: answer(.success(loop.now - began))
+            case .failure(.refused(let error))
+            where error.condition == .serviceUnavailable || error.condition == .featureNotImplemented:
+                answer(.success(loop.now - began))
+            case .failure(let error): answer(.failure(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+package import NIOCore
+package import XMPPCodec
+
+/// Says that messages have arrived, and hears that ours have.
+///
+/// Spec: XEP-0184, XEP-0333.
+package final class XMPPReceipts: XMPPModule {
+    private let answers: (JID) -> Bool
+    private let received: (String, JID?) -> Void
+    private let displayed: (String, JID?) -> Void
+
+    /// - Parameters:
+    ///   - answers: who gets to know that this client is there when they ask: everybody, unless it is said.
+    ///   - received: hears of each receipt: the id of our message, and who has it.
+    ///   - displayed: the same of each that somebody has seen.
+    package init(
+        answers: @escaping (JID) -> Bool = { _ in true },
+        received: @escaping (_ id: String, _ from: JID?) -> Void = { _, _ in },
+        displayed: @escaping (_ id: String, _ from: JID?) -> Void = { _, _ in }
+    ) {
+        self.answers = answers
+        self.received = received
+        self.displayed = displayed
+    }
+
+    /// Asks for a receipt, in a message that has an id and may have one.
+    package static func ask(in message: inout XMPPElement) {
+        guard message["id"] != nil, message["type"] != "groupchat" else { return }
+        message.add(XMPPElement("request", namespace: XMPPNamespace.receipts))
+    }
+
+    /// Asks for a word when a message that has an id is seen, in rooms too.
+    package static func askForMarker(in message: inout XMPPElement) {
+        guard message["id"] != nil else { return }
+        message.add(XMPPElement("markable", namespace: XMPPNamespace.chatMarkers))
+    }
+
+    /// What says that a message has been seen; `nil` where nobody asked.
+    package static func marker(for message: XMPPElement) -> XMPPElement? {
+        guard message.name == "message", message.child("markable", XMPPNamespace.chatMarkers) != nil,
+            let id = message["id"], let from = message["from"], message["type"] != "error"
+        else { return nil }
+        let isRoom = message["type"] == "groupchat"
+        // XEP-0333 §4: in a room to everybody.
+        let to = isRoom ? (try? JID(received: from))?.bare.description ?? from : from
+        var marker = XMPPElement(
+            "message",
+            namespace: XMPPNamespace.client,
+            attributes: ["to": to, "type": message["type"]]
+        )
+        marker.add(XMPPElement("displayed", namespace: XMPPNamespace.chatMarkers, attributes: ["id": id]))
+        return marker
+    }
+
+    package func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
+        guard stanza.name == "message", stanza["type"] != "error" else { return false }
+        if let id = stanza.child("displayed", XMPPNamespace.chatMarkers)?["id"] {
+            self.displayed(id, stanza["from"].flatMap { try? JID(received: $0) })
+            return true
+        }
+        // §5.3: never in a room.
+        guard stanza["type"] != "groupchat" else { return false }
+        if let receipt = stanza.child("received", XMPPNamespace.receipts) {
+            if let id = receipt["id"] {
+                self.received(id, stanza["from"].flatMap { try? JID(received: $0) })
+            }
+            return true
+        }
+        guard stanza.child("request", XMPPNamespace.receipts) != nil, let id = stanza["id"], let from = stanza["from"],
+            let sender = try? JID(received: from), self.answers(sender)
+        else { return false }
+        let receipt = XMPPElement(
+            "message",
+            namespace: XMPPNamespace.client,
+            attributes: [
+                "to": from, "type": stanza["type"], "id": connection.stream.pointee.makeID(),
+            ],
+            children: [
+                .element(
+                    XMPPElement("received", namespace: XMPPNamespace.receipts, attributes: ["id": id])
+                )
+            ]
+        )
+        // What could be read can be written: the id came in XML.
+        _ = try? connection.send(receipt)
+        return false
+    }
+}

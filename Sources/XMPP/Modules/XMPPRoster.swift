@@ -1,0 +1,144 @@
+package import NIOCore
+package import XMPPCodec
+
+/// The contacts of an account, as the server keeps them.
+///
+/// Spec: RFC 6121 §2.
+package final class XMPPRoster: XMPPModule {
+    package struct Item: Hashable, Sendable {
+        package enum Subscription: String, Hashable, Sendable {
+            case none, to, from, both, remove
+        }
+
+        package var jid: JID
+        package var name: String?
+        package var subscription: Subscription
+        /// A request to subscribe is on its way.
+        package var isAsking: Bool
+        package var isApproved: Bool
+        package var groups: [String]
+
+        package init(_ jid: JID, name: String? = nil, groups: [String] = []) {
+            self.jid = jid
+            self.name = name
+            self.subscription = .none
+            self.isAsking = false
+            self.isApproved = false
+            self.groups = groups
+        }
+
+        init?(_ element: XMPPElement) {
+            guard element.name == "item", let jid = element["jid"].flatMap({ try? JID(received: $0) }) else {
+                return nil
+            }
+            self.jid = jid
+            self.name = element["name"]
+            // §2.1.2.5: what is not known is none.
+            self.subscription = element["subscription"].flatMap { Subscription(rawValue: $0) } ?? .none
+            self.isAsking = element["ask"] == "subscribe"
+            self.isApproved = element["approved"] == "true" || element["approved"] == "1"
+            self.groups = element.elements.filter { $0.name == "group" }.map(\.text)
+        }
+    }
+
+    package private(set) var items: [JID: Item] = [:]
+    /// The state of the roster that is known here; `nil` when none is.
+    package private(set) var version: String?
+    /// Pushes from somebody who may not send them.
+    package private(set) var foreignPushes = 0
+    private let changed: (Item) -> Void
+
+    /// - Parameter changed: hears of each item that the server pushes.
+    package init(changed: @escaping (Item) -> Void = { _ in }) { self.changed = changed }
+
+    /// Asks for the roster, or, if the server keeps versions, for what is new in it.
+    ///
+    /// `knowsVersions`: the server offers `urn:xmpp:features:rosterver` (§2.6).
+    package func get(
+        on connection: XMPPConnection,
+        knowsVersions: Bool = false,
+        timeout: TimeAmount = .seconds(30),
+        _ answer: @escaping (Result<[JID: Item], XMPPRequestError>) -> Void
+    ) {
+        let query = XMPPElement(
+            "query",
+            namespace: XMPPNamespace.roster,
+            attributes: ["ver": knowsVersions ? self.version ?? "" : nil]
+        )
+        connection.request(.iq("get", query), timeout: timeout) { result in
+            switch result {
+            case .success(let iq):
+                // §2.6.3: without a query the version that is known is still the one.
+                if let query = iq.child("query", XMPPNamespace.roster) {
+                    let items = query.elements.compactMap { Item($0) }
+                    self.items = Dictionary(items.map { ($0.jid, $0) }, uniquingKeysWith: { $1 })
+                    self.version = query["ver"]
+                }
+                answer(.success(self.items))
+            case .failure(let error): answer(.failure(error))
+            }
+        }
+    }
+
+    /// Adds or changes a contact; the server's push brings it into ``items``.
+    package func set(
+        _ item: Item,
+        on connection: XMPPConnection,
+        timeout: TimeAmount = .seconds(30),
+        _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
+    ) {
+        var element = XMPPElement(
+            "item",
+            namespace: XMPPNamespace.roster,
+            attributes: ["jid": item.jid.description, "name": item.name]
+        )
+        for group in item.groups { element.add(XMPPElement("group", namespace: XMPPNamespace.roster, text: group)) }
+        self.send(element, on: connection, timeout, answer)
+    }
+
+    package func remove(
+        _ jid: JID,
+        on connection: XMPPConnection,
+        timeout: TimeAmount = .seconds(30),
+        _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
+    ) {
+        let element = XMPPElement(
+            "item",
+            namespace: XMPPNamespace.roster,
+            attributes: ["jid": jid.description, "subscription": "remove"]
+        )
+        self.send(element, on: connection, timeout, answer)
+    }
+
+    private func send(
+        _ item: XMPPElement,
+        on connection: XMPPConnection,
+        _ timeout: TimeAmount,
+        _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
+    ) {
+        // §2.1.5: one item at a time.
+        var query = XMPPElement("query", namespace: XMPPNamespace.roster)
+        query.add(item)
+        connection.request(.iq("set", query), timeout: timeout, answer)
+    }
+
+    package func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
+        guard stanza.name == "iq", stanza["type"] == "set",
+            let query = stanza.child("query", XMPPNamespace.roster)
+        else { return false }
+        // §2.1.6: a push from anybody else would let them write into the roster. Refused like an unknown request.
+        guard connection.isFromOwnAccount(stanza) else {
+            self.foreignPushes += 1
+            return false
+        }
+        guard query.elements.count == 1, let item = Item(query.elements[0]) else {
+            connection.refuse(stanza, StanzaError(.badRequest))
+            return true
+        }
+        self.items[item.jid] = item.subscription == .remove ? nil : item
+        if let version = query["ver"] { self.version = version }
+        connection.answer(stanza)
+        self.changed(item)
+        return true
+    }
+}

@@ -1,0 +1,116 @@
+import NIOCore
+import SASL
+import XMPPCodec
+
+/// What a stream keeps only until it is ready: about 300 bytes, and the server's features.
+final class XMPPNegotiation {
+    let deadline: NIODeadline
+    var phase: XMPPPhase?
+    var phaseBegan: NIODeadline
+    var phases = XMPPPhases()
+    var hasHeader = false
+    /// What is wrong with the server's header.
+    var fault: XMPPConnectionEnd?
+    var streamID = ""
+    var features: XMPPElement?
+    /// The id of the IQ that is awaited.
+    var awaitedID = ""
+    var mechanism: (any SASLMechanism)?
+    /// Mechanisms that the server did not want after all.
+    var refusedMechanisms: Set<String> = []
+    /// Why the last of them was turned down.
+    var failure: XMPPAuthenticationFailure?
+    var channelBindings: (() -> [SASLChannelBinding])?
+    var bindings = 0
+    /// The resource to ask for next; `nil`: the server's choice.
+    var resource: String?
+    var registersByForm = false
+    /// When that form, or those fields, went out.
+    var formSent = NIODeadline.distantPast
+    /// The proof of the obsolete login is out.
+    var hasProven = false
+    /// Which of ``XMPPStreamOptions/features`` are through, and which is under way.
+    var negotiated: Set<Int> = []
+    var current: Int?
+    /// What became of the stanzas of the session before, to be told when the stream is ready.
+    var acknowledged = 0
+    var lost = 0
+
+    /// - Parameters:
+    ///   - deadline: when the stream has to be ready.
+    ///   - now: when it begins.
+    ///   - before: one that came to nothing; what it found out is told by this one.
+    init(deadline: NIODeadline, now: NIODeadline, after before: XMPPNegotiation? = nil) {
+        self.deadline = deadline
+        self.phaseBegan = now
+        self.acknowledged = before?.acknowledged ?? 0
+        self.lost = before?.lost ?? 0
+    }
+
+    /// What is left of one that came to nothing: nobody was told yet.
+    var untold: XMPPNegotiation? {
+        guard self.acknowledged > 0 || self.lost > 0 else { return nil }
+        return XMPPNegotiation(deadline: .distantFuture, now: self.phaseBegan, after: self)
+    }
+}
+
+/// What can be negotiated, in the order of preference.
+enum XMPPStep: CaseIterable {
+    case tls
+    /// Of ``XMPPStreamOptions/features``.
+    case custom
+    case register
+    case sasl
+    case resume
+    case bind
+    case session
+    case enable
+
+    /// What has to be reached before.
+    var needs: XMPPStreamFacts {
+        switch self {
+        case .tls, .custom, .register, .sasl: []
+        case .resume, .bind: .authenticated
+        case .session, .enable: .bound
+        }
+    }
+
+    /// What it gives: a step that has been taken is not taken again.
+    var gives: XMPPStreamFacts {
+        switch self {
+        case .tls: .secure
+        case .custom: []
+        case .register: .registered
+        case .sasl: .authenticated
+        case .resume, .bind: .bound
+        case .session: .session
+        case .enable: .managed
+        }
+    }
+}
+
+enum NegotiationAnswer {
+    case result(XMPPElement)
+    case error(StanzaError)
+    /// Another's, or to something else: as if it had not come.
+    case foreign
+    case unexpected
+}
+
+/// A stream that is ready for stanzas.
+package struct XMPPReadiness: Hashable, Sendable {
+    /// It goes on where the connection before was cut.
+    package let resumed: Bool
+    /// Stanzas of the connection before that the server had (XEP-0198 §5).
+    package let acknowledged: Int
+    /// Stanzas of the connection before whose fate is unknown: it could not be resumed.
+    package let lost: Int
+    package let phases: XMPPPhases
+
+    package init(resumed: Bool, acknowledged: Int, lost: Int, phases: XMPPPhases) {
+        self.resumed = resumed
+        self.acknowledged = acknowledged
+        self.lost = lost
+        self.phases = phases
+    }
+}

@@ -1,0 +1,83 @@
+package import NIOCore
+
+/// How far a stream has come.
+package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
+    case disconnected
+    /// The owner looks up where the domain is served.
+    case resolvingSRV
+    /// The owner connects.
+    case connecting
+    /// The stream header is out, and its answer or the features behind it are awaited.
+    case opening
+    /// Features are here, and something is being negotiated that has no state of its own.
+    case negotiating
+    /// `<starttls/>` is out.
+    case startTLS1
+    /// The TLS handshake is on.
+    case startTLS2
+    /// The server says that it is content, and a new stream header is due.
+    case postNegotiation
+    case registering
+    case auth
+    case binding
+    case startSession
+    /// `<enable/>` or `<resume/>` is out.
+    case managing
+    case connected
+    /// The closing tag is out, and the server's is awaited.
+    case closing
+}
+
+/// A part of the time between a connection and a stream that is ready.
+///
+/// The parts do not overlap.
+package enum XMPPPhase: String, Hashable, Sendable, CaseIterable {
+    /// From each stream header to the features that answer it.
+    case stream
+    /// From `<starttls/>` to the end of the handshake.
+    case tls
+    case register
+    /// From `<auth/>` to `<success/>`.
+    case sasl
+    /// Resource, session and stream management.
+    case bind
+}
+
+/// How long each phase took; `nil` for one that there was not.
+package struct XMPPPhases: Hashable, Sendable {
+    package private(set) var stream: TimeAmount?
+    package private(set) var tls: TimeAmount?
+    package private(set) var register: TimeAmount?
+    package private(set) var sasl: TimeAmount?
+    package private(set) var bind: TimeAmount?
+
+    package init() {}
+
+    package subscript(phase: XMPPPhase) -> TimeAmount? {
+        switch phase {
+        case .stream: self.stream
+        case .tls: self.tls
+        case .register: self.register
+        case .sasl: self.sasl
+        case .bind: self.bind
+        }
+    }
+
+    mutating func add(_ time: TimeAmount, to phase: XMPPPhase) {
+        let sum = (self[phase] ?? .zero) + time
+        switch phase {
+        case .stream: self.stream = sum
+        case .tls: self.tls = sum
+        case .register: self.register = sum
+        case .sasl: self.sasl = sum
+        case .bind: self.bind = sum
+        }
+    }
+
+    /// All of it but TLS, which has a phase of its own beside a session's.
+    package var session: TimeAmount {
+        var sum = TimeAmount.zero
+        for phase in XMPPPhase.allCases where phase != .tls { sum = sum + (self[phase] ?? .zero) }
+        return sum
+    }
+}

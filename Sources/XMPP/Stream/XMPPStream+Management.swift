@@ -1,0 +1,196 @@
+package import NIOCore
+import XMPPCodec
+
+// Acknowledgements and resumption (XEP-0198). The counts live where stanzas come and go, so this is no module.
+extension XMPPStream {
+    private func nonza(_ name: String, _ attributes: KeyValuePairs<String, String?> = [:]) -> XMPPElement {
+        XMPPElement(name, namespace: XMPPNamespace.streamManagement, attributes: attributes)
+    }
+
+    // MARK: Beginning
+
+    mutating func beginResumption(now: NIODeadline, into out: inout ByteBuffer) -> Action? {
+        guard self.options.management == .resume, let management = self.management,
+            let previous = management.previousID
+        else { return nil }
+        // What the server has let go of is not asked for: that would cost a round trip.
+        guard self.offered("sm", XMPPNamespace.streamManagement) != nil, !management.isOver(now: now) else {
+            self.loseSession(acknowledged: nil)
+            return nil
+        }
+        self.enter(.bind, now: now)
+        self.state = .managing
+        let resume = self.nonza("resume", ["previd": previous, "h": String(management.counts.handled)])
+        self.append(resume, into: &out)
+        return Action.none
+    }
+
+    mutating func beginManagement(into out: inout ByteBuffer) -> Action? {
+        guard self.options.management.isOn, self.offered("sm", XMPPNamespace.streamManagement) != nil else {
+            self.management = nil
+            return nil
+        }
+        self.state = .managing
+        let resumes = self.options.management == .resume
+        // §3: this side counts from `<enable/>` on.
+        self.management = ManagementState(
+            StreamManagement(
+                limit: self.options.maximumUnacknowledged,
+                bytes: self.options.maximumUnacknowledgedBytes,
+                keeps: resumes
+            )
+        )
+        self.append(self.nonza("enable", ["resume": resumes ? "true" : nil]), into: &out)
+        return Action.none
+    }
+
+    mutating func receivedAboutManagement(
+        _ element: XMPPElement,
+        now: NIODeadline,
+        into out: inout ByteBuffer
+    ) -> Action {
+        guard element.namespace == XMPPNamespace.streamManagement, let management = self.management else {
+            return self.unexpected(element, into: &out)
+        }
+        switch element.name {
+        case "enabled" where self.facts.contains(.bound):
+            management.isOn = true
+            let resumes = element["resume"].map { $0 == "true" || $0 == "1" } ?? false
+            let isAsked = self.options.management == .resume && management.counts.keeps
+            // §3: 4,000 bytes at most. It is kept, and so is the place, which is a host's name.
+            management.previousID = resumes && isAsked ? Self.short(element["id"], 4_000) : nil
+            management.location = Self.short(element["location"], 300)
+            management.maximum = element["max"].flatMap { UInt32($0) }.map { .seconds(Int64($0)) }
+            self.facts.insert(.managed)
+            return self.negotiate(now: now, into: &out)
+        case "resumed" where !self.facts.contains(.bound):
+            guard element["previd"] == management.previousID else {
+                return self.violated("it resumes another stream than was asked for", .undefinedCondition, into: &out)
+            }
+            guard let h = element["h"].flatMap({ UInt32($0) }) else {
+                return self.violated("it resumes a stream without a count", .undefinedCondition, into: &out)
+            }
+            return self.resumed(management, h, now: now, into: &out)
+        case "failed": return self.managementFailed(element, now: now, into: &out)
+        default: return self.unexpected(element, into: &out)
+        }
+    }
+
+    private static func short(_ text: String?, _ most: Int) -> String? {
+        text.flatMap { $0.utf8.count <= most ? $0 : nil }
+    }
+
+    private mutating func resumed(
+        _ management: ManagementState,
+        _ h: UInt32,
+        now: NIODeadline,
+        into out: inout ByteBuffer
+    ) -> Action {
+        switch management.counts.receives(h) {
+        case .tooHigh(let h, let sent): return self.countTooHigh(h, sent: sent, into: &out)
+        case .acknowledged(let count): self.negotiation?.acknowledged += count
+        }
+        management.isOn = true
+        management.sinceRequest = 0
+        management.lostAt = nil
+        // The JID stays what it was (§5); there is nothing to bind.
+        self.facts.formUnion([.bound, .session, .managed, .resumed])
+        let isMarked = self.options.framing == .webSocket
+        var ends: [Int] = []
+        management.counts.resend(into: &out) { if isMarked { ends.append($0.writerIndex) } }
+        self.boundaries += ends
+        if management.counts.unacknowledged > 0 { self.append(self.nonza("r"), into: &out) }
+        return self.negotiate(now: now, into: &out)
+    }
+
+    /// `<failed/>` answers `<resume/>` or `<enable/>`; either way things go on without (§5).
+    private mutating func managementFailed(
+        _ element: XMPPElement,
+        now: NIODeadline,
+        into out: inout ByteBuffer
+    ) -> Action {
+        if self.facts.contains(.bound) {
+            self.management = nil
+            // Turned down: it is not asked for again.
+            self.facts.insert(.managed)
+            return self.negotiate(now: now, into: &out)
+        }
+        self.loseSession(acknowledged: element["h"].flatMap { UInt32($0) })
+        return self.negotiate(now: now, into: &out)
+    }
+
+    /// The session cannot be resumed: what the server did not say it has is of unknown fate.
+    private mutating func loseSession(acknowledged h: UInt32?) {
+        guard let management = self.management, let negotiation = self.negotiation else { return }
+        if let h, case .acknowledged(let count) = management.counts.receives(h) { negotiation.acknowledged += count }
+        negotiation.lost += management.counts.unacknowledged
+        self.management = nil
+    }
+
+    /// A clean end, or the server's word, ends the session too.
+    mutating func forgetResumption() { self.management?.previousID = nil }
+
+    // MARK: On the way
+
+    /// An element on a stream that is ready, and no stanza.
+    mutating func receivedNonza(_ element: XMPPElement, now: NIODeadline, into out: inout ByteBuffer) -> Action {
+        guard element.namespace == XMPPNamespace.streamManagement, let management = self.management, management.isOn
+        else {
+            return self.unknownElement(element, into: &out)
+        }
+        switch element.name {
+        case "r":
+            self.acknowledge(into: &out)
+            return .none
+        case "a":
+            guard let h = element["h"].flatMap({ UInt32($0) }) else {
+                return self.violated("an acknowledgement without a count", .undefinedCondition, into: &out)
+            }
+            switch management.counts.receives(h) {
+            case .acknowledged(let count): return count == 0 ? .none : .acknowledged(count)
+            case .tooHigh(let h, let sent): return self.countTooHigh(h, sent: sent, into: &out)
+            }
+        default: return self.unknownElement(element, into: &out)
+        }
+    }
+
+    private mutating func countTooHigh(_ h: UInt32, sent: UInt32, into out: inout ByteBuffer) -> Action {
+        var error = StreamError(.undefinedCondition)
+        // §4: the server is told what it got wrong.
+        error.application = self.nonza("handled-count-too-high", ["h": String(h), "send-count": String(sent)])
+        self.append(error, into: &out)
+        self.forgetResumption()
+        return self.end(.handledCountTooHigh(h, sent: sent), into: &out)
+    }
+
+    /// Asks the server how much it has.
+    package mutating func requestAcknowledgement(into out: inout ByteBuffer) {
+        guard self.state == .connected, let management = self.management else { return }
+        management.sinceRequest = 0
+        management.asksAt = .distantFuture
+        self.append(self.nonza("r"), into: &out)
+    }
+
+    /// Tells the server how much of its own has arrived, so that it keeps nothing to send again.
+    mutating func acknowledge(into out: inout ByteBuffer) {
+        guard let management = self.management, management.isOn else { return }
+        self.append(self.nonza("a", ["h": String(management.counts.handled)]), into: &out)
+    }
+
+    /// Whether there is a session that the server may still have.
+    package var canResume: Bool { self.management?.previousID != nil && !self.isUntold }
+
+    /// A session is bound, and not yet ready: what is resumed has to be what the owner was told of.
+    var isUntold: Bool {
+        self.negotiation != nil && self.facts.contains(.bound) && !self.facts.contains(.resumed)
+    }
+
+    /// Where the server wants the session to be resumed, `host` or `host:port` (§5).
+    package var resumptionLocation: String? { self.management?.location }
+
+    /// Stanzas sent since stream management is on, modulo 2³²; 0 without it.
+    package var stanzasSent: UInt32 { self.management?.counts.sent ?? 0 }
+
+    /// Stanzas sent that the server has not acknowledged; 0 without stream management.
+    package var unacknowledged: Int { self.management?.counts.unacknowledged ?? 0 }
+}

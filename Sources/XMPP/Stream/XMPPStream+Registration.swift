@@ -1,0 +1,149 @@
+import NIOCore
+import XMPPCodec
+
+// An account is made before it is used (XEP-0077 §3.1).
+extension XMPPStream {
+    mutating func beginRegistration(now: NIODeadline, into out: inout ByteBuffer) -> Action? {
+        guard self.options.registration != .none else { return nil }
+        self.enter(.register, now: now)
+        self.state = .registering
+        // Servers need not say that they offer it: asking tells.
+        self.ask("get", XMPPElement("query", namespace: XMPPNamespace.register), into: &out)
+        return Action.none
+    }
+
+    mutating func receivedAboutRegistration(
+        _ element: XMPPElement,
+        now: NIODeadline,
+        into out: inout ByteBuffer
+    ) -> Action {
+        switch self.answer(in: element) {
+        case .result(let answer):
+            if self.hasAskedForAccount { return self.isRegistered(now: now, into: &out) }
+            guard let query = answer.child("query", XMPPNamespace.register), !query.elements.isEmpty else {
+                // Who wants to know nothing has made nothing either.
+                if self.options.registration == .only { return self.end(.registrationImpossible(.nothing), into: &out) }
+                return self.isRegistered(now: now, into: &out)
+            }
+            return self.submit(query, now: now, into: &out)
+        case .error(let error):
+            if error.condition == .conflict, self.options.registration == .createIfMissing {
+                return self.isRegistered(now: now, into: &out)
+            }
+            return self.end(.registrationRefused(error), into: &out)
+        case .foreign: return .none
+        case .unexpected: return self.unexpected(element, into: &out)
+        }
+    }
+
+    private mutating func isRegistered(now: NIODeadline, into out: inout ByteBuffer) -> Action {
+        self.facts.insert(.registered)
+        self.negotiation?.awaitedID = ""
+        guard self.options.registration == .only else { return self.negotiate(now: now, into: &out) }
+        self.enter(nil, now: now)
+        self.state = .negotiating
+        let (phases, sent) = (self.phases, self.negotiation?.formSent ?? now)
+        self.negotiation = nil
+        return .registered(phases, answer: now - sent)
+    }
+
+    /// Whether the server was sent what makes the account, and has not refused it: until the stream's end is known.
+    package var hasAskedForAccount: Bool { self.negotiation?.registersByForm ?? false }
+
+    /// Fills in what the server wants to know: its form where it sends one, else its fields (§4).
+    private mutating func submit(
+        _ query: XMPPElement,
+        now: NIODeadline,
+        into out: inout ByteBuffer
+    ) -> Action {
+        if query.child("registered") != nil {
+            guard self.options.registration == .only else { return self.isRegistered(now: now, into: &out) }
+            return self.end(.registrationRefused(StanzaError(.conflict)), into: &out)
+        }
+        // The password goes as it is: whoever wants no TLS has said so, whoever wants it where it is to be had has not.
+        guard self.facts.contains(.secure) || self.options.tlsPolicy == .off || self.options.allowsPlainWithoutTLS
+        else { return self.end(.passwordInClear, into: &out) }
+        do throws(XMPPRegistrationProblem) {
+            let filled = try XMPPRegistrationForm.fill(
+                query,
+                user: self.account.jid.local ?? "",
+                password: self.account.password
+            )
+            self.negotiation?.registersByForm = true
+            self.negotiation?.formSent = now
+            self.ask("set", filled, into: &out)
+            return .none
+        } catch {
+            return self.end(.registrationImpossible(error), into: &out)
+        }
+    }
+}
+
+/// Why a registration form cannot be filled in.
+package enum XMPPRegistrationProblem: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A field that is required, and that nobody here knows an answer to.
+    case field(String)
+    /// It is done on a page elsewhere (§5).
+    case elsewhere(String)
+    /// The server asks for nothing at all.
+    case nothing
+
+    package var description: String {
+        switch self {
+        case .field(let name): "it asks for '\(name)', which cannot be answered here"
+        case .elsewhere(let place): "it is done at \(place)"
+        case .nothing: "it has no fields"
+        }
+    }
+}
+
+/// What a server asks of who registers.
+enum XMPPRegistrationForm {
+    private static let data = XMPPNamespace.dataForms
+
+    static func fill(
+        _ query: XMPPElement,
+        user: String,
+        password: String
+    ) throws(XMPPRegistrationProblem) -> XMPPElement {
+        let answers = ["username": user, "password": password, "email": "\(user)@invalid"]
+        var filled = XMPPElement("query", namespace: XMPPNamespace.register)
+        if let form = query.child("x", Self.data) {
+            filled.add(try self.fill(form, answers))
+            return filled
+        }
+        let wanted = query.elements.filter { $0.namespace == XMPPNamespace.register && $0.name != "instructions" }
+        if wanted.isEmpty, let place = query.child("x", XMPPNamespace.outOfBand)?.child("url")?.text {
+            throw .elsewhere(place)
+        }
+        for field in wanted {
+            guard let answer = answers[field.name] else { throw .field(field.name) }
+            var element = XMPPElement(field.name, namespace: XMPPNamespace.register)
+            element.add(text: answer)
+            filled.add(element)
+        }
+        return filled
+    }
+
+    private static func fill(
+        _ form: XMPPElement,
+        _ answers: [String: String]
+    ) throws(XMPPRegistrationProblem) -> XMPPElement {
+        var filled = XMPPElement("x", namespace: Self.data, attributes: ["type": "submit"])
+        for field in form.elements where field.name == "field" {
+            guard let name = field["var"] else { continue }
+            // What the server filled in itself goes back as it came (XEP-0004 §3.3).
+            let given = field.child("value")?.text
+            guard let answer = answers[name] ?? given else {
+                if field.child("required") != nil { throw .field(name) }
+                continue
+            }
+            var value = XMPPElement("value", namespace: Self.data)
+            value.add(text: answer)
+            var answered = XMPPElement("field", namespace: Self.data, attributes: ["var": name])
+            answered.add(value)
+            filled.add(answered)
+        }
+        return filled
+    }
+}

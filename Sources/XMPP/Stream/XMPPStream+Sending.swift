@@ -1,0 +1,93 @@
+package import NIOCore
+package import XMPPCodec
+
+// What is sent.
+extension XMPPStream {
+    /// Appends an element whole; one that XML cannot hold is left out, and told of where somebody waits for it.
+    mutating func append(_ element: XMPPElement, into out: inout ByteBuffer) {
+        do throws(XMPPWriteError) {
+            try self.send(element, into: &out)
+        } catch {
+            self.negotiation?.fault = .unsendable(error)
+        }
+    }
+
+    /// Appends an element, and counts it if it is a stanza; of one that throws nothing is appended.
+    package mutating func send(_ element: XMPPElement, into out: inout ByteBuffer) throws(XMPPWriteError) {
+        let start = out.writerIndex
+        do throws(XMPPWriteError) {
+            // RFC 7395 §3.3.3: a message of a WebSocket stands alone.
+            try element.write(into: &out, parent: self.options.framing == .webSocket ? "" : XMPPNamespace.client)
+        } catch {
+            out.moveWriterIndex(to: start)
+            throw error
+        }
+        if element.namespace == XMPPNamespace.client {
+            if element.name == "presence", element["to"] == nil {
+                switch element["type"] {
+                case nil: self.isPresent = true
+                case "unavailable": self.isPresent = false
+                default: break
+                }
+            }
+            self.counts(1, from: start, in: &out)
+        } else if self.options.framing == .webSocket {
+            self.boundaries.append(out.writerIndex)
+        }
+    }
+
+    /// Where each element that was appended ends, once.
+    mutating func takeBoundaries() -> [Int] {
+        let boundaries = self.boundaries
+        self.boundaries.removeAll(keepingCapacity: true)
+        return boundaries
+    }
+
+    /// Counts `count` stanzas that the owner has appended from `start` on.
+    package mutating func counts(_ count: Int, from start: Int, in out: inout ByteBuffer) {
+        if self.options.framing == .webSocket { self.boundaries.append(out.writerIndex) }
+        guard let management = self.management, self.facts.contains(.bound) else { return }
+        let end = out.writerIndex
+        let wasFull = management.counts.isFull
+        if management.counts.sends(count, Self.copy(out, start, end)) { self.forgetResumption() }
+        management.sinceRequest += count
+        let every = self.options.acknowledgesEvery
+        // A full stream waits for an acknowledgement, which few servers give unasked.
+        let isDue = every > 0 && management.sinceRequest >= every
+        if isDue || !wasFull && management.counts.isFull { self.requestAcknowledgement(into: &out) }
+    }
+
+    /// Bytes of its own: the buffer written to is the loop's.
+    private static func copy(_ out: borrowing ByteBuffer, _ start: Int, _ end: Int) -> ByteBuffer {
+        out.withUnsafeReadableBytes { bytes in
+            let first = start - out.readerIndex
+            return ByteBuffer(bytes: bytes[first..<(first + end - start)])
+        }
+    }
+
+    mutating func append(_ error: StreamError, into out: inout ByteBuffer) {
+        guard self.state != .closing, self.state != .disconnected, self.state != .startTLS2, self.hasOpened else {
+            return
+        }
+        guard self.options.framing == .stream else { return self.append(error.element, into: &out) }
+        // Not every server knows it without its usual prefix.
+        out.writeStaticString("<stream:error>")
+        for child in error.element.elements { self.append(child, into: &out) }
+        out.writeStaticString("</stream:error>")
+    }
+
+    mutating func appendClosingTag(into out: inout ByteBuffer) {
+        if self.options.framing == .webSocket {
+            self.append(XMPPElement("close", namespace: XMPPNamespace.framing), into: &out)
+        } else {
+            out.writeStaticString("</stream:stream>")
+        }
+    }
+
+    /// Whether stanzas may go out: not more of them than the server may leave unacknowledged.
+    package var takesStanzas: Bool {
+        self.state == .connected && !self.isFull
+    }
+
+    var isFull: Bool { self.management?.counts.isFull ?? false }
+}

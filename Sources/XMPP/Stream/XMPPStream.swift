@@ -1,0 +1,251 @@
+package import NIOCore
+package import XMPPCodec
+
+/// One client's side of its XMPP streams, one after the other; it does no IO.
+///
+/// Elements and the time go in, orders come out; what is to be sent is appended to a buffer that is passed in. What
+/// has to be negotiated is a loop over the features that the server offers, each with what it needs: see
+/// ``negotiate(now:into:)``. A stream outlives its connections, for what stream management resumes.
+///
+/// An idle one keeps 248 bytes, its JIDs and password apart; stream management adds 120, and what is not
+/// acknowledged.
+///
+/// Spec: RFC 6120, RFC 7395, XEP-0198.
+package struct XMPPStream: ~Copyable {
+    package let shared: XMPPStreamShared
+    package internal(set) var account: XMPPAccount
+    package internal(set) var state = XMPPState.disconnected
+    package internal(set) var facts: XMPPStreamFacts = []
+    /// The server's word for who this is (RFC 6120 §7.6), over resumptions too; `nil` before the first binding.
+    package internal(set) var jid: JID?
+    /// Until the stream is ready.
+    var negotiation: XMPPNegotiation?
+    /// With stream management only.
+    var management: ManagementState?
+    var requests = XMPPRequests()
+    package internal(set) var strays = XMPPStrays()
+    var keepAlive = KeepAlive()
+    /// When the server's closing tag is not waited for any longer.
+    var closingDeadline = NIODeadline.distantFuture
+    /// Times in a row that another host was named.
+    var redirects = 0
+    /// Whether this client has shown itself, and so takes its leave with a presence.
+    package var isPresent = false
+    /// Bytes in both directions, headers and spaces among them, TLS not.
+    package internal(set) var bytesSent: UInt64 = 0
+    package internal(set) var bytesReceived: UInt64 = 0
+    /// Where each element ends that was appended, for a WebSocket: one message each.
+    ///
+    /// Taken by the connection.
+    var boundaries: [Int] = []
+
+    package init(_ account: XMPPAccount, shared: XMPPStreamShared) {
+        self.account = account
+        self.shared = shared
+    }
+
+    package init(_ account: XMPPAccount, options: XMPPStreamOptions) {
+        self.init(account, shared: XMPPStreamShared(options))
+    }
+
+    package var options: XMPPStreamOptions { _read { yield self.shared.options } }
+
+    package enum Action: Hashable, Sendable {
+        /// Nothing beyond what was appended.
+        case none
+        /// TLS is due. What was read in clear behind this is thrown away unseen (§5.4.3.3); then
+        /// ``XMPPStream/tlsReady(now:into:)``.
+        case startTLS
+        /// The reader has to expect a new stream header, which answers the one appended (§4.3.3).
+        case restart
+        case ready(XMPPReadiness)
+        /// The account is made, and nothing else was wanted (``XMPPRegistration/only``): how long each phase took, and
+        /// the answer to the request that made it.
+        case registered(XMPPPhases, answer: TimeAmount)
+        /// A message, a presence or an answer that nobody awaits: for the owner.
+        case stanza
+        /// An IQ of type get or set: somebody has to answer it (§8.2.3), at last ``XMPPStream/refuse(_:into:)``.
+        case request
+        /// The answer to a request, by the token that it was made with.
+        case answer(token: UInt64)
+        /// So many of the oldest stanzas sent are with the server (XEP-0198 §4).
+        case acknowledged(Int)
+        /// The connection is of no more use. What was appended still goes out.
+        case end(XMPPConnectionEnd)
+    }
+
+    // MARK: Coming up
+
+    /// Told by the owner, for the state alone.
+    package mutating func isResolving() { self.state = .resolvingSRV }
+    package mutating func isConnecting() { self.state = .connecting }
+
+    /// The channel is up: appends the stream header.
+    ///
+    /// `deadline`: when the stream has to be ready, all steps together.
+    /// `isSecure`: whether TLS is there already.
+    package mutating func start(
+        deadline: NIODeadline,
+        isSecure: Bool,
+        now: NIODeadline,
+        into out: inout ByteBuffer
+    ) {
+        self.facts = isSecure ? .secure : []
+        if !self.canResume { self.management = nil }
+        if self.requests.isEmpty { self.requests = XMPPRequests() }
+        self.closingDeadline = .distantFuture
+        self.boundaries = []
+        let negotiation = XMPPNegotiation(deadline: deadline, now: now, after: self.negotiation)
+        self.negotiation = negotiation
+        if self.options.peerRole == .recipient { return self.awaitPeer(now: now) }
+        if self.options.framing == .stream { out.writeStaticString("<?xml version='1.0'?>") }
+        self.open(now: now, into: &out)
+    }
+
+    /// Appends a stream header, and awaits one.
+    mutating func open(now: NIODeadline, into out: inout ByteBuffer) {
+        self.state = .opening
+        self.enter(.stream, now: now)
+        self.negotiation?.hasHeader = false
+        self.negotiation?.features = nil
+        if self.options.peerRole != nil { return self.openToPeer(id: nil, into: &out) }
+        let domain = self.account.jid.domain
+        // §4.7.1: who this is, only where it cannot be overheard.
+        let isNamed = self.facts.contains(.secure) && self.account.jid.local != nil
+        let from = isNamed ? self.account.jid.bare.description : nil
+        if self.options.framing == .webSocket {
+            var element = XMPPElement(
+                "open",
+                namespace: XMPPNamespace.framing,
+                attributes: ["to": domain, "from": from, "version": "1.0"]
+            )
+            element.language = self.options.language
+            return self.append(element, into: &out)
+        }
+        out.writeStaticString("<stream:stream")
+        Self.write("to", domain, into: &out)
+        Self.write("from", from, into: &out)
+        Self.write("version", "1.0", into: &out)
+        Self.write("xml:lang", self.options.language, into: &out)
+        out.writeStaticString(" xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams'>")
+    }
+
+    static func write(_ name: StaticString, _ value: String?, into out: inout ByteBuffer) {
+        guard let value else { return }
+        out.writeStaticString(" ")
+        out.writeStaticString(name)
+        out.writeStaticString("='")
+        // What a JID cannot hold is not in one; of a language that XML cannot hold nothing is written.
+        try? out.writeXMLAttribute(value)
+        out.writeStaticString("'")
+    }
+
+    /// The server's header (§4.7).
+    ///
+    /// What is wrong with it is told when no stream error says it better.
+    package mutating func opened(_ header: StreamHeader, now: NIODeadline, into out: inout ByteBuffer) -> Action {
+        guard self.state == .opening, let negotiation = self.negotiation, !negotiation.hasHeader else {
+            return self.violated("a stream header came unasked", .badFormat, into: &out)
+        }
+        negotiation.hasHeader = true
+        if let role = self.options.peerRole { return self.openedByPeer(header, role, now: now, into: &out) }
+        negotiation.fault = self.fault(in: header, earlier: negotiation.streamID)
+        negotiation.streamID = header.id ?? ""
+        if negotiation.fault == nil, header.isBeforeVersion1 {
+            return self.beginLegacyAuthentication(now: now, into: &out)
+        }
+        return .none
+    }
+
+    private func fault(in header: StreamHeader, earlier: String) -> XMPPConnectionEnd? {
+        if let from = header.from, (try? JID(received: from)) != self.domainJID { return .foreignServer(from) }
+        guard let id = header.id, !id.isEmpty else { return .header("it has no id") }
+        // §4.7.3: an id that comes again would prove old proofs.
+        guard id != earlier else { return .header("its id is that of the stream before") }
+        if self.options.framing == .stream, header.defaultNamespace != XMPPNamespace.client {
+            return .header("its default namespace is '\(header.defaultNamespace)' and not jabber:client")
+        }
+        if header.isBeforeVersion1, !self.options.allowsLegacyAuthentication { return .noVersion }
+        return nil
+    }
+
+    /// A server's header has come, and its default namespace is jabber:client.
+    private var hasUsualHeader: Bool {
+        guard self.options.peerRole == nil, self.state == .opening, let negotiation = self.negotiation else {
+            return false
+        }
+        return negotiation.hasHeader && negotiation.fault == nil
+    }
+
+    var domainJID: JID { self.account.jid.domainOnly }
+
+    // MARK: Elements
+
+    /// A complete child of the root.
+    package mutating func received(
+        _ element: borrowing ElementView,
+        now: NIODeadline,
+        into out: inout ByteBuffer
+    ) -> Action {
+        if self.state == .connected, element.kind != .other {
+            return self.receivedStanza(element, now: now, into: &out)
+        }
+        if self.state == .closing, element.kind != .other { return self.receivedLate(element) }
+        // Not often: a tree does no harm.
+        let known = self.hasUsualHeader && element.isNamed("features") ? self.shared.features : nil
+        let tree = known?.tree(of: element) ?? element.element()
+        if tree.name == "error", tree.namespace == XMPPNamespace.stream {
+            return self.received(StreamError(tree), now: now, into: &out)
+        }
+        if tree.name == "close", tree.namespace == XMPPNamespace.framing, let place = tree["see-other-uri"] {
+            self.forgetResumption()
+            return self.end(.elsewhere(place), into: &out)
+        }
+        if let fault = self.negotiation?.fault { return self.end(fault, into: &out) }
+        switch self.state {
+        case .connected: return self.receivedNonza(tree, now: now, into: &out)
+        case .closing, .disconnected: return .none
+        default:
+            if self.facts.contains(.bound), element.kind != .other, !self.isAwaited(tree) {
+                return self.receivedStanza(element, now: now, into: &out)
+            }
+            return self.receivedWhileNegotiating(tree, now: now, into: &out)
+        }
+    }
+
+    /// The server's closing tag.
+    ///
+    /// The answer to it is appended where it is one (§4.4).
+    package mutating func closed(now: NIODeadline, into out: inout ByteBuffer) -> Action {
+        if self.state == .closing {
+            self.state = .disconnected
+            return .end(.answered)
+        }
+        self.forgetResumption()
+        if let fault = self.negotiation?.fault { return self.end(fault, into: &out) }
+        return self.end(.closedByPeer, into: &out)
+    }
+
+    private mutating func received(
+        _ error: StreamError?,
+        now: NIODeadline,
+        into out: inout ByteBuffer
+    ) -> Action {
+        guard let error else { return self.violated("a stream error without a condition", .badFormat, into: &out) }
+        if error.condition == .seeOtherHost {
+            self.redirects += 1
+            guard self.redirects <= self.options.maximumRedirects else {
+                return self.end(.tooManyRedirects(self.redirects), into: &out)
+            }
+            return self.end(.redirected(XMPPHost(seeOther: error)), into: &out)
+        }
+        // Whoever is told so has lost the session too: another has it, or nobody.
+        if error.condition == .conflict { self.forgetResumption() }
+        return self.end(.streamError(error), into: &out)
+    }
+}
+
+extension StreamHeader {
+    /// §4.7.5: 1.0 is used with whoever says something higher.
+    fileprivate var isBeforeVersion1: Bool { (self.majorVersion ?? 0) < 1 }
+}

@@ -1,0 +1,180 @@
+package import NIOCore
+package import SASL
+package import XMPPCodec
+
+/// When a stream is to be encrypted.
+package enum XMPPTLSPolicy: String, Hashable, Sendable, CaseIterable {
+    /// Never; a server that requires it is left.
+    case off
+    /// Where the server requires it.
+    case allowed
+    /// Where the server offers it.
+    case preferred
+    /// Always: a server that does not offer STARTTLS is left before anything secret is said.
+    case required
+    /// TLS from the first byte (XEP-0368): STARTTLS is never asked for.
+    case direct
+}
+
+/// What stream management is used for (XEP-0198).
+package enum XMPPManagement: Hashable, Sendable {
+    case off
+    /// Stanzas are counted and acknowledged; a lost connection is not resumed.
+    case acknowledge
+    /// A lost connection is resumed: every unacknowledged stanza is kept until then.
+    case resume
+
+    package var isOn: Bool { self != .off }
+}
+
+/// Creating the account before logging in to it (XEP-0077 §3.1).
+package enum XMPPRegistration: Hashable, Sendable {
+    case none
+    /// The account may not be there yet.
+    case create
+    /// An account that is there already will do.
+    case createIfMissing
+    /// The account is all that is wanted, and it must not be there yet: nobody logs in to it.
+    case only
+}
+
+/// How the streams of a group of clients behave.
+///
+/// What differs between them is ``XMPPAccount``'s.
+package struct XMPPStreamOptions: Sendable {
+    package var tlsPolicy: XMPPTLSPolicy = .required
+    package var framing: XMPPReader.Framing = .stream
+    /// Mechanisms that may be used, the best first; `nil`: the usual ones, see `SASLMechanismChoice`.
+    package var mechanisms: [String]?
+    package var allowsDigestMD5 = false
+    /// Refuses every login that is not bound to the TLS session below it.
+    package var requiresChannelBinding = false
+    /// Lets PLAIN, and the plain form of XEP-0078, send the password for everyone to read.
+    package var allowsPlainWithoutTLS = false
+    /// A certificate of the client stands in the TLS settings, so EXTERNAL comes first.
+    package var hasClientCertificate = false
+    /// Logs in by jabber:iq:auth where the server's stream has no version (XEP-0078, obsolete).
+    package var allowsLegacyAuthentication = false
+    package var registration: XMPPRegistration = .none
+    /// The RFC 3921 session where it is offered: `false` leaves it out even if the server requires it.
+    package var startsSession = true
+    package var management: XMPPManagement = .off
+    /// Asks for an acknowledgement behind every so many stanzas; 0: only when told to.
+    package var acknowledgesEvery = 0
+    /// Asks so long behind a stanza that nothing was asked for since; zero or less: never.
+    package var acknowledgesAfter = TimeAmount.zero
+    /// Stanzas sent and not acknowledged at most.
+    package var maximumUnacknowledged = 1_000
+    /// Bytes kept for a resumption, from which on no more is taken; at twice as many of them, or of stanzas, for the
+    /// answers go on, the resumption is given up.
+    package var maximumUnacknowledgedBytes = 4 << 20
+    /// The time without a byte in either direction behind which a space is sent; zero or less: never.
+    ///
+    /// Less than 20 seconds count as 20.
+    package var keepAlive = TimeAmount.seconds(120)
+    /// How long the server's closing tag is waited for.
+    package var closingTime = TimeAmount.seconds(5)
+    /// Times that `see-other-host` is followed before a stream comes up.
+    package var maximumRedirects = 3
+    package var language: String?
+    /// Namespaces of top-level elements that are no stanzas and go to the owner all the same.
+    package var customNamespaces: Set<String> = []
+    /// Ends the stream for a top-level element that nobody knows, in place of counting it.
+    package var refusesUnknownElements = false
+    package var limits = XMPPLimits()
+    /// A stream between two clients: no TLS, no login, no resource, and no WebSocket.
+    ///
+    /// ``XMPPAccount/peer`` is the other one.
+    package var peerRole: XMPPPeerRole?
+    /// Rounds of the password's hash that a server may ask for.
+    package var iterations = SCRAMClient.usualIterations
+    package var keyCache: SCRAMKeyCache
+    /// Further features, in the order in which they are negotiated where several can be.
+    package var features: [any XMPPStreamFeature] = []
+    /// Random numbers for stanza ids.
+    package var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
+    /// Nonces for SCRAM.
+    package var nonce: @Sendable () -> String = SCRAMNonce.random
+
+    /// - Parameter keyCache: one for all clients of an event loop is best.
+    package init(keyCache: SCRAMKeyCache = SCRAMKeyCache()) { self.keyCache = keyCache }
+}
+
+/// A side of a stream between two clients without a server (XEP-0174).
+package enum XMPPPeerRole: Hashable, Sendable {
+    /// It has connected.
+    case initiator
+    /// It was connected to.
+    case recipient
+}
+
+/// What many streams of one event loop share: options without a copy each, and what their server offers.
+package final class XMPPStreamShared {
+    package let options: XMPPStreamOptions
+    /// `nil` for a stream by itself, which would keep some KiB for its next login.
+    let features: FeatureTrees?
+
+    package init(_ options: XMPPStreamOptions, features: FeatureTrees? = nil) {
+        self.options = options
+        self.features = features
+    }
+}
+
+/// Who logs in.
+package struct XMPPAccount: Hashable, Sendable {
+    /// With the resource to ask for, if any; without a local part only for ANONYMOUS and EXTERNAL.
+    package var jid: JID
+    package var password: String
+    /// Whom to act for, if that is not ``jid`` itself.
+    package var authorizationIdentity: String?
+    /// Of a stream without a server: who is connected to; who connects says so itself.
+    package var peer: JID?
+
+    package init(_ jid: JID, password: String = "", authorizationIdentity: String? = nil, peer: JID? = nil) {
+        self.jid = jid
+        self.peer = peer
+        self.password = password
+        self.authorizationIdentity = authorizationIdentity
+    }
+}
+
+/// What has been reached on a stream: what a feature needs, and what it gives.
+package struct XMPPStreamFacts: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt16
+
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// Everything that is said is encrypted.
+    package static let secure = XMPPStreamFacts(rawValue: 1)
+    package static let registered = XMPPStreamFacts(rawValue: 2)
+    package static let authenticated = XMPPStreamFacts(rawValue: 4)
+    package static let bound = XMPPStreamFacts(rawValue: 8)
+    package static let session = XMPPStreamFacts(rawValue: 16)
+    /// Stream management is on.
+    package static let managed = XMPPStreamFacts(rawValue: 32)
+    /// The stream goes on where an earlier one was cut.
+    package static let resumed = XMPPStreamFacts(rawValue: 64)
+}
+
+/// A feature that somebody else's code negotiates, once on each stream where its needs are met.
+///
+/// It answers by values alone and keeps nothing of a stream: one value serves all of them.
+package protocol XMPPStreamFeature: Sendable {
+    var name: String { get }
+    var namespace: String { get }
+    /// What must have been reached before.
+    var needs: XMPPStreamFacts { get }
+
+    /// What to send; `nil` to leave the feature alone.
+    func begin(_ offered: XMPPElement, on streamID: String) -> XMPPElement?
+
+    /// Answers what the server sends then.
+    func received(_ element: XMPPElement) -> XMPPFeatureAnswer
+}
+
+package enum XMPPFeatureAnswer: Hashable, Sendable {
+    case send(XMPPElement)
+    case done
+    /// Why the stream cannot go on.
+    case failed(String)
+}

@@ -1,0 +1,162 @@
+import LoopContext
+package import NIOCore
+import SASL
+import Transport
+import XMPPCodec
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+// What the channel tells.
+extension XMPPConnection: ChannelInboundHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
+
+    package func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.channel = context.channel
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        // The owner lets go of a connection when it ends, so none goes without an end.
+        self.isGone(.lost)
+        self.context = nil
+        self.channel = nil
+        self.socket.close()
+    }
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = self.unwrapInboundIn(data)
+        // A write that fails reads the socket dry at once: behind the end, or in the middle of the read that ends it.
+        guard self.end == nil, !self.isDecoding else { return self.loop.receive.give(back: buffer) }
+        let now = self.loop.refresh()
+        self.isReading = true
+        self.stream.pointee.noteReceived(buffer.readableBytes, now: now)
+        self.isDecoding = true
+        var isInjected = false
+        let failure = buffer.withUnsafeReadableBytes { bytes -> XMPPReadError? in
+            self.observer.read(self.client, bytes, atBoundary: self.reader.pointee.isBetweenElements)
+            do throws(XMPPReadError) {
+                isInjected = try self.read(bytes, now: now)
+                // RFC 7395 §3.3.3: each message is read whole, and holds one element whole.
+                if self.isWebSocket, self.end == nil { try self.reader.pointee.endMessage() }
+                return nil
+            } catch {
+                return error
+            }
+        }
+        self.isDecoding = false
+        self.loop.receive.give(back: buffer)
+        if let failure, self.end == nil {
+            self.run(self.stream.pointee.malformed(failure, into: &self.out.pointee), now: now)
+        } else if isInjected, self.end == nil {
+            self.close(.plaintextInjected)
+        } else if self.wantsTLS, self.end == nil {
+            self.wantsTLS = false
+            // The request, of a server that did not wait for it.
+            self.flush()
+            if self.end == nil { if self.finishesAfterRead { self.finish() } else { self.beginTLS() } }
+        } else if self.end == nil {
+            self.observer.readEnded(self.client, now: now)
+            let hasAnswered = self.hasUnwritten
+            if self.flush() > Self.maximumUnsent, hasAnswered, self.end == nil {
+                self.close(.violation(.resourceConstraint, "it sends, and does not read the answers"))
+            }
+            if self.finishesAfterRead { self.finish() }
+            // Without modules nothing that is read brings a deadline forward.
+            if self.end == nil, self.armed == .distantFuture || self.extras != nil { self.updateTimer() }
+        }
+        self.isReading = false
+    }
+
+    /// - Returns: whether there is something in clear where a handshake is due or on. Nothing of it may be taken for
+    ///   something said under TLS (§5.4.3.3), and an honest server has nothing to say there.
+    private func read(_ bytes: UnsafeRawBufferPointer, now: NIODeadline) throws(XMPPReadError) -> Bool {
+        guard self.stream.pointee.state != .startTLS2 else { return Self.saysSomething(bytes) }
+        var rest = bytes
+        var sink = XMPPStreamSink(connection: self, now: now)
+        while true {
+            let taken = try self.reader.pointee.read(rest, into: &sink)
+            rest = UnsafeRawBufferPointer(rebasing: rest[min(taken, rest.count)...])
+            guard self.wantsRestart, self.end == nil else { break }
+            self.wantsRestart = false
+            self.reader.pointee.restart()
+            if rest.isEmpty { break }
+        }
+        return self.wantsTLS && Self.saysSomething(rest)
+    }
+
+    private static func saysSomething(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.contains { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    }
+
+    /// `<proceed/>` has come.
+    private func beginTLS() {
+        guard let channel = self.channel else { return }
+        self.isSecuring = true
+        self.observer.needsTLS(self.client, channel: channel, before: self) { result in
+            self.isSecuring = false
+            guard self.end == nil else { return }
+            switch result {
+            case .success where self.channel == nil: self.close(self.extras?.gone ?? .lost)
+            case .success: self.tlsReady()
+            case .failure(.tls(let failure)): self.close(.insecure(failure))
+            case .failure(let reason): self.close(.notConnected(reason))
+            }
+        }
+    }
+
+    /// The channel is of no more use; in a handshake whoever does it knows better why, and says so.
+    ///
+    /// Whoever never does is overtaken by the deadline, which then tells this.
+    private func isGone(_ end: XMPPConnectionEnd) {
+        guard self.isSecuring else { return self.close(end) }
+        let extras = self.needsExtras
+        extras.gone = extras.gone ?? end
+    }
+
+    private func tlsReady() {
+        self.isBare = false
+        self.reader.pointee.restart()
+        self.stream.pointee.tlsReady(now: self.loop.refresh(), into: &self.out.pointee)
+        self.offerChannelBindings()
+        self.flush()
+    }
+
+    /// The stream asks when it comes to a login that could use them.
+    func offerChannelBindings() {
+        guard let channel = self.channel else { return }
+        self.stream.pointee.setChannelBindings {
+            TLSServerEndPoint.data(of: channel).map { [SASLChannelBinding(.tlsServerEndPoint, $0)] } ?? []
+        }
+    }
+
+    package func channelWritabilityChanged(context: ChannelHandlerContext) {
+        // Every write makes the channel unwritable and, once the kernel took all, writable again: news only later.
+        guard self.isBlocked, !self.isFlushing, self.end == nil, self.channel?.isWritable ?? false else { return }
+        self.countTaken()
+        // A full stream waits for the server's acknowledgement.
+        guard !self.stream.pointee.isFull else { return }
+        self.isBlocked = false
+        self.observer.writable(self.client, now: self.loop.refresh())
+    }
+
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .inputClosed? = event as? ChannelEvent else { return }
+        self.isGone(self.socket.wasReset ? .failed(ECONNRESET) : .lost)
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch ChannelFailure(error, isBare: self.isBare) {
+        case .finished: self.isGone(.lost)
+        case .webSocket(let violation): self.isGone(.webSocket(violation.description))
+        case .insecure(let failure): self.isGone(.insecure(failure))
+        case .system(let number): self.isGone(.failed(number))
+        }
+    }
+
+    package func channelInactive(context: ChannelHandlerContext) {
+        self.isGone(self.socket.wasReset ? .failed(ECONNRESET) : .lost)
+    }
+}

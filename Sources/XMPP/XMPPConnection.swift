@@ -1,0 +1,234 @@
+package import LoopContext
+package import NIOCore
+import Transport
+package import XMPPCodec
+
+/// One XMPP connection on a channel: the last handler of its pipeline.
+///
+/// It reads elements where they lie, runs the stream's actions and owns every write. What it has to answer is
+/// collected in the loop's scratch buffer while a read is taken in; what the owner sends then joins it, and all leave
+/// in one write. It keeps 256 bytes, and the reader
+/// 184 and what it says.
+package final class XMPPConnection {
+    /// The owner's number for the client.
+    package let client: Int
+    let loop: LoopContext
+    /// Outlives the connection; the owner keeps it in its slab.
+    package let stream: UnsafeMutablePointer<XMPPStream>
+    let reader: UnsafeMutablePointer<XMPPReader>
+    /// Kept alive by its connections; it does not own them in turn, their channels do.
+    let observer: any XMPPConnectionObserver
+    var context: ChannelHandlerContext?
+    /// The context's: it makes one of its pipeline's each time it is asked.
+    var channel: (any Channel)?
+    /// What only some connections need; made for those.
+    var extras: XMPPConnectionExtras?
+    /// Written to without the channel as long as that has nothing of its own to write, and nothing lies between.
+    var socket = DirectSocket()
+    /// Set once the connection must not be used any more; the last word to the owner follows or has been said.
+    var end: XMPPConnectionEnd?
+    var hasEnded = false
+    /// The stream is this connection's.
+    var hasStarted = false
+    var isFinishing = false
+    var isReading = false
+    var isDecoding = false
+    var finishesAfterRead = false
+    /// What a read has found out, to be done behind it.
+    var wantsTLS = false
+    var wantsRestart = false
+    /// The owner has TLS put in.
+    var isSecuring = false
+    var isFlushing = false
+    /// The kernel did not take all of the last write, or the server has to acknowledge first.
+    var isBlocked = false
+    /// Nothing stands between this handler and the socket.
+    var isBare = true
+    var isWebSocket = false
+    /// When the owner has been asked for a call at the latest.
+    var armed = NIODeadline.distantFuture
+    /// Bytes handed to the channel that the kernel had not taken when last asked.
+    var pendingBytes = 0
+
+    /// `memory` is for what reads cut: of the loop, for all its connections.
+    package init(
+        client: Int,
+        loop: LoopContext,
+        stream: UnsafeMutablePointer<XMPPStream>,
+        observer: any XMPPConnectionObserver,
+        memory: XMPPReaderMemory? = nil
+    ) {
+        self.client = client
+        self.loop = loop
+        self.stream = stream
+        self.observer = observer
+        self.isWebSocket = stream.pointee.options.framing == .webSocket
+        self.reader = .allocate(capacity: 1)
+        self.reader.initialize(
+            to: XMPPReader(
+                framing: stream.pointee.options.framing,
+                limits: stream.pointee.options.limits,
+                memory: memory
+            )
+        )
+    }
+
+    deinit {
+        self.dropUnwritten()
+        self.reader.deinitialize(count: 1)
+        self.reader.deallocate()
+    }
+
+    // MARK: Coming up
+
+    /// Sends the stream header on the channel that has just come up.
+    ///
+    /// - Parameters:
+    ///   - deadline: when the stream has to be ready, all steps together.
+    ///   - isBare: whether nothing stands between this handler and the socket (``ConnectedChannel/isBare``).
+    ///   - isSecure: whether TLS is below.
+    package func start(deadline: NIODeadline, isBare: Bool, isSecure: Bool) {
+        self.isBare = isBare
+        self.hasStarted = true
+        if let waiting = self.stream.pointee.takeWaiting() { self.needsExtras.requests = waiting }
+        self.stream.pointee.start(
+            deadline: deadline,
+            isSecure: isSecure,
+            now: self.loop.now,
+            into: &self.out.pointee
+        )
+        if isSecure { self.offerChannelBindings() }
+        self.flush()
+        self.updateTimer()
+    }
+
+    // MARK: What the owner asks for
+
+    /// Whether stanzas may be sent, however long they would wait for the kernel.
+    var takesStanzas: Bool { self.end == nil && self.stream.pointee.state == .connected }
+
+    /// Whether stanzas that are sent now would go to the kernel at once, and the stream takes them.
+    package var isWritable: Bool {
+        self.end == nil && !self.isFinishing && self.stream.pointee.takesStanzas && self.channel?.isWritable ?? false
+    }
+
+    /// Appends one stanza to what waits for the next ``flush()``; `fill` writes it whole.
+    ///
+    /// On a WebSocket it has to declare `xmlns='jabber:client'`.
+    /// - Returns: whether it was taken; it is not before the stream is ready, nor behind its end.
+    @discardableResult
+    package func append(count: Int = 1, _ fill: (inout ByteBuffer) -> Void) -> Bool {
+        guard self.end == nil, self.stream.pointee.state == .connected else { return false }
+        let start = self.out.pointee.writerIndex
+        fill(&self.out.pointee)
+        self.stream.pointee.counts(count, from: start, in: &self.out.pointee)
+        return true
+    }
+
+    /// The same, and writes it unless a read is being taken in, whose end does.
+    ///
+    /// `count`: stanzas that `fill` writes. Only one where the stream may be resumed, or on a WebSocket.
+    @discardableResult
+    package func send(count: Int = 1, _ fill: (inout ByteBuffer) -> Void) -> Bool {
+        guard self.append(count: count, fill) else { return false }
+        self.flushUnlessReading()
+        return true
+    }
+
+    /// Sends an element, a stanza or not, by the filters of the modules if there are any.
+    ///
+    /// - Returns: whether it was taken.
+    @discardableResult
+    package func send(_ element: XMPPElement) throws(XMPPWriteError) -> Bool {
+        guard self.takesStanzas else { return false }
+        guard let element = self.filtered(element) else { return true }
+        // A filter may have ended it.
+        guard self.takesStanzas else { return false }
+        try self.stream.pointee.send(element, into: &self.out.pointee)
+        self.flushUnlessReading()
+        return true
+    }
+
+    /// Asks the server how many stanzas it has; the answer is told as ``XMPPConnectionObserver/acknowledged(_:count:now:)``.
+    package func requestAcknowledgement() {
+        guard self.end == nil else { return }
+        self.stream.pointee.requestAcknowledgement(into: &self.out.pointee)
+        self.flushUnlessReading()
+    }
+
+    /// Leaves: an unavailable presence if one is owed, and the closing tag.
+    ///
+    /// What the server still sends is read until its own.
+    package func finish() {
+        guard self.end == nil, !self.isFinishing else { return }
+        if self.isDecoding {
+            self.finishesAfterRead = true
+            return
+        }
+        guard self.stream.pointee.finish(now: self.loop.now, into: &self.out.pointee) else {
+            return self.close(.aborted)
+        }
+        self.isFinishing = true
+        self.flush()
+        self.updateTimer()
+    }
+
+    /// Closes at once.
+    ///
+    /// A session that can be resumed stays.
+    package func abort() { self.close(.aborted) }
+
+    // MARK: Time
+
+    package func timerFired(now: NIODeadline) {
+        guard self.end == nil, self.hasStarted else { return }
+        self.armed = .distantFuture
+        let action = self.stream.pointee.timerFired(now: now, into: &self.out.pointee)
+        self.flush()
+        self.fail(self.stream.pointee.takeExpired(now: now), .timedOut, now: now)
+        if case .end(let end) = action { self.close(self.extras?.gone ?? end) }
+        guard self.end == nil else { return }
+        self.extras?.modules?.timerFired(now: now)
+        self.updateTimer()
+    }
+
+    /// Asks the owner for a call, unless one comes early enough.
+    func updateTimer() {
+        var deadline = self.stream.pointee.deadline ?? .distantFuture
+        if let modules = self.extras?.modules { deadline = min(deadline, modules.deadline) }
+        guard deadline < self.armed else { return }
+        self.armed = deadline
+        self.observer.wantsTimer(self.client, at: deadline)
+    }
+
+    // MARK: Ends
+
+    func close(_ end: XMPPConnectionEnd) {
+        guard self.end == nil else { return }
+        let end = end.bounded
+        self.end = end
+        self.dropUnwritten()
+        let now = self.loop.refresh()
+        self.observer.ending(self.client, unsent: self.countTaken())
+        self.context?.close(promise: nil)
+        // Until it starts the stream is another connection's, or nobody's.
+        if self.hasStarted { self.leaveStream(now: now) }
+        self.extras?.receipts?.fail()
+        self.extras?.modules?.ended(end, now: now)
+        guard !self.hasEnded else { return }
+        self.hasEnded = true
+        self.observer.ended(self.client, end, now: now)
+    }
+
+    /// What can be resumed takes those who wait for answers along; the others have lost them.
+    private func leaveStream(now: NIODeadline) {
+        let isKept = self.stream.pointee.canResume
+        let unanswered = isKept ? [] : self.stream.pointee.takeRequests()
+        self.stream.pointee.connectionLost(now: now)
+        if isKept { self.stream.pointee.keep(self.extras?.requests) }
+        // What was being told when the owner closed the connection ends with it.
+        let failing = self.extras?.failing ?? []
+        self.extras?.failing = []
+        for token in failing.reversed() + unanswered { self.fail(token, .connectionLost, now: now) }
+    }
+}

@@ -1,0 +1,162 @@
+import SASL
+import XMPPCodec
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// What to do after an end.
+package enum XMPPRetry: Hashable, Sendable {
+    /// It would end the same way again: somebody has to change something first.
+    case never
+    /// Soon, the usual way.
+    case soon
+    /// The server has asked for time.
+    case later
+    /// Somewhere else, under the same name (RFC 6120 §4.9.3.19).
+    case at(XMPPHost)
+}
+
+extension XMPPConnectionEnd: CustomStringConvertible {
+    /// One line that says what was wrong.
+    package var description: String { OneLine.of(self.words) }
+
+    private var words: String {
+        switch self {
+        case .answered: "the stream was closed"
+        case .closedByPeer: "the server closed the stream"
+        case .lost: "the connection was lost: the server did not close its stream first"
+        case .failed(let code): "the connection failed: \(String(cString: strerror(code))) (errno \(code))"
+        case .timedOut(let phase): "the stream was not ready in time: \(phase.openWords)"
+        case .pingTimedOut: "the server did not answer a ping in time"
+        case .closingTimedOut: "the server did not answer the end of the stream in time"
+        case .aborted: "the connection was given up"
+        case .insecure(let failure): "no TLS: \(failure)"
+        case .notConnected(let reason): "no TLS: \(reason)"
+        case .webSocket(let text): "the WebSocket failed: \(text)"
+        case .streamError(let error): "the server ended the stream: \(error.condition.rawValue)\(Self.said(error.text))"
+        case .redirected(let host?): "the server names another host: \(host.name)\(host.port.map { ":\($0)" } ?? "")"
+        case .redirected(nil): "the server names another host, and it cannot be read"
+        case .elsewhere(let place): "the server names another WebSocket: \(place)"
+        case .notAuthenticated(let failure):
+            "the server refused the login: \(failure.condition.rawValue)\(Self.said(failure.text))"
+        case .bindRefused(let error): "the server refused the resource: \(Self.name(error))"
+        case .sessionRefused(let error): "the server refused the session: \(Self.name(error))"
+        case .registrationRefused(let error): "the server refused to register the account: \(Self.name(error))"
+        case .legacyRefused(let error): "the server refused the login by jabber:iq:auth: \(Self.name(error))"
+        case .tlsRefused: "the server offered STARTTLS, and then refused it"
+        default: self.wordsOfThisSide
+        }
+    }
+
+    private var wordsOfThisSide: String {
+        switch self {
+        case .foreignServer(let domain): "the server is '\(domain)', which is not the domain of the JID"
+        case .header(let what): "the server's stream header is wrong: \(what)"
+        case .noVersion: "the server's stream has no version 1.0; jabber:iq:auth has to be allowed for such a server"
+        case .tlsNotOffered: "the server does not offer STARTTLS, and TLS is required"
+        case .tlsRequired: "the server requires STARTTLS, and TLS is switched off or cannot be used here"
+        case .plaintextInjected: "bytes in clear came between STARTTLS and the handshake: somebody has put them there"
+        case .passwordInClear:
+            "the server takes the password in clear only, and the connection has no TLS; use TLS, or allow it"
+        case .noMechanism(let error): error.description
+        case .serverNotAuthentic(let error): error.words
+        case .bindUnreadable: "the server's answer to the binding has no JID that can be read"
+        case .featureMissing(let name): "the server offers no \(name)"
+        case .featureRequired(let name): "the server requires \(name), which is not known here"
+        case .featureFailed(let text): text
+        case .registrationImpossible(let problem): "the registration cannot be filled in: \(problem)"
+        case .tooManyRedirects(let count): "the server named another host \(count) times in a row"
+        case .malformed(let error): "the server's XML is wrong: \(error)"
+        case .unexpected(let element, let state): "\(element) came in the state '\(state)', where it has no place"
+        case .violation(_, let text): "the server broke a rule: \(text)"
+        case .handledCountTooHigh(let h, let sent): "the server says that it has \(h) stanzas, and \(sent) were sent"
+        case .unsendable(let error): "what has to be sent cannot be written as XML: \(error)"
+        default: "the connection ended"
+        }
+    }
+
+    private static func said(_ text: String?) -> String { text.map { $0.isEmpty ? "" : " (\($0))" } ?? "" }
+
+    private static func name(_ error: StanzaError) -> String { error.condition.rawValue + Self.said(error.text) }
+
+    /// The word for it among the kinds of `errors`: a condition where the server named one.
+    package var kind: String {
+        switch self {
+        case .answered, .closedByPeer, .aborted: "closed"
+        case .lost: "lost"
+        case .failed: "reset"
+        case .timedOut(let phase): "timeout-\(phase.rawValue)"
+        case .closingTimedOut: "timeout-close"
+        case .pingTimedOut: "timeout-ping"
+        case .insecure, .notConnected, .tlsRefused, .tlsNotOffered, .tlsRequired, .plaintextInjected: "tls"
+        case .webSocket: "websocket"
+        case .streamError(let error): error.condition.rawValue
+        case .redirected, .tooManyRedirects, .elsewhere: "see-other-host"
+        case .notAuthenticated(let failure): failure.condition.rawValue
+        case .bindRefused(let error), .sessionRefused(let error), .legacyRefused(let error):
+            error.condition.rawValue
+        // A stream can end with a conflict too, which is something else.
+        case .registrationRefused(let error): "register \(error.condition.rawValue)"
+        case .registrationImpossible: "register form"
+        case .passwordInClear, .noMechanism, .serverNotAuthentic: "sasl"
+        case .handledCountTooHigh: "handled-count-too-high"
+        case .malformed(let error): error.condition.rawValue
+        default: "protocol"
+        }
+    }
+
+    package var retry: XMPPRetry {
+        switch self {
+        case .answered, .aborted: .never
+        case .closedByPeer, .lost, .failed, .timedOut, .pingTimedOut, .closingTimedOut, .webSocket, .notConnected: .soon
+        case .redirected(let host?): .at(host)
+        case .streamError(let error):
+            switch error.condition {
+            // §4.9.3.3: whoever took the resource would lose it in turn, and so on.
+            case .conflict, .hostGone, .hostUnknown, .invalidNamespace, .notAuthorized, .unsupportedVersion,
+                .unsupportedEncoding, .unsupportedFeature:
+                .never
+            case .policyViolation, .resourceConstraint, .systemShutdown, .internalServerError: .later
+            default: .soon
+            }
+        case .notAuthenticated(let failure): failure.condition == .temporaryAuthFailure ? .later : .never
+        case .bindRefused(let error): error.type == .wait ? .later : .never
+        case .registrationRefused(let error):
+            error.type == .wait || error.condition == .resourceConstraint ? .later : .never
+        case .unexpected, .violation, .malformed, .handledCountTooHigh: .soon
+        default: .never
+        }
+    }
+}
+
+extension XMPPPhase {
+    fileprivate var openWords: String {
+        switch self {
+        case .stream: "no features of the server's"
+        case .tls: "no TLS"
+        case .register: "no answer to the registration"
+        case .sasl: "no answer to the login"
+        case .bind: "no answer to the binding"
+        }
+    }
+}
+
+/// Text of the server's for a line of ours.
+enum OneLine {
+    /// Characters of a text that are shown.
+    static let length = 500
+
+    /// Control characters, line ends among them, and what turns the direction of writing stand there as `\u{…}`.
+    static func of(_ text: String) -> String {
+        var line = ""
+        for scalar in text.unicodeScalars.prefix(Self.length) {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                line += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
+    }
+}

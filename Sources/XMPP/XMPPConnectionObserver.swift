@@ -1,0 +1,102 @@
+package import NIOCore
+package import Transport
+package import XMPPCodec
+
+/// Who owns connections and hears what happens on them.
+///
+/// `client` is the owner's own number for the client. All calls come on the connection's event loop. A connection
+/// keeps its observer alive; an observer that kept its connections too would be kept for ever.
+package protocol XMPPConnectionObserver: AnyObject {
+    /// TLS is to be put between the socket and `connection`, which is the last handler of `channel` (STARTTLS).
+    ///
+    /// `done`: called once, on the loop; it may be called before this returns.
+    func needsTLS(
+        _ client: Int,
+        channel: any Channel,
+        before connection: XMPPConnection,
+        done: @escaping (Result<Void, ConnectError.Reason>) -> Void
+    )
+
+    /// A phase of the negotiation is over, so much time was spent in it; told just before ``ready(_:jid:_:now:)``.
+    func phase(_ client: Int, _ phase: XMPPPhase, took: TimeAmount, now: NIODeadline)
+
+    /// The account is made, and nothing else was wanted (``XMPPRegistration/only``): the owner finishes the connection.
+    ///
+    /// `answer`: from the request that made it to the server's answer.
+    func registered(_ client: Int, _ phases: XMPPPhases, answer: TimeAmount, now: NIODeadline)
+
+    /// Stanzas may be sent. `jid` is who the server says this is.
+    func ready(_ client: Int, jid: JID, _ readiness: XMPPReadiness, now: NIODeadline)
+
+    /// A read, before anything is made of it; the bytes are valid during the call, and `atBoundary` tells whether
+    /// none of an element came before them.
+    func read(_ client: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool)
+
+    /// A read has been taken in. What the owner sends now leaves in one write with the answers to what was read.
+    func readEnded(_ client: Int, now: NIODeadline)
+
+    /// A message, a presence, an answer that no request of the connection's awaits, or a top-level element of
+    /// ``XMPPStreamOptions/customNamespaces``.
+    func received(_ client: Int, _ element: borrowing ElementView, now: NIODeadline)
+
+    /// An IQ of type get or set; `false` has it answered with service-unavailable.
+    func requested(_ client: Int, _ request: borrowing ElementView, now: NIODeadline) -> Bool
+
+    /// The answer to ``XMPPConnection/request(_:to:timeout:before:after:)``: a result or an error.
+    func answered(_ client: Int, _ token: UInt64, _ answer: borrowing ElementView, now: NIODeadline)
+
+    /// No answer to it in time, or the connection is gone and cannot be resumed.
+    ///
+    /// Of a connection that can be, the next one tells how it went on.
+    func unanswered(_ client: Int, _ token: UInt64, _ error: XMPPRequestError, now: NIODeadline)
+
+    /// So many of the oldest stanzas sent are with the server (XEP-0198).
+    func acknowledged(_ client: Int, count: Int, now: NIODeadline)
+
+    /// The kernel took so many bytes more of what was written.
+    func wrote(_ client: Int, bytes: Int)
+
+    /// Everything written before has been taken by the kernel, or the server has acknowledged enough to go on.
+    func writable(_ client: Int, now: NIODeadline)
+
+    /// The connection is about to be gone, with `unsent` bytes that the kernel never took.
+    func ending(_ client: Int, unsent: Int)
+
+    /// The connection is gone; called once, last.
+    func ended(_ client: Int, _ end: XMPPConnectionEnd, now: NIODeadline)
+
+    /// The connection wants ``XMPPConnection/timerFired(now:)`` at this time, or earlier.
+    func wantsTimer(_ client: Int, at: NIODeadline)
+
+    /// A stanza that has been through the filters of the modules, which none of them has used up. With modules only, in
+    /// place of ``received(_:_:now:)`` and ``requested(_:_:now:)``; `true` for a request that gets its answer.
+    func received(_ client: Int, filtered stanza: XMPPElement, now: NIODeadline) -> Bool
+}
+
+extension XMPPConnectionObserver {
+    package func phase(_ client: Int, _ phase: XMPPPhase, took: TimeAmount, now: NIODeadline) {}
+    package func registered(_ client: Int, _ phases: XMPPPhases, answer: TimeAmount, now: NIODeadline) {}
+    package func read(_ client: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool) {}
+    package func readEnded(_ client: Int, now: NIODeadline) {}
+    package func requested(_ client: Int, _ request: borrowing ElementView, now: NIODeadline) -> Bool { false }
+    package func answered(_ client: Int, _ token: UInt64, _ answer: borrowing ElementView, now: NIODeadline) {}
+    package func unanswered(_ client: Int, _ token: UInt64, _ error: XMPPRequestError, now: NIODeadline) {}
+    package func acknowledged(_ client: Int, count: Int, now: NIODeadline) {}
+    package func wrote(_ client: Int, bytes: Int) {}
+    package func writable(_ client: Int, now: NIODeadline) {}
+    package func ending(_ client: Int, unsent: Int) {}
+    package func received(_ client: Int, filtered stanza: XMPPElement, now: NIODeadline) -> Bool { false }
+}
+
+/// Why a request has no result.
+package enum XMPPRequestError: Error, Hashable, Sendable {
+    /// The answer was an error.
+    case refused(StanzaError)
+    case timedOut
+    /// The connection is gone, and the stream is not resumed.
+    case connectionLost
+    /// Nobody is connected.
+    case notSent
+    /// It cannot be sent as it is: XML cannot hold it, or its `to` is no JID; the words say which.
+    case invalid(String)
+}

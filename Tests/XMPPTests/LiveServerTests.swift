@@ -1,0 +1,266 @@
+import NIOCore
+import SASL
+import TestSupport
+import Testing
+import XMPP
+
+@Suite("Real servers", .serialized, .timeLimit(.minutes(10)))
+struct LiveServerTests {
+    private static func account(_ user: String, _ resource: String = "clamor") throws -> XMPPAccount {
+        XMPPAccount(
+            try JID(local: user, domain: XMPPServer.domain, resource: resource),
+            password: XMPPServer.password
+        )
+    }
+
+    private static func message(to jid: JID, _ body: String, id: String? = nil) -> XMPPElement {
+        XMPPElement(
+            "message",
+            namespace: XMPPNamespace.client,
+            attributes: ["to": jid.description, "type": "chat", "id": id],
+            children: [.element(XMPPElement("body", namespace: XMPPNamespace.client, text: body))]
+        )
+    }
+
+    @Test("an account is made, used and removed: login, presence, message, ping", arguments: XMPPServer.Kind.installed)
+    func account(_ kind: XMPPServer.Kind) async throws {
+        try await XMPPServer.with(kind) { server in
+            var options = XMPPStreamOptions()
+            options.registration = .create
+            let client = try await LiveClient(server, try Self.account("live"), .startTLS, options)
+            try await client.connect()
+            let phases = try await client.run { $0.readiness?.phases }
+            #expect(XMPPPhase.allCases.allSatisfy { phases?[$0] != nil })
+
+            let jid = try #require(try await client.run { $0.place.pointer.pointee.jid })
+            #expect(jid.bare == (try JID("live@localhost")))
+            try await client.run { state in
+                try state.connection?.send(XMPPElement("presence", namespace: XMPPNamespace.client))
+                try state.connection?.send(Self.message(to: jid, "to <myself> & \"me\""))
+            }
+            try await client.until { !$0.bodies.isEmpty }
+            #expect(try await client.run { $0.bodies } == ["to <myself> & \"me\""])
+            let time: TimeAmount = try await client.ask { connection, _, answer in
+                XMPPPing.ping(nil, on: connection, timeout: .seconds(30), answer)
+            }
+            #expect(time > .zero)
+            try await client.ask { connection, _, answer in
+                XMPPAccountRequests.changePassword("other", on: connection, answer)
+            } as Void
+            #expect(try await client.leave() == .answered)
+            // The password is another one now.
+            try await client.run { try $0.connect() }
+            await #expect(throws: (any Error).self) { try await client.until { $0.readiness != nil } }
+            try await client.shutdown()
+
+            var account = try Self.account("live")
+            account.password = "other"
+            let again = try await LiveClient(server, account, .startTLS, XMPPStreamOptions())
+            try await again.connect()
+            // A server may close in place of an answer.
+            _ =
+                try? await again.ask { connection, _, answer in
+                    XMPPAccountRequests.remove(on: connection, answer)
+                } as Void
+            try await again.shutdown()
+            let gone = try await LiveClient(server, account, .startTLS, XMPPStreamOptions())
+            try await gone.run { try $0.connect() }
+            try? await gone.until { $0.readiness != nil }
+            let end = try await gone.run { $0.end }
+            guard case .notAuthenticated(let failure)? = end, failure.condition == .notAuthorized else {
+                Issue.record("ended with \(end.map { "\($0)" } ?? "nothing")")
+                return
+            }
+            try await gone.shutdown()
+        }
+    }
+
+    @Test("each way leads in, with each mechanism that is offered", arguments: XMPPServer.Kind.installed)
+    func ways(_ kind: XMPPServer.Kind) async throws {
+        try await XMPPServer.with(kind) { server in
+            try await server.register("ways")
+            for way in LiveClient.Way.allCases {
+                var logins = 0
+                for mechanism in ["SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN"] {
+                    var options = XMPPStreamOptions()
+                    options.mechanisms = [mechanism]
+                    let client = try await LiveClient(server, try Self.account("ways"), way, options)
+                    do {
+                        try await client.connect()
+                    } catch {
+                        // Not every server offers each of them on each way, and says so.
+                        let end = try await client.run { $0.end }
+                        guard case .noMechanism = end else { throw error }
+                        try await client.shutdown()
+                        continue
+                    }
+                    let end = try await client.leave()
+                    #expect(end == .answered, "\(way) \(mechanism)")
+                    try await client.shutdown()
+                    logins += 1
+                }
+                #expect(logins > 0, "\(way)")
+            }
+        }
+    }
+
+    @Test("a cut stream is resumed: nothing is lost, nothing comes twice", arguments: XMPPServer.Kind.installed)
+    func resumption(_ kind: XMPPServer.Kind) async throws {
+        try await XMPPServer.with(kind) { server in
+            try await server.register("alice")
+            try await server.register("bob")
+            var options = XMPPStreamOptions()
+            options.management = .resume
+            let alice = try await LiveClient(server, try Self.account("alice"), .clear, options)
+            let bob = try await LiveClient(server, try Self.account("bob"), .clear, options)
+            try await alice.connect()
+            try await bob.connect()
+            let target = try #require(try await bob.run { $0.place.pointer.pointee.jid })
+            // Several cuts, each with messages on the way in both directions.
+            for round in 0..<5 {
+                try await alice.run { state in
+                    for number in 0..<20 {
+                        try state.connection?.send(Self.message(to: target, "\(20 * round + number)"))
+                    }
+                    // The server reads all of it and closes, but says no more how much that was. Who came back sooner
+                    // would find ejabberd still reading, which then has handled more than it says.
+                    state.channel?.close(mode: .output, promise: nil)
+                }
+                try? await alice.until { $0.end != nil }
+                // What is on its way to him is lost.
+                try await bob.run { $0.channel?.close(promise: nil) }
+                try? await bob.until { $0.end != nil }
+                try await alice.connect()
+                try await bob.connect()
+                #expect(try await alice.run { $0.readiness?.resumed } == true)
+                #expect(try await bob.run { $0.readiness?.resumed } == true)
+            }
+            try await bob.until { $0.bodies.count >= 100 }
+            try await alice.run { state in state.connection?.requestAcknowledgement() }
+            try await alice.until { $0.acknowledged == 100 }
+            let bodies = try await bob.run { $0.bodies }
+            #expect(bodies == (0..<100).map(String.init), "\(bodies.joined(separator: " "))")
+            #expect(try await alice.leave() == .answered)
+            #expect(try await bob.leave() == .answered)
+            try await alice.shutdown()
+            try await bob.shutdown()
+        }
+    }
+
+    private static func modules(_ heard: LiveClient.Heard) -> [any XMPPModule] {
+        [
+            XMPPPing(), XMPPRoster { heard.note("roster \($0.jid) \($0.name ?? "")") },
+            XMPPCarbons { heard.note("carbon \($0) \($1.child("body")?.text ?? "")") },
+            XMPPRooms { event in
+                switch event {
+                case .joined: heard.note("joined")
+                case .message(let stanza, true): heard.note("said \(stanza["id"] ?? "")")
+                case .left: heard.note("left")
+                case .refused(_, let error): heard.note("\(error)")
+                default: break
+                }
+            },
+            XMPPArchive(),
+            XMPPPubSub { if case .item(_, let node, let id, _) = $0 { heard.note("item \(node) \(id ?? "")") } },
+        ]
+    }
+
+    @Test("roster, carbons, rooms, archive and nodes", arguments: XMPPServer.Kind.installed)
+    func modules(_ kind: XMPPServer.Kind) async throws {
+        try await XMPPServer.with(kind) { server in
+            try await server.register("mod")
+            let options = XMPPStreamOptions()
+            let client = try await LiveClient(server, try Self.account("mod", "one"), .clear, options) {
+                Self.modules($0)
+            }
+            let other = try await LiveClient(server, try Self.account("mod", "two"), .clear, options) {
+                Self.modules($0)
+            }
+            for each in [client, other] {
+                try await each.connect()
+                let items: [JID: XMPPRoster.Item] = try await each.ask { connection, state, answer in
+                    try state.module(XMPPRoster.self).get(on: connection, answer)
+                }
+                #expect(items.isEmpty)
+                try await each.ask { connection, _, answer in XMPPCarbons.enable(on: connection, answer) } as Void
+                try await each.run { state in
+                    _ = try state.connection?.send(XMPPElement("presence", namespace: XMPPNamespace.client))
+                }
+            }
+            try await Self.tryRosterAndMessages(client, other)
+            try await Self.tryRoom(client)
+            try await Self.tryNode(client)
+            for each in [client, other] {
+                #expect(try await each.leave() == .answered)
+                try await each.shutdown()
+            }
+        }
+    }
+
+    private static func tryRosterAndMessages(_ client: LiveClient, _ other: LiveClient) async throws {
+        let friend = try JID("friend@localhost")
+        _ =
+            try await client.ask { connection, state, answer in
+                try state.module(XMPPRoster.self).set(.init(friend, name: "F"), on: connection, answer)
+            } as XMPPElement
+        try await other.until { $0.heard.lines.contains("roster friend@localhost F") }
+
+        // To the other one alone; a copy of what is sent comes to the first.
+        let two = try #require(try await other.run { $0.place.pointer.pointee.jid })
+        let one = try #require(try await client.run { $0.place.pointer.pointee.jid })
+        try await client.run { state in _ = try state.connection?.send(Self.message(to: two, "hello", id: "m1")) }
+        try await other.until { $0.bodies.contains("hello") }
+        try await other.run { state in _ = try state.connection?.send(Self.message(to: one, "back", id: "m2")) }
+        try await client.until { $0.bodies.contains("back") }
+
+        let page: XMPPArchive.Page = try await client.ask { connection, state, answer in
+            try state.module(XMPPArchive.self).ask(.init(max: 50), on: connection, answer)
+        }
+        let bodies = page.messages.compactMap { $0.stanza.child("body")?.text }
+        #expect(bodies.contains("hello"))
+        #expect(bodies.contains("back"))
+        #expect(page.isComplete)
+    }
+
+    private static func tryRoom(_ client: LiveClient) async throws {
+        let room = try JID("hall@conference.localhost")
+        try await client.run { state in
+            guard let connection = state.connection else { return }
+            try state.module(XMPPRooms.self).join(room, nick: "one", on: connection)
+        }
+        try await client.until { $0.heard.lines.contains("joined") }
+        _ =
+            try await client.ask { connection, state, answer in
+                try state.module(XMPPRooms.self).acceptDefaults(of: room, on: connection, answer)
+            } as XMPPElement
+        try await client.run { state in
+            guard let connection = state.connection else { return }
+            try state.module(XMPPRooms.self).say("in here", in: room, id: "g1", on: connection)
+        }
+        try await client.until { $0.heard.lines.contains("said g1") }
+        try await client.run { state in
+            guard let connection = state.connection else { return }
+            try state.module(XMPPRooms.self).leave(room, on: connection)
+        }
+        try await client.until { $0.heard.lines.contains("left") }
+    }
+
+    /// The account's own (XEP-0163): every server lets one write there.
+    private static func tryNode(_ client: LiveClient) async throws {
+        let entry = XMPPElement("entry", namespace: "urn:example:entry", text: "here")
+        _ =
+            try await client.ask { connection, _, answer in
+                XMPPPubSub.publish(entry, id: "i1", to: "urn:example:node", at: nil, on: connection, answer)
+            } as XMPPElement
+        let items: XMPPElement = try await client.ask { connection, _, answer in
+            XMPPPubSub.items(of: "urn:example:node", at: nil, on: connection, answer)
+        }
+        let item = items.child("pubsub", XMPPNamespace.pubsub)?.child("items")?.child("item")
+        #expect(item?["id"] == "i1")
+        #expect(item?.child("entry", "urn:example:entry")?.text == "here")
+        _ =
+            try await client.ask { connection, _, answer in
+                XMPPPubSub.delete("urn:example:node", at: nil, on: connection, answer)
+            } as XMPPElement
+    }
+}
