@@ -18,6 +18,7 @@ extension Broker {
         case .pubRec:
             self.tally.acknowledgementsReceived.pubrec &+= 1
             outcome = self.connections[connection].window.pubRec(id, failed: reason >= 0x80)
+            if outcome == .unknown, self.isEarly(connection, now: now) { return false }
             self.answer(
                 .pubRel,
                 id,
@@ -28,6 +29,7 @@ extension Broker {
         case .pubRel:
             self.tally.acknowledgementsReceived.pubrel &+= 1
             let isKnown = self.connections[connection].heldIDs.remove(id) != nil
+            if !isKnown, self.isEarly(connection, now: now) { return false }
             self.answer(.pubComp, id, isKnown: isKnown, isDue: true, connection)
             return true
         default:
@@ -36,11 +38,21 @@ extension Broker {
         }
         switch outcome {
         case .done: self.refill(connection)
-        case .release, .unknown: break
+        case .release: break
+        case .unknown: return !self.isEarly(connection, now: now)
         case .wrong:
             self.fail(connection, .protocolError, now: now)
             return false
         }
+        return true
+    }
+
+    /// Whether there was no CONNACK yet, which ends the connection [MQTT-3.1.2-30].
+    ///
+    /// Asked only about what is unknown, for before CONNACK nothing else is.
+    private mutating func isEarly(_ connection: ConnectionID, now: NIODeadline) -> Bool {
+        guard self.connections[connection].state == .authenticating else { return false }
+        self.fail(connection, .protocolError, now: now)
         return true
     }
 
@@ -67,17 +79,38 @@ extension Broker {
     }
 
     /// Lets waiting messages go as far as the window has room.
-    private mutating func refill(_ connection: ConnectionID) {
+    mutating func refill(_ connection: ConnectionID) {
         guard self.connections[connection].window.hasQueue else { return }
         self.prepareOutput(connection)
+        let maximumSize = self.connections[connection].maximumPacketSize
         var out = ByteBuffer()
         swap(&out, &self.connections[connection].out)
-        while let tally = self.connections[connection].window.moveNext(to: &out) {
-            if tally.kind == .copy { self.tally.waiting[tally.qos] &-= 1 }
-            self.count(tally, on: connection)
-        }
+        while let moved = self.connections[connection].window.moveNext(
+            to: &out,
+            maximumSize: maximumSize,
+            now: self.clock
+        ) { self.book(moved, on: connection) }
         swap(&out, &self.connections[connection].out)
         self.markDirty(connection)
         if self.connections[connection].isCongested { self.easeCongestion(connection) }
+    }
+
+    private mutating func book(_ moved: OutboundWindow.Moved, on connection: ConnectionID) {
+        switch moved {
+        case .sent(let tally):
+            if tally.kind == .copy { self.tally.waiting[tally.qos] &-= 1 }
+            // What has waited here is at QoS 1 or 2.
+            self.count(tally, on: connection, qos: 1)
+        case .sentAgain(let tally): self.tally.resent[tally.qos] += 1
+        case .released: self.tally.acknowledgementsSent.pubrel += 1
+        case .expired(let tally):
+            guard tally.kind == .copy else { return }
+            self.tally.waiting[tally.qos] -= 1
+            self.tally.expired[tally.qos] += 1
+        case .tooLarge(let tally, let isDelivered):
+            guard tally.kind == .copy, !isDelivered else { return }
+            self.tally.waiting[tally.qos] -= 1
+            self.tally.tooLarge[tally.qos] += 1
+        }
     }
 }

@@ -11,6 +11,7 @@ extension Broker {
             if self.statisticsSubscriptions > 0 { next = min(next, self.statisticsDue) }
             if let due = self.stallDue { next = min(next, due) }
             if let due = self.disconnectDue { next = min(next, due) }
+            if !self.sessionsDue.isEmpty { next = min(next, self.sessionsDue.nextDue) }
             if !self.delayed.isEmpty { next = min(next, self.delayed[0].due) }
             if !self.reorderTimeouts.isEmpty { next = min(next, self.reorderTimeouts[0].due) }
             return next
@@ -19,12 +20,14 @@ extension Broker {
 
     /// Does what has become due.
     package mutating func advance(to now: NIODeadline) {
+        self.clock = now
         if let due = self.stallDue, let stall = self.faults.stall, due <= now {
             self.stallDue = nil
             self.actions.append(.stall(until: due + stall.length))
         }
         self.releaseDelayed(now: now)
         self.releaseReordered(now: now)
+        self.advanceSessions(now: now)
         if let due = self.disconnectDue, let period = self.faults.disconnectEvery, due <= now {
             self.disconnectDue = max(due + period, now)
             self.disconnectNext(now: now)
@@ -32,6 +35,7 @@ extension Broker {
         if self.scanDue <= now {
             self.scanDue = now + Self.scanInterval
             self.scanSilence(now: now)
+            self.frames.trim()
         }
         if self.statisticsDue <= now {
             self.statisticsDue = now + self.configuration.statisticsInterval
@@ -95,6 +99,8 @@ extension Broker {
             case .awaitingConnect where silence > self.configuration.connectDeadline:
                 self.connections[connection].state = .closing
                 self.actions.append(.close(connection))
+            case .authenticating where silence > self.configuration.connectDeadline:
+                self.fail(connection, .notAuthorized, now: now)
             default: continue
             }
         }
@@ -102,84 +108,19 @@ extension Broker {
 
     // MARK: Counters
 
+    /// Bytes of the routes that are remembered, of the memory for frames that several share, and what is noted of
+    /// sessions and wills that are due some time: all are bounded.
+    package var routeBytes: Int { self.cache.byteCount }
+    package var frameBytes: Int { self.frames.capacity }
+    package var dueEntries: Int { self.sessionsDue.count }
+
     package var counters: BrokerCounters {
         var counters = self.tally
         counters.delayHolds = self.holdTimes.summary
         counters.subscriptions = UInt64(self.subscriptions.count { $0.isLive })
         counters.retained = UInt64(self.retained.count)
+        counters.sessionsAway = UInt64(self.sessionsAway)
+        counters.storedBytes = UInt64(self.storedBytes)
         return counters
-    }
-
-    /// Topics below `$SYS/broker/` and their values, by mosquitto's names where it has one.
-    func statistics(now: NIODeadline) -> [(topic: String, value: String)] {
-        let counters = self.counters
-        var lines: [(topic: String, value: String)] = [
-            ("version", "clamor"),
-            ("uptime", "\((now - self.started).nanoseconds / 1_000_000_000) seconds"),
-            ("clients/connected", "\(counters.clientsNow)"),
-            ("clients/active", "\(counters.clientsNow)"),
-            ("clients/maximum", "\(counters.clientsMaximum)"),
-            ("connections/total", "\(counters.connections)"),
-            ("subscriptions/count", "\(counters.subscriptions)"),
-            ("retained messages/count", "\(counters.retained)"),
-            ("bytes/received", "\(counters.receivedBytes)"),
-            ("bytes/sent", "\(counters.sentBytes)"),
-            ("messages/received", "\(counters.receivedPackets)"),
-            ("publish/messages/received", "\(counters.received.total + counters.receivedDUP.total)"),
-            ("publish/messages/sent", "\(counters.delivered.total + counters.deliveredRetained.total)"),
-            ("publish/messages/dropped", "\(counters.dropped.total + counters.queueFull.total)"),
-        ]
-        let families: [(String, CountPerQoS)] = [
-            ("publish/messages/received", counters.received), ("publish/messages/sent", counters.delivered),
-            ("publish/messages/resent", counters.receivedDUP), ("publish/messages/dropped", counters.dropped),
-            ("publish/messages/duplicated", counters.duplicated), ("publish/messages/reordered", counters.reordered),
-            ("publish/messages/delayed", counters.delayed), ("publish/messages/offline", counters.notDeliveredOffline),
-        ]
-        for (name, count) in families {
-            for qos: UInt8 in 0...2 { lines.append(("\(name)/qos/\(qos)", "\(count[qos])")) }
-        }
-        return lines
-    }
-
-    private mutating func publishStatistics(now: NIODeadline) {
-        for (name, value) in self.statistics(now: now) {
-            let topic = Array("$SYS/broker/\(name)".utf8)
-            let route = topic.withUnsafeBytes { self.route($0) }
-            for target in route.targets where target.connection >= 0 {
-                self.sendStatistic(topic, value, to: ConnectionID(target.connection), identifiers: target.identifiers)
-            }
-        }
-    }
-
-    /// The values at once, as mosquitto's retained ones come.
-    mutating func sendStatistics(to index: Int32, now: NIODeadline) {
-        let subscription = self.subscriptions[Int(index)]
-        let filter = TopicLevels.split(subscription.filter)
-        let connection = ConnectionID(self.sessions[Int(subscription.session)].connection)
-        for (name, value) in self.statistics(now: now) {
-            let topic = Array("$SYS/broker/\(name)".utf8)
-            guard TopicLevels.matches(filter: filter, topic: TopicLevels.split(topic)) else { continue }
-            subscription.identifier.withUnsafeBytes {
-                self.sendStatistic(topic, value, to: connection, identifiers: $0)
-            }
-        }
-    }
-
-    private mutating func sendStatistic(
-        _ topic: [UInt8],
-        _ value: String,
-        to connection: ConnectionID,
-        identifiers: UnsafeRawBufferPointer
-    ) {
-        KeptMessage(topic: topic, payload: Array(value.utf8), properties: [], qos: 0, retain: true).withView {
-            self.send(
-                $0,
-                to: connection,
-                qos: 0,
-                retain: true,
-                identifiers: identifiers,
-                tally: Tally(kind: .statistics, qos: 0)
-            )
-        }
     }
 }

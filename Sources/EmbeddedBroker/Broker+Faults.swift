@@ -63,7 +63,7 @@ extension Broker {
         if isChosen, stream.held == nil {
             self.tickets += 1
             stream.held = HeldMessage(
-                message: KeptMessage(message),
+                message: KeptMessage(message, now: now),
                 number: number,
                 isDuplicated: false,
                 ticket: self.tickets
@@ -85,8 +85,24 @@ extension Broker {
         self.emit(message, number, &faults, &stream, into: index, of: publisher, now: now)
         if let held {
             self.tally.waiting[held.message.qos] -= 1
-            held.message.withView { self.emit($0, held.number, &faults, &stream, into: index, of: publisher, now: now) }
+            self.emit(held, &faults, &stream, into: index, of: publisher, now: now)
         }
+    }
+
+    /// A message that was held, unless its time has run out.
+    private mutating func emit(
+        _ held: HeldMessage,
+        _ faults: inout FaultState,
+        _ stream: inout FaultState.Stream,
+        into index: Int32,
+        of publisher: UInt32,
+        now: NIODeadline
+    ) {
+        guard let message = held.message.aged(to: now) else {
+            self.tally.expired[held.message.qos] += 1
+            return
+        }
+        message.withView { self.emit($0, held.number, &faults, &stream, into: index, of: publisher, now: now) }
     }
 
     /// Behind drop and reorder: sends, or holds for the delay.
@@ -102,7 +118,7 @@ extension Broker {
         let isDuplicated = Self.isEveryNth(&faults.duplicates, self.faults.duplicateEvery)
         if let delay = self.faults.delay, Self.isEveryNth(&faults.delays, self.faults.delayEvery) {
             let held = HeldMessage(
-                message: KeptMessage(message),
+                message: KeptMessage(message, now: now),
                 number: number,
                 isDuplicated: isDuplicated,
                 ticket: 0
@@ -152,23 +168,22 @@ extension Broker {
         to index: Int32,
         identifiers: UnsafeRawBufferPointer
     ) -> Bool {
-        let session = Int(self.subscriptions[Int(index)].session)
-        let connection = ConnectionID(self.sessions[session].connection)
-        guard self.subscriptions[Int(index)].isLive, connection >= 0 else {
+        let session = self.subscriptions[Int(index)].session
+        let connection = ConnectionID(self.sessions[Int(session)].connection)
+        let qos = min(message.qos, self.subscriptions[Int(index)].qos)
+        let isKept = self.sessions[Int(session)].kept != nil && qos > 0
+        guard self.subscriptions[Int(index)].isLive, connection >= 0 || isKept else {
             self.tally.undelivered[message.qos] += 1
             return false
         }
-        let qos = min(message.qos, self.subscriptions[Int(index)].qos)
         let retain = message.retain && self.subscriptions[Int(index)].retainAsPublished
         for kind in isDuplicated ? [Tally.Kind.copy, .duplicate] : [.copy] {
-            self.send(
-                message,
-                to: connection,
-                qos: qos,
-                retain: retain,
-                identifiers: identifiers,
-                tally: Tally(kind: kind, qos: message.qos)
-            )
+            let tally = Tally(kind: kind, qos: message.qos)
+            if connection >= 0 {
+                self.send(message, to: connection, qos: qos, retain: retain, identifiers: identifiers, tally: tally)
+            } else {
+                self.store(message, in: session, qos: qos, retain: retain, identifiers: identifiers, tally: tally)
+            }
         }
         return true
     }
@@ -198,7 +213,11 @@ extension Broker {
                 self.tally.undelivered[qos] += 1
                 continue
             }
-            first.held.message.withView {
+            guard let message = first.held.message.aged(to: now) else {
+                self.tally.expired[qos] += 1
+                continue
+            }
+            message.withView {
                 self.sendInOrder(
                     $0,
                     first.held.number,
@@ -242,7 +261,7 @@ extension Broker {
         stream.held = nil
         self.tally.waiting[held.message.qos] -= 1
         self.tally.reorderReleased[held.message.qos] += 1
-        held.message.withView { self.emit($0, held.number, &faults, &stream, into: index, of: publisher, now: now) }
+        self.emit(held, &faults, &stream, into: index, of: publisher, now: now)
         faults.streams[publisher] = stream
         self.subscriptions[Int(index)].faults = faults
     }

@@ -68,7 +68,21 @@ extension Broker {
         self.connections[connection].isUrgent = false
         self.connections[connection].unwritten = CountPerQoS()
         self.connections[connection].unwrittenExtra = CountPerQoS()
+        if let journal = self.connections[connection].window.journal { journal.noteOutputTaken() }
         if self.connections[connection].isCongested { self.easeCongestion(connection) }
+        if self.connections[connection].isChoked { self.unchoke(connection) }
+    }
+
+    /// Throws away what was never handed out, and so did not reach the client.
+    mutating func dropOutput(_ connection: ConnectionID) {
+        self.tally.delivered -= self.connections[connection].unwritten
+        self.tally.delivered -= self.connections[connection].unwrittenExtra
+        self.tally.duplicated -= self.connections[connection].unwrittenExtra
+        self.tally.undelivered += self.connections[connection].unwritten
+        self.connections[connection].unwritten = CountPerQoS()
+        self.connections[connection].unwrittenExtra = CountPerQoS()
+        self.connections[connection].out = ByteBuffer()
+        self.dropShared(connection)
     }
 
     /// Gives a written buffer back for the next output, whether the channel is done with it or not.
@@ -145,18 +159,28 @@ extension Broker {
             packetID = self.connections[connection].window.take(qos: qos)
             if packetID == 0 {
                 if tally.kind == .copy { self.tally.waiting[tally.qos] &+= 1 }
-                self.connections[connection].window.enqueue(writer, tally: tally)
+                self.connections[connection].window.enqueue(writer, tally: tally, now: self.clock)
                 return
+            }
+            if self.connections[connection].window.journal != nil {
+                self.connections[connection].window.remember(packetID, writer, tally: tally, now: self.clock)
             }
         }
         self.prepareOutput(connection)
+        self.write(writer, packetID: packetID, to: connection)
+        self.count(tally, on: connection, qos: qos)
+        self.markDirty(connection)
+        if self.connections[connection].out.readableBytes > Self.urgentBytes { self.hurry(connection) }
+    }
+
+    @inline(__always)
+    private mutating func write(_ writer: PublishWriter, packetID: UInt16, to connection: ConnectionID) {
+        if self.connections[connection].extras != nil, self.writeAliased(writer, packetID, to: connection) { return }
+        let count = writer.count
         self.connections[connection].out.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { memory in
             if let base = memory.baseAddress { writer.write(to: base, packetID: packetID) }
             return count
         }
-        self.count(tally, on: connection)
-        self.markDirty(connection)
-        if self.connections[connection].out.readableBytes > Self.urgentBytes { self.hurry(connection) }
     }
 
     /// Whether a copy of `count` bytes may go to a client now; books it if not.
@@ -183,16 +207,18 @@ extension Broker {
         self.actions.append(.flushNow(connection))
     }
 
-    /// Books a copy that has reached a client's output.
-    mutating func count(_ tally: Tally, on connection: ConnectionID) {
+    /// Books a copy that has reached a client's output at `qos`.
+    mutating func count(_ tally: Tally, on connection: ConnectionID, qos: UInt8) {
+        // The journal knows which of its own were not handed out.
+        let isKept = qos > 0 && self.connections[connection].window.journal != nil
         switch tally.kind {
         case .copy:
             self.tally.delivered[tally.qos] &+= 1
-            self.connections[connection].unwritten[tally.qos] &+= 1
+            if !isKept { self.connections[connection].unwritten[tally.qos] &+= 1 }
         case .duplicate:
             self.tally.delivered[tally.qos] &+= 1
             self.tally.duplicated[tally.qos] &+= 1
-            self.connections[connection].unwrittenExtra[tally.qos] &+= 1
+            if !isKept { self.connections[connection].unwrittenExtra[tally.qos] &+= 1 }
         case .retained: self.tally.deliveredRetained[tally.qos] &+= 1
         case .statistics: break
         }
@@ -205,7 +231,7 @@ extension Broker {
         let version5 = self.connections[connection].isVersion5
         let tally = Tally(kind: .copy, qos: message.qos)
         guard let frame = self.frames.frame(of: message, version5: version5, retain: retain) else {
-            // More than a gibibyte in one turn.
+            // More than a gibibyte in one turn, or more than a PUBLISH can be.
             let none = UnsafeRawBufferPointer(start: nil, count: 0)
             return self.send(message, to: connection, qos: 0, retain: retain, identifiers: none, tally: tally)
         }

@@ -23,7 +23,7 @@ extension Broker {
         guard self.congested == 0 else { return }
         for publisher in self.paused where self.connections[publisher].isPaused {
             self.connections[publisher].isPaused = false
-            self.actions.append(.resumeReading(publisher))
+            if !self.connections[publisher].isChoked { self.actions.append(.resumeReading(publisher)) }
         }
         self.paused.removeAll(keepingCapacity: true)
     }
@@ -36,6 +36,23 @@ extension Broker {
         self.connections[publisher].isPaused = true
         self.paused.append(publisher)
         self.tally.publishersPaused += 1
-        self.actions.append(.pauseReading(publisher))
+        if !self.connections[publisher].isChoked { self.actions.append(.pauseReading(publisher)) }
+    }
+
+    /// Stops reading a client that lets its answers pile up.
+    mutating func chokeIfNeeded(_ connection: ConnectionID) {
+        guard self.connections[connection].out.readableBytes > self.configuration.highWaterMark,
+            !self.connections[connection].isChoked, self.connections[connection].state != .closing
+        else { return }
+        self.connections[connection].isChoked = true
+        self.tally.clientsChoked += 1
+        if !self.connections[connection].isPaused { self.actions.append(.pauseReading(connection)) }
+    }
+
+    /// Reads it again, for it has taken its answers.
+    mutating func unchoke(_ connection: ConnectionID) {
+        self.connections[connection].isChoked = false
+        guard !self.connections[connection].isPaused, self.connections[connection].state != .closing else { return }
+        self.actions.append(.resumeReading(connection))
     }
 }

@@ -1,21 +1,36 @@
 import MQTTCodec
-import NIOCore
+package import NIOCore
 
 extension Broker {
     /// - Returns: false when the connection has been ended.
     mutating func publish(_ view: PublishView, from connection: ConnectionID, now: NIODeadline) -> Bool {
-        let qos = view.firstByte >> 1 & 3
         if view.firstByte & 0b1000 == 0 {
-            self.tally.received[qos] &+= 1
+            self.tally.received[view.firstByte >> 1 & 3] &+= 1
         } else {
-            self.tally.receivedDUP[qos] &+= 1
+            self.tally.receivedDUP[view.firstByte >> 1 & 3] &+= 1
         }
         if !view.rawProperties.isEmpty,
-            RawProperties.offset(of: RawProperties.topicAlias, in: view.rawProperties) != nil
+            let offset = RawProperties.offset(of: RawProperties.topicAlias, in: view.rawProperties)
         {
-            // [MQTT-3.3.2-9]: our Topic Alias Maximum is 0.
-            self.fail(connection, .topicAliasInvalid, now: now)
-            return false
+            return self.publishAliased(view, aliasOffset: offset, from: connection, now: now)
+        }
+        return self.take(view, view.topic, view.rawProperties, from: connection, now: now)
+    }
+
+    /// Takes a PUBLISH whose topic is known, and whose properties are those that go on.
+    @inline(__always)
+    mutating func take(
+        _ view: PublishView,
+        _ topic: UnsafeRawBufferPointer,
+        _ properties: UnsafeRawBufferPointer,
+        from connection: ConnectionID,
+        now: NIODeadline
+    ) -> Bool {
+        let qos = view.firstByte >> 1 & 3
+        if self.connections[connection].isRestricted,
+            let isOpen = self.object(to: view, topic, on: connection, now: now)
+        {
+            return isOpen
         }
         if qos == 1 {
             self.acknowledge(.pubAck, view.packetID, to: connection)
@@ -34,9 +49,9 @@ extension Broker {
             }
         }
         var message = MessageView(
-            topic: view.topic,
+            topic: topic,
             payload: view.payload,
-            properties: view.rawProperties,
+            properties: properties,
             qos: qos,
             retain: view.firstByte & 1 != 0
         )
@@ -44,11 +59,12 @@ extension Broker {
             message.setBody(isVersion5: self.connections[connection].isVersion5)
         }
         if message.retain { self.retain(message, now: now) }
-        self.distribute(message, from: connection, now: now)
+        let source = MessageSource(session: self.connections[connection].session, connection: connection)
+        self.distribute(message, from: source, now: now)
         return true
     }
 
-    private mutating func retain(_ message: MessageView, now: NIODeadline) {
+    mutating func retain(_ message: MessageView, now: NIODeadline) {
         // [MQTT-3.3.1-6]
         if message.payload.isEmpty { return self.retained.remove(Array(message.topic)) }
         let seconds = RawProperties.messageExpirySeconds(in: message.properties)
@@ -64,33 +80,29 @@ extension Broker {
     }
 
     /// Gives a message to every client with a matching subscription, and to one member of every share group.
-    private mutating func distribute(_ message: MessageView, from connection: ConnectionID, now: NIODeadline) {
+    package mutating func distribute(_ message: MessageView, from source: MessageSource, now: NIODeadline) {
         let route = self.route(message.topic)
-        let source = self.connections[connection].session
         self.frames.beginMessage()
-        for target in route.targets where !target.noLocal || target.session != source {
-            self.deliver(message, to: target, from: connection, now: now)
+        for target in route.targets where !target.noLocal || target.session != source.session {
+            self.deliver(message, to: target, from: source, now: now)
         }
-        for group in route.groups { self.deliver(message, toGroup: group, from: connection, now: now) }
+        for group in route.groups { self.deliver(message, toGroup: group, from: source, now: now) }
     }
 
     @inline(__always)
     private mutating func deliver(
         _ message: MessageView,
         to target: RouteTarget,
-        from source: ConnectionID,
+        from source: MessageSource,
         now: NIODeadline
     ) {
-        guard target.connection >= 0 else {
-            self.tally.notDeliveredOffline[message.qos] &+= 1
-            return
-        }
+        guard target.connection >= 0 else { return self.deliver(message, toAbsent: target, from: source, now: now) }
         let connection = ConnectionID(target.connection)
         let qos = min(message.qos, target.qos)
         // [MQTT-3.3.1-12], [MQTT-3.3.1-13]
         let retain = message.retain && target.retainAsPublished
         if self.faults.touchesPublish {
-            let publisher = self.sessions[Int(self.connections[source].session)].publisher
+            let publisher = self.sessions[Int(source.session)].publisher
             self.inject(message, into: target.subscription, of: publisher, identifiers: target.identifiers, now: now)
         } else if qos == 0, target.identifiers.isEmpty {
             self.share(message, to: connection, retain: retain)
@@ -104,16 +116,47 @@ extension Broker {
                 tally: Tally(kind: .copy, qos: message.qos)
             )
         }
-        if self.connections[connection].isCongested { self.pause(source) }
+        if self.connections[connection].isCongested, source.connection >= 0 { self.pause(source.connection) }
+    }
+
+    /// To a client that is away: waits in its session, if it has one and the QoS is above 0.
+    private mutating func deliver(
+        _ message: MessageView,
+        toAbsent target: RouteTarget,
+        from source: MessageSource,
+        now: NIODeadline
+    ) {
+        guard target.isLive, min(message.qos, target.qos) > 0, self.sessions[Int(target.session)].kept != nil else {
+            self.tally.notDeliveredOffline[message.qos] &+= 1
+            return
+        }
+        if self.faults.touchesPublish {
+            let publisher = self.sessions[Int(source.session)].publisher
+            return self.inject(
+                message,
+                into: target.subscription,
+                of: publisher,
+                identifiers: target.identifiers,
+                now: now
+            )
+        }
+        self.store(
+            message,
+            in: target.session,
+            qos: min(message.qos, target.qos),
+            retain: message.retain && target.retainAsPublished,
+            identifiers: target.identifiers,
+            tally: Tally(kind: .copy, qos: message.qos)
+        )
     }
 
     private mutating func deliver(
         _ message: MessageView,
         toGroup group: Int32,
-        from source: ConnectionID,
+        from source: MessageSource,
         now: NIODeadline
     ) {
-        guard let member = self.nextMember(of: Int(group)) else {
+        guard let member = self.nextMember(of: Int(group), forQoS: message.qos) else {
             self.tally.notDeliveredOffline[message.qos] &+= 1
             return
         }
@@ -133,15 +176,38 @@ extension Broker {
         }
     }
 
-    /// The members in turn, those that are away passed over.
-    private mutating func nextMember(of group: Int) -> Int32? {
+    /// The members in turn: who is connected first, then whose session can keep the message.
+    private mutating func nextMember(of group: Int, forQoS qos: UInt8) -> Int32? {
+        if let member = self.nextMember(of: group, isConnected: true) { return member }
+        return qos > 0 ? self.nextMember(of: group, isConnected: false) : nil
+    }
+
+    private mutating func nextMember(of group: Int, isConnected: Bool) -> Int32? {
         let count = self.groups[group].members.count
         for _ in 0..<count {
             let position = self.groups[group].next % count
             self.groups[group].next = position + 1
             let member = self.groups[group].members[position]
-            if self.subscriptions[Int(member)].isLive { return member }
+            guard self.subscriptions[Int(member)].isLive else { continue }
+            let session = Int(self.subscriptions[Int(member)].session)
+            if isConnected {
+                if self.sessions[session].connection >= 0 { return member }
+            } else if self.sessions[session].kept != nil, self.subscriptions[Int(member)].qos > 0 {
+                return member
+            }
         }
         return nil
+    }
+}
+
+/// Where a message comes from.
+package struct MessageSource {
+    var session: Int32
+    /// -1 for a will.
+    var connection: ConnectionID
+
+    package init(session: Int32, connection: ConnectionID) {
+        self.session = session
+        self.connection = connection
     }
 }

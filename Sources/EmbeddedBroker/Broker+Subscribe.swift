@@ -10,10 +10,15 @@ extension Broker {
 
     mutating func subscribe(_ packet: Subscribe, from connection: ConnectionID, now: NIODeadline) {
         let session = self.connections[connection].session
-        let version5 = self.connections[connection].isVersion5
+        let limits = self.configuration.limits
         var identifier: [UInt8] = []
-        if let number = packet.properties.subscriptionIdentifier { identifier = Self.encode(identifier: number) }
-
+        if let number = packet.properties.subscriptionIdentifier {
+            // §3.2.2.3.12
+            guard limits.subscriptionIdentifiersAvailable else {
+                return self.fail(connection, .subscriptionIdentifiersNotSupported, now: now)
+            }
+            identifier = Self.encode(identifier: number)
+        }
         var codes: [UInt8] = []
         var wantsRetained: [Int32] = []
         for wanted in packet.subscriptions {
@@ -21,28 +26,66 @@ extension Broker {
             guard let filter = try? TopicFilter(validating: wanted.filter),
                 key.count(where: { $0 == TopicLevels.slash }) < Self.maximumLevels
             else {
-                // The SUBACK of 3.1 has no code for a refusal.
-                if self.connections[connection].version == .v31 {
-                    return self.fail(connection, .topicFilterInvalid, now: now)
-                }
-                codes.append(version5 ? ReasonCode.topicFilterInvalid.rawValue : 0x80)
+                guard self.refuse(.topicFilterInvalid, &codes, on: connection, now: now) else { return }
                 continue
             }
             // [MQTT-3.8.3-4]
             if filter.share != nil, wanted.noLocal { return self.fail(connection, .protocolError, now: now) }
+            if let reason = self.objection(to: filter) {
+                // §3.2.2.3.11, §3.2.2.3.13: who was told and asks all the same.
+                if self.connections[connection].isVersion5 { return self.fail(connection, reason, now: now) }
+                guard self.refuse(reason, &codes, on: connection, now: now) else { return }
+                continue
+            }
+            guard self.connections[connection].extras?.user?.maySubscribe(to: filter) ?? true else {
+                guard self.refuse(.notAuthorized, &codes, on: connection, now: now) else { return }
+                continue
+            }
             let (index, isNew) = self.place(filter, key: key, for: session)
-            self.subscriptions[Int(index)].qos = wanted.qos.rawValue
+            self.subscriptions[Int(index)].qos = min(wanted.qos.rawValue, limits.maximumQoS)
             self.subscriptions[Int(index)].noLocal = wanted.noLocal
             self.subscriptions[Int(index)].retainAsPublished = wanted.retainAsPublished
             self.subscriptions[Int(index)].identifier = identifier
-            codes.append(wanted.qos.rawValue)
+            codes.append(self.subscriptions[Int(index)].qos)
             let sends = wanted.retainHandling == .send || wanted.retainHandling == .sendIfNew && isNew
             // §4.8.2: a shared subscription gets no retained messages.
             if sends, filter.share == nil { wantsRetained.append(index) }
         }
         self.version += 1
-        self.send(.subAck(SubAck(packet.packetID, codes: codes)), to: connection)
+        var answer = SubAck(packet.packetID, codes: codes)
+        if let code = codes.first(where: { $0 >= 0x80 }) { self.explain(code, in: &answer.properties, on: connection) }
+        guard self.sendFitting(.subAck(answer), to: connection) else {
+            return self.fail(connection, .packetTooLarge, now: now)
+        }
         for index in wantsRetained { self.sendRetained(to: index, on: connection, now: now) }
+    }
+
+    private func objection(to filter: TopicFilter) -> ReasonCode? {
+        let limits = self.configuration.limits
+        if filter.share != nil, !limits.sharedAvailable { return .sharedSubscriptionsNotSupported }
+        if filter.hasWildcard, !limits.wildcardsAvailable { return .wildcardSubscriptionsNotSupported }
+        return nil
+    }
+
+    /// Adds the code of a refused filter.
+    ///
+    /// - Returns: false when the connection has been ended: the SUBACK of 3.1 has no code for a refusal.
+    private mutating func refuse(
+        _ reason: ReasonCode,
+        _ codes: inout [UInt8],
+        on connection: ConnectionID,
+        now: NIODeadline
+    ) -> Bool {
+        switch self.connections[connection].version {
+        case .v31:
+            // What was granted before it stays granted.
+            self.version += 1
+            self.fail(connection, reason, now: now)
+            return false
+        case .v311: codes.append(0x80)
+        case .v5: codes.append(reason.rawValue)
+        }
+        return true
     }
 
     /// Finds the client's subscription with exactly this filter, or makes it.
@@ -110,7 +153,9 @@ extension Broker {
             }
         }
         self.version += 1
-        self.send(.unsubAck(UnsubAck(packet.packetID, codes: codes)), to: connection)
+        guard self.sendFitting(.unsubAck(UnsubAck(packet.packetID, codes: codes)), to: connection) else {
+            return self.fail(connection, .packetTooLarge, now: self.clock)
+        }
     }
 
     /// The caller raises `version`.
@@ -149,9 +194,10 @@ extension Broker {
                 payload: message.payload,
                 properties: message.properties,
                 qos: message.qos,
-                retain: true
+                retain: true,
+                expiry: message.expiry
             )
-            kept.withView { view in
+            kept.aged(to: now)?.withView { view in
                 subscription.identifier.withUnsafeBytes {
                     self.send(
                         view,
@@ -176,79 +222,5 @@ extension Broker {
             bytes.append(rest > 0 ? byte | 0x80 : byte)
         } while rest > 0
         return bytes
-    }
-
-    // MARK: Routes
-
-    /// The route of a topic, resolved anew when it is not cached or a subscription has changed.
-    ///
-    /// Its pointers are valid until the next call.
-    @inline(__always)
-    mutating func route(_ topic: UnsafeRawBufferPointer) -> Route {
-        self.cache.find(topic, version: self.version) ?? self.resolve(topic)
-    }
-
-    private mutating func resolve(_ topic: UnsafeRawBufferPointer) -> Route {
-        var targets: [RouteTarget] = []
-        var identifiers: [[UInt8]] = []
-        var groups: [Int32] = []
-        var targetOf: [Int32: Int] = [:]
-        self.trie.match(Array(topic)) { value in
-            if value & 1 == 1 {
-                groups.append(value / 2)
-            } else {
-                self.merge(value / 2, into: &targets, &identifiers, &targetOf)
-            }
-        }
-        let route = Route(
-            topic: topic,
-            hash: TopicCache.hash(topic),
-            version: self.version,
-            targets: targets,
-            identifiers: identifiers,
-            groups: groups
-        )
-        self.cache.insert(route)
-        return route
-    }
-
-    /// Adds a subscription to the one target that its client has.
-    private func merge(
-        _ index: Int32,
-        into targets: inout [RouteTarget],
-        _ identifiers: inout [[UInt8]],
-        _ targetOf: inout [Int32: Int]
-    ) {
-        let subscription = self.subscriptions[Int(index)]
-        let new = RouteTarget(
-            session: subscription.session,
-            connection: subscription.isLive ? self.sessions[Int(subscription.session)].connection : -1,
-            subscription: index,
-            qos: subscription.qos,
-            noLocal: subscription.noLocal,
-            retainAsPublished: subscription.retainAsPublished
-        )
-        guard let position = targetOf[subscription.session] else {
-            targetOf[subscription.session] = targets.count
-            targets.append(new)
-            identifiers.append(subscription.identifier)
-            return
-        }
-        let old = targets[position]
-        if new.connection < 0 {
-            // What all of them would have kept from the publisher itself, it does not miss.
-            if old.connection < 0 { targets[position].noLocal = old.noLocal && new.noLocal }
-            return
-        }
-        if old.connection < 0 {
-            targets[position] = new
-            identifiers[position] = subscription.identifier
-            return
-        }
-        // §3.3.4: one copy at the highest QoS, with every identifier [MQTT-3.3.4-3], [MQTT-3.3.4-4].
-        if new.qos > old.qos { targets[position] = new }
-        identifiers[position] += subscription.identifier
-        targets[position].noLocal = old.noLocal && new.noLocal
-        targets[position].retainAsPublished = old.retainAsPublished || new.retainAsPublished
     }
 }

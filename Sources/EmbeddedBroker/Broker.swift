@@ -23,8 +23,8 @@ package enum BrokerAction: Hashable, Sendable {
 
 /// An MQTT broker without IO: bytes and the time go in, bytes and actions come out.
 ///
-/// Clean sessions only: a client that goes takes its subscriptions along. Of one that goes without DISCONNECT they are
-/// remembered, but only to count what it misses. A will is accepted and not published.
+/// A session that ends with its connection takes its subscriptions along. Of a client that goes without DISCONNECT they
+/// are remembered, but only to count what it misses.
 /// A client whose filters overlap gets one copy, at the highest QoS, with all subscription identifiers.
 ///
 /// Spec: MQTT 5.0, MQTT 3.1.1, MQTT 3.1.
@@ -50,6 +50,16 @@ package struct Broker: ~Copyable {
     var version: UInt64 = 1
     var retained = RetainedStore()
     var statisticsSubscriptions = 0
+    /// Ends of sessions and delays of wills.
+    var sessionsDue = DueQueue()
+    var sessionTickets: UInt64 = 0
+    /// Sessions without their client.
+    var sessionsAway = 0
+    /// Bytes that wait in them.
+    var storedBytes = 0
+    /// The time of the latest event.
+    var clock: NIODeadline
+    let scramKeys = BrokerKeys()
 
     var actions = Deque<BrokerAction>()
     var spare: [ByteBuffer] = []
@@ -81,6 +91,7 @@ package struct Broker: ~Copyable {
         self.configuration = configuration
         self.faults = configuration.faults
         self.started = now
+        self.clock = now
         self.scanDue = now + Self.scanInterval
         self.statisticsDue = now + configuration.statisticsInterval
     }
@@ -91,6 +102,7 @@ package struct Broker: ~Copyable {
 
     /// A client's TCP connection is up.
     package mutating func connected(now: NIODeadline) -> ConnectionID {
+        self.clock = now
         self.tally.connections += 1
         let connection: ConnectionID
         if let reused = self.freeConnections.popLast() {
@@ -112,6 +124,7 @@ package struct Broker: ~Copyable {
         now: NIODeadline
     ) {
         guard self.connections[connection].state != .closing else { return }
+        self.clock = now
         self.connections[connection].lastHeard = now
         self.tally.receivedBytes &+= UInt64(bytes.count)
         let before = decoder.packets
@@ -124,17 +137,14 @@ package struct Broker: ~Copyable {
             self.refuse(connection, error, now: now)
         }
         self.tally.receivedPackets &+= decoder.packets &- before
+        if !self.connections[connection].isWritable { self.chokeIfNeeded(connection) }
     }
 
     /// The connection has ended, whoever ended it; its name may be used again.
     package mutating func closed(_ connection: ConnectionID, now: NIODeadline) {
+        self.clock = now
         self.end(connection, .closed, now: now)
-        // What was never handed out did not reach the client.
-        self.tally.delivered -= self.connections[connection].unwritten
-        self.tally.delivered -= self.connections[connection].unwrittenExtra
-        self.tally.duplicated -= self.connections[connection].unwrittenExtra
-        self.tally.undelivered += self.connections[connection].unwritten
-        self.dropShared(connection)
+        self.dropOutput(connection)
         self.connections[connection] = BrokerConnection(lastHeard: now)
         self.freeConnections.append(connection)
     }

@@ -47,8 +47,9 @@ package struct CountPerQoS: Hashable, Sendable, Codable {
 ///
 /// The books of deliveries, per QoS: for every PUBLISH that was received and taken, once per subscription (or share
 /// group) of a client that is here or has lost its connection without saying DISCONNECT,
-/// expected = delivered − duplicated + dropped + not_delivered_offline + undelivered + queue_full + too_large.
-/// While messages are held by a fault or wait for a window, those are missing on the right (``waiting``).
+/// expected = delivered − duplicated + dropped + not_delivered_offline + undelivered + queue_full + too_large + expired.
+/// Wills that were published count like received ones. While messages are held by a fault, or wait for a window or for
+/// a client that is away, those are missing on the right (``waiting``).
 package struct BrokerCounters: Hashable, Sendable, Codable {
     // Received.
     /// PUBLISH packets without the DUP flag.
@@ -57,6 +58,10 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     package var receivedDUP = CountPerQoS()
     /// QoS 2 PUBLISH whose packet id was already held: acknowledged, not delivered again.
     package var receivedRepeated = CountPerQoS()
+    /// PUBLISH that the user may not send, or whose payload is not what it says: answered, and not taken.
+    package var turnedDown = CountPerQoS()
+    /// Wills published.
+    package var wills = CountPerQoS()
     package var receivedBytes: UInt64 = 0
     package var receivedPackets: UInt64 = 0
 
@@ -65,6 +70,8 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     package var delivered = CountPerQoS()
     /// Copies of retained messages sent because of a new subscription.
     package var deliveredRetained = CountPerQoS()
+    /// Copies that were sent once more, with DUP, to a client that came back to its session.
+    package var resent = CountPerQoS()
     package var sentBytes: UInt64 = 0
 
     // Acknowledgements.
@@ -72,15 +79,18 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     package var acknowledgementsReceived = Acknowledgements()
 
     // Not delivered.
-    /// Would have gone to a client that lost its connection and has not subscribed anew.
+    /// Would have gone to a client that lost its connection and has not subscribed anew, or at QoS 0 to one that is
+    /// away.
     package var notDeliveredOffline = CountPerQoS()
-    /// Was waiting for a client, unwritten, when its connection ended.
+    /// Was waiting for a client, unwritten, when its session ended.
     package var undelivered = CountPerQoS()
     /// Was dropped because a client's queue was full.
     package var queueFull = CountPerQoS()
     /// Was larger than the subscriber's Maximum Packet Size.
     package var tooLarge = CountPerQoS()
-    /// Is held by a fault or waits for room in a client's window, now.
+    /// Its Message Expiry Interval passed before it could be sent.
+    package var expired = CountPerQoS()
+    /// Is held by a fault, or waits for room in a client's window or for the client itself, now.
     package var waiting = CountPerQoS()
 
     // Injected.
@@ -103,15 +113,28 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     package var connections: UInt64 = 0
     package var connects: UInt64 = 0
     package var connectsRefused: UInt64 = 0
+    /// Connections by the client's address that their PROXY header claims, without the port; `unknown` where it claims
+    /// none, `others` beyond the first 1,024 addresses.
+    package var proxied: [String: UInt64] = [:]
+    /// Connections that were closed for want of a right PROXY header.
+    package var proxyRefused: UInt64 = 0
     /// Ends of connections that had a CONNECT accepted, by cause: `client` (DISCONNECT), `closed`, `keepalive`,
     /// `takeover`, `protocol`, `injected`, `shutdown`.
     package var disconnects: [String: UInt64] = [:]
     package var clientsNow: UInt64 = 0
     package var clientsMaximum: UInt64 = 0
+    /// Sessions whose client is away, now.
+    package var sessionsAway: UInt64 = 0
+    /// Sessions that ended because their client stayed away.
+    package var sessionsExpired: UInt64 = 0
+    /// Bytes that wait in sessions whose client is away, now.
+    package var storedBytes: UInt64 = 0
     package var subscriptions: UInt64 = 0
     package var retained: UInt64 = 0
     /// Times that a publisher was no longer read because a subscriber was slow.
     package var publishersPaused: UInt64 = 0
+    /// Times that a client was no longer read because it did not read its answers.
+    package var clientsChoked: UInt64 = 0
 
     package struct Acknowledgements: Hashable, Sendable, Codable {
         package var puback: UInt64 = 0
@@ -133,7 +156,8 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
         var sum = self.delivered
         sum -= self.duplicated
         for part in [
-            self.dropped, self.notDeliveredOffline, self.undelivered, self.queueFull, self.tooLarge, self.waiting,
+            self.dropped, self.notDeliveredOffline, self.undelivered, self.queueFull, self.tooLarge, self.expired,
+            self.waiting,
         ] { sum += part }
         return sum
     }

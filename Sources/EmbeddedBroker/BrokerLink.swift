@@ -1,5 +1,6 @@
 import MQTTCodec
 import NIOCore
+import Transport
 
 /// One client's channel: hands bytes to the broker and the broker's bytes to the channel, and decides nothing.
 final class BrokerLink: ChannelInboundHandler {
@@ -21,6 +22,8 @@ final class BrokerLink: ChannelInboundHandler {
     }
 
     let loop: BrokerLoop
+    /// Where the connection can be ended past TLS and WebSocket; `nil` when none of them is there.
+    private let door: SocketDoor?
     private(set) var id: ConnectionID = -1
     var decoder: PacketDecoder
     private(set) var context: ChannelHandlerContext?
@@ -43,8 +46,9 @@ final class BrokerLink: ChannelInboundHandler {
     private(set) var inputEnded = false
     private var blocks: Blocks = []
 
-    init(loop: BrokerLoop) {
+    init(loop: BrokerLoop, door: SocketDoor?) {
         self.loop = loop
+        self.door = door
         self.decoder = PacketDecoder(role: .server, maximumPacketSize: loop.configuration.maximumPacketSize)
     }
 
@@ -53,7 +57,7 @@ final class BrokerLink: ChannelInboundHandler {
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
     func channelActive(context: ChannelHandlerContext) {
-        if self.loop.fragmentSizes == nil { self.descriptor = Socket.descriptor(of: context.channel) }
+        if self.loop.fragmentSizes == nil, self.door == nil { self.descriptor = Socket.descriptor(of: context.channel) }
         self.id = self.loop.opened(self)
     }
 
@@ -63,11 +67,15 @@ final class BrokerLink: ChannelInboundHandler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         self.isWritable = context.channel.isWritable
-        if self.isWritable { self.loop.becameWritable(self) }
+        // The handshakes of the layers below write before the connection is the broker's.
+        if self.isWritable, self.id >= 0 { self.loop.becameWritable(self) }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard case .inputClosed? = event as? ChannelEvent else { return }
+        if case .inputClosed? = event as? ChannelEvent { self.endInput() }
+    }
+
+    private func endInput() {
         self.inputEnded = true
         self.loop.inputEnded(self)
     }
@@ -79,8 +87,16 @@ final class BrokerLink: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if error is WebSocketViolation { return self.loop.isBroken(self) }
+        if PeerClosing.isBareFIN(error) { return self.endInput() }
         // The client reset the connection or went in the middle of a write; channelInactive says so.
         context.close(promise: nil)
+    }
+
+    /// Ends the connection by RST, whatever is still under way in the layers below.
+    func reset() {
+        guard let context = self.door?.context ?? self.context else { return }
+        Socket.reset(context)
     }
 
     // MARK: Reading

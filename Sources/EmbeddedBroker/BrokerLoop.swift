@@ -204,7 +204,16 @@ final class BrokerLoop {
     /// It is answered when all before it has been served, for the client takes the answer as a receipt.
     func inputEnded(_ link: BrokerLink) {
         guard link.ending == nil else { return self.finish(link) }
+        // The answers to what came in the same read, which a WebSocket's end can.
+        if link.id >= 0 { self.flush(link.id) }
         if link.backlog.readableBytes == 0 { link.context?.close(promise: nil) }
+    }
+
+    /// The layer below MQTT was broken: what is written already still goes out, and nothing more is read.
+    func isBroken(_ link: BrokerLink) {
+        guard link.id >= 0 else { return }
+        self.broker.broken(link.id, now: self.context.refresh())
+        self.act()
     }
 
     private func pollEnding(now: NIODeadline) {
@@ -219,7 +228,7 @@ final class BrokerLoop {
         if link.ending == .reset {
             let hasArrived = link.canWrite && Socket.unsentBytes(context.channel) == 0
             guard hasArrived || deadline <= now else { return false }
-            Socket.reset(context)
+            link.reset()
             return true
         }
         guard deadline <= now else { return false }

@@ -1,51 +1,94 @@
 import LoopContext
 import NIOCore
 import NIOPosix
+package import NIOSSL
+import Transport
 
-/// A broker that listens on a socket, on one event loop of its own.
+/// A broker that listens on one or more sockets, on one event loop of its own.
 package final class BrokerServer: Sendable {
-    /// The port that is bound, also where the configuration said 0.
-    package let port: Int
+    /// Plain TCP's port that is bound, also where the configuration said 0.
+    package var port: Int { self.listeners[0].port }
+    /// All listeners with the ports that are bound, plain TCP first, then as configured.
+    package let listeners: [BrokerListener]
     private let group: MultiThreadedEventLoopGroup
-    private let listener: any Channel
+    private let sockets: [any Channel]
     private let loop: NIOLoopBound<BrokerLoop>
 
     private init(
-        port: Int,
+        listeners: [BrokerListener],
         group: MultiThreadedEventLoopGroup,
-        listener: any Channel,
+        sockets: [any Channel],
         loop: NIOLoopBound<BrokerLoop>
     ) {
-        self.port = port
+        self.listeners = listeners
         self.group = group
-        self.listener = listener
+        self.sockets = sockets
         self.loop = loop
+    }
+
+    /// The port of the first listener of a kind.
+    package func port(of transport: BrokerListener.Transport) -> Int? {
+        self.listeners.first { $0.transport == transport }?.port
     }
 
     /// Binds and serves.
     ///
-    /// - Throws: what bind(2) or the resolver says; nothing is left running then.
-    package static func start(_ configuration: BrokerConfiguration) async throws -> BrokerServer {
+    /// - Parameters:
+    ///   - configuration: what to serve, and where.
+    ///   - tls: the context of all listeners that speak TLS.
+    /// - Returns: the broker, which serves until ``stop()``.
+    /// - Throws: ``BrokerStartError``; nothing is left running then.
+    package static func start(
+        _ configuration: BrokerConfiguration,
+        tls: NIOSSLContext? = nil
+    ) async throws -> BrokerServer {
+        let wanted = [BrokerListener(.tcp, port: configuration.port)] + configuration.listeners
+        if tls == nil, let listener = wanted.first(where: { $0.transport.isSecure }) {
+            throw BrokerStartError.noTLS(listener)
+        }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             let eventLoop = group.next()
             let loop = try await eventLoop.submit {
                 NIOLoopBound(BrokerLoop(configuration, eventLoop: eventLoop), eventLoop: eventLoop)
             }.get()
-            let listener = try await Self.bootstrap(configuration, on: eventLoop, loop)
-                .bind(host: configuration.host, port: configuration.port).get()
-            let port = listener.localAddress?.port ?? configuration.port
-            return BrokerServer(port: port, group: group, listener: listener, loop: loop)
+            let doors = try await eventLoop.submit {
+                NIOLoopBound(BrokerDoors(loop: loop.value, tls: tls), eventLoop: eventLoop)
+            }.get()
+            var sockets: [any Channel] = []
+            for listener in wanted {
+                sockets.append(try await Self.bind(listener, configuration, on: eventLoop, doors))
+            }
+            let bound = zip(wanted, sockets).map { listener, socket in
+                BrokerListener(listener.transport, port: socket.localAddress?.port ?? listener.port)
+            }
+            return BrokerServer(listeners: bound, group: group, sockets: sockets, loop: loop)
         } catch {
             try? await group.shutdownGracefully()
             throw error
         }
     }
 
-    private static func bootstrap(
+    private static func bind(
+        _ listener: BrokerListener,
         _ configuration: BrokerConfiguration,
         on eventLoop: any EventLoop,
-        _ loop: NIOLoopBound<BrokerLoop>
+        _ doors: NIOLoopBound<BrokerDoors>
+    ) async throws -> any Channel {
+        do {
+            return try await Self.bootstrap(configuration, on: eventLoop)
+                .childChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture { try doors.value.admit(channel, by: listener.transport) }
+                }
+                .bind(host: configuration.host, port: listener.port).get()
+        } catch {
+            throw BrokerStartError.cannotListen(listener, host: configuration.host, error)
+        }
+    }
+
+    private static func bootstrap(
+        _ configuration: BrokerConfiguration,
+        on eventLoop: any EventLoop
     ) -> ServerBootstrap {
         var bootstrap = ServerBootstrap(group: eventLoop)
             .serverChannelOption(.backlog, value: configuration.backlog)
@@ -57,13 +100,6 @@ package final class BrokerServer: Sendable {
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             // Writable means that at most a byte is pending, so a client's output is handed over one write at a time.
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let loop = loop.value
-                    try channel.syncOptions?.setOption(.recvAllocator, value: loop.context.receive.makeAllocator())
-                    try channel.pipeline.syncOperations.addHandler(BrokerLink(loop: loop))
-                }
-            }
         if configuration.faults.maximumRate != nil {
             // Accepted sockets inherit it. A large buffer would take for a while what a slow broker does not read.
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: 8_192)
@@ -82,7 +118,7 @@ package final class BrokerServer: Sendable {
     @discardableResult
     package func stop() async -> BrokerCounters {
         let loop = self.loop
-        try? await self.listener.close()
+        for socket in self.sockets { try? await socket.close() }
         try? await self.group.next().submit { loop.value.shutDown() }.get()
         let counters = await self.counters()
         try? await self.group.shutdownGracefully()

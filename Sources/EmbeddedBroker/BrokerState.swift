@@ -8,6 +8,8 @@ struct BrokerConnection: ~Copyable {
     enum State {
         case free
         case awaitingConnect
+        /// CONNECT came, and an exchange of AUTH is under way (§4.12).
+        case authenticating
         case open
         /// Said goodbye to; what it still sends is nobody's.
         case closing
@@ -25,12 +27,16 @@ struct BrokerConnection: ~Copyable {
     var isCongested = false
     /// Not read, because it publishes to a congested one.
     var isPaused = false
+    /// Not read, because it does not read what it is answered.
+    var isChoked = false
+    /// Its PUBLISH are looked at before they are taken: it is not open yet, or there are rules.
+    var isRestricted = true
     var session: Int32 = -1
     /// Where in the ``SharedFrames`` the output goes on behind `out`; empty when it does not.
     var sharedStart: Int32 = 0
     var sharedEnd: Int32 = 0
-    /// The client's Maximum Packet Size.
-    var maximumPacketSize = Int.max
+    /// The client's Maximum Packet Size, or what a PUBLISH can have at all.
+    var maximumPacketSize = PublishWriter.maximumCount
     var out = ByteBuffer()
     /// Copies that lie in the output, and extra ones of `--duplicate`.
     var unwritten = CountPerQoS()
@@ -41,6 +47,8 @@ struct BrokerConnection: ~Copyable {
     /// 1.5 times the client's keep-alive; nil is off.
     var silenceLimit: TimeAmount?
     var lastHeard: NIODeadline
+    /// What most clients do not have.
+    var extras: ConnectionExtras?
 
     init(lastHeard: NIODeadline) { self.lastHeard = lastHeard }
 
@@ -51,7 +59,8 @@ struct BrokerConnection: ~Copyable {
     var waitingBytes: Int { mutating get { self.outputBytes &+ self.window.queuedBytes } }
 }
 
-/// What is known of a client id: for as long as it is connected, or has subscriptions that it lost with its connection.
+/// What is known of a client id: for as long as it is connected, has a session that outlives the connection, or
+/// subscriptions that it lost with its connection.
 struct BrokerSession {
     var key: [UInt8]
     /// -1 when the client is away.
@@ -60,6 +69,8 @@ struct BrokerSession {
     var subscriptions: [[UInt8]: Int32] = [:]
     /// The same for a client id through all its sessions; counted only when faults follow the order.
     var publisher: UInt32 = 0
+    /// Set when the session outlives its connection.
+    var kept: KeptSession?
 }
 
 /// One filter of one client.
@@ -74,7 +85,8 @@ struct BrokerSubscription {
     var identifier: [UInt8] = []
     /// -1 when it is not shared.
     var group: Int32 = -1
-    /// False once the connection is lost: messages for it are counted, until the client subscribes anew.
+    /// False once the session has ended with a lost connection: messages for it are counted, until the client
+    /// subscribes anew.
     var isLive = true
     /// The filter begins with `$SYS`.
     var isStatistics = false

@@ -17,8 +17,14 @@ struct ConnectionTable: ~Copyable {
     var indices: Range<Int> { 0..<self.count }
 
     subscript(id: ConnectionID) -> BrokerConnection {
-        unsafeAddress { UnsafePointer(self.base + id) }
-        unsafeMutableAddress { self.base + id }
+        unsafeAddress {
+            assert(id >= 0 && id < self.count, "no such connection")
+            return UnsafePointer(self.base + id)
+        }
+        unsafeMutableAddress {
+            assert(id >= 0 && id < self.count, "no such connection")
+            return self.base + id
+        }
     }
 
     mutating func append(_ connection: consuming BrokerConnection) {

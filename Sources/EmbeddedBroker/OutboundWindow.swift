@@ -1,17 +1,20 @@
+import MQTTCodec
 import NIOCore
 
 /// The QoS 1 and 2 PUBLISH on their way to one client, and those that wait for room.
 ///
-/// Nothing is sent again on a connection (§4.4), so of what is in flight only the packet identifiers are kept:
-/// three bytes each. What waits lies encoded in one buffer.
+/// Nothing is sent again on a connection (§4.4), so for a session that ends with it only the packet identifiers of what
+/// is in flight are kept: three bytes each. What waits lies encoded in one buffer.
 ///
-/// Spec: MQTT 5.0 §4.3, §4.9.
+/// Spec: MQTT 5.0 §4.3, §4.4, §4.9.
 struct OutboundWindow {
     private enum Slot {
         static let free: UInt8 = 0
         static let awaitingPubAck: UInt8 = 1
         static let awaitingPubRec: UInt8 = 2
         static let awaitingPubComp: UInt8 = 3
+        /// Of an earlier connection, and not yet sent on this one.
+        static let isPending: UInt8 = 0x80
     }
 
     /// What an acknowledgement does.
@@ -26,25 +29,38 @@ struct OutboundWindow {
         case wrong
     }
 
-    /// One waiting PUBLISH, in front of its bytes.
-    struct Waiting {
-        static let headerBytes = 12
-        var count: Int
-        var packetIDOffset: Int
-        var qos: UInt8
-        var tally: Tally
+    /// What became of the next message in line.
+    enum Moved: Hashable {
+        case sent(Tally)
+        /// A repetition of what an earlier connection has sent.
+        case sentAgain(Tally)
+        case released
+        /// Its interval has passed.
+        case expired(Tally)
+        /// It is more than the client takes; `isDelivered`: an earlier connection took it.
+        case tooLarge(Tally, isDelivered: Bool)
     }
 
-    let limit: Int
+    var limit: Int
     private(set) var inFlight = 0
     private var slots: [UInt8] = []
     private var freeIDs: [UInt16] = []
-    private var queue = ByteBuffer()
+    private var queue = MessageQueue()
+    /// Of a session that outlives its connection.
+    private(set) var journal: FlightJournal?
 
-    init(limit: Int) { self.limit = limit }
+    init(limit: Int, isKept: Bool = false) {
+        self.limit = limit
+        if isKept { self.journal = FlightJournal() }
+    }
 
-    var hasQueue: Bool { self.queue.readableBytes > 0 }
-    var queuedBytes: Int { self.queue.readableBytes }
+    /// Whether something waits for room, or to be sent again.
+    var hasQueue: Bool { !self.queue.isEmpty || self.journal?.pending.isEmpty == false }
+    var queuedBytes: Int { self.queue.byteCount }
+    var queuedCount: Int { self.queue.count }
+    /// Bytes of what waits and of what may have to be sent again.
+    var storedBytes: Int { self.queue.byteCount + (self.journal?.byteCount ?? 0) }
+    var storedCount: Int { self.queue.count + (self.journal?.flights.count ?? 0) }
 
     /// An identifier for a PUBLISH that goes out now; 0 when it has to wait.
     mutating func take(qos: UInt8) -> UInt16 {
@@ -62,60 +78,146 @@ struct OutboundWindow {
         return UInt16(self.slots.count)
     }
 
-    mutating func enqueue(_ writer: PublishWriter, tally: Tally) {
-        let count = writer.count
-        self.queue.writeInteger(UInt32(count))
-        self.queue.writeInteger(UInt32(writer.packetIDOffset))
-        self.queue.writeInteger(writer.qos)
-        self.queue.writeInteger(tally.kind.rawValue)
-        self.queue.writeInteger(tally.qos)
-        self.queue.writeInteger(UInt8(0))
-        self.queue.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { memory in
-            if let base = memory.baseAddress { writer.write(to: base, packetID: 0) }
-            return count
-        }
+    mutating func enqueue(_ writer: PublishWriter, tally: Tally, now: NIODeadline) {
+        self.queue.append(writer, MessageQueue.Header(writer, tally: tally, now: now))
     }
 
-    /// Moves the next waiting PUBLISH to `out` when there is room.
+    /// Keeps what goes out now, for the session outlives the connection.
+    func remember(_ id: UInt16, _ writer: PublishWriter, tally: Tally, now: NIODeadline) {
+        let header = MessageQueue.Header(writer, tally: tally, now: now)
+        var bytes = ByteBuffer()
+        bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: writer.count) { memory in
+            if let base = memory.baseAddress { writer.write(to: base, packetID: id) }
+            return writer.count
+        }
+        self.journal?.remember(id, header, bytes)
+    }
+
+    // MARK: What waits
+
+    /// Moves the next that waits to `out` when there is room: first what is to be sent again, then what is new.
     ///
-    /// - Returns: what it counts as, or nil when nothing moved.
-    mutating func moveNext(to out: inout ByteBuffer) -> Tally? {
-        guard self.inFlight < self.limit, let (waiting, bytes) = self.popQueue() else { return nil }
-        let id = self.allocate(qos: waiting.qos)
+    /// - Returns: what became of it, or nil when nothing moved.
+    mutating func moveNext(to out: inout ByteBuffer, maximumSize: Int, now: NIODeadline) -> Moved? {
+        guard self.inFlight < self.limit else { return nil }
+        if let journal = self.journal {
+            while let id = journal.popPending() {
+                if let moved = self.sendAgain(id, journal, to: &out, maximumSize: maximumSize, now: now) {
+                    return moved
+                }
+            }
+        }
+        guard let (header, bytes) = self.queue.popFirst() else { return nil }
+        if header.isExpired(at: now) { return .expired(header.tally) }
+        if bytes.readableBytes > maximumSize { return .tooLarge(header.tally, isDelivered: false) }
+        let id = self.allocate(qos: header.qos)
+        Self.write(bytes, header, id: id, isRepeated: false, to: &out, now: now)
+        if let journal = self.journal {
+            // A copy: a slice would hold on to the whole output.
+            journal.remember(id, header, ByteBuffer(bytes: bytes.readableBytesView))
+        }
+        return .sent(header.tally)
+    }
+
+    private mutating func sendAgain(
+        _ id: UInt16,
+        _ journal: FlightJournal,
+        to out: inout ByteBuffer,
+        maximumSize: Int,
+        now: NIODeadline
+    ) -> Moved? {
+        let slot = self.slots[Int(id) - 1]
+        // Answered meanwhile.
+        guard slot & Slot.isPending != 0, let flight = journal.flights[id] else { return nil }
+        let header = flight.header
+        guard slot & ~Slot.isPending != Slot.awaitingPubComp else {
+            self.begin(id, journal)
+            out.writeWithUnsafeMutableBytes(minimumWritableBytes: 4) { memory in
+                if let base = memory.baseAddress { AcknowledgementBytes.write(.pubRel, id: id, to: base) }
+                return 4
+            }
+            return .released
+        }
+        let isTooLarge = flight.bytes.readableBytes > maximumSize
+        if isTooLarge || !flight.isDelivered && header.isExpired(at: now) {
+            self.free(id)
+            return isTooLarge ? .tooLarge(header.tally, isDelivered: flight.isDelivered) : .expired(header.tally)
+        }
+        // [MQTT-3.3.1-1]: a repetition only if there was a first time.
+        Self.write(flight.bytes, header, id: id, isRepeated: flight.isDelivered, to: &out, now: now)
+        self.begin(id, journal)
+        return flight.isDelivered ? .sentAgain(header.tally) : .sent(header.tally)
+    }
+
+    /// A flow of an earlier connection is now one of this.
+    private mutating func begin(_ id: UInt16, _ journal: FlightJournal) {
+        self.slots[Int(id) - 1] &= ~Slot.isPending
+        self.inFlight += 1
+        journal.sendAgain(id)
+    }
+
+    private static func write(
+        _ bytes: ByteBuffer,
+        _ header: MessageQueue.Header,
+        id: UInt16,
+        isRepeated: Bool,
+        to out: inout ByteBuffer,
+        now: NIODeadline
+    ) {
         let start = out.writerIndex
         out.writeImmutableBuffer(bytes)
-        out.setInteger(id, at: start + waiting.packetIDOffset)
-        return waiting.tally
-    }
-
-    /// Takes what waits out, one by one, when the client has gone.
-    mutating func abandonNext() -> Tally? { self.popQueue()?.0.tally }
-
-    private mutating func popQueue() -> (Waiting, ByteBuffer)? {
-        guard let count: UInt32 = self.queue.readInteger(), let offset: UInt32 = self.queue.readInteger(),
-            let qos: UInt8 = self.queue.readInteger(), let kind: UInt8 = self.queue.readInteger(),
-            let publisherQoS: UInt8 = self.queue.readInteger(), self.queue.readInteger(as: UInt8.self) != nil,
-            let bytes = self.queue.readSlice(length: Int(count))
-        else { return nil }
-        let tally = Tally(kind: Tally.Kind(rawValue: kind) ?? .copy, qos: publisherQoS)
-        let waiting = Waiting(count: Int(count), packetIDOffset: Int(offset), qos: qos, tally: tally)
-        // An idle client keeps no buffer; a busy one does not let what it has read pile up in front.
-        if self.queue.readableBytes == 0 {
-            self.queue = ByteBuffer()
-        } else if self.queue.readerIndex > 1 << 20, self.queue.readerIndex > self.queue.readableBytes {
-            self.queue.discardReadBytes()
+        out.setInteger(id, at: start + Int(header.packetIDOffset))
+        if isRepeated, let first: UInt8 = out.getInteger(at: start) { out.setInteger(first | 0b1000, at: start) }
+        if header.expiryOffset > 0 {
+            out.setInteger(header.remaining(at: now), at: start + Int(header.expiryOffset))
         }
-        return (waiting, bytes)
     }
+
+    /// Takes what waits out, one by one, when the session has ended.
+    mutating func abandonNext() -> Tally? { self.queue.popFirst()?.header.tally }
+
+    /// What is in flight and was never handed out, when the session has ended.
+    var undelivered: [Tally] {
+        self.journal?.flights.values.filter { !$0.isDelivered }.map(\.header.tally) ?? []
+    }
+
+    // MARK: Between connections
+
+    /// The connection has ended and the session has not: all in flight is for the next connection.
+    mutating func park(takenBack: (Tally, Bool) -> Void) {
+        self.journal?.park(takenBack: takenBack)
+        self.inFlight = 0
+        for index in self.slots.indices where self.slots[index] != Slot.free { self.slots[index] |= Slot.isPending }
+    }
+
+    /// Puts what waits and what is in flight into the form of another version.
+    mutating func convert(from old: ProtocolVersion, to new: ProtocolVersion) {
+        guard (old == .v5) != (new == .v5) else { return }
+        var rest = MessageQueue()
+        while let (header, bytes) = self.queue.popFirst() {
+            let (newHeader, newBytes) = PublishForm.convert(header, bytes, fromVersion5: old == .v5)
+            rest.append(newBytes, newHeader)
+        }
+        self.queue = rest
+        guard let journal = self.journal else { return }
+        for (id, flight) in journal.flights where flight.bytes.readableBytes > 0 {
+            let (header, bytes) = PublishForm.convert(flight.header, flight.bytes, fromVersion5: old == .v5)
+            journal.replace(id, header, bytes)
+        }
+    }
+
+    // MARK: Acknowledgements
 
     mutating func pubAck(_ id: UInt16) -> Outcome { self.end(id, from: Slot.awaitingPubAck) }
 
     mutating func pubRec(_ id: UInt16, failed: Bool) -> Outcome {
         if failed { return self.end(id, from: Slot.awaitingPubRec) }
         guard let slot = self.slot(id) else { return .unknown }
-        switch slot {
+        switch slot & ~Slot.isPending {
         case Slot.awaitingPubRec:
+            if slot & Slot.isPending != 0 { self.inFlight += 1 }
             self.slots[Int(id) - 1] = Slot.awaitingPubComp
+            self.journal?.release(id)
             return .release
         // A second PUBREC, of a client that is entitled to send again (3.1): PUBREL again.
         case Slot.awaitingPubComp: return .release
@@ -127,15 +229,22 @@ struct OutboundWindow {
 
     private mutating func end(_ id: UInt16, from wanted: UInt8) -> Outcome {
         guard let slot = self.slot(id) else { return .unknown }
-        guard slot == wanted else { return .wrong }
+        guard slot & ~Slot.isPending == wanted else { return .wrong }
+        if slot & Slot.isPending == 0 { self.inFlight -= 1 }
+        self.free(id)
+        return .done
+    }
+
+    private mutating func free(_ id: UInt16) {
         self.slots[Int(id) - 1] = Slot.free
         self.freeIDs.append(id)
-        self.inFlight -= 1
-        return .done
+        self.journal?.forget(id)
     }
 
     private func slot(_ id: UInt16) -> UInt8? {
         guard id >= 1, Int(id) <= self.slots.count, self.slots[Int(id) - 1] != Slot.free else { return nil }
+        // What no connection has handed out cannot have been answered.
+        if let flight = self.journal?.flights[id], !flight.isDelivered { return nil }
         return self.slots[Int(id) - 1]
     }
 }

@@ -2,7 +2,7 @@ import MQTTCodec
 import NIOCore
 
 /// An application message where it lies: in the receive buffer, or in what somebody kept of it.
-struct MessageView {
+package struct MessageView {
     let topic: UnsafeRawBufferPointer
     let payload: UnsafeRawBufferPointer
     /// MQTT 5 properties behind their length.
@@ -14,7 +14,7 @@ struct MessageView {
     private var body = UnsafeRawBufferPointer(start: nil, count: 0)
     private var bodyIsVersion5 = false
 
-    init(
+    package init(
         topic: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer,
         properties: UnsafeRawBufferPointer,
@@ -45,7 +45,7 @@ struct MessageView {
     }
 }
 
-/// A copy of a message that a fault holds back.
+/// A copy of a message that is kept for later.
 struct KeptMessage {
     let topic: [UInt8]
     let payload: [UInt8]
@@ -53,20 +53,49 @@ struct KeptMessage {
     let qos: UInt8
     let retain: Bool
 
-    init(_ view: MessageView) {
+    /// When it expires; nil is never.
+    let expiry: NIODeadline?
+
+    init(_ view: MessageView, now: NIODeadline) {
         self.topic = Array(view.topic)
         self.payload = Array(view.payload)
         self.properties = Array(view.properties)
         self.qos = view.qos
         self.retain = view.retain
+        let seconds = RawProperties.messageExpirySeconds(in: view.properties)
+        self.expiry = seconds.map { now + .seconds(Int64($0)) }
     }
 
-    init(topic: [UInt8], payload: [UInt8], properties: [UInt8], qos: UInt8, retain: Bool) {
+    init(
+        topic: [UInt8],
+        payload: [UInt8],
+        properties: [UInt8],
+        qos: UInt8,
+        retain: Bool,
+        expiry: NIODeadline? = nil
+    ) {
         self.topic = topic
         self.payload = payload
         self.properties = properties
         self.qos = qos
         self.retain = retain
+        self.expiry = expiry
+    }
+
+    /// With what is left of its Message Expiry Interval [MQTT-3.3.2-6]; nil when nothing is.
+    func aged(to now: NIODeadline) -> KeptMessage? {
+        guard let expiry = self.expiry else { return self }
+        guard expiry > now else { return nil }
+        // A second that has begun counts whole, so that what is not over is never 0.
+        let seconds = UInt32(clamping: ((expiry - now).nanoseconds + 999_999_999) / 1_000_000_000)
+        return KeptMessage(
+            topic: self.topic,
+            payload: self.payload,
+            properties: RawProperties.setting(expiry: seconds, in: self.properties),
+            qos: self.qos,
+            retain: self.retain,
+            expiry: expiry
+        )
     }
 
     func withView<Result>(_ body: (MessageView) -> Result) -> Result {
@@ -92,6 +121,11 @@ struct KeptMessage {
 ///
 /// Spec: MQTT 5.0 §3.3, MQTT 3.1.1 §3.3.
 struct PublishWriter {
+    /// A Remaining Length of 268,435,455 and its fixed header (§2.1.4).
+    ///
+    /// What came at another version may be more in this: it is measured, but not sent.
+    static let maximumCount = 268_435_460
+
     let message: MessageView
     let version5: Bool
     let qos: UInt8
@@ -126,6 +160,16 @@ struct PublishWriter {
     /// Where the packet identifier lies at QoS 1 and 2.
     var packetIDOffset: Int { 1 + Self.lengthOfLength(self.remaining) + 2 + self.message.topic.count }
 
+    /// Where the value of the Message Expiry Interval lies, if the packet has one.
+    var expiryOffset: Int? {
+        guard self.version5,
+            let offset = RawProperties.offset(of: RawProperties.messageExpiry, in: self.message.properties)
+        else { return nil }
+        let properties = self.message.properties.count + self.identifiers.count
+        let before = 1 + Self.lengthOfLength(self.remaining) + 2 + self.message.topic.count + (self.qos > 0 ? 2 : 0)
+        return before + Self.lengthOfLength(properties) + offset
+    }
+
     /// Writes exactly `count` bytes.
     func write(to memory: UnsafeMutableRawPointer, packetID: UInt16) {
         memory.storeBytes(of: 0x30 | self.qos << 1 | (self.retain ? 1 : 0), as: UInt8.self)
@@ -147,7 +191,7 @@ struct PublishWriter {
     }
 
     static func lengthOfLength(_ value: Int) -> Int {
-        value < 128 ? 1 : value < 16_384 ? 2 : value < 2_097_152 ? 3 : 4
+        value < 128 ? 1 : value < 16_384 ? 2 : value < 2_097_152 ? 3 : value < 268_435_456 ? 4 : 5
     }
 
     static func writeLength(_ value: Int, to end: inout UnsafeMutableRawPointer) {
@@ -164,45 +208,5 @@ struct PublishWriter {
         guard let base = bytes.baseAddress else { return }
         end.copyMemory(from: base, byteCount: bytes.count)
         end += bytes.count
-    }
-}
-
-/// Looks into the properties of a PUBLISH without making objects of them; the decoder has checked the bytes.
-enum RawProperties {
-    static let messageExpiry: UInt8 = 0x02
-    static let topicAlias: UInt8 = 0x23
-
-    /// The offset of the first value of property `wanted`, or nil.
-    ///
-    /// Spec: MQTT 5.0 §3.3.2.3.
-    static func offset(of wanted: UInt8, in bytes: UnsafeRawBufferPointer) -> Int? {
-        var offset = 0
-        while offset < bytes.count {
-            let id = bytes[offset]
-            offset += 1
-            if id == wanted { return offset }
-            switch id {
-            case 0x01: offset += 1
-            case 0x02: offset += 4
-            case 0x23: offset += 2
-            case 0x03, 0x08, 0x09: offset = self.behindText(offset, in: bytes)
-            case 0x26: offset = self.behindText(self.behindText(offset, in: bytes), in: bytes)
-            case 0x0B:
-                while offset < bytes.count, bytes[offset] & 0x80 != 0 { offset += 1 }
-                offset += 1
-            default: return nil
-            }
-        }
-        return nil
-    }
-
-    static func messageExpirySeconds(in bytes: UnsafeRawBufferPointer) -> UInt32? {
-        guard let offset = self.offset(of: self.messageExpiry, in: bytes), offset + 4 <= bytes.count else { return nil }
-        return UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-    }
-
-    private static func behindText(_ offset: Int, in bytes: UnsafeRawBufferPointer) -> Int {
-        guard offset + 2 <= bytes.count else { return bytes.count }
-        return offset + 2 + Int(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt16.self)))
     }
 }

@@ -12,7 +12,7 @@ struct SharedFrames: ~Copyable {
     private static let kept = 1 << 20
 
     private var memory: UnsafeMutableRawPointer
-    private var capacity = 256 << 10
+    private(set) var capacity = 256 << 10
     private(set) var count = 0
     /// Clients whose output refers to it.
     private var holders = 0
@@ -26,7 +26,8 @@ struct SharedFrames: ~Copyable {
 
     /// The bytes of a range that a client still holds; valid until the next change.
     mutating func bytes(_ range: Range<Int>) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: self.memory + range.lowerBound, count: range.count)
+        assert(range.lowerBound >= 0 && range.upperBound <= self.count, "frames that are gone")
+        return UnsafeRawBufferPointer(start: self.memory + range.lowerBound, count: range.count)
     }
 
     /// Another message comes.
@@ -34,12 +35,15 @@ struct SharedFrames: ~Copyable {
     mutating func beginMessage() {
         self.starts = SIMD4(repeating: -1)
         // Frames that were copied and never held.
-        if self.holders == 0 { self.count = 0 }
+        if self.holders == 0, self.count > 0 { self.empty() }
     }
+
+    /// Gives back the memory of frames that nobody holds.
+    mutating func trim() { if self.holders == 0 { self.empty() } }
 
     /// The frame of the message for a client of this version, written if no client before wanted the same one.
     ///
-    /// - Returns: nil when there is no room left.
+    /// - Returns: nil when there is no room left, or the frame would be more than a PUBLISH can be.
     @inline(__always)
     mutating func frame(of message: MessageView, version5: Bool, retain: Bool) -> Range<Int>? {
         let form = (version5 ? 1 : 0) | (retain ? 2 : 0)
@@ -62,7 +66,7 @@ struct SharedFrames: ~Copyable {
             self.count += header + body.count
         } else {
             let writer = PublishWriter(message, version5: version5, qos: 0, retain: retain)
-            guard self.reserve(writer.count) else { return nil }
+            guard writer.count <= PublishWriter.maximumCount, self.reserve(writer.count) else { return nil }
             writer.write(to: self.memory + start, packetID: 0)
             self.count += writer.count
         }
@@ -88,7 +92,11 @@ struct SharedFrames: ~Copyable {
     /// One client less; without any the frames are gone, also those of the message that is being distributed.
     mutating func letGo() {
         self.holders -= 1
-        guard self.holders == 0 else { return }
+        assert(self.holders >= 0, "let go more often than held")
+        if self.holders == 0 { self.empty() }
+    }
+
+    private mutating func empty() {
         self.count = 0
         self.starts = SIMD4(repeating: -1)
         guard self.capacity > Self.kept else { return }

@@ -1,13 +1,15 @@
 /// One receiver of a topic's messages: a client with a subscription of its own.
 struct RouteTarget {
     var session: Int32
-    /// -1 when every subscription of the client that takes the topic was lost with its connection.
+    /// -1 when the client is away.
     var connection: Int32
     /// The subscription that decides the QoS, and whose faults apply.
     var subscription: Int32
     var qos: UInt8
     var noLocal: Bool
     var retainAsPublished: Bool
+    /// False when every subscription of the client that takes the topic was lost with its session.
+    var isLive = true
     /// Subscription identifiers as encoded properties (0x0B and the number, each), for MQTT 5.
     var identifiers = UnsafeRawBufferPointer(start: nil, count: 0)
 }
@@ -23,6 +25,8 @@ struct Route {
     let groups: UnsafeBufferPointer<Int32>
     let topic: UnsafeRawBufferPointer
     private let memory: UnsafeMutableRawPointer
+    /// Bytes that it takes.
+    let byteCount: Int
 
     /// Copies all it is given; `identifiers` has the identifiers of each of the `targets`.
     init(
@@ -36,10 +40,8 @@ struct Route {
         let targetBytes = targets.count * MemoryLayout<RouteTarget>.stride
         let groupBytes = groups.count * MemoryLayout<Int32>.stride
         let identifierBytes = identifiers.reduce(0) { $0 + $1.count }
-        self.memory = .allocate(
-            byteCount: max(1, targetBytes + groupBytes + topic.count + identifierBytes),
-            alignment: MemoryLayout<RouteTarget>.alignment
-        )
+        self.byteCount = max(1, targetBytes + groupBytes + topic.count + identifierBytes)
+        self.memory = .allocate(byteCount: self.byteCount, alignment: MemoryLayout<RouteTarget>.alignment)
         let firstTarget = self.memory.bindMemory(to: RouteTarget.self, capacity: targets.count)
         let firstGroup = (self.memory + targetBytes).bindMemory(to: Int32.self, capacity: groups.count)
         var end = self.memory + targetBytes + groupBytes
@@ -70,11 +72,14 @@ struct Route {
 /// About 140 bytes, the topic, and 40 bytes a receiver, for each topic seen; emptied when full.
 struct TopicCache: ~Copyable {
     private static let maximum = 131_072
+    /// Of the routes together: topics may be long and receivers many.
+    private static let maximumBytes = 64 << 20
 
     private var slots: [Int32] = Array(repeating: -1, count: 256)
     private var routes: [Route] = []
     /// Where the last one was found: most messages follow one of the same topic.
     private var last = -1
+    private(set) var byteCount = 0
 
     deinit { for route in self.routes { route.deallocate() } }
 
@@ -108,12 +113,8 @@ struct TopicCache: ~Copyable {
     }
 
     mutating func insert(_ route: Route) {
-        if self.routes.count >= Self.maximum {
-            for route in self.routes { route.deallocate() }
-            self.routes.removeAll(keepingCapacity: true)
-            self.slots = Array(repeating: -1, count: self.slots.count)
-            self.last = -1
-        }
+        if self.routes.count >= Self.maximum || self.byteCount + route.byteCount > Self.maximumBytes { self.clear() }
+        self.byteCount += route.byteCount
         // At most half full.
         if self.routes.count * 2 >= self.slots.count { self.grow() }
         let mask = self.slots.count - 1
@@ -121,6 +122,7 @@ struct TopicCache: ~Copyable {
         while self.slots[slot] >= 0 {
             let index = Int(self.slots[slot])
             if self.routes[index].hash == route.hash, Self.equal(self.routes[index].topic, route.topic) {
+                self.byteCount -= self.routes[index].byteCount
                 self.routes[index].deallocate()
                 self.routes[index] = route
                 return
@@ -129,6 +131,14 @@ struct TopicCache: ~Copyable {
         }
         self.slots[slot] = Int32(self.routes.count)
         self.routes.append(route)
+    }
+
+    private mutating func clear() {
+        for route in self.routes { route.deallocate() }
+        self.routes.removeAll(keepingCapacity: true)
+        self.slots = Array(repeating: -1, count: self.slots.count)
+        self.last = -1
+        self.byteCount = 0
     }
 
     private mutating func grow() {

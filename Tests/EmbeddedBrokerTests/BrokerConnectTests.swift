@@ -178,6 +178,37 @@ struct BrokerConnectTests {
         #expect(world.broker.counters.publishersPaused == 1)
     }
 
+    @Test("[MQTT-3.2.2-16] an assigned client id is nobody else's, whether its owner is here or away")
+    func assignedID() {
+        let world = VirtualBroker()
+        let here = world.connect("clamor-auto-1")
+        world.lose(world.keeper("clamor-auto-2").client)
+        let (client, answer) = world.connect(with: Connect(version: .v5, clientID: ""))
+        #expect(answer.properties.assignedClientIdentifier == "clamor-auto-3")
+        #expect(!answer.sessionPresent)
+        #expect(!client.isClosed)
+        #expect(!here.isClosed)
+        #expect(world.counters.sessionsAway == 1)
+    }
+
+    @Test("a client whose connection is broken below MQTT gets nothing more, and its will goes out")
+    func brokenBelow() {
+        let world = VirtualBroker()
+        let watcher = world.subscriber("w", "will")
+        let will = Will(topic: "will", payload: Array("gone".utf8))
+        let (client, _) = world.connect(with: Connect(version: .v5, clientID: "c", will: will))
+        world.subscribe(client, "t", .atMostOnce)
+        world.broker.broken(client.id, now: world.now)
+        world.publish("t", "x", from: watcher)
+        #expect(world.counters.delivered == CountPerQoS(1))
+        #expect(world.counters.notDeliveredOffline == CountPerQoS(1))
+        #expect(world.counters.disconnects == ["protocol": 1])
+        #expect(world.payloads(client).isEmpty)
+        #expect(client.isClosed)
+        world.broker.broken(world.open().id, now: world.now)
+        #expect(world.counters.disconnects == ["protocol": 1])
+    }
+
     @Test("$SYS tells the counts each second, and at once to a new subscriber")
     func statistics() {
         let world = VirtualBroker()

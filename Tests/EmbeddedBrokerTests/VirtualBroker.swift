@@ -48,6 +48,8 @@ final class VirtualBroker {
         var serverSide: PacketDecoder
         var clientSide: PacketDecoder
         var collector = Collector()
+        /// All that the broker has written to it.
+        var bytes: [UInt8] = []
         var isClosed = false
         /// What a well-behaved client answers by itself.
         var answers = true
@@ -68,6 +70,8 @@ final class VirtualBroker {
 
     init(_ configure: (inout BrokerConfiguration) -> Void = { _ in }) {
         var configuration = BrokerConfiguration(port: 0)
+        // So that a plain CONNACK has no properties.
+        configuration.limits.topicAliasMaximum = 0
         configure(&configuration)
         self.broker = Broker(configuration, now: self.now)
     }
@@ -98,7 +102,12 @@ final class VirtualBroker {
         let client = self.open(version)
         let connect = Connect(version: version, clientID: clientID, keepAlive: keepAlive, properties: properties)
         self.send(.connect(connect), from: client)
-        #expect(self.take(client).first == .connAck(ConnAck()))
+        guard case .connAck(let answer)? = self.take(client).first else {
+            Issue.record("CONNACK expected")
+            return client
+        }
+        #expect(answer.code == 0)
+        #expect(!answer.sessionPresent)
         return client
     }
 
@@ -202,6 +211,7 @@ final class VirtualBroker {
     private func flush(_ id: ConnectionID) {
         guard let client = self.clients[id], self.broker.hasOutput(id) else { return }
         let bytes = self.broker.takeOutput(id)
+        client.bytes += bytes.readableBytesView
         let known = client.collector.packets.count
         bytes.withUnsafeReadableBytes { bytes in
             do { try client.clientSide.decode(bytes, into: &client.collector) } catch { Issue.record(error) }

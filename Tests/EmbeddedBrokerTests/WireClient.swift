@@ -1,6 +1,9 @@
+import EmbeddedBroker
 import MQTTCodec
 import NIOCore
 import NIOPosix
+import NIOSSL
+import Transport
 
 /// A client on a socket that sends what it is told and keeps what comes.
 final class WireClient: Sendable {
@@ -78,18 +81,55 @@ final class WireClient: Sendable {
         self.version = version
     }
 
-    static func open(port: Int, _ version: ProtocolVersion = .v5, answers: Bool = true) async throws -> WireClient {
+    /// - Parameters:
+    ///   - port: on 127.0.0.1.
+    ///   - version: what is spoken.
+    ///   - answers: whether it acknowledges by itself.
+    ///   - transport: what lies below MQTT.
+    /// - Returns: a client whose transport is up.
+    /// - Throws: why there is no transport.
+    static func open(
+        port: Int,
+        _ version: ProtocolVersion = .v5,
+        answers: Bool = true,
+        over transport: BrokerListener.Transport = .tcp
+    ) async throws -> WireClient {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.certificateVerification = .none
+        let tls = try transport.isSecure ? NIOSSLContext(configuration: configuration) : nil
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connect(host: "127.0.0.1", port: port) { channel in
+            .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let closed = channel.eventLoop.makePromise(of: Void.self)
-                    let handler = Handler(version, answers: answers, closed: closed)
+                    guard let tls else { return }
+                    let handler = try NIOSSLClientHandler(context: tls, serverHostname: nil)
                     try channel.pipeline.syncOperations.addHandler(handler)
-                    return (channel, NIOLoopBound(handler, eventLoop: channel.eventLoop))
                 }
             }
-        return WireClient(channel.0, channel.1, version)
+            .connect(host: "127.0.0.1", port: port).get()
+        let settings = try WebSocketSettings()
+        let handler = try await channel.eventLoop.flatSubmit {
+            let promise = channel.eventLoop.makePromise(of: NIOLoopBound<Handler>.self)
+            let closed = channel.eventLoop.makePromise(of: Void.self)
+            let handler = Handler(version, answers: answers, closed: closed)
+            let finish: (Result<Void, ConnectError.Reason>) -> Void = { result in
+                promise.completeWith(
+                    Result {
+                        try result.get()
+                        try channel.pipeline.syncOperations.addHandler(handler)
+                        return NIOLoopBound(handler, eventLoop: channel.eventLoop)
+                    }
+                )
+            }
+            guard transport.isWebSocket else {
+                finish(.success(()))
+                return promise.futureResult
+            }
+            WebSocketLayer(settings, isSecure: transport.isSecure, receive: nil)
+                .begin(channel, client: 0, target: Target(host: "127.0.0.1", port: port), done: finish)
+            return promise.futureResult
+        }.get()
+        return WireClient(channel, handler, version)
     }
 
     /// A client that is connected when this returns.
@@ -97,9 +137,10 @@ final class WireClient: Sendable {
         port: Int,
         _ clientID: String,
         _ version: ProtocolVersion = .v5,
-        answers: Bool = true
+        answers: Bool = true,
+        over transport: BrokerListener.Transport = .tcp
     ) async throws -> WireClient {
-        let client = try await self.open(port: port, version, answers: answers)
+        let client = try await self.open(port: port, version, answers: answers, over: transport)
         try await client.send(.connect(Connect(version: version, clientID: clientID)))
         _ = try await client.next(1)
         return client
@@ -112,6 +153,9 @@ final class WireClient: Sendable {
         for packet in packets { packet.encode(as: self.version, into: &bytes) }
         try await self.channel.writeAndFlush(bytes)
     }
+
+    /// Sends bytes as they are.
+    func send(raw bytes: [UInt8]) async throws { try await self.channel.writeAndFlush(ByteBuffer(bytes: bytes)) }
 
     func subscribe(_ filter: String, _ qos: QoS = .exactlyOnce) async throws {
         try await self.send(.subscribe(Subscribe(1, [Subscription(filter: filter, qos: qos)])))

@@ -1,0 +1,140 @@
+import MQTTCodec
+import NIOCore
+import SASL
+import Synchronization
+
+// Enhanced authentication.
+//
+// Spec: MQTT 5.0 §4.12.
+extension Broker {
+    /// Begins the exchange that a CONNECT with an Authentication Method asks for.
+    mutating func beginAuthentication(_ connect: Connect, on connection: ConnectionID, now: NIODeadline) {
+        guard let method = connect.properties.authenticationMethod, let hash = SCRAMHash(rawValue: method),
+            !self.configuration.access.users.isEmpty, hash == self.configuration.access.scram ?? hash
+        else { return self.refuse(connection, code: ReasonCode.badAuthenticationMethod.rawValue) }
+        self.connections[connection].state = .authenticating
+        let authentication = Authentication(hash, connect: connect)
+        authentication.begin(self.makeSCRAM(hash))
+        self.extras(of: connection).authentication = authentication
+        self.authenticate(connect.properties.authenticationData, authentication, on: connection, now: now)
+    }
+
+    private func makeSCRAM(_ hash: SCRAMHash) -> SCRAMServer {
+        let users = self.configuration.access.users
+        let iterations = self.configuration.access.iterations
+        let keys = self.scramKeys
+        return SCRAMServer(hash) { name in users[name].flatMap { keys.credentials(name, $0, hash, iterations) } }
+    }
+
+    /// A packet between CONNECT and CONNACK [MQTT-3.1.2-30].
+    mutating func control(_ packet: Packet, beforeConnAckOn connection: ConnectionID, now: NIODeadline) {
+        switch packet {
+        case .auth(let auth): self.authenticate(auth, on: connection, now: now)
+        case .disconnect:
+            self.connections[connection].state = .closing
+            self.actions.append(.close(connection))
+        default: self.fail(connection, .protocolError, now: now)
+        }
+    }
+
+    mutating func authenticate(_ auth: Auth, on connection: ConnectionID, now: NIODeadline) {
+        // [MQTT-4.12.0-5], [MQTT-4.12.0-6]: the method of the CONNECT, and only if it had one.
+        guard let authentication = self.connections[connection].extras?.authentication,
+            auth.properties.authenticationMethod == authentication.hash.mechanism
+        else { return self.fail(connection, .protocolError, now: now) }
+        if auth.reason == .reAuthenticate {
+            // [MQTT-4.12.1-1]: behind a CONNACK, and one at a time.
+            guard self.connections[connection].state == .open, !authentication.isUnderWay else {
+                return self.fail(connection, .protocolError, now: now)
+            }
+            authentication.begin(self.makeSCRAM(authentication.hash))
+        } else if !authentication.isUnderWay {
+            return self.fail(connection, .protocolError, now: now)
+        }
+        self.authenticate(auth.properties.authenticationData, authentication, on: connection, now: now)
+    }
+
+    private mutating func authenticate(
+        _ data: [UInt8]?,
+        _ authentication: Authentication,
+        on connection: ConnectionID,
+        now: NIODeadline
+    ) {
+        var properties: Properties = [.authenticationMethod(authentication.hash.mechanism)]
+        guard let data else {
+            // The client speaks first; it is asked to.
+            return self.send(.auth(Auth(reason: .continueAuthentication, properties: properties)), to: connection)
+        }
+        switch authentication.received(data) {
+        case .challenge(let challenge):
+            properties.authenticationData = challenge
+            self.send(.auth(Auth(reason: .continueAuthentication, properties: properties)), to: connection)
+        case .accepted(let user, let proof):
+            properties.authenticationData = proof
+            if let connect = authentication.connect {
+                authentication.connect = nil
+                self.accept(connect, user: user, on: connection, ConnAck(properties: properties), now: now)
+            } else {
+                self.send(.auth(Auth(reason: .success, properties: properties)), to: connection)
+            }
+        // [MQTT-4.12.1-2]
+        case .refused: self.fail(connection, .notAuthorized, now: now)
+        }
+    }
+}
+
+/// The exchange of one connection: for its CONNACK, and anew whenever the client asks.
+final class Authentication {
+    let hash: SCRAMHash
+    /// Until its CONNACK.
+    var connect: Connect?
+    private var server: SCRAMServer?
+
+    init(_ hash: SCRAMHash, connect: Connect) {
+        self.hash = hash
+        self.connect = connect
+    }
+
+    var isUnderWay: Bool { self.server != nil }
+
+    func begin(_ server: SCRAMServer) { self.server = server }
+
+    func received(_ message: [UInt8]) -> SCRAMServer.Step {
+        guard let step = self.server?.received(message) else { return .refused(.otherError) }
+        if case .challenge = step { return step }
+        self.server = nil
+        return step
+    }
+}
+
+/// The users' keys, which cost thousands of hashes each and are made when they are first asked for.
+final class BrokerKeys: Sendable {
+    private struct Key: Hashable {
+        let user: String
+        let hash: SCRAMHash
+    }
+
+    // Asked for by one event loop; the lock is for the compiler, and off every message's path.
+    private let known = Mutex<[Key: SCRAMCredentials]>([:])
+
+    func credentials(
+        _ user: String,
+        _ rules: BrokerAccess.User,
+        _ hash: SCRAMHash,
+        _ iterations: Int
+    ) -> SCRAMCredentials? {
+        self.known.withLock { known in
+            let key = Key(user: user, hash: hash)
+            if let credentials = known[key] { return credentials }
+            // A salt of its own for every user, and the same in every run.
+            let made = try? SCRAMCredentials(
+                hash,
+                password: String(decoding: rules.password, as: UTF8.self),
+                salt: Array("clamor \(user)".utf8),
+                iterations: iterations
+            )
+            known[key] = made
+            return made
+        }
+    }
+}

@@ -1,0 +1,198 @@
+package import MQTTCodec
+package import NIOCore
+
+/// Why a connection ends.
+enum DisconnectCause: String {
+    case client, closed, keepalive, takeover, `protocol`, injected, shutdown
+}
+
+extension Broker {
+    mutating func disconnect(_ packet: Disconnect, from connection: ConnectionID, now: NIODeadline) {
+        if let seconds = packet.properties.sessionExpiryInterval {
+            let session = Int(self.connections[connection].session)
+            guard let kept = self.sessions[session].kept else {
+                // [MQTT-3.14.2-2]: what CONNECT said is 0 stays 0.
+                if seconds > 0 { self.fail(connection, .protocolError, now: now) }
+                if seconds == 0 { self.leave(connection, packet, now: now) }
+                return
+            }
+            kept.expiry = min(seconds, self.configuration.limits.maximumSessionExpiry)
+        }
+        self.leave(connection, packet, now: now)
+    }
+
+    private mutating func leave(_ connection: ConnectionID, _ packet: Disconnect, now: NIODeadline) {
+        // [MQTT-3.14.4-3]
+        if packet.reason == .normalDisconnection { self.connections[connection].extras?.will = nil }
+        self.end(connection, .client, now: now)
+        self.actions.append(.close(connection))
+    }
+
+    /// Bytes that are no packet, or not one that may come now.
+    mutating func refuse(_ connection: ConnectionID, _ error: DecodeError, now: NIODeadline) {
+        guard self.connections[connection].state == .awaitingConnect else {
+            return self.fail(connection, error.reason, now: now)
+        }
+        self.tally.connectsRefused += 1
+        self.connections[connection].state = .closing
+        // [MQTT-3.1.2-2] of 3.1.1; a client of an unknown level can read no other form.
+        if let code = error.returnCode {
+            self.connections[connection].version = .v311
+            self.send(.connAck(ConnAck(code: code.rawValue)), to: connection)
+        }
+        self.actions.append(.close(connection))
+    }
+
+    /// Ends the connection for what its client did.
+    mutating func fail(_ connection: ConnectionID, _ reason: ReasonCode, now: NIODeadline) {
+        // [MQTT-3.14.0-1]: there is no DISCONNECT before CONNACK.
+        if self.connections[connection].state == .authenticating {
+            return self.refuse(connection, code: reason.rawValue)
+        }
+        self.disconnect(connection, reason, cause: .protocol, now: now)
+    }
+
+    /// Says why, in MQTT 5 (§4.13.1), and closes.
+    mutating func disconnect(
+        _ connection: ConnectionID,
+        _ reason: ReasonCode,
+        cause: DisconnectCause,
+        now: NIODeadline,
+        _ properties: Properties = Properties()
+    ) {
+        guard self.connections[connection].state == .open else { return }
+        self.end(connection, cause, now: now)
+        if self.connections[connection].isVersion5 {
+            var goodbye = Disconnect(reason: reason, properties: properties)
+            self.explain(reason.rawValue, in: &goodbye.properties, on: connection)
+            self.sendFitting(.disconnect(goodbye), to: connection)
+        }
+        self.actions.append(.close(connection))
+    }
+
+    /// Sends every client away, in MQTT 5 with a reason and where to go.
+    package mutating func dismiss(_ reason: ReasonCode, reference: String? = nil, now: NIODeadline) {
+        self.clock = now
+        var properties = Properties()
+        properties.serverReference = reference
+        for connection in self.connections.indices {
+            self.disconnect(connection, reason, cause: .injected, now: now, properties)
+        }
+    }
+
+    /// The layer below MQTT was broken: nothing more can reach the client but what lies in its output.
+    package mutating func broken(_ connection: ConnectionID, now: NIODeadline) {
+        self.clock = now
+        guard self.connections[connection].state != .closing else { return }
+        self.end(connection, .protocol, now: now)
+        self.actions.append(.close(connection))
+    }
+
+    /// Takes an open connection out of everything but its output; without effect on any other.
+    mutating func end(_ connection: ConnectionID, _ cause: DisconnectCause, now: NIODeadline) {
+        let wasOpen = self.connections[connection].state == .open
+        self.connections[connection].state = .closing
+        guard wasOpen else { return }
+        self.tally.clientsNow -= 1
+        self.tally.disconnects[cause.rawValue, default: 0] += 1
+        let session = self.connections[connection].session
+        // Before what waits is given up, for it may be for this very client.
+        self.releaseReordered(of: self.sessions[Int(session)].publisher, now: now)
+        if self.connections[connection].isCongested {
+            self.connections[connection].isCongested = false
+            self.uncongest()
+        }
+        let will = self.connections[connection].extras?.will
+        self.connections[connection].extras?.will = nil
+        self.leave(session, from: connection, for: cause, now: now)
+        // The stop of the server is not the client's end (§3.1.2.5 lets it wait).
+        if let will, cause != .shutdown { self.releaseWill(will, of: session, now: now) }
+        self.forgetIfEmpty(session)
+    }
+
+    /// Parks the session, or ends it: forgets the subscriptions of a client that said DISCONNECT or whose session might
+    /// have lasted, and puts to sleep those of any other.
+    private mutating func leave(
+        _ session: Int32,
+        from connection: ConnectionID,
+        for cause: DisconnectCause,
+        now: NIODeadline
+    ) {
+        self.sessions[Int(session)].connection = -1
+        let subscriptions = self.sessions[Int(session)].subscriptions
+        if !subscriptions.isEmpty { self.version += 1 }
+        if let kept = self.sessions[Int(session)].kept, kept.expiry > 0 {
+            return self.park(session, from: connection, now: now)
+        }
+        self.takeBack(connection)
+        var window = OutboundWindow(limit: 0)
+        swap(&window, &self.connections[connection].window)
+        self.abandon(&window)
+        if cause == .client || self.sessions[Int(session)].kept != nil {
+            self.sessions[Int(session)].kept = nil
+            for (filter, subscription) in subscriptions { self.remove(subscription, filter, of: session) }
+        } else {
+            for subscription in subscriptions.values { self.sleep(subscription) }
+        }
+    }
+
+    mutating func forgetIfEmpty(_ session: Int32) {
+        guard self.sessions[Int(session)].connection < 0, self.sessions[Int(session)].subscriptions.isEmpty,
+            self.sessions[Int(session)].kept == nil
+        else { return }
+        self.sessionsByKey[self.sessions[Int(session)].key] = nil
+        self.sessions[Int(session)] = BrokerSession(key: [])
+        self.freeSessions.append(session)
+    }
+
+    // MARK: Words
+
+    /// Says in words what a code says, where that is wanted; the caller leaves it out again if it does not fit.
+    mutating func explain(_ code: UInt8, in properties: inout Properties, on connection: ConnectionID) {
+        guard self.configuration.limits.explains, code >= 0x80, self.connections[connection].isVersion5 else { return }
+        properties.reasonString = ReasonCode(rawValue: code)?.name
+    }
+
+    /// Sends an answer, without its words where those would be more than the client takes
+    /// [MQTT-3.2.2-19] [MQTT-3.9.2-1] [MQTT-3.14.2-3].
+    ///
+    /// - Returns: false when not even then it fits, so that it was not sent [MQTT-3.1.2-24].
+    @discardableResult
+    mutating func sendFitting(_ packet: Packet, to connection: ConnectionID) -> Bool {
+        let maximum = self.connections[connection].maximumPacketSize
+        let explains = self.configuration.limits.explains
+        guard explains || maximum < PublishWriter.maximumCount else {
+            self.send(packet, to: connection)
+            return true
+        }
+        // [MQTT-3.1.2-29]: but for these two, who does not ask gets no words.
+        let isAsked =
+            packet.type == .connAck || packet.type == .disconnect
+            || self.connections[connection].extras?.wantsProblems ?? true
+        for form in isAsked ? [packet, packet.withoutReasonString] : [packet.withoutReasonString] {
+            var bytes = ByteBuffer()
+            form.encode(as: self.connections[connection].version, into: &bytes)
+            guard bytes.readableBytes <= maximum else { continue }
+            self.send(form, to: connection)
+            return true
+        }
+        return false
+    }
+}
+
+extension Packet {
+    fileprivate var withoutReasonString: Packet {
+        switch self {
+        case .connAck(var packet):
+            packet.properties.reasonString = nil
+            return .connAck(packet)
+        case .subAck(var packet):
+            packet.properties.reasonString = nil
+            return .subAck(packet)
+        case .disconnect(var packet):
+            packet.properties.reasonString = nil
+            return .disconnect(packet)
+        default: return self
+        }
+    }
+}
