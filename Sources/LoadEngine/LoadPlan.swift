@@ -36,6 +36,18 @@ package struct LoadPlan: Sendable {
     package var drain: TimeAmount
     /// How long the peer's FIN is awaited after the drain.
     package var closeGrace: TimeAmount
+    /// Parts of the load with metrics of their own; none, or from the beginning of the load to its end, and no warm-up.
+    package var stages: [Stage] = []
+    /// In closed loop: how long a client waits when it could send again.
+    package var think = TimeAmount.zero
+    package var departures = DeparturePlan()
+    /// Operators receive what others send: they stay until everything has come.
+    package var operatorsListen = false
+    /// Operators so many numbers apart share an event loop, and there is a whole number of such rows; `nil`: nobody
+    /// needs to.
+    package var row: Int?
+    /// The load is the connects: it ends when every client is up or has failed.
+    package var endsWithConnects = false
 
     package init(
         operators: Int,
@@ -63,6 +75,13 @@ package struct LoadPlan: Sendable {
 
     package var clients: Int { self.operators + self.listeners }
 
+    /// Operators that are dealt out over the event loops one by one, before it begins with the first loop again.
+    package var width: Int { self.row ?? self.operators }
+    /// What all groups of a run have in common.
+    var times: [TimeAmount?] {
+        [self.warmup, self.measure, self.drain, self.closeGrace] + self.stages.flatMap { [$0.start, $0.end] }
+    }
+
     /// Operations that belong to `client` under the limit: operation k belongs to client k mod n.
     package func limit(ofOperator client: Int) -> UInt64? {
         self.limit.map { limit in
@@ -74,18 +93,25 @@ package struct LoadPlan: Sendable {
 
 /// The clients of one shard: every so many-th operator, and the same of the listeners behind them.
 ///
-/// They are `index`, `index + shards`, `index + 2 × shards`... of each. A client never leaves its shard.
+/// They are `index`, `index + shards`, `index + 2 × shards`... of each, of operators so in every row of the plan. A client
+/// never leaves its shard.
 package struct ShardClients: Hashable, Sendable {
     package let index: Int
     package let shards: Int
     package let operators: Int
     package let listeners: Int
     private let allOperators: Int
+    private let width: Int
+    /// Operators of this shard in each row.
+    package let perRow: Int
 
     package init(_ plan: LoadPlan, shard index: Int, of shards: Int) {
+        precondition(plan.operators == 0 || plan.operators % plan.width == 0, "rows are whole")
         self.index = index
         self.shards = shards
-        self.operators = Self.share(of: plan.operators, shard: index, of: shards)
+        self.width = plan.width
+        self.perRow = Self.share(of: plan.width, shard: index, of: shards)
+        self.operators = plan.operators > 0 ? self.perRow * (plan.operators / plan.width) : 0
         self.listeners = Self.share(of: plan.listeners, shard: index, of: shards)
         self.allOperators = plan.operators
     }
@@ -94,14 +120,25 @@ package struct ShardClients: Hashable, Sendable {
 
     /// The number in the whole run of the client at `place` of this shard.
     package func number(at place: Int) -> Int {
-        place < self.operators
-            ? place * self.shards + self.index
+        if place < self.perRow { return place * self.shards + self.index }
+        return place < self.operators
+            ? place / self.perRow * self.width + place % self.perRow * self.shards + self.index
             : self.allOperators + (place - self.operators) * self.shards + self.index
+    }
+
+    /// The place of a client by its number in the whole run; `nil` for those of other shards.
+    package func place(of number: Int) -> Int? {
+        if number >= self.allOperators {
+            let listener = number - self.allOperators
+            return listener % self.shards == self.index ? self.operators + listener / self.shards : nil
+        }
+        let (row, rest) = number.quotientAndRemainder(dividingBy: self.width)
+        return rest % self.shards == self.index ? row * self.perRow + rest / self.shards : nil
     }
 
     package func isOperator(_ place: Int) -> Bool { place < self.operators }
 
-    private static func share(of count: Int, shard: Int, of shards: Int) -> Int {
+    static func share(of count: Int, shard: Int, of shards: Int) -> Int {
         count > shard ? (count - shard + shards - 1) / shards : 0
     }
 }

@@ -1,111 +1,13 @@
-import LoopContext
 package import NIOCore
 
-/// A shard as the run holds it: its event loop, and a way to it.
-package struct ShardHandle<Work: ShardWork>: Sendable {
-    private let eventLoop: any EventLoop
-    private let shard: NIOLoopBound<Shard<Work>>
-
-    /// On the shard's event loop.
-    package init(_ shard: Shard<Work>) {
-        self.eventLoop = shard.context.eventLoop
-        self.shard = NIOLoopBound(shard, eventLoop: shard.context.eventLoop)
-    }
-
-    /// Gives the shard an order, at a time of its own: the loop's clock may stand where the last socket left it.
-    package func tell(_ body: @escaping @Sendable (Shard<Work>) -> Void) {
-        self.eventLoop.execute {
-            let shard = self.shard.value
-            shard.context.refresh()
-            body(shard)
-        }
-    }
-
-    package func ask<Answer: Sendable>(_ body: @escaping @Sendable (Shard<Work>) -> Answer) async -> Answer? {
-        try? await self.eventLoop.submit { body(self.shard.value) }.get()
-    }
-}
-
-package enum RunPhase: String, Hashable, Sendable {
-    case connect
-    case warmup
-    case measure
-    case drain
-}
-
-package enum StopReason: Hashable, Sendable {
-    /// The planned time is over, or the limit is spent.
-    case planned
-    /// Told from outside, before the plan's end: a signal.
-    case interrupted
-    /// A threshold that aborts was broken.
-    case thresholdBroken
-    case everyConnectFailed
-    case everyConnectionLost
-}
-
-/// What steers a run from outside, and from its shards.
-package enum RunEvent: Hashable, Sendable {
-    case shard(ShardEvent)
-    case tick
-    /// Something may have changed that is known by asking only.
-    case look
-    case stop(StopReason)
-    /// The second signal: close everything now.
-    case abort
-}
-
-/// Who hears of a run while it goes on.
-package protocol RunObserver<Work>: Sendable {
-    associatedtype Work: ShardWork
-
-    /// A second is over, or a phase: samples and facts of all shards, in the order of the shards.
-    ///
-    /// - Parameters:
-    ///   - second: whole seconds since the run began.
-    ///   - phase: the one that the samples belong to.
-    ///   - span: what the samples cover.
-    ///   - samples: one of each shard.
-    ///   - facts: one of each shard.
-    /// - Returns: a reason to stop.
-    func interval(
-        second: Int,
-        phase: RunPhase,
-        span: TimeAmount,
-        samples: [Work.Sample],
-        facts: [ShardFacts]
-    ) async -> StopReason?
-
-    /// Whether the listeners have everything that must come to them, by the balance of all shards together.
-    func isComplete(_ balance: DeliveryBalance) async -> Bool
-}
-
-/// When the parts of a run took place.
-package struct RunOutcome: Hashable, Sendable {
-    package var began: NIODeadline
-    /// When the load began; `nil` if it never did.
-    package var loadBegan: NIODeadline?
-    /// The measured phase.
-    package var measured: Range<NIODeadline>?
-    package var ended: NIODeadline
-    package var stop: StopReason
-    package var up: Int
-    /// Clients never closed in good order, since the time for it ran out.
-    package var wasAborted: Bool
-}
-
-/// Leads the shards through connect, warm-up, measure and drain.
+/// Leads the shards of one or more groups through connect, warm-up, measure and drain.
 ///
-/// Shards keep the exact times themselves; the run only tells them what happens next.
+/// Shards keep the exact times themselves; the run only tells them what happens next, all groups at once.
 package actor LoadRun<Observer: RunObserver> {
-    package typealias Work = Observer.Work
-
-    private let plan: LoadPlan
-    private let shards: [ShardHandle<Work>]
+    private var groups: [GroupState<Observer.Sample>]
     private let events: AsyncStream<RunEvent>
     private let send: AsyncStream<RunEvent>.Continuation
     private let observer: Observer
-    private let reconnects: Bool
     private let patience: TimeAmount
 
     private var phase = RunPhase.connect
@@ -115,48 +17,42 @@ package actor LoadRun<Observer: RunObserver> {
     private var measured: Range<NIODeadline>?
     private var stop: StopReason?
     private var drainDeadline: NIODeadline?
-    private var up = 0
-    private var settledShards = 0
-    private var spentShards = 0
-    private var operatorsGone = 0
-    private var finishedShards = 0
     private var drainEnded = false
-    private var listenersTold = false
     private var wasAborted = false
-    private var emptySince: NIODeadline?
     private var soon = NIODeadline.distantPast
+    /// Of the plan's stages: the one that goes on.
+    private var stage = 0
 
     /// Makes a run; nothing happens before ``perform()``.
     ///
     /// - Parameters:
-    ///   - plan: the same that the shards have.
-    ///   - shards: in the order of their numbers.
+    ///   - groups: at least one.
     ///   - events: where the shards report to, and where the run is told to stop.
-    ///   - reconnects: whether clients come back by themselves.
-    ///   - patience: how long a run without any connection goes on, if they do.
+    ///   - patience: how long a run without any connection goes on, if clients come back by themselves.
     ///   - observer: hears of each second.
     package init(
-        plan: LoadPlan,
-        shards: [ShardHandle<Work>],
+        groups: [LoadGroup<Observer.Sample>],
         events: (stream: AsyncStream<RunEvent>, continuation: AsyncStream<RunEvent>.Continuation),
-        reconnects: Bool,
         patience: TimeAmount = .seconds(10),
         observer: Observer
     ) {
-        self.plan = plan
-        self.shards = shards
+        precondition(!groups.isEmpty, "a run has clients")
+        precondition(groups.allSatisfy { $0.plan.times == groups[0].plan.times }, "a run has one timeline")
+        self.groups = groups.map { GroupState($0) }
         self.events = events.stream
         self.send = events.continuation
-        self.reconnects = reconnects
         self.patience = patience
         self.observer = observer
     }
+
+    /// The times of all groups.
+    private var plan: LoadPlan { self.groups[0].plan }
 
     package func perform() async -> RunOutcome {
         self.began = NIODeadline.now() + .milliseconds(5)
         self.lastSample = self.began
         let start = self.began
-        self.tellAll { $0.startConnecting(at: start) }
+        self.tellAll(.startConnecting(at: start))
         let clock = Task { [send = self.send] in
             // The run's own second hand: shards keep the exact times, and what the samples cover is measured.
             var second: Int64 = 1
@@ -167,26 +63,27 @@ package actor LoadRun<Observer: RunObserver> {
             }
         }
         defer { clock.cancel() }
-        if !self.plan.waitsForConnects { self.startLoad() }
+        if !self.groups.contains(where: \.plan.waitsForConnects) { self.startLoad() }
         for await event in self.events {
             await self.handle(event)
-            if self.finishedShards == self.shards.count { break }
+            if self.groups.allSatisfy(\.isFinished) { break }
         }
         await self.sample()
         return RunOutcome(
             began: self.began,
             loadBegan: self.loadBegan,
             measured: self.measured,
+            stages: self.stages,
             ended: .now(),
             stop: self.stop ?? .planned,
-            up: self.up,
+            groups: self.groups.map(\.outcome),
             wasAborted: self.wasAborted
         )
     }
 
     private func handle(_ event: RunEvent) async {
         switch event {
-        case .shard(let event): await self.handle(event)
+        case .shard(let event, let group): await self.handle(event, group)
         case .tick:
             await self.sample()
             await self.look()
@@ -198,41 +95,65 @@ package actor LoadRun<Observer: RunObserver> {
         }
     }
 
-    private func handle(_ event: ShardEvent) async {
+    private func handle(_ event: ShardEvent, _ group: Int) async {
         switch event {
         case .settled(_, let up):
-            self.up += up
-            self.settledShards += 1
-            guard self.settledShards == self.shards.count else { return }
-            if self.up == 0, self.plan.clients > 0 {
-                await self.endLoad(.everyConnectFailed)
-            } else if self.plan.waitsForConnects {
-                await self.sample()
-                self.startLoad()
+            self.groups[group].up += up
+            self.groups[group].settledShards += 1
+            guard self.groups[group].isSettled else { return }
+            // Whoever was told to stop before did not fail. A first connect is tried until it is settled, so a group of
+            // which nobody came up stays without connections.
+            if self.stop == nil, self.groups[group].up == 0, self.groups[group].plan.clients > 0 {
+                self.groups[group].loss = .everyConnectFailed
             }
+            await self.checkSettled()
         case .spent:
-            self.spentShards += 1
-            // A shard without operators has nothing to spend.
-            if self.spentShards == min(self.shards.count, self.plan.operators) { await self.endLoad(.planned) }
+            self.groups[group].spentShards += 1
+            await self.checkSpent()
         case .deserted:
             await self.look()
         case .operatorsFinished:
-            self.operatorsGone += 1
+            self.groups[group].operatorsGone += 1
             await self.look()
         case .finished:
-            self.finishedShards += 1
+            self.groups[group].finishedShards += 1
+        }
+    }
+
+    /// Ends the load when all who still carry out operations have spent their limits.
+    private func checkSpent() async {
+        let operating = self.groups.filter(\.operates)
+        if !operating.isEmpty, operating.allSatisfy(\.isSpent) { await self.endLoad(.planned) }
+    }
+
+    /// Begins the load when those who are waited for are up or have failed; without anybody up there is none.
+    private func checkSettled() async {
+        guard self.stop == nil else { return self.lookSoon() }
+        if self.groups.allSatisfy({ $0.loss == .everyConnectFailed }) {
+            await self.endLoad(.everyConnectFailed)
+        } else if self.groups.allSatisfy({ $0.isSettled && $0.plan.endsWithConnects }) {
+            await self.endLoad(.planned)
+        } else if self.groups.allSatisfy({ $0.isSettled || !$0.plan.waitsForConnects }), self.loadBegan == nil {
+            await self.sample()
+            self.startLoad()
         }
     }
 
     private func startLoad() {
         guard self.loadBegan == nil, self.stop == nil else { return }
-        // Far enough ahead that every loop hears of it before the first operation is due.
-        let origin = NIODeadline.now() + .milliseconds(20)
+        // Far enough ahead that every loop hears of it before the first operation is due; where connects are the load,
+        // they are under way.
+        let isUnderWay = self.groups.allSatisfy(\.plan.endsWithConnects)
+        let origin = isUnderWay ? self.began : NIODeadline.now() + .milliseconds(20)
         self.loadBegan = origin
         let start = origin + self.plan.warmup
         self.measured = start..<(self.plan.measure.map { start + $0 } ?? .distantFuture)
         self.phase = self.plan.warmup > .zero ? .warmup : .measure
-        self.tellAll { $0.startLoad(at: origin) }
+        self.tellAll(.startLoad(at: origin))
+        if let first = self.plan.stages.first {
+            self.phase = first.isMeasured ? .measure : .warmup
+            for stage in self.plan.stages.dropFirst() { self.lookAt(origin + stage.start) }
+        }
         if self.plan.warmup > .zero { self.lookAt(start) }
         if let end = self.plan.measure.map({ start + $0 }) { self.lookAt(end) }
     }
@@ -251,11 +172,28 @@ package actor LoadRun<Observer: RunObserver> {
         if let measured = self.measured {
             self.measured = end > measured.lowerBound ? measured.lowerBound..<end : nil
         }
-        self.tellAll { $0.endLoad(at: end) }
+        self.tellAll(.endLoad(at: end))
         let deadline = now + (self.isHopeless ? .zero : self.plan.drain)
         self.drainDeadline = deadline
         self.lookAt(deadline)
         self.lookSoon()
+    }
+
+    /// A stage's last interval ends with it.
+    private func checkStage(_ now: NIODeadline) async {
+        guard self.stop == nil, let origin = self.loadBegan else { return }
+        let begun = self.plan.stages.lastIndex { origin + $0.start <= now } ?? 0
+        guard begun > self.stage else { return }
+        self.stage = begun
+        await self.sample()
+        self.phase = self.plan.stages[begun].isMeasured ? .measure : .warmup
+    }
+
+    /// When the stages were that have begun.
+    private var stages: [Range<NIODeadline>] {
+        guard let origin = self.loadBegan, let end = self.measured?.upperBound else { return [] }
+        return self.plan.stages.map { origin + $0.start..<origin + $0.end }.filter { $0.lowerBound < end }
+            .map { $0.lowerBound..<min($0.upperBound, end) }
     }
 
     private var isHopeless: Bool { self.stop == .everyConnectFailed || self.stop == .everyConnectionLost }
@@ -264,7 +202,8 @@ package actor LoadRun<Observer: RunObserver> {
     /// have everything.
     private func look() async {
         let now = NIODeadline.now()
-        if self.phase == .warmup, let start = self.measured?.lowerBound, now >= start {
+        await self.checkStage(now)
+        if self.plan.stages.isEmpty, self.phase == .warmup, let start = self.measured?.lowerBound, now >= start {
             await self.sample()
             self.phase = .measure
         }
@@ -273,78 +212,93 @@ package actor LoadRun<Observer: RunObserver> {
         guard let deadline = self.drainDeadline else { return }
         if now >= deadline, !self.drainEnded {
             self.drainEnded = true
-            self.listenersTold = true
-            self.tellAll { shard in
-                shard.endDrain()
-                shard.finishListeners()
+            for group in self.groups.indices {
+                self.groups[group].listenersTold = true
+                self.groups[group].operatorsReleased = true
             }
+            self.tellAll(.endDrain)
             self.lookAt(deadline + self.plan.closeGrace)
         }
-        if self.operatorsGone == self.shards.count, !self.listenersTold {
-            let balance = await self.facts().reduce(into: DeliveryBalance()) { $0 += $1.balance }
-            if await self.observer.isComplete(balance) {
-                self.listenersTold = true
-                self.tellAll { $0.finishListeners() }
-            } else {
-                self.lookSoon()
-            }
+        for group in self.groups.indices {
+            await self.checkOperators(group)
+            await self.checkListeners(group)
         }
         if now >= deadline + self.plan.closeGrace { self.abort() }
     }
 
-    private func checkDeserted(_ now: NIODeadline) async {
-        guard self.up > 0, self.settledShards == self.shards.count else { return }
-        let facts = await self.facts()
-        // Shards end the load by their own clocks: without connections then, they are only done.
-        if let end = self.measured?.upperBound, NIODeadline.now() >= end { return }
-        guard facts.allSatisfy({ $0.live == 0 }) else {
-            self.emptySince = nil
-            return
+    /// Operators that receive as well stay until nothing of theirs is open anywhere, and everything has come.
+    private func checkOperators(_ group: Int) async {
+        let state = self.groups[group]
+        guard state.plan.operatorsListen, !state.operatorsReleased, !self.drainEnded else { return }
+        let facts = await state.facts()
+        let balance = facts.reduce(into: DeliveryBalance()) { $0 += $1.balance }
+        if facts.allSatisfy(\.isQuiet), await self.observer.isComplete(balance, of: group) {
+            self.groups[group].operatorsReleased = true
+            state.tellAll(.releaseOperators)
+        } else {
+            self.lookSoon()
         }
-        let since = self.emptySince ?? now
-        self.emptySince = since
-        if !self.reconnects || now >= since + self.patience { await self.endLoad(.everyConnectionLost) }
+    }
+
+    /// Listeners go when everything has come that was to come from the group's operators.
+    private func checkListeners(_ group: Int) async {
+        let state = self.groups[group]
+        guard state.operatorsGone == state.shards.count, !state.listenersTold else { return }
+        let balance = await state.facts().reduce(into: DeliveryBalance()) { $0 += $1.balance }
+        if await self.observer.isComplete(balance, of: group) {
+            self.groups[group].listenersTold = true
+            state.tellAll(.finishListeners)
+        } else {
+            self.lookSoon()
+        }
+    }
+
+    /// A group that has nobody left is noted; when none has, the run ends.
+    private func checkDeserted(_ now: NIODeadline) async {
+        guard self.groups.allSatisfy(\.isSettled) else { return }
+        for group in self.groups.indices where self.groups[group].up > 0 {
+            let facts = await self.groups[group].facts()
+            // Shards end the load by their own clocks: without connections then, they are only done.
+            if let end = self.measured?.upperBound, NIODeadline.now() >= end { return }
+            guard facts.allSatisfy({ $0.live == 0 }) else {
+                self.groups[group].emptySince = nil
+                self.groups[group].loss = nil
+                continue
+            }
+            let since = self.groups[group].emptySince ?? now
+            self.groups[group].emptySince = since
+            if !self.groups[group].group.reconnects || now >= since + self.patience {
+                self.groups[group].loss = .everyConnectionLost
+            }
+        }
+        if self.groups.contains(where: { $0.loss == .everyConnectionLost }), self.groups.allSatisfy({ $0.loss != nil })
+        {
+            await self.endLoad(.everyConnectionLost)
+        } else if self.groups.contains(where: { $0.loss != nil }) {
+            // Nobody waits for what those would still have to send.
+            await self.checkSpent()
+        }
     }
 
     private func abort() {
         guard !self.wasAborted else { return }
         self.wasAborted = true
-        self.tellAll { $0.abort() }
-    }
-
-    private func facts() async -> [ShardFacts] {
-        var facts: [ShardFacts] = []
-        for shard in self.shards {
-            if let fact = await shard.ask({ $0.facts }) { facts.append(fact) }
-        }
-        return facts
+        self.tellAll(.abort)
     }
 
     private func sample() async {
-        var samples: [Work.Sample] = []
-        var facts: [ShardFacts] = []
-        for shard in self.shards {
-            let taken = await shard.ask { shard in shard.work.map { ($0.takeSample(), shard.takeFacts()) } }
-            guard let pair = taken ?? nil else { continue }
-            samples.append(pair.0)
-            facts.append(pair.1)
-        }
+        var samples: [GroupSample<Observer.Sample>] = []
+        for group in self.groups { samples.append(await group.sample()) }
         let now = NIODeadline.now()
         let second = Int(max(0, (self.lastSample - self.began).nanoseconds) / 1_000_000_000)
         let span = now - self.lastSample
         self.lastSample = now
-        let stop = await self.observer.interval(
-            second: second,
-            phase: self.phase,
-            span: span,
-            samples: samples,
-            facts: facts
-        )
+        let stop = await self.observer.interval(second: second, phase: self.phase, span: span, groups: samples)
         if let stop { self.send.yield(.stop(stop)) }
     }
 
-    private func tellAll(_ body: @escaping @Sendable (Shard<Work>) -> Void) {
-        for shard in self.shards { shard.tell(body) }
+    private func tellAll(_ order: ShardOrder) {
+        for group in self.groups { group.tellAll(order) }
     }
 
     /// However many events ask for it, one look is on its way.

@@ -13,7 +13,12 @@ package struct OperationSchedule: Hashable, Sendable {
         case rate(perSecond: Double)
         /// Each client one operation every `period`; their starts are spread evenly over the first.
         case interval(TimeAmount)
+        /// A rate that changes, or operations that do not come evenly.
+        case shaped(ShapedLoad)
     }
+
+    /// Later than any load lasts, and early enough to be added to any time.
+    static var never: TimeAmount { .nanoseconds(.max) }
 
     package let pace: Pace
     /// Clients that operate; at least 1.
@@ -26,6 +31,7 @@ package struct OperationSchedule: Hashable, Sendable {
         switch pace {
         case .rate(let perSecond): precondition(perSecond > 0, "a rate of 0 is refused by the command line")
         case .interval(let period): precondition(period > .zero, "an interval of 0 is a closed loop")
+        case .shaped: break
         }
         self.pace = pace
         self.clients = clients
@@ -66,9 +72,13 @@ package struct OperationSchedule: Hashable, Sendable {
 
     fileprivate func time(of index: UInt64) -> TimeAmount {
         guard let (numerator, divisor) = self.step else {
-            guard case .rate(let perSecond) = self.pace else { return .nanoseconds(.max) }
-            let nanoseconds = Double(index) * (1e9 / perSecond)
-            return .nanoseconds(nanoseconds < 9e18 ? Int64(nanoseconds) : .max)
+            switch self.pace {
+            case .shaped(let load): return load.time(of: index)
+            case .interval: return Self.never
+            case .rate(let perSecond):
+                let nanoseconds = Double(index) * (1e9 / perSecond)
+                return nanoseconds < 9e18 ? .nanoseconds(Int64(nanoseconds)) : Self.never
+            }
         }
         let (time, _) = Self.divide(index, numerator, by: divisor)
         return .nanoseconds(Int64(clamping: time))
@@ -84,6 +94,7 @@ package struct OperationSchedule: Hashable, Sendable {
             perSecond < 1e15 && perSecond == perSecond.rounded(.down) ? (1_000_000_000, UInt64(perSecond)) : nil
         case .interval(let period):
             (UInt64(period.nanoseconds), UInt64(self.clients))
+        case .shaped: nil
         }
     }
 
@@ -166,56 +177,73 @@ package struct DueTimes: Sendable {
     }
 }
 
-/// The part of a schedule that one shard carries out: every operation of clients `shard`, `shard + shards`,
-/// `shard + 2 × shards`..., in due order.
+/// The part of a schedule that one shard carries out, in due order.
+///
+/// Every operation of clients `shard`, `shard + shards`, `shard + 2 × shards`... of each row.
 package struct ShardSchedule: Sendable {
     package let schedule: OperationSchedule
     private let shard: Int
     private let shards: Int
+    /// Clients of a row, and how many of them are this shard's.
+    private let width: Int
+    private let perRow: Int
+    private let rows: UInt64
     /// Operating clients of this shard.
-    package let clients: Int
+    package var clients: Int { self.perRow * Int(self.rows) }
+    /// Rows of operations that are behind ``position``.
     private var round: UInt64 = 0
     private var position = 0
     /// Of the operation at ``position`` in ``round``.
     private var times: DueTimes
 
-    package init(_ schedule: OperationSchedule, shard: Int, of shards: Int) {
+    /// - Parameters:
+    ///   - schedule: over all shards.
+    ///   - shard: its number.
+    ///   - shards: how many there are.
+    ///   - row: clients of a row (``LoadPlan/row``), a divisor of the schedule's clients.
+    package init(_ schedule: OperationSchedule, shard: Int, of shards: Int, row: Int? = nil) {
         self.schedule = schedule
         self.shard = shard
         self.shards = shards
-        self.clients = schedule.clients > shard ? (schedule.clients - shard + shards - 1) / shards : 0
+        self.width = row ?? schedule.clients
+        self.perRow = ShardClients.share(of: self.width, shard: shard, of: shards)
+        self.rows = UInt64(schedule.clients / self.width)
         self.times = DueTimes(schedule, from: UInt64(shard), stride: UInt64(shards))
     }
 
     /// The next operation's time and the place of its client within the shard; `nil` when none is left.
     package var next: (due: TimeAmount, position: Int)? {
-        guard self.clients > 0, let due = self.times.due else { return nil }
-        return (due, self.position)
+        guard self.perRow > 0, let due = self.times.due else { return nil }
+        return (due, self.rows == 1 ? self.position : Int(self.round % self.rows) * self.perRow + self.position)
     }
 
     /// Goes on behind all operations due before `time`.
     ///
     /// - Returns: how many of each client there are from the start of the load on, by its place.
-    package mutating func advance(before time: TimeAmount) -> (_ position: Int) -> UInt64 {
+    package mutating func advance(before time: TimeAmount) -> (_ place: Int) -> UInt64 {
         let all = UInt64(self.schedule.clients)
         let next = self.index
         // Those of other shards between may be due or not, so the search begins a round earlier.
         let count = self.schedule.count(dueBefore: time, atLeast: next >= all ? next - all : 0)
         let (round, rest) = count.quotientAndRemainder(dividingBy: all)
-        let (shard, shards) = (self.shard, self.shards)
-        self.round = round
-        self.position = Int(rest) > shard ? (Int(rest) - shard + shards - 1) / shards : 0
-        if self.position >= self.clients {
+        let (row, restOfRow) = count.quotientAndRemainder(dividingBy: UInt64(self.width))
+        let (shard, shards, width, perRow) = (self.shard, self.shards, self.width, self.perRow)
+        self.round = row
+        self.position = ShardClients.share(of: Int(restOfRow), shard: shard, of: shards)
+        if self.position >= perRow {
             self.position = 0
             self.round += 1
         }
         self.times.move(to: self.index)
-        return { position in round + (UInt64(position * shards + shard) < rest ? 1 : 0) }
+        return { place in
+            let number = place / perRow * width + place % perRow * shards + shard
+            return round + (UInt64(number) < rest ? 1 : 0)
+        }
     }
 
     package mutating func advance() {
         self.position += 1
-        if self.position < self.clients { return self.times.advance() }
+        if self.position < self.perRow { return self.times.advance() }
         self.position = 0
         self.round += 1
         // With one shard the next round is one step away too.
@@ -223,6 +251,6 @@ package struct ShardSchedule: Sendable {
     }
 
     private var index: UInt64 {
-        self.round * UInt64(self.schedule.clients) + UInt64(self.position * self.shards + self.shard)
+        self.round * UInt64(self.width) + UInt64(self.position * self.shards + self.shard)
     }
 }

@@ -9,6 +9,15 @@ extension Shard {
         self.work?.finish(place)
     }
 
+    /// Lets operators close that stayed for what was still to come.
+    package func releaseOperators() {
+        self.operatorsMayFinish = true
+        for place in 0..<self.clients.operators { self.checkDrained(place) }
+    }
+
+    /// Whether nothing of the client is open.
+    func isQuiet(_ place: Int) -> Bool { self.owed(place) == 0 && self.work?.isIdle(place) ?? true }
+
     func giveUp(_ place: Int) {
         guard self.clients.isOperator(place) else { return }
         let owed = self.owed(place)
@@ -31,6 +40,13 @@ extension Shard {
         if self.openClients == 0 {
             self.phase = .finished
             self.report(.finished(shard: self.clients.index))
+        }
+    }
+
+    private var isQuiet: Bool {
+        guard self.plan.operatorsListen, self.phase == .draining else { return self.phase == .finished }
+        return (0..<self.clients.operators).allSatisfy { place in
+            self.paces[place].isFinishing || self.paces[place].isGone || self.isQuiet(place)
         }
     }
 
@@ -59,6 +75,8 @@ extension Shard {
             late: self.late,
             workWaited: waiting,
             worstLag: self.worstLag,
+            returnShare: self.returnShare,
+            isQuiet: self.isQuiet,
             balance: self.work?.balance ?? DeliveryBalance()
         )
     }
@@ -77,5 +95,9 @@ package struct ShardFacts: Hashable, Sendable {
     /// Whether clients that could send had to wait for the loop since the last look.
     package var workWaited: Bool
     package var worstLag: TimeAmount
+    /// The least share of the plan's rate of connects that clients who came back kept to; 1 where none was too late.
+    package var returnShare: Double
+    /// In the drain, of operators that receive as well: all have sent what was due, and have their answers.
+    package var isQuiet: Bool
     package var balance: DeliveryBalance
 }

@@ -15,11 +15,17 @@ extension Shard {
         if self.phase == .connecting || self.phase == .loading { want(self.connectWhatIsDue(now)) }
         if self.phase == .loading {
             if now >= self.origin { self.hasBegun = true } else { want(self.origin) }
-            if !self.isMeasuring, now >= self.measured.lowerBound {
-                self.isMeasuring = true
-                self.work?.measuring(true)
+            if self.plan.stages.isEmpty {
+                if !self.isMeasuring, now >= self.measured.lowerBound {
+                    self.isMeasuring = true
+                    self.work?.measuring(true)
+                }
+                if !self.isMeasuring { want(self.measured.lowerBound) }
+            } else if self.hasBegun {
+                want(self.beginStages(min(now, (self.loadEnd ?? .distantFuture) - .nanoseconds(1))))
             }
-            if !self.isMeasuring { want(self.measured.lowerBound) }
+            if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.sendWhatWasThought(now)) }
+            if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.departWhatIsDue(now)) }
             self.becomeDue(before: min(now + .nanoseconds(1), self.loadEnd ?? .distantFuture))
             if let end = self.loadEnd, now >= end {
                 self.endLoad(at: end)
@@ -28,6 +34,7 @@ extension Shard {
                 if let due = self.schedule?.next?.due { want(self.origin + due) }
             }
         }
+        if self.phase == .loading || self.phase == .draining { want(self.returnWhatIsDue(now)) }
         if self.readyHead < self.ready.count { self.pump() }
         // Who is behind would be called again at once, and again, before any socket has its turn.
         if let due = next, due <= self.context.refresh() { next = self.context.now + Self.respite }

@@ -107,7 +107,10 @@ extension Shard {
         // At QoS 0 no answer comes that would say that it has nothing open any more.
         if owed == UInt64(count), self.phase == .draining { self.checkDrained(place) }
         guard owed > UInt64(count), work.room(place) > 0, self.paces[place].isUp else { return }
-        if case .closed = self.plan.pace { self.paces[place].ableSince = self.context.now }
+        if case .closed = self.plan.pace {
+            if self.thinks(place, from: self.context.now) { return }
+            self.paces[place].ableSince = self.context.now
+        }
         self.markReady(place)
     }
 
@@ -123,7 +126,7 @@ extension Shard {
             count: count,
             ableSince: self.paces[place].ableSince,
             dues: dues,
-            measured: self.measured
+            times: self.times
         )
     }
 

@@ -30,6 +30,8 @@ package final class Shard<Work: ShardWork> {
         var isGone = false
         /// Closed loop: its part of the limit is sent, or never will be.
         var isSpent = false
+        /// Left by plan, and connecting again.
+        var isReturning = false
     }
 
     package let context: LoopContext
@@ -71,14 +73,22 @@ package final class Shard<Work: ShardWork> {
     var wentUp = 0
     var spentOperators = 0
     var openOperators: Int
+    var operatorsMayFinish: Bool
     var openClients: Int
     // Connects
     var connectOrigin = NIODeadline.distantFuture
     var nextConnect = 0
     var pendingConnects = 0
     var listenersMayFinish = false
+    var departures: ShardDepartures?
+    /// The least of the plan's rate of connects that those who came back have kept to.
+    package internal(set) var returnShare = 1.0
     var isWaiting = false
     var isMeasuring = false
+    var stageTimes: StageTimes?
+    var nextStage = 0
+    /// Only where clients think.
+    var thinkers: Thinkers?
     var worstLag = TimeAmount.zero
 
     package init(
@@ -98,8 +108,11 @@ package final class Shard<Work: ShardWork> {
         self.openClients = self.clients.count
         if case .open(let pace) = plan.pace, plan.operators > 0 {
             let schedule = OperationSchedule(pace: pace, clients: plan.operators, limit: plan.limit)
-            self.schedule = ShardSchedule(schedule, shard: index, of: shards)
+            self.schedule = ShardSchedule(schedule, shard: index, of: shards, row: plan.row)
         }
+        self.departures = ShardDepartures(plan, shard: index, of: shards)
+        if plan.pace == .closed, plan.think > .zero { self.thinkers = Thinkers(clients: self.clients.operators) }
+        self.operatorsMayFinish = !plan.operatorsListen
         context.timers.setPacing { [unowned self] now in self.pace(now) }
     }
 
@@ -127,8 +140,11 @@ package final class Shard<Work: ShardWork> {
         self.isMeasuring = false
         self.measured = start..<(self.plan.measure.map { start + $0 } ?? .distantFuture)
         self.loadEnd = self.plan.measure.map { start + $0 }
-        for place in 0..<self.clients.operators where self.paces[place].isUp {
-            self.able(place, at: self.paces[place].ableSince)
+        self.stageTimes = StageTimes(self.plan, origin: origin)
+        if !self.startThinking() {
+            for place in 0..<self.clients.operators where self.paces[place].isUp {
+                self.able(place, at: self.paces[place].ableSince)
+            }
         }
         for place in 0..<self.clients.operators where self.paces[place].isGone || self.owed(place) == 0 {
             self.operatorIsSpent(place)
@@ -139,7 +155,11 @@ package final class Shard<Work: ShardWork> {
     /// Ends the load before its time, or with it.
     package func endLoad(at end: NIODeadline) {
         guard self.phase == .loading || self.phase == .connecting else { return }
-        if self.phase == .loading { self.becomeDue(before: end) }
+        if self.phase == .loading {
+            self.endStages(end)
+            self.becomeDue(before: end)
+        }
+        self.missStorms()
         let start = min(self.measured.lowerBound, end)
         self.measured = start..<max(start, min(self.measured.upperBound, end))
         self.phase = .draining
@@ -187,6 +207,7 @@ package final class Shard<Work: ShardWork> {
     /// A client that is told of as failed once more has given up coming back.
     package func settled(_ place: Int, up: Bool) {
         self.paces[place].isGone = !up
+        self.returnEnded(place)
         if !self.paces[place].isSettled {
             self.paces[place].isSettled = true
             self.settled += 1
@@ -195,7 +216,8 @@ package final class Shard<Work: ShardWork> {
             if self.settled == self.clients.count {
                 self.report(.settled(shard: self.clients.index, up: self.wentUp))
             }
-            if case .pending = self.plan.connect, self.nextConnect < self.clients.count {
+            // Who comes back waits for the same room as who comes for the first time.
+            if case .pending = self.plan.connect, self.nextConnect < self.clients.count || self.waitsToReturn > 0 {
                 self.wake(at: self.context.now)
             }
         }
@@ -235,7 +257,7 @@ package final class Shard<Work: ShardWork> {
         // Nobody could send before the load began.
         self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
         switch self.phase {
-        case .loading: self.markReady(place)
+        case .loading: if !self.thinks(place, from: now) { self.markReady(place) }
         case .draining: if !self.checkDrained(place), self.owed(place) > 0 { self.markReady(place) }
         case .idle, .connecting, .finished: break
         }
@@ -261,7 +283,7 @@ package final class Shard<Work: ShardWork> {
         if self.paces[place].isGone {
             self.giveUp(place)
         } else {
-            guard self.owed(place) == 0, self.work?.isIdle(place) ?? true else { return false }
+            guard self.operatorsMayFinish, self.isQuiet(place) else { return false }
         }
         self.finish(place)
         return true
@@ -273,8 +295,9 @@ package final class Shard<Work: ShardWork> {
         // Nobody could send before the load began.
         self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
         switch self.phase {
-        case .loading where self.hasBegun: self.sendWhatIsDue(place)
-        case .loading: self.markReady(place)
+        case .loading:
+            if self.thinks(place, from: now) { return }
+            if self.hasBegun { self.sendWhatIsDue(place) } else { self.markReady(place) }
         case .draining: if !self.checkDrained(place), self.owed(place) > 0 { self.sendWhatIsDue(place) }
         case .idle, .connecting, .finished: break
         }

@@ -11,6 +11,20 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     /// It answers with ``Shard/settled(_:up:)``, once, however often it tries.
     func connect(_ place: Int, due: NIODeadline)
 
+    /// Ends the client's connection, which the plan wants back later: with a word to the server, or without.
+    ///
+    /// It answers with ``Shard/left(_:)`` when the connection is closed.
+    func depart(_ place: Int, _ cause: DeparturePlan.Cause, cuts: Bool)
+
+    /// It was the client's turn to leave, but it is not connected.
+    func departureMissed(_ place: Int, _ cause: DeparturePlan.Cause)
+
+    /// Connects a client again that left by plan; `due` was when the plan wanted it begun.
+    ///
+    /// It answers with ``Shard/settled(_:up:)`` as for a first connect, or with ``Shard/returnEnded(_:)`` if it tries again
+    /// by itself.
+    func reconnect(_ place: Int, due: NIODeadline)
+
     /// How many operations the client may send now: 0 while it is not connected, its window is full or its
     /// socket takes no more. When that changes to more than 0, it calls ``Shard/able(_:at:)``.
     func room(_ place: Int) -> Int
@@ -39,6 +53,10 @@ package protocol ShardWork: AnyObject, SendableMetatype {
 
     /// The measured phase begins, or ends.
     func measuring(_ begins: Bool)
+
+    /// A stage begins, the next in their order; `nil`: the last one has ended. In a load with stages nobody calls
+    /// ``measuring(_:)``.
+    func begins(stage: Int?)
 
     /// The last operation has become due.
     func loadEnded()
@@ -93,21 +111,20 @@ package struct OperationBatch: Sendable {
     /// When the client could send: connected, with room in its window, its socket writable.
     package let ableSince: NIODeadline
     package let dues: Dues
-    /// What was due in this range belongs to the measured phase.
-    package let measured: Range<NIODeadline>
+    private let times: LoadTimes
 
     package init(
         first: UInt64,
         count: Int,
         ableSince: NIODeadline,
         dues: Dues,
-        measured: Range<NIODeadline>
+        times: LoadTimes
     ) {
         self.first = first
         self.count = count
         self.ableSince = ableSince
         self.dues = dues
-        self.measured = measured
+        self.times = times
         self.firstDue = Self.due(dues, own: first, ableSince: ableSince)
     }
 
@@ -157,8 +174,8 @@ package struct OperationBatch: Sendable {
         return range.lowerBound
     }
 
-    /// Whether an operation due then belongs to the measured phase.
-    package func isMeasured(_ due: NIODeadline) -> Bool { self.measured.contains(due) }
+    /// Which part of the load an operation due then belongs to, see ``LoadTimes/lane(_:)``.
+    package func lane(_ due: NIODeadline) -> Int { self.times.lane(due) }
 }
 
 /// What a shard tells the run, from its event loop.

@@ -49,21 +49,33 @@ struct Balance {
                 let key = StreamKey(subscription: feed.subscription, publisher: publisher)
                 let stream = self.streams[key]
                 if stream != nil { met += 1 }
-                self.settle(fates[index], from: feed.expectedFrom[publisher] ?? 0, stream)
+                self.settle(
+                    fates[index],
+                    from: feed.expectedFrom[publisher] ?? 0,
+                    missed: feed.missed[publisher],
+                    stream
+                )
             }
         }
         self.strayed = self.streams.count - met
     }
 
-    private mutating func settle(_ fate: PublisherFate, from: UInt64, _ stream: StreamLedger?) {
+    private mutating func settle(
+        _ fate: PublisherFate,
+        from: UInt64,
+        missed: SequenceRanges?,
+        _ stream: StreamLedger?
+    ) {
         let next = stream?.next ?? 0
         if next > fate.assigned { self.aboveAssigned += 1 }
         if let stream, stream.qos != fate.qos { self.mixed += 1 }
 
-        // Of unknown fate for this subscription: what its publisher does not know, and all before its SUBACK.
+        // Of unknown fate for this subscription: what its publisher does not know, all before its SUBACK, and what it was
+        // not there for.
         let assigned = fate.assigned
         var unknown = fate.unknown.clamped(to: 0..<assigned)
         unknown.insert(0..<min(from, assigned))
+        for run in missed?.clamped(to: 0..<assigned).runs ?? [] { unknown.insert(run) }
         var missing = SequenceRanges(stream?.missing ?? [])
         if next < assigned { missing.insert(next..<assigned) }
 

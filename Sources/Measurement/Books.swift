@@ -1,18 +1,23 @@
-/// Where the messages of one QoS went.
+/// Where the messages of one QoS went, or the stanzas of one kind.
 ///
 /// What a run cannot know is absent.
 package struct Books: Codable, Hashable, Sendable {
-    package var qos: Int
+    /// Of a run with several.
+    package var group: String?
+    /// Of MQTT.
+    package var qos: Int?
+    /// Of XMPP: `message`, `presence` or `iq`.
+    package var stanza: String?
     package var offered: UInt64?
     package var sent: UInt64?
     package var notSent: UInt64?
-    /// QoS 1 and 2.
+    /// QoS 1 and 2, and requests.
     package var acked: UInt64?
     package var inFlight: UInt64?
     package var timedOut: UInt64?
     /// Refused by a reason code, or the connection was lost.
     package var failed: UInt64?
-    /// QoS 0.
+    /// QoS 0, and messages and presences of XMPP: what a connection's good end answered for.
     package var confirmed: UInt64?
     package var unconfirmed: UInt64?
     package var expected: UInt64?
@@ -23,8 +28,19 @@ package struct Books: Codable, Hashable, Sendable {
 
     package init(qos: Int) { self.qos = qos }
 
+    package init(stanza: String) { self.stanza = stanza }
+
+    /// `QoS 1`, `message`, `sensors QoS 1`.
+    package var name: String {
+        let name = self.stanza ?? self.qos.map { "QoS \($0)" } ?? "all"
+        return self.group.map { "\($0) \(name)" } ?? name
+    }
+
+    /// Whether each is answered by itself.
+    package var isAnswered: Bool { self.stanza.map { $0 == "iq" } ?? (self.qos != 0) }
+
     private enum CodingKeys: String, CodingKey {
-        case qos, offered, sent
+        case group, qos, stanza, offered, sent
         case notSent = "not_sent"
         case acked
         case inFlight = "in_flight"
@@ -38,12 +54,11 @@ package struct Books: Codable, Hashable, Sendable {
     /// The equations that do not hold, in words and with their figures.
     package var imbalances: [String] {
         let published: [(String, UInt64?)] =
-            self.qos == 0
-            ? [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
-            : [
+            self.isAnswered
+            ? [
                 ("acked", self.acked), ("in flight", self.inFlight), ("timed out", self.timedOut),
                 ("failed", self.failed),
-            ]
+            ] : [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
         return [
             self.imbalance("offered", self.offered, [("sent", self.sent), ("not sent", self.notSent)]),
             self.imbalance("sent", self.sent, published),
@@ -55,6 +70,6 @@ package struct Books: Codable, Hashable, Sendable {
         let counts = parts.compactMap(\.count)
         guard let whole, counts.count == parts.count, whole != counts.reduce(0, +) else { return nil }
         let sum = zip(parts, counts).map { "\($0.name) \($1)" }.joined(separator: " + ")
-        return "QoS \(self.qos): \(name) \(whole) is not \(sum)"
+        return "\(self.name): \(name) \(whole) is not \(sum)"
     }
 }

@@ -5,6 +5,8 @@
 package struct GeneratorAudit: Sendable {
     /// One event loop in one second.
     package struct LoopSecond: Hashable, Sendable {
+        /// Whose clients, in a run of several groups: each has a plan of its own to keep.
+        package var group: String?
         /// p99 of `schedule_lag`, nanoseconds; `nil` if nothing was sent.
         package var scheduleLagP99: Int64?
         /// p99 of the acknowledgements that came in this second, nanoseconds; `nil` at QoS 0.
@@ -56,13 +58,14 @@ package struct GeneratorAudit: Sendable {
         /// for its core, and a plan of a few milliseconds has to bear it.
         static let connectSlack: Int64 = 20_000_000
         static let stealShare = 0.1
-        /// Nanoseconds: a shorter rest of a second is not judged by its shares.
+        /// Nanoseconds: a shorter rest of a second, or a shorter run, is not judged by its shares: the kernel counts its
+        /// CPU in ticks of 10 ms, and a thief takes what it wants of it at once.
         static let shortestSecond: Int64 = 500_000_000
     }
 
     private let isOpenLoop: Bool
-    private var offered: UInt64 = 0
-    private var unsent: UInt64 = 0
+    /// By group, in the order in which they came.
+    private var plans: [(group: String?, offered: UInt64, unsent: UInt64)] = []
     private var seconds = 0
     private var lateSeconds = 0
     private var worstLag: (lag: Int64, limit: Int64)?
@@ -70,7 +73,8 @@ package struct GeneratorAudit: Sendable {
     private var busiest = 0.0
     private var stolen = 0.0
     private var stealTime = 0.0
-    private var connectReason: Verdict.Reason?
+    /// At most one of each group.
+    private var connectReasons: [(group: String?, reason: Verdict.Reason)] = []
     private var portsExhausted: UInt64 = 0
     private var descriptorsExhausted: UInt64 = 0
 
@@ -87,8 +91,11 @@ package struct GeneratorAudit: Sendable {
     ///   - length: nanoseconds, for the last second, which may be shorter.
     package mutating func second(_ loops: [LoopSecond], stealShare: Double?, length: Int64 = 1_000_000_000) {
         for loop in loops {
-            self.offered += loop.offered
-            self.unsent += loop.unsent
+            let known = self.plans.firstIndex { $0.group == loop.group }
+            if known == nil { self.plans.append((loop.group, 0, 0)) }
+            let place = known ?? self.plans.count - 1
+            self.plans[place].offered += loop.offered
+            self.plans[place].unsent += loop.unsent
         }
         if let stealShare {
             self.stolen += stealShare * Double(length)
@@ -120,17 +127,39 @@ package struct GeneratorAudit: Sendable {
     ///   - rate: `-R`, connects per second.
     ///   - begun: connects begun while the rate was in force.
     ///   - elapsed: nanoseconds from the first due time to the last begin, or to now if some are still to begin.
-    package mutating func connects(rate: Double, begun: UInt64, elapsed: Int64) {
-        self.connectReason = nil
+    ///   - group: whose they are, in a run of several.
+    package mutating func connects(rate: Double, begun: UInt64, elapsed: Int64, of group: String? = nil) {
+        self.connectReasons.removeAll { $0.group == group }
         // The first is due at once: n connects span n − 1 intervals.
         let intervals = Double(max(1, begun) - 1)
         let asked = rate * Double(max(0, elapsed - Limit.connectSlack)) / 1e9
         guard intervals < asked * Limit.connectShare else { return }
         let measured = intervals / (Double(elapsed) / 1e9)
-        self.connectReason = Verdict.Reason(
+        let words = "connects were begun at \(Words.decimal(measured, digits: 0)) per second"
+        self.connectReasons.append((group, Self.reason(words, rate, measured: measured, group)))
+    }
+
+    /// Takes how those who came back kept to `-R`, where that was less than ``connects(rate:begun:elapsed:)`` says.
+    ///
+    /// - Parameters:
+    ///   - rate: `-R`, connects per second.
+    ///   - share: the least part of it, over a tenth of a second or longer.
+    ///   - group: whose they are, in a run of several.
+    package mutating func returns(rate: Double, share: Double, of group: String? = nil) {
+        guard share < Limit.connectShare, !self.connectReasons.contains(where: { $0.group == group }) else { return }
+        let words = "reconnects were begun at \(Words.decimal(rate * share, digits: 0)) per second"
+        self.connectReasons.append((group, Self.reason(words, rate, measured: rate * share, group)))
+    }
+
+    private static func reason(
+        _ words: String,
+        _ rate: Double,
+        measured: Double,
+        _ group: String?
+    ) -> Verdict.Reason {
+        Verdict.Reason(
             code: "connect-rate",
-            text: "connects were begun at \(Words.decimal(measured, digits: 0)) per second, "
-                + "under 95 % of -R \(Words.decimal(rate, digits: 0))",
+            text: (group.map { "\($0): " } ?? "") + "\(words), under 95 % of -R \(Words.decimal(rate, digits: 0))",
             measured: measured,
             limit: rate * Limit.connectShare
         )
@@ -146,20 +175,23 @@ package struct GeneratorAudit: Sendable {
 extension GeneratorAudit {
     /// The rules broken so far; empty is a generator that kept up.
     package var reasons: [Verdict.Reason] {
-        [
-            self.unsentReason, self.lagReason, self.cpuReason, self.connectReason, self.portReason,
-            self.descriptorReason, self.stealReason,
-        ].compactMap { $0 }
+        [self.unsentReason, self.lagReason, self.cpuReason].compactMap { $0 } + self.connectReasons.map(\.reason)
+            + [self.portReason, self.descriptorReason, self.stealReason].compactMap { $0 }
     }
 
     private var unsentReason: Verdict.Reason? {
-        guard self.isOpenLoop, self.offered > 0 else { return nil }
-        let share = Double(self.unsent) / Double(self.offered)
-        guard share > Limit.unsentShare else { return nil }
+        guard self.isOpenLoop else { return nil }
+        let shares = self.plans.filter { $0.offered > 0 }.map {
+            (plan: $0, share: Double($0.unsent) / Double($0.offered))
+        }
+        guard let (worst, share) = shares.max(by: { $0.share < $1.share }), share > Limit.unsentShare else {
+            return nil
+        }
         return Verdict.Reason(
             code: "unsent",
-            text: "\(Words.percent(share)) of what was offered (\(Words.count(self.unsent)) of "
-                + "\(Words.count(self.offered))) was still unsent 1 s after its client could send it, over 0.1 %",
+            text: (worst.group.map { "\($0): " } ?? "")
+                + "\(Words.percent(share)) of what was offered (\(Words.count(worst.unsent)) of "
+                + "\(Words.count(worst.offered))) was still unsent 1 s after its client could send it, over 0.1 %",
             measured: share,
             limit: Limit.unsentShare
         )
@@ -213,7 +245,7 @@ extension GeneratorAudit {
     }
 
     private var stealReason: Verdict.Reason? {
-        guard self.stealTime > 0 else { return nil }
+        guard self.stealTime >= Double(Limit.shortestSecond) else { return nil }
         let share = self.stolen / self.stealTime
         guard share > Limit.stealShare else { return nil }
         return Verdict.Reason(

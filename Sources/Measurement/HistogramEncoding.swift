@@ -1,3 +1,5 @@
+import DataEncodings
+
 internal import CZlib
 
 /// Why a text is not an encoded histogram.
@@ -41,7 +43,7 @@ extension Histogram {
     ///
     /// Values of another layout move to the bucket here that holds the middle of theirs.
     package init(decodingV2 text: String) throws(HistogramDecodingError) {
-        guard let bytes = Base64.decode(text) else { throw .notBase64 }
+        guard let bytes = Base64.decode(text.utf8) else { throw .notBase64 }
         var reader = BigEndianReader(bytes)
         let cookie = try reader.read(UInt32.self)
         guard cookie == HistogramPayload.compressedCookie else { throw .unknownFormat(cookie) }

@@ -40,6 +40,13 @@ package struct Labels: Hashable, Sendable {
         return copy
     }
 
+    /// These labels without that one.
+    package func removing(_ key: String) -> Labels {
+        var copy = self
+        copy.all.removeAll { $0.key == key }
+        return copy
+    }
+
     /// Whether every label of `other` is here with the same value.
     package func contains(_ other: Labels) -> Bool {
         other.all.allSatisfy { self[$0.key] == $0.value }

@@ -8,6 +8,10 @@ public final class LoopMeter {
     @usableFromInline let histograms: UnsafeMutablePointer<Histogram>
     @usableFromInline let counters: UnsafeMutablePointer<UInt64>
     @usableFromInline let gauges: UnsafeMutablePointer<Double?>
+    @usableFromInline let lanes: Int
+    /// The lane of metrics that cover the whole run; raw memory, as the rest.
+    @usableFromInline let present: UnsafeMutablePointer<Int>
+    private let stages: [MetricStage]
     private let loop: Int
     private let slots: Int
     private let counterCount: Int
@@ -15,10 +19,18 @@ public final class LoopMeter {
     private var errors: [String: ErrorTally] = [:]
     private var atBegin: [UInt64]?
     private var atEnd: [UInt64]?
+    /// The counters as each stage began that has begun.
+    private var stageMarks: [[UInt64]] = []
+    /// The same as the last of them ended.
+    private var stageEnd: [UInt64]?
 
     package init(catalog: MetricCatalog, loop: Int) {
         self.loop = loop
-        self.slots = catalog.durations.count * 2
+        self.stages = catalog.stages
+        self.lanes = catalog.lanes
+        self.present = .allocate(capacity: 1)
+        self.present.initialize(to: MetricLane.measured)
+        self.slots = catalog.durations.count * catalog.lanes
         self.counterCount = catalog.counters.count
         self.gaugeCount = catalog.gauges.count
         self.histograms = .allocate(capacity: self.slots)
@@ -34,6 +46,7 @@ public final class LoopMeter {
         self.histograms.deallocate()
         self.counters.deallocate()
         self.gauges.deallocate()
+        self.present.deallocate()
     }
 
     /// Records a duration that was seen `count` times.
@@ -41,8 +54,15 @@ public final class LoopMeter {
     /// `measured`: whether the operation was due in the measured phase. What was not appears in the
     ///   time line only. A metric of the whole run ignores it.
     @inlinable public func record(_ id: DurationID, _ nanoseconds: Int64, count: UInt64 = 1, measured: Bool = true) {
-        self.histograms[measured ? id.slot : id.slot &+ id.unmeasuredStep]
-            .recordUnshared(nanoseconds, count: count)
+        self.record(id, nanoseconds, count: count, lane: measured ? 0 : 1)
+    }
+
+    /// Records a duration of an operation that was due in the part of the run that the lane stands for.
+    ///
+    /// `lane`: of ``MetricLane``; a metric of the whole run ignores it.
+    @inlinable public func record(_ id: DurationID, _ nanoseconds: Int64, count: UInt64 = 1, lane: Int) {
+        let lane = id.isWholeRun ? self.present.pointee : lane
+        self.histograms[id.index &* self.lanes &+ lane].recordUnshared(nanoseconds, count: count)
     }
 
     /// Adds to a counter; nanoseconds where its unit is seconds.
@@ -61,9 +81,10 @@ public final class LoopMeter {
     /// - `at`: Monotonic nanoseconds.
     /// - `example`: One line about this one; asked for only when it is the first of its kind on this loop.
     package func error(_ kind: String, at: Int64, count: UInt64 = 1, example: () -> String) {
-        let isMeasured = self.atBegin != nil && self.atEnd == nil
+        let stage = self.stage
+        let isMeasured = stage.map { self.stages[$0].measured } ?? (self.atBegin != nil && self.atEnd == nil)
         self.errors[kind, default: ErrorTally(firstAt: at, example: example())]
-            .add(count, measured: isMeasured)
+            .add(count, measured: isMeasured, stage: stage)
     }
 
     /// What a counter holds on this loop since the start of the run.
@@ -81,6 +102,29 @@ public final class LoopMeter {
         self.atEnd = self.counterValues()
     }
 
+    /// A stage begins, the next in their order; `nil`: the last one ends.
+    package func begin(stage: Int?) {
+        if stage == nil { self.stageEnd = self.counterValues() } else { self.stageMarks.append(self.counterValues()) }
+        self.present.pointee = stage.map(MetricLane.stage) ?? MetricLane.measured
+    }
+
+    /// The one that goes on.
+    private var stage: Int? { self.present.pointee < 2 ? nil : self.present.pointee - 2 }
+
+    /// What the counters gained in the measured phase; nothing before it begins.
+    private func gains(_ counters: [UInt64]) -> [UInt64]? {
+        guard !self.stages.isEmpty else {
+            return self.atBegin.map { begin in zip(self.atEnd ?? counters, begin).map { $0 - $1 } }
+        }
+        guard !self.stageMarks.isEmpty else { return nil }
+        var gains = counters.map { _ in UInt64(0) }
+        for (stage, mark) in self.stageMarks.enumerated() where self.stages[stage].measured {
+            let end = stage + 1 < self.stageMarks.count ? self.stageMarks[stage + 1] : self.stageEnd ?? counters
+            for index in gains.indices { gains[index] += end[index] - mark[index] }
+        }
+        return gains
+    }
+
     /// Hands out what was recorded since the last swap.
     ///
     /// `recycled`: a sample handed out earlier and cleared since; its memory is used again.
@@ -89,6 +133,7 @@ public final class LoopMeter {
             recycled
             ?? LoopSample(loop: self.loop, histograms: [], counters: [], measured: nil, gauges: [], errors: [:])
         sample.loop = self.loop
+        sample.lanes = self.lanes
         if sample.histograms.count != self.slots {
             sample.histograms = Array(repeating: Histogram(), count: self.slots)
         }
@@ -102,9 +147,9 @@ public final class LoopMeter {
             }
         }
         sample.counters = self.counterValues()
-        sample.measured = self.atBegin.map { begin in
-            zip(self.atEnd ?? sample.counters, begin).map { $0 - $1 }
-        }
+        sample.measured = self.gains(sample.counters)
+        sample.stageMarks = self.stageMarks
+        sample.stageEnd = self.stageEnd
         sample.gauges = Array(UnsafeBufferPointer(start: self.gauges, count: self.gaugeCount))
         sample.errors = self.errors
         return sample
@@ -116,8 +161,11 @@ public final class LoopMeter {
 }
 
 extension ErrorTally {
-    fileprivate mutating func add(_ count: UInt64, measured: Bool) {
+    fileprivate mutating func add(_ count: UInt64, measured: Bool, stage: Int?) {
         self.count += count
         if measured { self.measured += count }
+        guard let stage else { return }
+        while self.stages.count <= stage { self.stages.append(0) }
+        self.stages[stage] += count
     }
 }

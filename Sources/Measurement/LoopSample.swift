@@ -5,12 +5,16 @@
 package struct LoopSample: Sendable {
     /// The loop it comes from.
     package internal(set) var loop: Int
-    /// Two per duration of the catalog: what counts, and what does not.
+    /// By duration of the catalog and ``MetricLane``.
     package internal(set) var histograms: [Histogram]
+    var lanes = 2
     /// Since the start of the run, not of the interval.
     var counters: [UInt64]
     /// What the counters gained in the measured phase up to now; nothing before it begins.
     var measured: [UInt64]?
+    /// The counters as each stage began that has begun, and as the last of them ended.
+    var stageMarks: [[UInt64]] = []
+    var stageEnd: [UInt64]?
     /// The last value of each gauge; nothing where none was set yet.
     var gauges: [Double?]
     /// Since the start of the run, by kind.
@@ -18,11 +22,12 @@ package struct LoopSample: Sendable {
 
     /// What came of a duration on this loop in the interval, measured or not: for the audit of single loops.
     package func histogram(of id: DurationID) -> Histogram {
-        var both = self.histograms[id.slot]
-        let unmeasured = self.histograms[id.slot + 1]
-        if both.isEmpty { return unmeasured }
-        both.merge(unmeasured)
-        return both
+        var all = self.histograms[id.index * self.lanes]
+        for lane in 1..<self.lanes {
+            let other = self.histograms[id.index * self.lanes + lane]
+            if all.isEmpty { all = other } else if !other.isEmpty { all.merge(other) }
+        }
+        return all
     }
 
     /// What a counter holds on this loop since the start of the run.
@@ -42,6 +47,8 @@ struct ErrorTally: Hashable, Sendable {
     var count: UInt64 = 0
     /// The part of it in the measured phase.
     var measured: UInt64 = 0
+    /// By stage; short where the last ones have none.
+    var stages: [UInt64] = []
     /// Monotonic nanoseconds.
     var firstAt: Int64
     /// Of the first one.
@@ -52,6 +59,9 @@ struct ErrorTally: Hashable, Sendable {
         var both = self.firstAt <= other.firstAt ? self : other
         both.count = self.count + other.count
         both.measured = self.measured + other.measured
+        both.stages = (0..<max(self.stages.count, other.stages.count)).map { self.count(of: $0) + other.count(of: $0) }
         return both
     }
+
+    func count(of stage: Int) -> UInt64 { stage < self.stages.count ? self.stages[stage] : 0 }
 }

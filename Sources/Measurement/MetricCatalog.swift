@@ -1,11 +1,8 @@
-/// A duration metric of the catalog; two histogram slots of a `LoopMeter`.
+/// A duration metric of the catalog; a histogram of a `LoopMeter` for each ``MetricLane``.
 public struct DurationID: Hashable, Sendable {
-    /// The slot of what counts; what does not count lies `unmeasuredStep` further.
-    @usableFromInline let slot: Int
-    /// 1, or 0 for a metric that covers the whole run.
-    @usableFromInline let unmeasuredStep: Int
-
-    var index: Int { self.slot / 2 }
+    @usableFromInline let index: Int
+    /// Whether it covers the whole run.
+    @usableFromInline let isWholeRun: Bool
 }
 
 /// A counter of the catalog.
@@ -50,6 +47,8 @@ package struct MetricCatalog: Sendable {
         let merge: GaugeMerge
     }
 
+    /// In their order; none in a run without.
+    package var stages: [MetricStage] = []
     private(set) var durations: [Duration] = []
     private(set) var counters: [Counter] = []
     private(set) var gauges: [Gauge] = []
@@ -67,7 +66,7 @@ package struct MetricCatalog: Sendable {
             self.durations.append(Duration(name: name, labels: labels, wholeRun: wholeRun))
         }
         let known = index ?? 0
-        return DurationID(slot: known * 2, unmeasuredStep: self.durations[known].wholeRun ? 0 : 1)
+        return DurationID(index: known, isWholeRun: self.durations[known].wholeRun)
     }
 
     /// A counter.

@@ -52,11 +52,14 @@ package struct ProcessFacts: Hashable, Sendable {
 /// The CPU time of the whole host as /proc/stat counts it, in clock ticks since boot.
 package struct CPUSample: Hashable, Sendable {
     package var total: UInt64
+    /// Nobody had work, and nobody waited for a disk.
+    package var idle: UInt64
     /// What the hypervisor gave to somebody else while this host had work.
     package var steal: UInt64
 
-    package init(total: UInt64, steal: UInt64) {
+    package init(total: UInt64, idle: UInt64, steal: UInt64) {
         self.total = total
+        self.idle = idle
         self.steal = steal
     }
 
@@ -68,12 +71,43 @@ package struct CPUSample: Hashable, Sendable {
         let ticks = ProcFile.numbers(line.dropFirst(4))
         guard ticks.count >= 8 else { return nil }
         // Guest time is contained in user and nice already.
-        self.init(total: ticks[..<8].reduce(0, +), steal: ticks[7])
+        self.init(total: ticks[..<8].reduce(0, +), idle: ticks[3], steal: ticks[7])
     }
 
     /// The share of the host's CPU that was stolen since `earlier`, 0...1; `nil` without a tick between.
     package func stealShare(since earlier: CPUSample) -> Double? {
         guard self.total > earlier.total, self.steal >= earlier.steal else { return nil }
         return Double(self.steal - earlier.steal) / Double(self.total - earlier.total)
+    }
+
+    /// The share of the host's CPU that nobody used since `earlier`, 0...1; `nil` without a tick between.
+    package func idleShare(since earlier: CPUSample) -> Double? {
+        guard self.total > earlier.total, self.idle >= earlier.idle else { return nil }
+        return min(1, Double(self.idle - earlier.idle) / Double(self.total - earlier.total))
+    }
+}
+
+/// How long somebody on this host had work and waited for a CPU, in microseconds since boot.
+package struct CPUPressure: Hashable, Sendable {
+    package var waited: UInt64
+
+    package init(waited: UInt64) { self.waited = waited }
+
+    /// `nil` where the kernel keeps no such account.
+    package static func read() -> CPUPressure? { ProcFile.read("/proc/pressure/cpu").flatMap(Self.init(proc:)) }
+
+    /// Parses the first line of /proc/pressure/cpu: some avg10=0.00 avg60=0.00 avg300=0.00 total=0.
+    package init?(proc text: String) {
+        guard let line = text.split(separator: "\n").first, line.hasPrefix("some "),
+            let field = line.split(separator: " ").last, field.hasPrefix("total="),
+            let waited = UInt64(field.dropFirst(6))
+        else { return nil }
+        self.init(waited: waited)
+    }
+
+    /// The share of the time since `earlier` in which somebody waited, 0...1; `nil` without time between.
+    package func share(since earlier: CPUPressure, nanoseconds: Int64) -> Double? {
+        guard nanoseconds > 0, self.waited >= earlier.waited else { return nil }
+        return min(1, Double(self.waited - earlier.waited) * 1_000 / Double(nanoseconds))
     }
 }

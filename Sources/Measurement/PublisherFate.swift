@@ -26,11 +26,19 @@ package struct SubscriptionFeed: Hashable, Sendable {
     ///
     /// Messages below it are of unknown fate for this subscription. A publisher that is not here counts from 0.
     package var expectedFrom: [UInt32: UInt64]
+    /// By publisher, what was sent while the subscription was not there: of unknown fate for it too.
+    package var missed: [UInt32: SequenceRanges]
 
-    package init(subscription: UInt32, publishers: Range<UInt32>, expectedFrom: [UInt32: UInt64] = [:]) {
+    package init(
+        subscription: UInt32,
+        publishers: Range<UInt32>,
+        expectedFrom: [UInt32: UInt64] = [:],
+        missed: [UInt32: SequenceRanges] = [:]
+    ) {
         self.subscription = subscription
         self.publishers = publishers
         self.expectedFrom = expectedFrom
+        self.missed = missed
     }
 
     /// Subscription k reads publisher k.

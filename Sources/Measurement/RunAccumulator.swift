@@ -3,20 +3,33 @@
 /// Off the loops, a second's samples at a time.
 package struct RunAccumulator: Sendable {
     /// The latest sample of one loop, without its histograms.
-    private struct LoopState {
+    struct LoopState {
         var counters: [UInt64]
         var measured: [UInt64]?
+        var stageMarks: [[UInt64]]
+        var stageEnd: [UInt64]?
         var gauges: [Double?]
         var errors: [String: ErrorTally]
     }
 
-    private let catalog: MetricCatalog
+    struct LoopKey: Hashable {
+        let group: Int
+        let loop: Int
+    }
+
+    let groups: [String?]
+    let joined: JoinedCatalog
+    var catalog: MetricCatalog { self.joined.catalog }
     /// CLOCK_REALTIME less the monotonic clock, nanoseconds.
     private let realtimeOffset: Int64
     /// One per duration: what counts.
     private var totals: [Histogram]
+    /// By stage, one per duration.
+    private(set) var stageTotals: [[Histogram]]
+    /// Of a metric of the measured phase, and of one of the whole run.
+    private let ways: (measured: MetricLane.Ways, wholeRun: MetricLane.Ways)
     private var levels: [Level]
-    private var loops: [Int: LoopState] = [:]
+    private(set) var loops: [LoopKey: LoopState] = [:]
     // Used again for each metric of each interval.
     private var measuredLane = Histogram()
     private var unmeasuredLane = Histogram()
@@ -26,10 +39,19 @@ package struct RunAccumulator: Sendable {
     /// `realtimeOffset`: cLOCK_REALTIME less the monotonic clock in nanoseconds, taken at the start
     ///   of the run: it dates the errors.
     package init(catalog: MetricCatalog, realtimeOffset: Int64 = 0) {
-        self.catalog = catalog
+        self.init(groups: [GroupCatalog(nil, catalog)], realtimeOffset: realtimeOffset)
+    }
+
+    /// An accumulator for several groups of clients, each with a meter of its own on every loop.
+    package init(groups: [GroupCatalog], realtimeOffset: Int64 = 0) {
+        self.groups = groups.map(\.name)
+        self.joined = JoinedCatalog(groups)
         self.realtimeOffset = realtimeOffset
-        self.totals = Array(repeating: Histogram(), count: catalog.durations.count)
-        self.levels = Array(repeating: Level(), count: catalog.gauges.count)
+        self.totals = Array(repeating: Histogram(), count: self.joined.durations.count)
+        self.stageTotals = Array(repeating: self.totals, count: self.joined.catalog.stages.count)
+        let catalog = self.joined.catalog
+        self.ways = (catalog.lanes(wholeRun: false), catalog.lanes(wholeRun: true))
+        self.levels = Array(repeating: Level(), count: self.joined.gauges.count)
     }
 
     /// Takes in one interval.
@@ -45,28 +67,43 @@ package struct RunAccumulator: Sendable {
         seconds: Double = 1,
         samples: [LoopSample]
     ) -> TimelineInterval {
+        self.add(second: second, phase: phase, seconds: seconds, groups: [samples])
+    }
+
+    /// The same of several groups, in their order.
+    package mutating func add(
+        second: Int,
+        phase: String,
+        seconds: Double,
+        groups: [[LoopSample]]
+    ) -> TimelineInterval {
         var metrics: [Metric] = []
         var lanes: [TimelineInterval.Lane] = []
         for index in self.catalog.durations.indices {
-            self.addDuration(index, samples, &metrics, &lanes)
+            self.addDuration(index, groups, &metrics, &lanes)
         }
         let counters = self.counterTotals()
         let errors = self.errorTallies()
-        for sample in samples {
-            self.loops[sample.loop] = LoopState(
-                counters: sample.counters,
-                measured: sample.measured,
-                gauges: sample.gauges,
-                errors: sample.errors
-            )
+        for (group, samples) in groups.enumerated() {
+            for sample in samples {
+                self.loops[LoopKey(group: group, loop: sample.loop)] = LoopState(
+                    counters: sample.counters,
+                    measured: sample.measured,
+                    stageMarks: sample.stageMarks,
+                    stageEnd: sample.stageEnd,
+                    gauges: sample.gauges,
+                    errors: sample.errors
+                )
+            }
         }
         for (index, total) in self.counterTotals().enumerated() {
             let gained = total - counters[index]
             metrics.append(self.counter(index, gained, rate: Self.rate(gained, seconds)))
         }
-        for (kind, tally) in self.errorTallies() {
-            let gained = tally.count - (errors.first { $0.kind == kind }?.tally.count ?? 0)
-            metrics.append(Self.errorCounter(kind, gained, rate: Self.rate(gained, seconds)))
+        for error in self.errorTallies() {
+            let before = errors.first { $0.kind == error.kind && $0.group == error.group }
+            let gained = error.tally.count - (before?.tally.count ?? 0)
+            metrics.append(error.counter(gained, rate: Self.rate(gained, seconds)))
         }
         for index in self.catalog.gauges.indices {
             guard let value = self.level(of: index) else { continue }
@@ -79,17 +116,24 @@ package struct RunAccumulator: Sendable {
     /// Merges one duration over the loops, lane by lane.
     private mutating func addDuration(
         _ index: Int,
-        _ samples: [LoopSample],
+        _ groups: [[LoopSample]],
         _ metrics: inout [Metric],
         _ lanes: inout [TimelineInterval.Lane]
     ) {
         self.measuredLane.clear()
         self.unmeasuredLane.clear()
-        for sample in samples {
-            self.measuredLane.merge(sample.histograms[index * 2])
-            self.unmeasuredLane.merge(sample.histograms[index * 2 + 1])
-        }
         let definition = self.catalog.durations[index]
+        let ways = definition.wholeRun ? self.ways.wholeRun : self.ways.measured
+        for place in self.joined.durations[index] {
+            for sample in groups[place.group] {
+                let first = place.index * sample.lanes
+                for lane in ways.counting { self.measuredLane.merge(sample.histograms[first + lane]) }
+                for lane in ways.others { self.unmeasuredLane.merge(sample.histograms[first + lane]) }
+                for stage in self.stageTotals.indices {
+                    self.stageTotals[stage][index].merge(sample.histograms[first + MetricLane.stage(stage)])
+                }
+            }
+        }
         func lane(_ histogram: borrowing Histogram, measured: Bool) {
             guard let max = histogram.max else { return }
             lanes.append(
@@ -140,11 +184,10 @@ extension RunAccumulator {
         let counters = self.counterTotals().enumerated().map { index, total in
             self.counter(index, total, rate: Self.rate(measured?[index], measuredSeconds))
         }
-        let errors = self.errorTallies().map { kind, tally in
-            Self.errorCounter(
-                kind,
-                tally.count,
-                rate: Self.rate(measured == nil ? nil : tally.measured, measuredSeconds)
+        let errors = self.errorTallies().map { error in
+            error.counter(
+                error.tally.count,
+                rate: Self.rate(measured == nil ? nil : error.tally.measured, measuredSeconds)
             )
         }
         let gauges = self.levels.enumerated().compactMap { index, level in
@@ -155,19 +198,22 @@ extension RunAccumulator {
 
     /// The errors so far, by kind, each with the first time it came and that one's words.
     package var errors: [ErrorRecord] {
-        self.errorTallies().map { kind, tally in
+        self.errorTallies().map { error in
             ErrorRecord(
-                kind: kind,
-                count: tally.count,
-                firstAt: WallClock.rfc3339(tally.firstAt + self.realtimeOffset),
-                example: tally.example
+                kind: error.kind,
+                count: error.tally.count,
+                firstAt: WallClock.rfc3339(error.tally.firstAt + self.realtimeOffset),
+                example: error.tally.example,
+                group: error.group
             )
         }
     }
 
     /// What a counter holds over all loops.
     package func value(of id: CounterID) -> UInt64 {
-        self.loops.values.reduce(0) { $0 + $1.counters[id.index] }
+        self.joined.counters[id.index].reduce(0) { sum, place in
+            self.loops(of: place.group).reduce(sum) { $0 + $1.counters[place.index] }
+        }
     }
 
     /// What counts of a duration, over all loops.
@@ -184,7 +230,7 @@ extension RunAccumulator {
             return MetricReading(labels: definition.labels, value: .duration(self.totals[index]))
         }
         let levels = self.levelsAndCounts(measuredSeconds).filter { $0.name == name }
-        return durations
+        return durations + self.stageReadings(of: name)
             + levels.compactMap { metric in
                 switch metric.reading {
                 case .duration: nil
@@ -200,33 +246,30 @@ extension RunAccumulator {
 
     /// What the counters gained in the measured phase; nothing before it begins on every loop.
     private func measuredCounters() -> [UInt64]? {
-        var sums = [UInt64](repeating: 0, count: self.catalog.counters.count)
-        guard !self.loops.isEmpty else { return nil }
-        for loop in self.loops.values {
-            guard let measured = loop.measured else { return nil }
-            for (index, value) in measured.enumerated() { sums[index] += value }
+        guard !self.loops.isEmpty, self.loops.values.allSatisfy({ $0.measured != nil }) else { return nil }
+        return self.joined.counters.map { places in
+            places.reduce(0) { sum, place in
+                self.loops(of: place.group).reduce(sum) { $0 + ($1.measured?[place.index] ?? 0) }
+            }
         }
-        return sums
     }
 
-    private func errorTallies() -> [(kind: String, tally: ErrorTally)] {
-        var all: [String: ErrorTally] = [:]
-        for loop in self.loops.values {
-            all.merge(loop.errors) { $0.merged(with: $1) }
-        }
-        return all.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    func loops(of group: Int) -> some Sequence<LoopState> {
+        self.loops.lazy.filter { $0.key.group == group }.map(\.value)
     }
 
     /// A gauge over all loops that have set it; nothing when none has.
     private func level(of index: Int) -> Double? {
-        let values = self.loops.values.compactMap { $0.gauges[index] }
+        let values = self.joined.gauges[index].flatMap { place in
+            self.loops(of: place.group).compactMap { $0.gauges[place.index] }
+        }
         switch self.catalog.gauges[index].merge {
         case .sum: return values.isEmpty ? nil : values.reduce(0, +)
         case .highest, .none: return values.max()
         }
     }
 
-    private func counter(_ index: Int, _ value: UInt64, rate: Double?) -> Metric {
+    func counter(_ index: Int, _ value: UInt64, rate: Double?) -> Metric {
         let definition = self.catalog.counters[index]
         // Time is counted in nanoseconds and stated in seconds.
         let scale = definition.unit == "seconds" ? 1e9 : 1
@@ -248,40 +291,9 @@ extension RunAccumulator {
         )
     }
 
-    private static func errorCounter(_ kind: String, _ count: UInt64, rate: Double?) -> Metric {
-        Metric(
-            name: "errors",
-            labels: ["kind": kind],
-            reading: .counter(CounterReading(value: Double(count), rate: rate))
-        )
-    }
-
     /// Events per second; nothing without events known or time passed.
-    private static func rate(_ events: UInt64?, _ seconds: Double?) -> Double? {
+    static func rate(_ events: UInt64?, _ seconds: Double?) -> Double? {
         guard let events, let seconds, seconds > 0 else { return nil }
         return Double(events) / seconds
-    }
-}
-
-/// What a gauge was at the ends of the intervals so far.
-private struct Level: Sendable {
-    private var last = 0.0
-    private var lowest = Double.infinity
-    private var highest = -Double.infinity
-    private var sum = 0.0
-    private var intervals = 0
-
-    mutating func add(_ value: Double) {
-        self.last = value
-        self.lowest = min(self.lowest, value)
-        self.highest = max(self.highest, value)
-        self.sum += value
-        self.intervals += 1
-    }
-
-    var reading: GaugeReading? {
-        guard self.intervals > 0 else { return nil }
-        let mean = self.sum / Double(self.intervals)
-        return GaugeReading(value: self.last, min: self.lowest, mean: mean, max: self.highest)
     }
 }

@@ -26,6 +26,12 @@ package struct RunRecord: Codable, Hashable, Sendable {
     package var generator: GeneratorRecord
     package var ledger: LedgerRecord
     package var errors: [ErrorRecord]
+    /// What is to be known beside the figures, in words.
+    package var notes: [Verdict.Reason]?
+    /// Of a scenario: in its order; absent in a run of one command.
+    ///
+    /// Metrics and errors then say which one they are of, and so do books and the keys of ``clients``.
+    package var groups: [GroupRecord]?
 
     /// The record of a run that begins.
     package init(
@@ -61,7 +67,7 @@ package struct RunRecord: Codable, Hashable, Sendable {
         case schema, command, tool, host, plan, segment
         case startedAt = "started_at"
         case durationSeconds = "duration_seconds"
-        case verdict, stages, thresholds, metrics, books, clients, generator, ledger, errors
+        case verdict, stages, thresholds, metrics, books, clients, generator, ledger, errors, notes, groups
     }
 }
 
@@ -161,13 +167,16 @@ package struct LedgerRecord: Codable, Hashable, Sendable {
 
 /// One kind of error.
 package struct ErrorRecord: Codable, Hashable, Sendable {
+    /// Of a run with several.
+    package var group: String?
     package var kind: String
     package var count: UInt64
     /// RFC 3339.
     package var firstAt: String
     package var example: String
 
-    package init(kind: String, count: UInt64, firstAt: String, example: String) {
+    package init(kind: String, count: UInt64, firstAt: String, example: String, group: String? = nil) {
+        self.group = group
         self.kind = kind
         self.count = count
         self.firstAt = firstAt
@@ -175,7 +184,7 @@ package struct ErrorRecord: Codable, Hashable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case kind, count
+        case group, kind, count
         case firstAt = "first_at"
         case example
     }

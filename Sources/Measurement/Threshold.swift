@@ -41,7 +41,7 @@ package struct Threshold: Hashable, Sendable {
     /// As it was written, for reports.
     package let expression: String
     package let name: String
-    package let labels: Labels
+    package internal(set) var labels: Labels
     /// Absent where it was left out: a counter's count, a gauge's last value.
     package let field: Field?
     package let comparison: Comparison
@@ -61,7 +61,7 @@ package struct ThresholdError: Error, Hashable, Sendable, CustomStringConvertibl
 
     package var description: String { "threshold '\(self.expression)': \(self.problem)" }
 
-    init(_ expression: String, _ problem: String) {
+    package init(_ expression: String, _ problem: String) {
         self.expression = expression
         self.problem = problem
     }
@@ -110,7 +110,7 @@ extension Threshold {
     }
 
     private func measured(in source: some MetricSource) -> Double? {
-        if self.name == Self.errorRate { return Self.errorRate(in: source) }
+        if self.name == Self.errorRate { return self.errorRate(in: source) }
         let readings = self.selected(in: source)
         var figures = Figures()
         for reading in readings { figures.add(reading.value) }
@@ -121,6 +121,7 @@ extension Threshold {
     private func selected(in source: some MetricSource) -> [MetricReading] {
         let chosen = source.readings(of: self.name).filter { $0.labels.contains(self.labels) }
         return chosen.filter { reading in
+            if !self.isOfSameSpan(reading.labels) { return false }
             if self.labels["phase"] == nil, let phase = reading.labels["phase"], phase != "total" { return false }
             // PUBREC is half way: PUBACK at QoS 1 and PUBCOMP at QoS 2 are the last.
             if self.labels["leg"] == nil, reading.labels["leg"] == "pubrec" { return false }
@@ -128,14 +129,21 @@ extension Threshold {
         }
     }
 
-    /// Errors by operations: connects begun, publishes offered, subscribes answered.
-    private static func errorRate(in source: some MetricSource) -> Double? {
+    /// Whether both are of one stage, or of the whole run, which is no sum of its stages.
+    private func isOfSameSpan(_ labels: Labels) -> Bool { self.labels[Labels.stage] == labels[Labels.stage] }
+
+    /// Errors by operations: connects begun, publishes and stanzas offered, subscribes answered.
+    private func errorRate(in source: some MetricSource) -> Double? {
         func total(_ name: String) -> Double {
             var figures = Figures()
-            for reading in source.readings(of: name) { figures.add(reading.value) }
+            for reading in source.readings(of: name)
+            where reading.labels.contains(self.labels) && self.isOfSameSpan(reading.labels) {
+                figures.add(reading.value)
+            }
             return figures.count
         }
-        let operations = total("connect_lag") + total("publish_offered") + total("subscribe_duration")
+        let names = ["connect_lag", "publish_offered", "stanza_offered", "subscribe_duration"]
+        let operations = names.reduce(0) { $0 + total($1) }
         return operations > 0 ? total("errors") / operations : nil
     }
 }

@@ -6,6 +6,14 @@ extension Threshold {
         var parser = ThresholdParser(text)
         return try parser.threshold()
     }
+
+    /// Reads what stands in front of a threshold's comparison: a metric, its labels and a field.
+    package static func parseSubject(
+        _ text: String
+    ) throws(ThresholdError) -> (name: String, labels: Labels, field: Field?) {
+        var parser = ThresholdParser(text)
+        return try parser.subject()
+    }
 }
 
 private struct ThresholdParser {
@@ -43,6 +51,18 @@ private struct ThresholdParser {
         )
         if let problem = threshold.unitProblem { throw self.error(problem) }
         return threshold
+    }
+
+    mutating func subject() throws(ThresholdError) -> (name: String, labels: Labels, field: Threshold.Field?) {
+        let name = self.take { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+        guard let first = name.first, first.isLetter else {
+            throw self.error("no metric name; write it like 'publish_ack_duration{qos=1} p99'")
+        }
+        let labels = try self.labels()
+        let field = try self.field(of: String(name))
+        let rest = self.rest.trimmed
+        guard rest.isEmpty else { throw self.error("'\(rest)' behind the field is not understood") }
+        return (String(name), labels, field)
     }
 
     /// Reads `{qos=1, leg="puback"}`.
@@ -162,8 +182,12 @@ extension Threshold {
 
     /// What is wrong with it for a run that records these metrics: a name or label no metric has.
     package func problem(in catalog: MetricCatalog) -> ThresholdError? {
+        if self.labels[Labels.stage] != nil {
+            return self.stageProblem(in: catalog) ?? self.withoutStage.problem(in: catalog)
+        }
         // Errors are named when they come.
-        guard self.name != Self.errorRate, self.name != "errors" else { return nil }
+        if self.name == Self.errorRate { return self.labelProblem(in: catalog, known: []) }
+        if self.name == "errors" { return self.labelProblem(in: catalog, known: ["kind"]) }
         let all =
             catalog.durations.map { ($0.name, $0.labels, true) } + catalog.counters.map { ($0.name, $0.labels, false) }
             + catalog.gauges.map { ($0.name, $0.labels, false) }
@@ -188,6 +212,20 @@ extension Threshold {
             return ThresholdError(self.expression, known)
         default: return self.sumProblem(in: catalog)
         }
+    }
+
+    /// What is wrong with the labels of something that is in no catalog: it has these, and the group's name.
+    private func labelProblem(in catalog: MetricCatalog, known: [String]) -> ThresholdError? {
+        let all = catalog.durations.map(\.labels) + catalog.counters.map(\.labels) + catalog.gauges.map(\.labels)
+        let groups = Set(all.compactMap { $0[Labels.group] })
+        let keys = known + (groups.isEmpty ? [] : [Labels.group])
+        if let other = self.labels.all.first(where: { !keys.contains($0.key) }) {
+            let words = keys.isEmpty ? "it has none here" : "it has \(keys.joined(separator: ", "))"
+            return ThresholdError(self.expression, "\(self.name) has no label '\(other.key)'; \(words)")
+        }
+        guard let group = self.labels[Labels.group], !groups.contains(group) else { return nil }
+        let names = groups.sorted().joined(separator: ", ")
+        return ThresholdError(self.expression, "there is no group '\(group)'; there are \(names)")
     }
 
     private func isSingle(in catalog: MetricCatalog) -> Bool {

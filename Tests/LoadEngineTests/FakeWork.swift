@@ -39,6 +39,7 @@ final class FakeWork: ShardWork {
     var sent: [Sent] = []
     var late: UInt64 = 0
     var measuring: [(begins: Bool, at: NIODeadline)] = []
+    var stages: [(stage: Int?, offered: UInt64, at: NIODeadline)] = []
     var loadEnds: [NIODeadline] = []
     var balance = DeliveryBalance()
     /// How late the loop woke up at the worst.
@@ -46,6 +47,19 @@ final class FakeWork: ShardWork {
     /// What a connect leads to at once; by default it stays open.
     var onConnect: ((Int) -> Void)?
     var onSend: ((Int) -> Void)?
+    struct Departure: Hashable {
+        let place: Int
+        let cause: DeparturePlan.Cause
+        let cuts: Bool
+        let at: NIODeadline
+    }
+    var departed: [Departure] = []
+    var missed: [Int] = []
+    var returned: [(place: Int, due: NIODeadline, at: NIODeadline)] = []
+    /// Whether a connection is closed in the moment in which it is told to.
+    var leavesAtOnce = true
+    /// What a way back leads to at once; by default it stays open.
+    var onReturn: ((Int) -> Void)?
 
     init(_ shard: Shard<FakeWork>, window: Int) {
         self.shard = shard
@@ -62,6 +76,20 @@ final class FakeWork: ShardWork {
         self.clients[place].isBegun = true
         self.connects.append((place, due, self.now))
         self.onConnect?(place)
+    }
+
+    func depart(_ place: Int, _ cause: DeparturePlan.Cause, cuts: Bool) {
+        precondition(self.clients[place].isUp, "only who is up can leave")
+        self.clients[place].isUp = false
+        self.departed.append(Departure(place: place, cause: cause, cuts: cuts, at: self.now))
+        if self.leavesAtOnce { self.shard.left(place) }
+    }
+
+    func departureMissed(_ place: Int, _ cause: DeparturePlan.Cause) { self.missed.append(place) }
+
+    func reconnect(_ place: Int, due: NIODeadline) {
+        self.returned.append((place, due, self.now))
+        self.onReturn?(place)
     }
 
     func room(_ place: Int) -> Int {
@@ -102,6 +130,8 @@ final class FakeWork: ShardWork {
 
     func measuring(_ begins: Bool) { self.measuring.append((begins, self.now)) }
 
+    func begins(stage: Int?) { self.stages.append((stage, self.total(\.offered), self.now)) }
+
     func loadEnded() { self.loadEnds.append(self.now) }
 
     func takeSample() -> [UInt64] { self.clients.map(\.sent) }
@@ -113,6 +143,14 @@ final class FakeWork: ShardWork {
         self.clients[place].ableSince = self.now
         self.shard.up(place, at: self.now)
         self.shard.settled(place, up: true)
+    }
+
+    /// A client that was up before.
+    func comesBack(_ place: Int) {
+        self.clients[place].isUp = true
+        self.clients[place].ableSince = self.now
+        self.shard.up(place, at: self.now)
+        self.shard.returnEnded(place)
     }
 
     func fails(_ place: Int) { self.shard.settled(place, up: false) }

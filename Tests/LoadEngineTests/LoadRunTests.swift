@@ -21,6 +21,22 @@ struct LoadRunTests {
         )
     }
 
+    @Test("where the connects are the load, it ends when every client is up or has failed")
+    func endsWithConnects() async throws {
+        var plan = LoadPlan(operators: 3, pace: .idle, waitsForConnects: false, measure: nil, drain: .seconds(30))
+        plan.endsWithConnects = true
+        let run = try await TestRun(plan, shards: 2) { work in
+            work.onConnect = { place in
+                if place == 1 { work.fails(place) } else { work.comesUp(place) }
+            }
+        }
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .planned)
+        #expect(outcome.up == 2)
+        #expect(!outcome.wasAborted)
+        #expect(outcome.measured != nil)
+    }
+
     @Test(
         "ends as planned: warm-up, measured phase and drain, everything sent and everybody closed",
         arguments: [1, 3]
@@ -44,6 +60,38 @@ struct LoadRunTests {
         let phases = await run.observer.phases
         #expect(phases == [.connect, .warmup, .measure, .drain])
         #expect(await run.observer.samples.allSatisfy { $0 == shards })
+    }
+
+    @Test("operators that receive as well stay until everything has come, each on its own loop", arguments: [1, 2])
+    func operatorsThatListen(_ shards: Int) async throws {
+        var plan = self.open(2)
+        plan.operatorsListen = true
+        let run = try await TestRun(plan, shards: shards) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+        }
+        // It is not so at the first looks: nobody may have gone by then.
+        await run.observer.completes(atLook: 3)
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .planned)
+        #expect(!outcome.wasAborted)
+        #expect(await run.observer.balances.count >= 3)
+        #expect(await run.observer.ended.map(\.sent).reduce(0, +) == 80)
+    }
+
+    @Test("operators that receive as well go when the drain is over, whatever has not come")
+    func operatorsThatMiss() async throws {
+        var plan = self.open(2)
+        plan.operatorsListen = true
+        plan.drain = .milliseconds(200)
+        let run = try await TestRun(plan, shards: 2) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+        }
+        await run.observer.completes(atLook: .max)
+        let outcome = try await run.perform()
+        #expect(outcome.stop == .planned)
+        #expect(!outcome.wasAborted)
     }
 
     @Test("ends when the limit is spent", arguments: [LoadPlan.Pace.closed, .open(.rate(perSecond: 1_000))])
@@ -257,10 +305,8 @@ private struct TestRun: Sendable {
         }
         self.shards = shards
         self.run = LoadRun(
-            plan: plan,
-            shards: shards,
+            groups: [LoadGroup(plan: plan, shards: shards, reconnects: reconnects)],
             events: (stream, continuation),
-            reconnects: reconnects,
             patience: patience,
             observer: self.observer
         )
@@ -294,8 +340,6 @@ private struct TestRun: Sendable {
 
 /// Keeps what it is told, and stops the run when the test wants it.
 private actor Recorder: RunObserver {
-    typealias Work = FakeWork
-
     private(set) var phases: [RunPhase] = []
     private(set) var samples: [Int] = []
     private(set) var balances: [Int64] = []
@@ -314,15 +358,14 @@ private actor Recorder: RunObserver {
         second: Int,
         phase: RunPhase,
         span: TimeAmount,
-        samples: [[UInt64]],
-        facts: [ShardFacts]
+        groups: [GroupSample<[UInt64]>]
     ) async -> StopReason? {
         if self.phases.last != phase { self.phases.append(phase) }
-        self.samples.append(samples.count)
+        self.samples.append(groups[0].samples.count)
         return self.stop.flatMap { $0.phase == phase ? $0.reason : nil }
     }
 
-    func isComplete(_ balance: DeliveryBalance) async -> Bool {
+    func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool {
         self.balances.append(balance.expected)
         return self.balances.count >= self.looks
     }

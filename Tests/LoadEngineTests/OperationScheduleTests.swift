@@ -163,6 +163,36 @@ struct OperationScheduleTests {
         }
     }
 
+    @Test(
+        "with rows, the shards' parts are the schedule too, and each client's operations are its shard's",
+        arguments: [1, 2, 3, 8]
+    )
+    func rows(_ shards: Int) {
+        for (clients, row) in [(12, 3), (12, 1), (12, 12), (100, 25), (9, 3)] {
+            let schedule = OperationSchedule(pace: .rate(perSecond: 1_234.5), clients: clients, limit: 999)
+            var plan = LoadPlan(operators: clients, pace: .closed, measure: nil)
+            plan.row = row
+            var found: [UInt64: TimeAmount] = [:]
+            for shard in 0..<shards {
+                var part = ShardSchedule(schedule, shard: shard, of: shards, row: row)
+                let places = ShardClients(plan, shard: shard, of: shards)
+                #expect(part.clients == places.count)
+                var last = TimeAmount.zero
+                var own = Array(repeating: 0 as UInt64, count: part.clients)
+                while let next = part.next {
+                    part.advance()
+                    let index = own[next.position] * UInt64(clients) + UInt64(places.number(at: next.position))
+                    own[next.position] += 1
+                    #expect(next.due >= last)
+                    last = next.due
+                    #expect(found.updateValue(next.due, forKey: index) == nil)
+                }
+            }
+            #expect(found.count == 999)
+            for (index, due) in found { #expect(schedule.due(index) == due) }
+        }
+    }
+
     @Test("the number due before a moment is what counting one by one gives", arguments: paces)
     func countDue(_ pace: OperationSchedule.Pace) {
         for limit in [nil, 0, 1, 500] as [UInt64?] {
@@ -184,7 +214,8 @@ struct OperationScheduleTests {
     @Test("a shard that is far behind goes on where one that went step by step would", arguments: 0..<100)
     func catchUp(_ seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
-        let clients = Int.random(in: 1...20, using: &generator)
+        let row = Int.random(in: 1...20, using: &generator)
+        let clients = row * Int.random(in: 1...3, using: &generator)
         let shards = Int.random(in: 1...5, using: &generator)
         let shard = Int.random(in: 0..<shards, using: &generator)
         let limit = Bool.random(using: &generator) ? UInt64.random(in: 0...2_000, using: &generator) : nil
@@ -193,7 +224,7 @@ struct OperationScheduleTests {
             clients: clients,
             limit: limit
         )
-        var stepping = ShardSchedule(schedule, shard: shard, of: shards)
+        var stepping = ShardSchedule(schedule, shard: shard, of: shards, row: row)
         var jumping = stepping
         guard stepping.clients > 0 else { return }
         var counts = Array(repeating: 0 as UInt64, count: stepping.clients)

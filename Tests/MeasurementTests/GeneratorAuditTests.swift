@@ -151,6 +151,19 @@ struct GeneratorAuditTests {
         #expect(audit.reasons.map(\.code) == (isLimited ? ["cpu-steal"] : []))
     }
 
+    @Test(
+        "a run of less than half a second is too short for the share that was stolen",
+        arguments: [(300, false), (499, false), (500, true), (900, true)]
+    )
+    func shortSteal(_ milliseconds: Int64, _ isLimited: Bool) {
+        var audit = GeneratorAudit(isOpenLoop: true)
+        let late = Second(scheduleLagP99: 900 * Self.ms, offered: 180, cpuShare: 1, waitingShare: 1)
+        audit.second([late], stealShare: 0.5, length: milliseconds * Self.ms)
+        // The drain, which is no second of load.
+        audit.second([Second(cpuShare: 1, waitingShare: 1)], stealShare: 0.5, length: 0)
+        #expect(audit.reasons.map(\.code) == (isLimited ? ["cpu-steal"] : []))
+    }
+
     @Test("the rest of a second at the end of a run is not judged by its shares")
     func shortRest() {
         var audit = GeneratorAudit(isOpenLoop: true)

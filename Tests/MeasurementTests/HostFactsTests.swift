@@ -1,5 +1,6 @@
 import Foundation
 import Measurement
+import TestSupport
 import Testing
 
 @Suite("Facts about host and process")
@@ -29,27 +30,37 @@ struct HostFactsTests {
 
     @Test("of the process: memory, CPU time and descriptors grow with what it uses")
     func process() throws {
-        let before = ProcessFacts.read()
-        var memory = [UInt8](repeating: 1, count: 64 << 20)
+        // Tests beside this one give memory back as well: one look of many in which none did is enough.
+        var grown: Int64 = 0
         let pipe = Pipe()
-        for index in stride(from: 0, to: memory.count, by: 4096) { memory[index] = 2 }
-        let after = ProcessFacts.read()
-        let grown = try #require(after.residentBytes) - (try #require(before.residentBytes))
+        for _ in 0..<100 where grown <= 32 << 20 {
+            let before = ProcessFacts.read()
+            var memory = [UInt8](repeating: 1, count: 64 << 20)
+            for index in stride(from: 0, to: memory.count, by: 4096) { memory[index] = 2 }
+            let after = ProcessFacts.read()
+            grown = Int64(try #require(after.residentBytes)) - Int64(try #require(before.residentBytes))
+            #expect(try #require(after.cpuNanoseconds) > (try #require(before.cpuNanoseconds)))
+            withExtendedLifetime(memory) {}
+        }
         #expect(grown > 32 << 20)
-        #expect(try #require(after.cpuNanoseconds) > (try #require(before.cpuNanoseconds)))
+        let after = ProcessFacts.read()
         // Other tests open and close files meanwhile, so only that there are some is certain.
         #expect(try #require(after.openDescriptors) > 2)
         #expect(ProcessFacts.read(countingDescriptors: false).openDescriptors == nil)
-        withExtendedLifetime((memory, pipe)) {}
+        withExtendedLifetime(pipe) {}
     }
 
     @Test("of the CPU: the steal column as a share of user to steal, without guest time")
     func steal() throws {
         let before = try #require(CPUSample(procStat: "cpu  100 10 50 800 20 5 5 10 30 0\ncpu0 1 2 3 4\n"))
-        #expect(before == CPUSample(total: 1000, steal: 10))
-        let after = try #require(CPUSample(procStat: "cpu  150 10 80 900 20 10 5 25 30 0\n"))
-        #expect(after == CPUSample(total: 1200, steal: 25))
+        #expect(before == CPUSample(total: 1000, idle: 800, steal: 10))
+        let after = try #require(CPUSample(procStat: "cpu  150 10 80 880 40 10 5 25 30 0\n"))
+        #expect(after == CPUSample(total: 1200, idle: 880, steal: 25))
         #expect(after.stealShare(since: before) == 15.0 / 200)
+        // Waiting for a disk is not being idle.
+        #expect(after.idleShare(since: before) == 80.0 / 200)
+        #expect(before.idleShare(since: before) == nil)
+        #expect(before.idleShare(since: after) == nil)
         #expect(before.stealShare(since: before) == nil)
         #expect(before.stealShare(since: after) == nil)
         #expect(CPUSample.read() != nil)
@@ -63,15 +74,55 @@ struct HostFactsTests {
         #expect(CPUSample(procStat: text) == nil)
     }
 
+    @Test("of the CPU: how long somebody waited for one, where the kernel tells")
+    func pressure() throws {
+        let text = "some avg10=67.14 avg60=0.00 avg300=0.00 total=1000000\nfull avg10=0.00 total=7\n"
+        let before = try #require(CPUPressure(proc: text))
+        #expect(before == CPUPressure(waited: 1_000_000))
+        let after = CPUPressure(waited: 1_250_000)
+        #expect(after.share(since: before, nanoseconds: 1_000_000_000) == 0.25)
+        // The two clocks are read one after the other.
+        #expect(after.share(since: before, nanoseconds: 200_000_000) == 1)
+        #expect(after.share(since: before, nanoseconds: 0) == nil)
+        #expect(before.share(since: after, nanoseconds: 1_000_000_000) == nil)
+        for text in ["", "full avg10=0.00 total=1\n", "some avg10=0.00\n", "some total=-1\n", "some total=\n"] {
+            #expect(CPUPressure(proc: text) == nil, "\(text)")
+        }
+    }
+
+    @Test("of the CPU: a run's mean is that of its time, and spans of a few ticks are no seconds")
+    func load() {
+        func look(_ total: UInt64, _ idle: UInt64, waited: UInt64, milliseconds: Int64) -> HostLoad.Look {
+            HostLoad.Look(
+                cpu: CPUSample(total: total, idle: idle, steal: 0),
+                pressure: CPUPressure(waited: waited),
+                time: milliseconds * 1_000_000
+            )
+        }
+        func gauge(_ metrics: [Metric], _ name: String) -> GaugeReading? { metrics.first { $0.name == name }?.gauge }
+        var load = HostLoad(look(1_000, 500, waited: 0, milliseconds: 0))
+        let full = load.take(look(1_200, 550, waited: 800_000, milliseconds: 1_000))
+        #expect(full.map(\.gauge?.value) == [0.25, 0.8])
+        #expect(load.take(look(1_202, 552, waited: 800_000, milliseconds: 1_010)).isEmpty)
+        #expect(load.steal == 0)
+        let calm = load.take(look(1_400, 710, waited: 900_000, milliseconds: 2_010))
+        #expect(gauge(calm, "host_cpu_pressure")?.value == 0.1)
+        let whole = load.metrics
+        #expect(gauge(whole, "host_cpu_idle")?.mean == 210.0 / 400)
+        #expect(gauge(whole, "host_cpu_idle")?.min == 0.25)
+        #expect(gauge(whole, "host_cpu_pressure")?.mean == 900.0 / 2_010)
+        #expect(gauge(whole, "host_cpu_pressure")?.max == 0.8)
+        // A run of less than a second has a mean, and no seconds.
+        var short = HostLoad(look(1_000, 500, waited: 0, milliseconds: 0))
+        #expect(short.take(look(1_040, 510, waited: 0, milliseconds: 200)).isEmpty)
+        #expect(gauge(short.metrics, "host_cpu_idle") == GaugeReading(value: 0.25, mean: 0.25))
+        var unknown = HostLoad(HostLoad.Look(cpu: nil, pressure: nil, time: 0))
+        #expect(unknown.take(HostLoad.Look(cpu: nil, pressure: nil, time: 1_000_000_000)).isEmpty)
+        #expect(unknown.metrics.isEmpty)
+        #expect(unknown.steal == nil)
+    }
+
     private func output(_ command: String...) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = command
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        let data = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        try RunningProgram.run("/usr/bin/env", command).output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }

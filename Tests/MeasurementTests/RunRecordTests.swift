@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 import Measurement
@@ -61,6 +62,9 @@ struct RunRecordTests {
         record.ledger.subscriptions = 4
         record.ledger.streams = 90
         record.ledger.overflowed = 1
+        record.groups = [GroupRecord(name: "sensors", protocolName: "mqtt", clients: 97, ledger: record.ledger)]
+        record.groups?[0].up = 97
+        record.notes = [Verdict.Reason(code: "accounts", text: "97 accounts created")]
         return record
     }
 
@@ -136,16 +140,12 @@ struct RunRecordTests {
             problems = [f"{list(e.absolute_path)}: {e.message[:300]}" for e in validator(schema).iter_errors(run)]
             sys.exit("\\n".join(problems) or 0)
             """
-        let python = Process()
-        python.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        python.arguments = ["python3", "-c", program, Self.schemaFile.path, file.path]
-        let words = Pipe()
-        python.standardError = words
-        try python.run()
-        let output = words.fileHandleForReading.readDataToEndOfFile()
-        python.waitUntilExit()
+        let python = try RunningProgram.run(
+            "/usr/bin/env",
+            ["python3", "-c", program, Self.schemaFile.path, file.path]
+        )
         // 127: no python3 here.
-        #expect([0, 127].contains(python.terminationStatus), "\(String(decoding: output, as: UTF8.self))")
+        #expect([0, 127].contains(python.status), "\(python.errors)")
     }
 
     private static let schemaFile = URL(fileURLWithPath: #filePath)

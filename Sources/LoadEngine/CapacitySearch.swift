@@ -1,0 +1,233 @@
+/// Finds the largest load that holds an objective: it says what to offer next, and is told how that came out.
+///
+/// The load doubles until it breaks the objective (halves, where the first one does), then the gap is halved until it is
+/// narrow; then both its edges are offered again until each has three verdicts, of which two decide. A load that loses its
+/// majority moves the gap, and the search goes on from there; where verdicts of an edge differ, loads beside it narrow what is
+/// not sure. When the generator was the limit twice at one load there is
+/// no answer about the server, only a load that it held.
+///
+/// It reads no clock and opens no socket.
+package struct CapacitySearch: Sendable {
+    package struct Settings: Hashable, Sendable {
+        /// What is offered first: operations per second, or clients.
+        package var first: Double
+        /// Nothing above is offered.
+        package var most: Double
+        /// Nothing below is offered.
+        package var least: Double
+        /// How wide the gap may be at the end, as a share of what holds.
+        package var precision: Double
+        /// Verdicts of each edge; odd.
+        package var votes: Int
+        /// After which the search ends with what it knows.
+        package var steps: Int
+        /// Clients come in whole numbers.
+        package var isWhole: Bool
+
+        package init(first: Double, most: Double = .infinity, isWhole: Bool = false) {
+            self.most = isWhole ? most.rounded(.down) : most
+            self.first = Swift.min(isWhole ? first.rounded(.up) : first, self.most)
+            self.least = isWhole ? 1 : first / 1_024
+            self.precision = 0.05
+            self.votes = 3
+            self.steps = 60
+            self.isWhole = isWhole
+        }
+    }
+
+    package enum Verdict: Hashable, Sendable {
+        case held
+        /// With what was broken, in words.
+        case broken(String)
+        /// The step measured the generator, for this reason.
+        case generatorLimited(String)
+    }
+
+    package enum Phase: String, Hashable, Sendable {
+        case doubling, bisection, edge
+    }
+
+    package struct Step: Hashable, Sendable {
+        package var load: Double
+        package var phase: Phase
+        package var verdict: Verdict
+    }
+
+    package enum Action: Hashable, Sendable {
+        case offer(Double, Phase)
+        case end(CapacityAnswer)
+    }
+
+    private let settings: Settings
+    /// In their order.
+    package private(set) var steps: [Step] = []
+
+    package init(_ settings: Settings) { self.settings = settings }
+
+    /// What to offer now, or the answer; the same until a step is added.
+    package var next: Action {
+        if let limited = self.generatorLimit { return .end(limited) }
+        let (held, broken) = self.gap
+        if self.steps.count >= self.settings.steps {
+            return .end(self.answer(held, broken, isComplete: false))
+        }
+        switch (held, broken) {
+        case (nil, nil): return self.offer(self.settings.first, .doubling)
+        case (let held?, nil):
+            guard held < self.settings.most else { return self.confirmed(held) ?? .end(.atLeast(held)) }
+            return self.offer(Swift.min(held * 2, self.settings.most), .doubling)
+        case (nil, let broken?):
+            guard broken > self.settings.least else { return self.confirmed(broken) ?? .end(.nothingHolds(broken)) }
+            return self.offer(Swift.max(self.whole(broken / 2), self.settings.least), .doubling)
+        case (let held?, let broken?):
+            if let middle = self.middle(held, broken) { return self.offer(middle, .bisection) }
+            return self.confirmed(held) ?? self.confirmed(broken) ?? self.narrowed(held, broken)
+                ?? .end(self.answer(held, broken, isComplete: true))
+        }
+    }
+
+    /// Adds how the load that ``next`` named came out.
+    package mutating func add(_ verdict: Verdict) {
+        guard case .offer(let load, let phase) = self.next else { return }
+        self.steps.append(Step(load: load, phase: phase, verdict: verdict))
+    }
+
+    // MARK: - What the steps say
+
+    /// The largest load that holds, and the smallest that does not.
+    private var gap: (held: Double?, broken: Double?) {
+        let loads = Set(self.steps.map(\.load)).sorted()
+        let broken = loads.first { self.majority($0) == false }
+        let held = loads.last { load in
+            self.majority(load) == true && broken.map { load < $0 } ?? true
+        }
+        return (held, broken)
+    }
+
+    private func votes(_ load: Double) -> (held: Int, broken: Int) {
+        self.steps.reduce(into: (0, 0)) { votes, step in
+            guard step.load == load else { return }
+            switch step.verdict {
+            case .held: votes.0 += 1
+            case .broken: votes.1 += 1
+            case .generatorLimited: break
+            }
+        }
+    }
+
+    /// Whether it holds; the first verdict decides while there are as many of each.
+    private func majority(_ load: Double) -> Bool? {
+        let votes = self.votes(load)
+        guard votes.held == votes.broken else { return votes.held > votes.broken }
+        return self.steps.first { $0.load == load && !$0.verdict.isGenerators }.map { $0.verdict == .held }
+    }
+
+    /// The generator was the limit at one load twice: once may be a hiccup of the host.
+    private var generatorLimit: CapacityAnswer? {
+        guard let last = self.steps.last, case .generatorLimited(let reason) = last.verdict else { return nil }
+        // A verdict of the load in between shows that it can be offered.
+        let times = self.steps.reversed().filter { $0.load == last.load }.prefix { $0.verdict.isGenerators }.count
+        return times > 1 ? .generatorLimited(at: last.load, held: self.gap.held, reason: reason) : nil
+    }
+
+    // MARK: - What comes next
+
+    private func offer(_ load: Double, _ phase: Phase) -> Action { .offer(self.whole(load), phase) }
+
+    private func whole(_ load: Double) -> Double {
+        self.settings.isWhole ? Swift.max(load.rounded(), 1) : load
+    }
+
+    /// A load within the gap; nothing where the gap is narrow enough, or no whole number lies in it.
+    private func middle(_ held: Double, _ broken: Double) -> Double? {
+        guard broken - held > held * self.settings.precision else { return nil }
+        let middle = self.whole((held + broken) / 2)
+        return middle > held && middle < broken ? middle : nil
+    }
+
+    /// Another offer of an edge that has too few verdicts.
+    private func confirmed(_ load: Double) -> Action? {
+        let votes = self.votes(load)
+        // What can no longer lose its majority needs no more.
+        let needed = self.settings.votes / 2 + 1
+        return Swift.max(votes.held, votes.broken) < needed ? self.offer(load, .edge) : nil
+    }
+
+    /// A load that narrows what is not sure: between what held each time and the lowest that ever broke, or between the
+    /// highest that ever held and what broke each time.
+    private func narrowed(_ held: Double, _ broken: Double) -> Action? {
+        let sure = self.sure(held, broken)
+        let wide = held * self.settings.precision
+        for (low, high) in [(sure.low, sure.lowestBroken), (sure.highestHeld, sure.high)] where high - low > wide {
+            let middle = self.whole((low + high) / 2)
+            if middle > low, middle < high { return .offer(middle, .edge) }
+        }
+        return nil
+    }
+
+    private struct Sure {
+        var low: Double
+        var lowestBroken: Double
+        var highestHeld: Double
+        var high: Double
+    }
+
+    /// Below the lowest load that ever broke, and above the highest that ever held, every verdict agrees.
+    private func sure(_ held: Double, _ broken: Double) -> Sure {
+        let loadsHeld = self.steps.filter { $0.verdict == .held }.map(\.load)
+        let loadsBroken = self.steps.filter { $0.verdict.isBroken }.map(\.load)
+        let lowest = loadsBroken.min() ?? broken
+        let highest = loadsHeld.max() ?? held
+        return Sure(
+            low: loadsHeld.filter { $0 < lowest }.max() ?? 0,
+            lowestBroken: lowest,
+            highestHeld: highest,
+            // Above an edge that held once nothing may have been offered yet.
+            high: loadsBroken.filter { $0 > highest }.min() ?? Swift.min(highest * 2, self.settings.most)
+        )
+    }
+
+    private func answer(_ held: Double?, _ broken: Double?, isComplete: Bool) -> CapacityAnswer {
+        guard let held else { return .nothingHolds(broken ?? self.settings.first) }
+        guard let broken else { return .atLeast(held) }
+        let sure = self.sure(held, broken)
+        return .found(
+            CapacityAnswer.Found(
+                load: held,
+                low: Swift.min(sure.low, held),
+                high: Swift.max(sure.high, broken),
+                isComplete: isComplete
+            )
+        )
+    }
+}
+
+extension CapacitySearch.Verdict {
+    var isBroken: Bool { if case .broken = self { true } else { false } }
+    var isGenerators: Bool { if case .generatorLimited = self { true } else { false } }
+}
+
+/// What a search came to.
+package enum CapacityAnswer: Hashable, Sendable {
+    package struct Found: Hashable, Sendable {
+        /// The largest load that held.
+        package var load: Double
+        /// All that was offered up to here held, each time; 0 where nothing did.
+        package var low: Double
+        /// All that was offered from here on was broken, each time.
+        package var high: Double
+        /// False where the steps were spent before the gap was narrow.
+        package var isComplete: Bool
+
+        /// The interval's width as a share of the load.
+        package var width: Double { (self.high - self.low) / self.load }
+    }
+
+    case found(Found)
+    /// The largest load that might be offered held.
+    case atLeast(Double)
+    /// Not even the smallest one held.
+    case nothingHolds(Double)
+    /// The generator was the limit: nothing is known above what held.
+    case generatorLimited(at: Double, held: Double?, reason: String)
+}

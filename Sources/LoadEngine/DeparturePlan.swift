@@ -1,0 +1,121 @@
+import Measurement
+package import NIOCore
+
+/// Clients that leave on purpose while the load goes on, and come back.
+///
+/// Who leaves when is arithmetic over numbers, like the rest of the plan. A client that is not connected when its turn
+/// comes, or whose storm the load's end comes before, is passed over, and counted. How fast they come back is the plan's ``LoadPlan/connect``.
+package struct DeparturePlan: Hashable, Sendable {
+    package enum Cause: String, CaseIterable, Hashable, Sendable {
+        case churn
+        case storm
+    }
+
+    package struct Churn: Hashable, Sendable {
+        /// Over all clients together, evenly spaced; each client in turn.
+        package var perSecond: Double
+        /// Without a word to the server.
+        package var cuts: Bool
+
+        package init(perSecond: Double, cuts: Bool = false) {
+            precondition(perSecond > 0, "a rate of 0 is refused by the command line")
+            self.perSecond = perSecond
+            self.cuts = cuts
+        }
+    }
+
+    package struct Storm: Hashable, Sendable {
+        /// Of all clients, 0 to 1.
+        package var share: Double
+        /// Since the load began.
+        package var at: TimeAmount
+        /// Within which they leave, evenly spaced; 0: all at once.
+        ///
+        /// No storm begins before the one in front of it is over.
+        package var over: TimeAmount
+        package var cuts: Bool
+
+        package init(share: Double, at: TimeAmount, over: TimeAmount = .zero, cuts: Bool = true) {
+            self.share = share
+            self.at = at
+            self.over = over
+            self.cuts = cuts
+        }
+    }
+
+    package var churn: Churn?
+    /// In the order of their times.
+    package var storms: [Storm]
+    /// Chooses whom a storm takes.
+    package var seed: UInt64
+
+    package init(churn: Churn? = nil, storms: [Storm] = [], seed: UInt64 = 0) {
+        self.churn = churn
+        self.storms = storms.sorted { $0.at < $1.at }
+        self.seed = seed
+    }
+
+    package var isEmpty: Bool { self.churn == nil && self.storms.isEmpty }
+
+    /// Whom the storm at `index` takes out of so many clients.
+    package func victims(ofStorm index: Int, clients: Int) -> StormVictims {
+        StormVictims(share: self.storms[index].share, clients: clients, seed: self.seed &+ UInt64(index))
+    }
+}
+
+/// A share of all clients, drawn by a seed: exactly so many, and every shard knows its own without asking.
+///
+/// A client's rank is its place in a permutation number × a + b mod n; the first ranks are taken.
+package struct StormVictims: Hashable, Sendable {
+    package let count: Int
+    private let clients: UInt64
+    private let factor: UInt64
+    /// By which ``factor`` is undone.
+    private let inverse: UInt64
+    private let offset: UInt64
+
+    package init(share: Double, clients: Int, seed: UInt64) {
+        let all = UInt64(max(1, clients))
+        self.clients = all
+        self.count = Int((share * Double(clients)).rounded())
+        let mixed = SplitMix64.mix(seed)
+        self.offset = (mixed >> 32) % all
+        var factor = mixed % all
+        while Self.divisor(factor, all) != 1 { factor = (factor + 1) % all }
+        self.factor = factor
+        self.inverse = Self.inverse(of: factor, all)
+    }
+
+    /// Who has that rank, from 0.
+    package func client(rank: Int) -> Int {
+        let shifted = (UInt64(rank) + self.clients - self.offset) % self.clients
+        let (high, low) = shifted.multipliedFullWidth(by: self.inverse)
+        return Int(self.clients.dividingFullWidth((high, low)).remainder)
+    }
+
+    package func contains(_ client: Int) -> Bool {
+        let (high, low) = UInt64(client).multipliedFullWidth(by: self.factor)
+        let (_, rank) = self.clients.dividingFullWidth((high, low))
+        return Int((rank + self.offset) % self.clients) < self.count
+    }
+
+    /// What gives 1 with `factor`, by Euclid; both have no divisor in common.
+    private static func inverse(of factor: UInt64, _ all: UInt64) -> UInt64 {
+        var (old, rest) = (Int64(factor % all), Int64(all))
+        var (oldPart, part): (Int64, Int64) = (1, 0)
+        while rest != 0 {
+            let quotient = old / rest
+            (old, rest) = (rest, old - quotient * rest)
+            (oldPart, part) = (part, oldPart - quotient * part)
+        }
+        let inverse = oldPart % Int64(all)
+        return UInt64(inverse < 0 ? inverse + Int64(all) : inverse)
+    }
+
+    /// The greatest common one.
+    private static func divisor(_ one: UInt64, _ other: UInt64) -> UInt64 {
+        var (one, other) = (one, other)
+        while other != 0 { (one, other) = (other, one % other) }
+        return one
+    }
+}

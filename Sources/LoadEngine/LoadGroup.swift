@@ -1,0 +1,84 @@
+import NIOCore
+
+/// The shards that carry out one plan, one on each event loop.
+///
+/// The groups of a run have one timeline: warm-up, measured phase, drain and grace are the same in all their plans.
+package struct LoadGroup<Sample: Sendable>: Sendable {
+    /// The same that the shards have.
+    package var plan: LoadPlan
+    /// In the order of their numbers.
+    package var shards: [any ShardControl<Sample>]
+    /// Whether clients come back by themselves.
+    package var reconnects: Bool
+
+    package init(plan: LoadPlan, shards: [any ShardControl<Sample>], reconnects: Bool) {
+        self.plan = plan
+        self.shards = shards
+        self.reconnects = reconnects
+    }
+}
+
+/// What the shards of one group measured in an interval.
+package struct GroupSample<Sample: Sendable>: Sendable {
+    /// One of each shard, in their order.
+    package var samples: [Sample] = []
+    /// One of each shard.
+    package var facts: [ShardFacts] = []
+}
+
+/// How one group of a run fared.
+package struct GroupOutcome: Hashable, Sendable {
+    /// Clients that came up at first.
+    package var up: Int
+    /// Of a group that had no connection left: ``StopReason/everyConnectFailed`` or ``StopReason/everyConnectionLost``.
+    package var loss: StopReason?
+}
+
+/// A group as its run leads it.
+struct GroupState<Sample: Sendable> {
+    let group: LoadGroup<Sample>
+    var up = 0
+    var settledShards = 0
+    var spentShards = 0
+    var operatorsGone = 0
+    var finishedShards = 0
+    var listenersTold = false
+    var operatorsReleased = false
+    /// Since when nobody is connected.
+    var emptySince: NIODeadline?
+    var loss: StopReason?
+
+    init(_ group: LoadGroup<Sample>) { self.group = group }
+
+    var plan: LoadPlan { self.group.plan }
+    var shards: [any ShardControl<Sample>] { self.group.shards }
+    var isSettled: Bool { self.settledShards == self.shards.count }
+    var isFinished: Bool { self.finishedShards == self.shards.count }
+    /// Whether it has operations that can come to an end, and somebody to carry them out.
+    var operates: Bool { self.plan.pace != .idle && self.plan.operators > 0 && self.loss == nil }
+    /// A shard without operators has nothing to spend.
+    var isSpent: Bool { self.spentShards == min(self.shards.count, self.plan.width) }
+    var outcome: GroupOutcome { GroupOutcome(up: self.up, loss: self.loss) }
+
+    func tellAll(_ order: ShardOrder) {
+        for shard in self.shards { shard.tell(order) }
+    }
+
+    func facts() async -> [ShardFacts] {
+        var facts: [ShardFacts] = []
+        for shard in self.shards {
+            if let fact = await shard.facts() { facts.append(fact) }
+        }
+        return facts
+    }
+
+    func sample() async -> GroupSample<Sample> {
+        var all = GroupSample<Sample>()
+        for shard in self.shards {
+            guard let (sample, facts) = await shard.sample() else { continue }
+            all.samples.append(sample)
+            all.facts.append(facts)
+        }
+        return all
+    }
+}

@@ -1,0 +1,73 @@
+package import NIOCore
+
+package enum RunPhase: String, Hashable, Sendable {
+    case connect
+    case warmup
+    case measure
+    case drain
+}
+
+package enum StopReason: Hashable, Sendable {
+    /// The planned time is over, or the limit is spent.
+    case planned
+    /// Told from outside, before the plan's end: a signal.
+    case interrupted
+    /// A threshold that aborts was broken.
+    case thresholdBroken
+    case everyConnectFailed
+    case everyConnectionLost
+}
+
+/// What steers a run from outside, and from its shards.
+package enum RunEvent: Hashable, Sendable {
+    case shard(ShardEvent, group: Int = 0)
+    case tick
+    /// Something may have changed that is known by asking only.
+    case look
+    case stop(StopReason)
+    /// The second signal: close everything now.
+    case abort
+}
+
+/// Who hears of a run while it goes on.
+package protocol RunObserver<Sample>: Sendable {
+    associatedtype Sample: Sendable
+
+    /// A second is over, or a phase.
+    ///
+    /// - Parameters:
+    ///   - second: whole seconds since the run began.
+    ///   - phase: the one that the samples belong to.
+    ///   - span: what the samples cover.
+    ///   - groups: samples and facts of all shards, one entry for each group of the run.
+    /// - Returns: a reason to stop.
+    func interval(
+        second: Int,
+        phase: RunPhase,
+        span: TimeAmount,
+        groups: [GroupSample<Sample>]
+    ) async -> StopReason?
+
+    /// Whether the listeners of a group have everything that must come to them, by the balance of all its shards.
+    func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool
+}
+
+/// When the parts of a run took place.
+package struct RunOutcome: Hashable, Sendable {
+    package var began: NIODeadline
+    /// When the load began; `nil` if it never did.
+    package var loadBegan: NIODeadline?
+    /// The measured phase.
+    package var measured: Range<NIODeadline>?
+    /// Those of the plan that began, in their order.
+    package var stages: [Range<NIODeadline>] = []
+    package var ended: NIODeadline
+    package var stop: StopReason
+    /// One for each group of the run.
+    package var groups: [GroupOutcome]
+    /// Clients never closed in good order, since the time for it ran out.
+    package var wasAborted: Bool
+
+    /// Clients that came up at first.
+    package var up: Int { self.groups.reduce(0) { $0 + $1.up } }
+}

@@ -1,0 +1,195 @@
+import LoopContext
+import NIOCore
+
+/// What one shard knows of the departures: its part of the churn, the next storm, and who waits to come back.
+struct ShardDepartures: Sendable {
+    let plan: DeparturePlan
+    /// Each kind of client has its share of the churn's rate.
+    var operators: ShardSchedule?
+    var listeners: ShardSchedule?
+    var nextStorm = 0
+    /// Of that one: how many have been taken, over all shards, where they leave one by one.
+    var nextRank = 0
+    /// Clients whose connection is gone, first come first served, and since when.
+    var waiting: [(place: Int32, since: NIODeadline)] = []
+    var head = 0
+    /// When the next may come back at the earliest, at the plan's rate of connects.
+    var clock = NIODeadline.distantPast
+    /// Of those that came back in a row at that rate: when the first was due.
+    var rowBegan = NIODeadline.distantPast
+    /// Coming back at this moment.
+    var pending = 0
+
+    init?(_ plan: LoadPlan, shard: Int, of shards: Int) {
+        guard !plan.departures.isEmpty, plan.clients > 0 else { return nil }
+        self.plan = plan.departures
+        guard let churn = plan.departures.churn else { return }
+        func part(_ count: Int, row: Int? = nil) -> ShardSchedule? {
+            guard count > 0 else { return nil }
+            let rate = churn.perSecond * Double(count) / Double(plan.clients)
+            return ShardSchedule(
+                OperationSchedule(pace: .rate(perSecond: rate), clients: count),
+                shard: shard,
+                of: shards,
+                row: row
+            )
+        }
+        self.operators = part(plan.operators, row: plan.row)
+        self.listeners = part(plan.listeners)
+    }
+}
+
+// Clients that leave by plan, and their way back.
+extension Shard {
+    /// Departures of one turn at most, so that sockets have theirs.
+    private static var mostDepartures: Int { 4_096 }
+
+    /// Has everybody leave whose time has come.
+    ///
+    /// - Returns: when the next one leaves.
+    func departWhatIsDue(_ now: NIODeadline) -> NIODeadline? {
+        guard self.departures != nil else { return nil }
+        var left = Self.mostDepartures
+        var next = NIODeadline.distantFuture
+        for (part, offset) in [(\ShardDepartures.operators, 0), (\.listeners, self.clients.operators)] {
+            while left > 0, let turn = self.departures?[keyPath: part]?.next, self.origin + turn.due <= now {
+                self.departures?[keyPath: part]?.advance()
+                left -= 1
+                self.depart(offset + turn.position, .churn, cuts: self.plan.departures.churn?.cuts ?? false)
+            }
+            if let due = self.departures?[keyPath: part]?.next?.due { next = min(next, self.origin + due) }
+        }
+        while let index = self.departures?.nextStorm, index < self.plan.departures.storms.count {
+            let storm = self.plan.departures.storms[index]
+            guard self.origin + storm.at <= now else {
+                next = min(next, self.origin + storm.at)
+                break
+            }
+            if storm.over > .zero {
+                let due = self.departOneByOne(index, now)
+                next = min(next, due ?? .distantFuture)
+                guard due == nil else { break }
+            } else {
+                for place in self.places(ofStorm: index) { self.depart(place, .storm, cuts: storm.cuts) }
+            }
+            self.departures?.nextStorm += 1
+        }
+        return next == .distantFuture ? nil : next
+    }
+
+    /// Has those leave of a storm whose turn has come.
+    ///
+    /// - Returns: when it is the next one's; `nil` behind the last.
+    private func departOneByOne(_ index: Int, _ now: NIODeadline) -> NIODeadline? {
+        let storm = self.plan.departures.storms[index]
+        let victims = self.plan.departures.victims(ofStorm: index, clients: self.plan.clients)
+        while let rank = self.departures?.nextRank, rank < victims.count {
+            let wait = Double(storm.over.nanoseconds) * Double(rank) / Double(victims.count)
+            let due = self.origin + storm.at + .nanoseconds(Int64(wait))
+            guard due <= now else { return due }
+            self.departures?.nextRank += 1
+            if let place = self.clients.place(of: victims.client(rank: rank)) {
+                self.depart(place, .storm, cuts: storm.cuts)
+            }
+        }
+        self.departures?.nextRank = 0
+        return nil
+    }
+
+    /// Counts everybody whom a storm was to take that the load's end came before.
+    func missStorms() {
+        while let index = self.departures?.nextStorm, index < self.plan.departures.storms.count {
+            let victims = self.plan.departures.victims(ofStorm: index, clients: self.plan.clients)
+            for rank in (self.departures?.nextRank ?? 0)..<max(self.departures?.nextRank ?? 0, victims.count) {
+                guard let place = self.clients.place(of: victims.client(rank: rank)) else { continue }
+                self.work?.departureMissed(place, .storm)
+            }
+            self.departures?.nextRank = 0
+            self.departures?.nextStorm += 1
+        }
+    }
+
+    /// The shard's own part of a storm.
+    private func places(ofStorm index: Int) -> some Sequence<Int> {
+        let victims = self.plan.departures.victims(ofStorm: index, clients: self.plan.clients)
+        let clients = self.clients
+        return (0..<clients.count).lazy.filter { victims.contains(clients.number(at: $0)) }
+    }
+
+    private func depart(_ place: Int, _ cause: DeparturePlan.Cause, cuts: Bool) {
+        guard self.paces[place].isUp, !self.paces[place].isFinishing else {
+            self.work?.departureMissed(place, cause)
+            return
+        }
+        self.lost(place, returns: true)
+        self.work?.depart(place, cause, cuts: cuts)
+    }
+
+    /// The connection of a client that was told to leave is closed: it may come back.
+    package func left(_ place: Int) {
+        guard let departures = self.departures, !self.paces[place].isFinishing else { return }
+        if departures.head > 4_096, departures.head > departures.waiting.count / 2 {
+            self.departures?.waiting.removeFirst(departures.head)
+            self.departures?.head = 0
+        }
+        self.departures?.waiting.append((Int32(truncatingIfNeeded: place), self.context.refresh()))
+        self.wake(at: self.context.now)
+    }
+
+    /// A client's way back has come to an end, at the server or elsewhere.
+    package func returnEnded(_ place: Int) {
+        guard self.paces[place].isReturning else { return }
+        self.paces[place].isReturning = false
+        self.departures?.pending -= 1
+        if self.waitsToReturn > 0 { self.wake(at: self.context.now) }
+    }
+
+    var waitsToReturn: Int { self.departures.map { $0.waiting.count - $0.head } ?? 0 }
+
+    /// Lets those come back whose turn it is.
+    ///
+    /// - Returns: when it is the next one's.
+    func returnWhatIsDue(_ now: NIODeadline) -> NIODeadline? {
+        while self.waitsToReturn > 0, let departures = self.departures {
+            let entry = departures.waiting[departures.head]
+            switch self.plan.connect {
+            case .rate(let perSecond):
+                let nanoseconds = min(9e18, Double(self.clients.shards) * (1e9 / perSecond))
+                let step = TimeAmount.nanoseconds(Int64(nanoseconds))
+                let due = max(entry.since, departures.clock)
+                guard due <= now else { return due }
+                if entry.since >= departures.clock { self.departures?.rowBegan = due }
+                self.departures?.clock = due + step
+                self.departures?.head += 1
+                self.comeBack(Int(entry.place), due: due)
+                self.noteReturn(due: due)
+            case .pending(let limit):
+                guard self.pendingConnects + departures.pending < max(1, limit / self.clients.shards) else {
+                    return nil
+                }
+                self.departures?.head += 1
+                self.comeBack(Int(entry.place), due: now)
+            }
+        }
+        self.departures?.waiting.removeAll(keepingCapacity: true)
+        self.departures?.head = 0
+        return nil
+    }
+
+    private func comeBack(_ place: Int, due: NIODeadline) {
+        guard !self.paces[place].isFinishing, let work = self.work else { return }
+        if self.phase == .draining, self.checkDrained(place) { return }
+        self.paces[place].isReturning = true
+        self.departures?.pending += 1
+        work.reconnect(place, due: due)
+    }
+
+    /// How much of the plan's rate was kept: the time that a row of returns was to take, by the time that it took.
+    private func noteReturn(due: NIODeadline) {
+        guard let began = self.departures?.rowBegan, due - began >= .milliseconds(100) else { return }
+        let planned = Double((due - began).nanoseconds)
+        // A ready thread may wait so long, whatever the rate.
+        let taken = Double((self.context.refresh() - began - .milliseconds(20)).nanoseconds)
+        if taken > planned { self.returnShare = min(self.returnShare, planned / taken) }
+    }
+}

@@ -1,0 +1,76 @@
+/// The ledgers of one event loop's clients that live in groups of one size, in which everybody hears everybody.
+///
+/// A client's streams lie side by side, one for each member of its group, so none has to be looked for: 32 bytes each, and
+/// nothing beside them. Belongs to its shard.
+package struct GroupLedger: ~Copyable {
+    private var streams: RawList<StreamLedger>
+    private let size: Int
+    private let limits: StreamLedger.Limits
+    private var gapsLeft: Int
+    private var overflowed = false
+    /// Arrivals whose header names nobody.
+    private var foreign: UInt64 = 0
+    private var counts = PerQoS(repeating: DeliveryCounts())
+
+    /// - Parameters:
+    ///   - clients: of the loop.
+    ///   - size: members of a group.
+    ///   - limits: of each stream.
+    ///   - gaps: runs of missing sequences over all streams together, 16 bytes each.
+    package init(clients: Int, size: Int, limits: StreamLedger.Limits = .standard, gaps: Int = 4_194_304) {
+        self.streams = RawList(repeating: StreamLedger(), count: clients * size)
+        self.size = size
+        self.limits = limits
+        self.gapsLeft = gaps
+    }
+
+    /// Takes a message that came to a client from a member of its group.
+    package mutating func arrived(client: Int, member: Int, sequence: UInt64) -> StreamLedger.Arrival {
+        precondition(member >= 0 && member < self.size, "the group has no such member")
+        let stream = self.streams.base + (client * self.size + member)
+        if stream.pointee.arrivedInOrder(sequence) {
+            self.counts[0].distinct &+= 1
+            return .new
+        }
+        let before = stream.pointee.gapRuns
+        let arrival = stream.pointee.arrived(sequence, limits: self.limits)
+        self.gapsLeft -= stream.pointee.gapRuns - before
+        if self.gapsLeft < 0 { self.overflowed = true }
+        self.counts[0].add(arrival)
+        return arrival
+    }
+
+    /// A message of this run had a header that cannot be.
+    package mutating func countForeign() { self.foreign += 1 }
+
+    /// One past the highest sequence that came to the client from that member.
+    package func next(client: Int, member: Int) -> UInt64 {
+        self.streams.base[client * self.size + member].next
+    }
+
+    /// Whether a message has come to the client; not for every message, since it may have to search.
+    package func has(client: Int, member: Int, sequence: UInt64) -> Bool {
+        let stream = self.streams.base + (client * self.size + member)
+        return sequence < stream.pointee.next && !SequenceRanges(stream.pointee.missing).contains(sequence)
+    }
+
+    /// Everything that came, as values: for the end of a run.
+    ///
+    /// `number`: of a client, and of each member of its group, in the whole run.
+    package func export(number: (_ client: Int, _ member: Int?) -> UInt32) -> LedgerExport {
+        var keys: [StreamKey] = []
+        var streams: [StreamLedger] = []
+        for index in 0..<self.streams.count where self.streams.base[index].next > 0 {
+            let (client, member) = index.quotientAndRemainder(dividingBy: self.size)
+            keys.append(StreamKey(subscription: number(client, nil), publisher: number(client, member)))
+            streams.append(self.streams.base[index])
+        }
+        return LedgerExport(
+            keys: keys,
+            streams: streams,
+            counts: self.counts,
+            foreign: self.foreign,
+            overflowed: self.overflowed
+        )
+    }
+}

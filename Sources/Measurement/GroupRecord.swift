@@ -1,0 +1,96 @@
+/// One group of a run with several.
+package struct GroupRecord: Codable, Hashable, Sendable {
+    package var name: String
+    /// As `protocol` labels have it.
+    package var protocolName: String
+    package var clients: Int
+    /// How many of them came up at first; absent until all have, or have failed.
+    package var up: Int?
+    package var ledger: LedgerRecord
+
+    package init(name: String, protocolName: String, clients: Int, ledger: LedgerRecord) {
+        self.name = name
+        self.protocolName = protocolName
+        self.clients = clients
+        self.ledger = ledger
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case name
+        case protocolName = "protocol"
+        case clients, up, ledger
+    }
+}
+
+extension RunRecord {
+    /// The record as it would be of one group alone: what is of others is left out, and so is the group's own name.
+    ///
+    /// What is of the process stays; of the stages there is nothing.
+    package func part(_ group: String) -> RunRecord {
+        var part = self
+        part.groups = nil
+        part.metrics = self.metrics.part(group)
+        part.errors = self.errors.filter { $0.group == group }
+        part.books = self.books.filter { $0.group == group }
+        for index in part.errors.indices { part.errors[index].group = nil }
+        for index in part.books.indices { part.books[index].group = nil }
+        let prefix = "\(group) "
+        part.clients = [:]
+        for (name, clients) in self.clients where name.hasPrefix(prefix) {
+            part.clients[String(name.dropFirst(prefix.count))] = clients
+        }
+        part.ledger = self.groups?.first { $0.name == group }?.ledger ?? self.ledger
+        return part
+    }
+}
+
+extension RunRecord {
+    /// The record without what is of single stages.
+    package var withoutStages: RunRecord {
+        var whole = self
+        whole.metrics.removeAll { $0.labels[Labels.stage] != nil }
+        return whole
+    }
+}
+
+extension TimelineInterval {
+    /// The interval as it would be of one group alone; what is of the process stays.
+    package func part(_ group: String) -> TimelineInterval {
+        var part = self
+        part.metrics = self.metrics.part(group)
+        return part
+    }
+}
+
+extension [Metric] {
+    fileprivate func part(_ group: String) -> [Metric] {
+        self.compactMap { metric in
+            guard metric.labels[Labels.stage] == nil else { return nil }
+            guard let name = metric.labels[Labels.group] else { return metric }
+            guard name == group else { return nil }
+            var metric = metric
+            metric.labels = metric.labels.removing(Labels.group)
+            return metric
+        }
+    }
+}
+
+extension LedgerRecord {
+    /// The ledgers of several groups as one: on where any is, its counts those of all that are.
+    package static func joined(_ groups: [GroupRecord]) -> LedgerRecord {
+        let kept = groups.map(\.ledger).filter(\.on)
+        let left = groups.compactMap { group in
+            group.ledger.on ? nil : group.ledger.reason.map { "\(group.name): \($0)" }
+        }
+        var all = LedgerRecord(on: !kept.isEmpty, reason: left.isEmpty ? nil : left.joined(separator: "; "))
+        func sum(_ count: KeyPath<LedgerRecord, Int?>) -> Int? {
+            let known = kept.compactMap { $0[keyPath: count] }
+            return known.isEmpty ? nil : known.reduce(0, +)
+        }
+        all.publishers = sum(\.publishers)
+        all.subscriptions = sum(\.subscriptions)
+        all.streams = sum(\.streams)
+        all.overflowed = sum(\.overflowed)
+        return all
+    }
+}

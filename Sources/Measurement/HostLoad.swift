@@ -1,0 +1,96 @@
+/// How much of its CPU the host had left, second by second and over a run, and how much was taken from the host.
+///
+/// Shares of less than half a second are not told: the kernel counts in ticks of 10 ms.
+package struct HostLoad: Sendable {
+    /// What the kernel said at one moment.
+    package struct Look: Hashable, Sendable {
+        package var cpu: CPUSample?
+        package var pressure: CPUPressure?
+        /// Monotonic nanoseconds.
+        package var time: Int64
+
+        package init(cpu: CPUSample? = .read(), pressure: CPUPressure? = .read(), time: Int64) {
+            self.cpu = cpu
+            self.pressure = pressure
+            self.time = time
+        }
+    }
+
+    private static let shortest: Int64 = 500_000_000
+
+    private let first: Look
+    private var last: Look
+    private var idle = GaugeLevel()
+    private var pressure = GaugeLevel()
+    /// Of the span that was looked at last, however short; `nil` if unknown.
+    package private(set) var steal: Double?
+
+    package init(_ first: Look) {
+        self.first = first
+        self.last = first
+    }
+
+    /// Takes the end of a span.
+    ///
+    /// - Returns: what is to stand among its metrics.
+    package mutating func take(_ now: Look) -> [Metric] {
+        let before = self.last
+        self.last = now
+        self.steal = before.cpu.flatMap { now.cpu?.stealShare(since: $0) }
+        guard now.time - before.time >= Self.shortest else { return [] }
+        let shares = Self.shares(before, now)
+        if let share = shares.idle { self.idle.add(share) }
+        if let share = shares.pressure { self.pressure.add(share) }
+        func reading(_ share: Double?) -> GaugeReading? { share.map { GaugeReading(value: $0) } }
+        return Self.metrics(reading(shares.idle), reading(shares.pressure))
+    }
+
+    /// Of the whole run, from the first look to the last; the lowest and the highest are of seconds.
+    package var metrics: [Metric] {
+        let shares = Self.shares(self.first, self.last)
+        func reading(_ mean: Double?, _ level: GaugeLevel) -> GaugeReading? {
+            mean.map { mean in
+                let seconds = level.reading
+                return GaugeReading(value: seconds?.value ?? mean, min: seconds?.min, mean: mean, max: seconds?.max)
+            }
+        }
+        return Self.metrics(reading(shares.idle, self.idle), reading(shares.pressure, self.pressure))
+    }
+
+    private static func shares(_ before: Look, _ now: Look) -> (idle: Double?, pressure: Double?) {
+        let idle = before.cpu.flatMap { now.cpu?.idleShare(since: $0) }
+        let pressure = before.pressure.flatMap {
+            now.pressure?.share(since: $0, nanoseconds: now.time - before.time)
+        }
+        return (idle, pressure)
+    }
+
+    private static func metrics(_ idle: GaugeReading?, _ pressure: GaugeReading?) -> [Metric] {
+        [("host_cpu_idle", idle), ("host_cpu_pressure", pressure)]
+            .compactMap { name, reading in reading.map { Metric(name: name, reading: .gauge($0)) } }
+    }
+}
+
+/// What is looked at once a second: the last one, the lowest, the highest, and their mean.
+package struct GaugeLevel: Sendable {
+    private var last = 0.0
+    private var lowest = Double.infinity
+    private var highest = 0.0
+    private var sum = 0.0
+    private var count = 0.0
+
+    package init() {}
+
+    package mutating func add(_ value: Double) {
+        self.last = value
+        self.lowest = min(self.lowest, value)
+        self.highest = max(self.highest, value)
+        self.sum += value
+        self.count += 1
+    }
+
+    package var reading: GaugeReading? {
+        guard self.count > 0 else { return nil }
+        return GaugeReading(value: self.last, min: self.lowest, mean: self.sum / self.count, max: self.highest)
+    }
+}

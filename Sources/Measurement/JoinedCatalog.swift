@@ -1,0 +1,85 @@
+/// The metrics of one group of clients, in a run that may have several.
+package struct GroupCatalog: Sendable {
+    /// What its metrics are labelled with; `nil` in a run of one command.
+    package var name: String?
+    package var catalog: MetricCatalog
+
+    package init(_ name: String?, _ catalog: MetricCatalog) {
+        self.name = name
+        self.catalog = catalog
+    }
+}
+
+/// The metrics of all groups of a run as one catalog: those of a group with its label, those of the process merged.
+struct JoinedCatalog: Sendable {
+    /// Where a group records it.
+    struct Place: Hashable, Sendable {
+        let group: Int
+        let index: Int
+    }
+
+    private(set) var catalog = MetricCatalog()
+    /// By the index in ``catalog``.
+    private(set) var durations: [[Place]] = []
+    private(set) var counters: [[Place]] = []
+    private(set) var gauges: [[Place]] = []
+
+    init(_ groups: [GroupCatalog]) {
+        self.catalog.stages = groups.first?.catalog.stages ?? []
+        for (number, group) in groups.enumerated() {
+            func labels(_ name: String, _ labels: Labels) -> Labels { labels.of(group: group.name, metric: name) }
+            for (index, metric) in group.catalog.durations.enumerated() {
+                let id = self.catalog.duration(
+                    metric.name,
+                    labels(metric.name, metric.labels),
+                    wholeRun: metric.wholeRun
+                )
+                Self.note(Place(group: number, index: index), at: id.index, in: &self.durations)
+            }
+            for (index, metric) in group.catalog.counters.enumerated() {
+                let id = self.catalog.counter(
+                    metric.name,
+                    labels(metric.name, metric.labels),
+                    unit: metric.unit,
+                    ratesAddUp: metric.ratesAddUp
+                )
+                Self.note(Place(group: number, index: index), at: id.index, in: &self.counters)
+            }
+            for (index, metric) in group.catalog.gauges.enumerated() {
+                let id = self.catalog.gauge(
+                    metric.name,
+                    labels(metric.name, metric.labels),
+                    unit: metric.unit,
+                    merge: metric.merge
+                )
+                Self.note(Place(group: number, index: index), at: id.index, in: &self.gauges)
+            }
+        }
+    }
+
+    private static func note(_ place: Place, at index: Int, in places: inout [[Place]]) {
+        if index == places.count { places.append([]) }
+        places[index].append(place)
+    }
+}
+
+extension MetricCatalog {
+    /// What thresholds may name in a run of these groups.
+    package static func joined(_ groups: [GroupCatalog]) -> MetricCatalog { JoinedCatalog(groups).catalog }
+}
+
+extension Labels {
+    /// The label of a metric that says which group of a run it is of.
+    package static let group = "group"
+
+    /// What is of the process or the host, however many groups there are.
+    private static let processMetrics: Set = [
+        "generator_cpu", "generator_memory_bytes", "host_cpu_idle", "host_cpu_pressure", "loop_lag",
+    ]
+
+    /// These labels as a run of several groups has them.
+    package func of(group: String?, metric name: String) -> Labels {
+        guard let group, !Self.processMetrics.contains(name) else { return self }
+        return self.adding(Self.group, group)
+    }
+}

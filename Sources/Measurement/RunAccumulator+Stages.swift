@@ -1,0 +1,81 @@
+// The stages of a run, each by itself.
+extension RunAccumulator {
+    /// The metrics of each stage that has begun, under its label.
+    ///
+    /// `seconds`: how long each stage was; without it there are no rates.
+    package func stageMetrics(seconds: [Double]?) -> [Metric] {
+        self.catalog.stages.indices.flatMap { stage in
+            let durations = self.catalog.durations.enumerated().compactMap { index, definition in
+                Metric(
+                    duration: definition.name,
+                    labels: definition.labels,
+                    histogram: self.stageTotals[stage][index],
+                    encoded: self.stageTotals[stage][index].encodedV2()
+                )
+            }
+            let all = durations + self.stageCounts(stage, seconds: seconds?[stage])
+            return all.map { metric in
+                var metric = metric
+                metric.labels = metric.labels.adding(Labels.stage, self.catalog.stages[stage].name)
+                return metric
+            }
+        }
+    }
+
+    /// The same as thresholds see it in a run that goes on: a stage has no rates before its end is known.
+    func stageReadings(of name: String) -> [MetricReading] {
+        var readings: [MetricReading] = []
+        for (stage, definition) in self.catalog.stages.enumerated() {
+            for (index, duration) in self.catalog.durations.enumerated()
+            where duration.name == name && !self.stageTotals[stage][index].isEmpty {
+                readings.append(
+                    MetricReading(
+                        labels: duration.labels.adding(Labels.stage, definition.name),
+                        value: .duration(self.stageTotals[stage][index])
+                    )
+                )
+            }
+            for metric in self.stageCounts(stage, seconds: nil) where metric.name == name {
+                guard let counter = metric.counter else { continue }
+                readings.append(
+                    MetricReading(labels: metric.labels.adding(Labels.stage, definition.name), value: .counter(counter))
+                )
+            }
+        }
+        return readings
+    }
+
+    /// What was counted while the stage went on; nothing before it begins on every loop.
+    private func stageCounts(_ stage: Int, seconds: Double?) -> [Metric] {
+        guard !self.loops.isEmpty, self.loops.values.allSatisfy({ $0.stageMarks.count > stage }) else { return [] }
+        let counters = self.joined.counters.enumerated().map { index, places in
+            let gain = places.reduce(UInt64(0)) { sum, place in
+                self.loops(of: place.group).reduce(sum) { $0 + $1.gain(of: place.index, in: stage) }
+            }
+            return self.counter(index, gain, rate: Self.rate(gain, seconds))
+        }
+        let errors = self.errorTallies().compactMap { error in
+            let count = error.tally.count(of: stage)
+            return count > 0 ? error.counter(count, rate: Self.rate(count, seconds)) : nil
+        }
+        return counters + errors
+    }
+
+    /// Group by group, and by kind.
+    func errorTallies() -> [GroupError] {
+        self.groups.enumerated().flatMap { number, group in
+            var all: [String: ErrorTally] = [:]
+            for loop in self.loops(of: number) {
+                all.merge(loop.errors) { $0.merged(with: $1) }
+            }
+            return all.sorted { $0.key < $1.key }.map { GroupError(group: group, kind: $0.key, tally: $0.value) }
+        }
+    }
+}
+
+extension RunAccumulator.LoopState {
+    fileprivate func gain(of counter: Int, in stage: Int) -> UInt64 {
+        let end = stage + 1 < self.stageMarks.count ? self.stageMarks[stage + 1] : self.stageEnd ?? self.counters
+        return end[counter] - self.stageMarks[stage][counter]
+    }
+}

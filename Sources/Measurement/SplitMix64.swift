@@ -1,0 +1,29 @@
+/// The same numbers for the same seed (Steele, Lea and Flood, 2014).
+@frozen public struct SplitMix64: RandomNumberGenerator {
+    @usableFromInline var state: UInt64
+
+    /// The generator of a seed, whatever that is.
+    @inlinable public init(seed: UInt64) { self.state = seed }
+
+    /// The next number, of all 64 bits.
+    @inlinable public mutating func next() -> UInt64 {
+        let number = Self.mix(self.state)
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        return number
+    }
+
+    /// The first number of a seed: seeds next to each other have nothing in common behind it.
+    @inlinable public static func mix(_ seed: UInt64) -> UInt64 {
+        var mixed = seed &+ 0x9E37_79B9_7F4A_7C15
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+extension StringProtocol {
+    /// FNV-1a of the bytes: a number that stays, where Swift's own hash changes from process to process.
+    package var stableHash: UInt64 {
+        self.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+}

@@ -1,0 +1,232 @@
+import LoadEngine
+import Testing
+
+@Suite("Capacity search")
+struct CapacitySearchTests {
+    private typealias Settings = CapacitySearch.Settings
+
+    /// Asks until there is an answer.
+    private static func run(
+        _ settings: Settings,
+        _ judge: (Double) -> CapacitySearch.Verdict
+    ) -> (answer: CapacityAnswer, steps: [CapacitySearch.Step]) {
+        var search = CapacitySearch(settings)
+        while true {
+            switch search.next {
+            case .end(let answer): return (answer, search.steps)
+            case .offer(let load, _): search.add(judge(load))
+            }
+        }
+    }
+
+    /// What the server takes, where the search begins, and whether loads are whole numbers.
+    static let servers: [(capacity: Double, first: Double, isWhole: Bool)] = [
+        (20_000, 1_000, false), (20_000, 100_000, false), (1_000, 1_000, false), (999, 1_000, false),
+        (37, 1, true), (1, 1, true), (3, 64, true), (60_000, 500, true), (12.5, 1_000, false),
+    ]
+
+    @Test("a server that never wavers is found within 5 %, whatever the search begins with", arguments: servers)
+    func exact(_ row: (capacity: Double, first: Double, isWhole: Bool)) throws {
+        let result = Self.run(Settings(first: row.first, isWhole: row.isWhole)) {
+            $0 <= row.capacity ? .held : .broken("p99")
+        }
+        guard case .found(let found) = result.answer else { Issue.record("\(result.answer)"); return }
+        #expect(found.isComplete)
+        #expect(found.load <= row.capacity)
+        // Whole numbers cannot be nearer than one.
+        #expect(found.high - found.load <= max(found.load * 0.05, row.isWhole ? 1 : 0))
+        #expect(found.low == found.load && found.high > row.capacity)
+        #expect(result.steps.count { $0.load == found.load } >= 2, "each edge is offered again")
+        #expect(result.steps.count { $0.load == found.high } >= 2)
+        #expect(result.steps.count <= 30)
+    }
+
+    @Test("doubling, then halves of the gap, then its edges again")
+    func phases() {
+        let steps = Self.run(Settings(first: 1_000)) { $0 < 7_000 ? .held : .broken("p99") }.steps
+        #expect(steps.prefix(4).map(\.load) == [1_000, 2_000, 4_000, 8_000])
+        #expect(steps.prefix(4).allSatisfy { $0.phase == .doubling })
+        #expect(steps[4].load == 6_000 && steps[4].phase == .bisection)
+        #expect(steps.last?.phase == .edge)
+        #expect(steps.first?.verdict == .held && steps[3].verdict == .broken("p99"))
+    }
+
+    @Test("a verdict that was a hiccup is outvoted, and widens the interval")
+    func hiccup() throws {
+        var offers: [Double: Int] = [:]
+        let result = Self.run(Settings(first: 1_000)) { load in
+            offers[load, default: 0] += 1
+            // Once, and below what the server takes.
+            if load == 6_000, offers[load] == 1 { return .broken("a hiccup") }
+            return load <= 7_000 ? .held : .broken("p99")
+        }
+        guard case .found(let found) = result.answer else { Issue.record("\(result.answer)"); return }
+        #expect(found.load > 6_600 && found.load <= 7_000)
+        #expect(found.low < 6_000, "6,000 did not hold each time")
+    }
+
+    @Test("two searches of a server that wavers by 2 % give intervals that overlap, at most 20 % wide")
+    func wavering() throws {
+        var answers: [CapacityAnswer.Found] = []
+        var state: UInt64 = 42
+        func noise() -> Double {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Double(state >> 40) / Double(1 << 24) * 0.04 - 0.02
+        }
+        for _ in 0..<50 {
+            let result = Self.run(Settings(first: 1_000)) { $0 * (1 + noise()) <= 20_000 ? .held : .broken("p99") }
+            guard case .found(let found) = result.answer else { Issue.record("\(result.answer)"); return }
+            answers.append(found)
+        }
+        #expect(answers.allSatisfy { abs($0.load / 20_000 - 1) < 0.05 })
+        #expect(answers.allSatisfy { $0.width <= 0.2 })
+        #expect(zip(answers, answers.dropFirst()).allSatisfy { $0.low <= $1.high && $1.low <= $0.high })
+    }
+
+    @Test("when the generator is the limit twice at one load it ends, and names no number for the server")
+    func generatorLimited() {
+        let result = Self.run(Settings(first: 1_000)) { $0 > 30_000 ? .generatorLimited("loop 0 was busy") : .held }
+        #expect(result.answer == .generatorLimited(at: 32_000, held: 16_000, reason: "loop 0 was busy"))
+        #expect(result.steps.suffix(2).map(\.load) == [32_000, 32_000])
+        let atOnce = Self.run(Settings(first: 1_000)) { _ in .generatorLimited("slow") }
+        #expect(atOnce.answer == .generatorLimited(at: 1_000, held: nil, reason: "slow"))
+    }
+
+    @Test("when the generator is the limit once, the load is offered again")
+    func generatorHiccup() {
+        var isFirst = true
+        let result = Self.run(Settings(first: 1_000)) { load in
+            if load == 4_000, isFirst {
+                isFirst = false
+                return .generatorLimited("steal")
+            }
+            return load <= 5_000 ? .held : .broken("p99")
+        }
+        guard case .found(let found) = result.answer else { Issue.record("\(result.answer)"); return }
+        #expect(found.load <= 5_000 && found.high > 5_000)
+    }
+
+    @Test("a load that may not be exceeded and holds is an answer of its own, once it held twice")
+    func most() {
+        let result = Self.run(Settings(first: 1_000, most: 5_000)) { _ in .held }
+        #expect(result.answer == .atLeast(5_000))
+        #expect(result.steps.map(\.load) == [1_000, 2_000, 4_000, 5_000, 5_000])
+        #expect(Self.run(Settings(first: 9_000, most: 5_000)) { _ in .held }.answer == .atLeast(5_000))
+    }
+
+    @Test("whole clients stay within bounds that are not whole", arguments: [10.4, 10.5, 10.9])
+    func wholeBounds(_ most: Double) {
+        let result = Self.run(Settings(first: 2.5, most: most, isWhole: true)) { _ in .held }
+        #expect(result.answer == .atLeast(10))
+        #expect(result.steps.allSatisfy { $0.load <= 10 && $0.load == $0.load.rounded() })
+    }
+
+    @Test("a load that had a verdict since can be offered: the generator's second hiccup there ends nothing")
+    func hiccupsApart() {
+        var offers = 0
+        let result = Self.run(Settings(first: 1_000, most: 4_000)) { load in
+            guard load == 4_000 else { return .held }
+            offers += 1
+            return offers == 1 || offers == 3 ? .generatorLimited("steal") : .held
+        }
+        #expect(result.answer == .atLeast(4_000))
+        #expect(offers == 4)
+    }
+
+    @Test("a server that holds nothing is not searched for ever")
+    func nothing() {
+        let result = Self.run(Settings(first: 1_024)) { _ in .broken("lost") }
+        #expect(result.answer == .nothingHolds(1))
+        #expect(Self.run(Settings(first: 8, isWhole: true)) { _ in .broken("lost") }.answer == .nothingHolds(1))
+    }
+
+    @Test("a server without any order ends the search when its steps are spent")
+    func spent() {
+        var count = 0
+        let result = Self.run(Settings(first: 1_000)) { _ in
+            count += 1
+            return count % 3 == 0 ? .broken("x") : .held
+        }
+        #expect(result.steps.count <= 60)
+    }
+}
+
+@Suite("Universal Scalability Law")
+struct UniversalScalabilityTests {
+    private typealias Point = UniversalScalability.Point
+
+    static let known: [(rate: Double, contention: Double, coherency: Double)] = [
+        (1_000, 0.02, 0.000_1), (40, 0.1, 0.01), (250_000, 0.001, 0.000_000_5), (995, 0.03, 0), (10, 0, 0.002),
+        (7, 0, 0),
+    ]
+
+    private static let concurrencies: [Double] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256]
+
+    @Test("known coefficients are recovered, the peak too", arguments: known)
+    func exact(_ row: (rate: Double, contention: Double, coherency: Double)) throws {
+        let law = UniversalScalability(rateOfOne: row.rate, contention: row.contention, coherency: row.coherency)
+        let points = Self.concurrencies.map { Point(concurrency: $0, throughput: law.throughput(at: $0)) }
+        let fit = try #require(UniversalScalability(fitting: points))
+        #expect(abs(fit.rateOfOne / row.rate - 1) < 1e-6)
+        #expect(abs(fit.contention - row.contention) < 1e-6 * max(row.contention, 1e-3))
+        #expect(abs(fit.coherency - row.coherency) < 1e-6 * max(row.coherency, 1e-5))
+        #expect(fit.deviation < 1e-9)
+        if row.coherency > 0 {
+            let peak = try #require(fit.peak)
+            #expect(abs(peak.concurrency / ((1 - row.contention) / row.coherency).squareRoot() - 1) < 1e-4)
+        }
+    }
+
+    @Test("with measurements that waver by 1 % they are recovered within 2 %", arguments: 0..<20 as Range<UInt64>)
+    func wavering(_ seed: UInt64) throws {
+        let law = UniversalScalability(rateOfOne: 1_000, contention: 0.05, coherency: 0.001)
+        var state = seed &* 7_919 &+ 1
+        var points: [Point] = []
+        // As a search has them: many steps, repeated near the edge.
+        for round in 0..<12 {
+            for concurrency in Self.concurrencies {
+                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                let noise = Double(state >> 40) / Double(1 << 24) * 0.02 - 0.01
+                let own = concurrency + Double(round) * 0.1
+                points.append(Point(concurrency: own, throughput: law.throughput(at: own) * (1 + noise)))
+            }
+        }
+        let fit = try #require(UniversalScalability(fitting: points))
+        #expect(abs(fit.rateOfOne / 1_000 - 1) < 0.02)
+        #expect(abs(fit.contention / 0.05 - 1) < 0.02)
+        #expect(abs(fit.coherency / 0.001 - 1) < 0.02)
+        #expect(fit.deviation > 0.001 && fit.deviation < 0.01)
+        #expect(fit.residuals.count == points.count)
+    }
+
+    @Test("no coefficient comes out below 0: what grows faster than in line is taken for a line")
+    func bounds() throws {
+        let points = Self.concurrencies.map { Point(concurrency: $0, throughput: 10 * $0 * (1 + 0.001 * $0)) }
+        let fit = try #require(UniversalScalability(fitting: points))
+        #expect(fit.contention == 0 && fit.coherency == 0)
+        #expect(fit.peak == nil && fit.bound == nil)
+        let flat = UniversalScalability(rateOfOne: 100, contention: 0.1, coherency: 0)
+        #expect(flat.bound == 1_000)
+    }
+
+    @Test("a step that broke down is left out, of the residuals too")
+    func leftOut() throws {
+        let law = UniversalScalability(rateOfOne: 100, contention: 0.1, coherency: 0.001)
+        var points = Self.concurrencies.map { Point(concurrency: $0, throughput: law.throughput(at: $0)) }
+        points.insert(Point(concurrency: 0, throughput: 5), at: 2)
+        points.append(Point(concurrency: 300, throughput: 0))
+        points.append(Point(concurrency: .infinity, throughput: 1))
+        let fit = try #require(UniversalScalability(fitting: points))
+        #expect(abs(fit.contention - 0.1) < 1e-6)
+        #expect(fit.deviation < 1e-9)
+        #expect(fit.residuals.enumerated().filter { $0.element == nil }.map(\.offset) == [2, 14, 15])
+    }
+
+    @Test("too few points, or points of nothing, have no fit")
+    func refused() {
+        #expect(UniversalScalability(fitting: []) == nil)
+        #expect(UniversalScalability(fitting: [1, 2, 3].map { Point(concurrency: $0, throughput: $0) }) == nil)
+        #expect(UniversalScalability(fitting: (0..<9).map { _ in Point(concurrency: 4, throughput: 9) }) == nil)
+        #expect(UniversalScalability(fitting: (1...9).map { Point(concurrency: Double($0), throughput: 0) }) == nil)
+    }
+}
