@@ -7,27 +7,34 @@ import Glibc
 
 extension ConnectionEnd {
     /// The kind of error it is, the reason of the disconnect, and one example in words.
-    func account(version: ProtocolVersion) -> (kind: String, reason: MQTTMetrics.DisconnectReason, words: String) {
+    func account(version: ProtocolVersion) -> (kind: String, reason: DisconnectReason, words: String) {
         switch self {
         case .answered, .aborted:
             ("closed", .closed, "closed by this side")
-        case .refused(let code):
-            ("connack \(Self.hex(code))", .server, "CONNACK refused: \(Self.words(code, version))")
+        case .refused(let connack):
+            (
+                "connack \(Self.hex(connack.code))", .server,
+                "CONNACK refused: \(Self.words(connack.code, version))" + Self.more(connack.properties)
+            )
+        case .notAuthenticated(let error):
+            ("auth", .protocol, "the authentication failed: \(error)")
         case .connackTimedOut:
             ("timeout", .timeout, "no CONNACK before --connect-timeout")
         case .pingTimedOut:
             ("timeout", .timeout, "no PINGRESP in time")
         case .closedByPeer:
             ("closed", .closed, "the server closed the connection")
-        case .disconnected(let reason, let text):
+        case .disconnected(let disconnect):
             (
-                "disconnect \(Self.hex(reason.rawValue))", .server,
-                "DISCONNECT from the server: \(reason.name)" + (text.map { " (\($0))" } ?? "")
+                "disconnect \(Self.hex(disconnect.reason.rawValue))", .server,
+                "DISCONNECT from the server: \(disconnect.reason.name)" + Self.more(disconnect.properties)
             )
         case .malformed(let error):
             ("protocol", .protocol, "the server's bytes are not MQTT: \(error)")
         case .violation(_, let words):
             ("protocol", .protocol, "the server broke the protocol: \(words)")
+        case .insecure(let failure):
+            ("tls", .reset, "\(failure)")
         case .failed(let code) where code == ECONNRESET || code == EPIPE:
             ("reset", .reset, "connection reset by the server")
         case .failed(let code):
@@ -36,6 +43,11 @@ extension ConnectionEnd {
     }
 
     private static func hex(_ code: UInt8) -> String { "0x" + (code < 16 ? "0" : "") + String(code, radix: 16) }
+
+    /// What the server says about it, and where it sends the client to.
+    private static func more(_ properties: Properties) -> String {
+        (properties.reasonString.map { " (\($0))" } ?? "") + (properties.serverReference.map { ", use \($0)" } ?? "")
+    }
 
     private static func words(_ code: UInt8, _ version: ProtocolVersion) -> String {
         let name = version == .v5 ? ReasonCode(rawValue: code)?.name : ConnectReturnCode(rawValue: code)?.name

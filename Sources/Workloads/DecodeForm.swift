@@ -8,7 +8,7 @@ package enum DecodeForm: String, CaseIterable, Hashable, Sendable {
     case segments
     /// 1 to 7 bytes a read, drawn by the seed.
     case fragments
-    /// Every packet cut exactly once, at a point that moves through it.
+    /// Every packet or stanza cut exactly once, at a point that moves through it.
     case cuts
 
     /// Where each piece of the stream ends.
@@ -26,7 +26,7 @@ package enum DecodeForm: String, CaseIterable, Hashable, Sendable {
     }
 
     private func fragments(_ stream: DecodeStream, seed: UInt64) -> [Int32] {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var pieces: [Int32] = []
         pieces.reserveCapacity(stream.bytes.count / 4)
         var end = 0
@@ -62,16 +62,19 @@ package enum DecodePath: String, CaseIterable, Hashable, Sendable {
 package struct DecodeLane: Hashable, Sendable {
     package let form: DecodeForm
     package let path: DecodePath
+    /// `mqtt` or `xmpp`.
+    package let protocolName: String
 
-    package init(_ form: DecodeForm, _ path: DecodePath) {
+    package init(_ form: DecodeForm, _ path: DecodePath, of protocolName: String = "mqtt") {
         self.form = form
         self.path = path
+        self.protocolName = protocolName
     }
 
     /// The phase of the time line in which it is measured.
     package var name: String { "\(self.path.rawValue)-\(self.form.rawValue)" }
 
     package var labels: Labels {
-        ["protocol": "mqtt", "form": self.form.rawValue, "path": self.path.rawValue]
+        ["protocol": self.protocolName, "form": self.form.rawValue, "path": self.path.rawValue]
     }
 }

@@ -1,29 +1,4 @@
 import CPosix
-package import MQTTCodec
-import Measurement
-
-/// Why a lane gave no figure that counts.
-package enum DecodeFault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The decoder refused what the encoder wrote.
-    case refused(String)
-    /// It delivered something else than was encoded.
-    case mismatch(encoded: DecodeChecksum, decoded: DecodeChecksum)
-    /// The connection did not come up, or broke.
-    case connection(String)
-
-    package var description: String {
-        switch self {
-        case .refused(let words): return "the decoder refused the stream: \(words)"
-        case .mismatch(let encoded, let decoded):
-            func text(_ sum: DecodeChecksum) -> String {
-                "\(sum.packets) packets with \(sum.topicBytes) bytes of topic, \(sum.payloadBytes) of payload and a sum "
-                    + "of identifiers of \(sum.identifiers)"
-            }
-            return "\(text(encoded)) were encoded, but \(text(decoded)) decoded"
-        case .connection(let words): return words
-        }
-    }
-}
 
 /// Decodes a stream in memory, over and over, with the decoder and the calls of a client; confined to one thread.
 package final class DecodeInMemory {
@@ -33,31 +8,21 @@ package final class DecodeInMemory {
 
     private let stream: DecodeStream
     private let pieces: [Int32]
-    private let copies: Bool
+    private let machine: DecodeMachine
     private let meter: DecodeMeter
-    /// On the heap, as a connection's is: a field of a class is slower to get at.
-    private let decoder: UnsafeMutablePointer<PacketDecoder>
     /// Walks of the whole stream in a round; set by the first.
     private var laps = 1
 
     /// - Parameters:
     ///   - stream: walked by every round as often as it takes to make one long enough.
-    ///   - version: of the stream.
     ///   - metrics: of this lane.
     ///   - seed: of the fragments.
     ///   - copies: the sink copies each payload.
-    package init(_ stream: DecodeStream, version: ProtocolVersion, metrics: DecodeMetrics, seed: UInt64, copies: Bool) {
+    package init(_ stream: DecodeStream, metrics: DecodeMetrics, seed: UInt64, copies: Bool) {
         self.stream = stream
         self.pieces = metrics.lane.form.pieces(of: stream, seed: seed)
-        self.copies = copies
+        self.machine = DecodeMachine(stream.subject, copies ? .copy : .view)
         self.meter = DecodeMeter(metrics)
-        self.decoder = .allocate(capacity: 1)
-        self.decoder.initialize(to: PacketDecoder(role: .client(version)))
-    }
-
-    deinit {
-        self.decoder.deinitialize(count: 1)
-        self.decoder.deallocate()
     }
 
     /// Rounds that do not count: caches and branch predictors are as they will be.
@@ -90,40 +55,26 @@ package final class DecodeInMemory {
     }
 
     private func round() throws(DecodeFault) -> DecodeRound {
-        self.copies ? try self.round(CopyingSink()) : try self.round(CountingSink())
-    }
-
-    private func round(_ empty: some DecodeSink) throws(DecodeFault) -> DecodeRound {
-        var sink = empty
         let start = DecodeClock()
-        do throws(DecodeError) {
-            for _ in 0..<self.laps { try self.walk(&sink) }
-        } catch {
-            throw .refused("\(error)")
-        }
+        let decoded = try self.walk()
         let times = UInt64(self.laps)
         let round = DecodeClock().round(
             since: start,
-            packets: sink.checksum.packets,
+            packets: decoded.packets,
             bytes: UInt64(self.stream.bytes.count) * times,
             reads: UInt64(self.pieces.count) * times
         )
         let encoded = self.stream.checksum * times
-        if sink.checksum != encoded { throw .mismatch(encoded: encoded, decoded: sink.checksum) }
+        if decoded != encoded { throw .mismatch(self.stream.subject, encoded: encoded, decoded: decoded) }
         return round
     }
 
-    private func walk(_ sink: inout some DecodeSink) throws(DecodeError) {
-        var failure: DecodeError?
-        self.stream.bytes.withUnsafeBytes { bytes in
+    private func walk() throws(DecodeFault) -> DecodeChecksum {
+        let result = self.stream.bytes.withUnsafeBytes { bytes in
             self.pieces.withUnsafeBufferPointer { pieces in
-                do throws(DecodeError) {
-                    try DecodeWalk.walk(bytes, cuts: pieces, decoder: &self.decoder.pointee, into: &sink)
-                } catch {
-                    failure = error
-                }
+                Result { () throws(DecodeFault) in try self.machine.walk(bytes, cuts: pieces, times: self.laps) }
             }
         }
-        if let failure { throw failure }
+        return try result.get()
     }
 }

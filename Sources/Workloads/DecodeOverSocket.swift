@@ -1,6 +1,5 @@
 import CPosix
 package import LoopContext
-package import MQTTCodec
 import Measurement
 package import NIOCore
 import Transport
@@ -17,19 +16,19 @@ package final class DecodeOverSocket {
     /// - Parameters:
     ///   - context: of the loop that this is called on.
     ///   - port: the writer's.
-    ///   - version: of the stream.
+    ///   - subject: of the stream.
     ///   - metrics: of this lane.
     ///   - copies: the sink copies each payload.
     package init(
         _ context: LoopContext,
         port: Int,
-        version: ProtocolVersion,
+        subject: DecodeSubject,
         metrics: DecodeMetrics,
         copies: Bool
     ) {
         self.context = context
         self.connector = TCPConnector(context: context, targets: [Target(host: "127.0.0.1", port: port)])
-        self.reader = DecodeReader(context, version: version, metrics: metrics, copies: copies)
+        self.reader = DecodeReader(context, DecodeMachine(subject, copies ? .copy : .view), metrics: metrics)
     }
 
     /// Connects, and warms up for so many nanoseconds.
@@ -61,7 +60,7 @@ package final class DecodeOverSocket {
     }
 }
 
-/// The handler of the connection: what ``MQTTConnection`` does with a read, without a session.
+/// The handler of the connection: what ``MQTTConnection`` and ``XMPPConnection`` do with a read, without a session.
 private final class DecodeReader: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -72,8 +71,7 @@ private final class DecodeReader: ChannelInboundHandler {
     var warmUp: Int64 = 0
     var ended: ((Result<DecodeChecksum, any Error>) -> Void)?
     private let context: LoopContext
-    private let decoder: UnsafeMutablePointer<PacketDecoder>
-    private let copies: Bool
+    private let machine: DecodeMachine
     private var checksum = DecodeChecksum()
     /// Of the round under way.
     private var begin: DecodeClock?
@@ -85,17 +83,10 @@ private final class DecodeReader: ChannelInboundHandler {
     /// Somebody asked while the round was under way, and what that allocated is not the decoder's.
     var isDisturbed = false
 
-    init(_ context: LoopContext, version: ProtocolVersion, metrics: DecodeMetrics, copies: Bool) {
+    init(_ context: LoopContext, _ machine: DecodeMachine, metrics: DecodeMetrics) {
         self.context = context
-        self.copies = copies
+        self.machine = machine
         self.meter = DecodeMeter(metrics)
-        self.decoder = .allocate(capacity: 1)
-        self.decoder.initialize(to: PacketDecoder(role: .client(version)))
-    }
-
-    deinit {
-        self.decoder.deinitialize(count: 1)
-        self.decoder.deallocate()
     }
 
     func channelActive(context: ChannelHandlerContext) {
@@ -105,12 +96,12 @@ private final class DecodeReader: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let buffer = self.unwrapInboundIn(data)
-        let failure = self.copies ? self.decode(buffer, CopyingSink()) : self.decode(buffer, CountingSink())
+        let failure = self.decode(buffer)
         self.reads += 1
         self.bytes += UInt64(buffer.readableBytes)
         self.context.receive.give(back: buffer)
         if let failure {
-            self.end(.refused("\(failure)"))
+            self.end(failure)
             context.close(promise: nil)
         } else if self.roundSize == 0 {
             self.endWarmUpIfDue()
@@ -119,19 +110,17 @@ private final class DecodeReader: ChannelInboundHandler {
         }
     }
 
-    private func decode(_ buffer: ByteBuffer, _ empty: some DecodeSink) -> DecodeError? {
-        var sink = empty
-        let failure = buffer.withUnsafeReadableBytes { bytes -> DecodeError? in
-            do throws(DecodeError) {
-                try self.decoder.pointee.decode(bytes, into: &sink)
-                return nil
-            } catch {
-                return error
-            }
+    private func decode(_ buffer: ByteBuffer) -> DecodeFault? {
+        let result = buffer.withUnsafeReadableBytes { bytes in
+            Result { () throws(DecodeFault) in try self.machine.take(bytes) }
         }
-        self.packets &+= sink.checksum.packets
-        self.checksum += sink.checksum
-        return failure
+        switch result {
+        case .success(let sum):
+            self.packets &+= sum.packets
+            self.checksum += sum
+            return nil
+        case .failure(let fault): return fault
+        }
     }
 
     private func endWarmUpIfDue() {

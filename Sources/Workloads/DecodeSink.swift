@@ -1,64 +1,14 @@
-import MQTTCodec
-
 /// Adds up what a decoder delivers.
-protocol DecodeSink: PacketSink {
+///
+/// Each is of one decoder, which it is handed by its place: so the walk over a stream is one function, and made for each
+/// sink apart by the compiler.
+protocol DecodeSink {
+    /// A place on the heap, as a connection's decoder has: a field of a class is slower to get at.
+    associatedtype Decoder
+    associatedtype Failure: Error
+
     init()
     var checksum: DecodeChecksum { get }
-}
-
-/// Looks at every range that it is given, as a client does, and keeps none.
-struct CountingSink: DecodeSink {
-    var checksum = DecodeChecksum()
-
-    mutating func publish(_ view: PublishView) -> Bool {
-        self.checksum.packets &+= 1
-        self.checksum.topicBytes &+= UInt64(truncatingIfNeeded: view.topic.count)
-        self.checksum.payloadBytes &+= UInt64(truncatingIfNeeded: view.payload.count)
-        self.checksum.identifiers &+= UInt64(view.packetID)
-        return true
-    }
-
-    mutating func acknowledgement(
-        _ type: PacketType,
-        id: UInt16,
-        reason: UInt8,
-        rawProperties: UnsafeRawBufferPointer
-    ) -> Bool {
-        self.checksum.packets &+= 1
-        self.checksum.identifiers &+= UInt64(id)
-        return true
-    }
-
-    mutating func control(_ packet: Packet) -> Bool {
-        self.checksum.packets &+= 1
-        if case .subAck(let answer) = packet { self.checksum.identifiers &+= UInt64(answer.packetID.rawValue) }
-        return true
-    }
-}
-
-/// Copies each payload, as an application does that keeps its messages: an allocation each.
-struct CopyingSink: DecodeSink {
-    private var counting = CountingSink()
-    /// The last one: it is there to be seen by the allocator.
-    private var kept: [UInt8] = []
-
-    init() {}
-
-    var checksum: DecodeChecksum { self.counting.checksum }
-
-    mutating func publish(_ view: PublishView) -> Bool {
-        self.kept = Array(view.payload)
-        return self.counting.publish(view)
-    }
-
-    mutating func acknowledgement(
-        _ type: PacketType,
-        id: UInt16,
-        reason: UInt8,
-        rawProperties: UnsafeRawBufferPointer
-    ) -> Bool {
-        self.counting.acknowledgement(type, id: id, reason: reason, rawProperties: rawProperties)
-    }
-
-    mutating func control(_ packet: Packet) -> Bool { self.counting.control(packet) }
+    /// Hands a piece of the stream to the decoder, with itself as the sink.
+    mutating func take(_ bytes: UnsafeRawBufferPointer, _ decoder: Decoder) throws(Failure)
 }

@@ -1,175 +1,40 @@
-package import MQTTCodec
 import NIOCore
 
-/// What a stream for the decoder benchmark is made of.
-package struct DecodeStreamPlan: Hashable, Sendable {
-    package var version: ProtocolVersion
-    /// Messages are those of clients 1 to ``publishers`` in turn: `%i` says which.
-    package var topic: Template
-    /// Payload sizes and QoS levels, taken in turn; in a mix they are drawn.
-    package var sizes: [Int]
-    package var qualities: [QoS]
-    /// What a client that publishes and subscribes is sent, in place of PUBLISH alone.
-    package var isMix: Bool
-    package var seed: UInt64
-
-    package static let publishers = 100
-
-    package init(
-        version: ProtocolVersion,
-        topic: Template,
-        sizes: [Int],
-        qualities: [QoS],
-        isMix: Bool = false,
-        seed: UInt64 = 1
-    ) {
-        self.version = version
-        self.topic = topic
-        self.sizes = sizes
-        self.qualities = qualities
-        self.isMix = isMix
-        self.seed = seed
-    }
-}
-
-/// What was put into a stream, and what a sink got out of it: the two have to be equal.
-package struct DecodeChecksum: Hashable, Sendable {
-    package var packets: UInt64 = 0
-    package var topicBytes: UInt64 = 0
-    package var payloadBytes: UInt64 = 0
-    /// The sum of the packet identifiers.
-    package var identifiers: UInt64 = 0
-
-    package init() {}
-
-    package static func += (left: inout Self, right: Self) {
-        left.packets &+= right.packets
-        left.topicBytes &+= right.topicBytes
-        left.payloadBytes &+= right.payloadBytes
-        left.identifiers &+= right.identifiers
-    }
-
-    package static func * (one: Self, times: UInt64) -> Self {
-        var product = one
-        product.packets &*= times
-        product.topicBytes &*= times
-        product.payloadBytes &*= times
-        product.identifiers &*= times
-        return product
-    }
-}
-
-/// Whole packets, one behind the other, as a server sends them to a client.
+/// Whole packets or stanzas, one behind the other, as a server sends them to a client.
 package struct DecodeStream: Sendable {
+    package let subject: DecodeSubject
     package let bytes: [UInt8]
     /// Where each packet ends.
     package let ends: [Int32]
     package let checksum: DecodeChecksum
 
-    /// - Parameters:
-    ///   - plan: what is in it.
-    ///   - size: its least size in bytes; it goes on until every size came as often at every QoS.
-    package init(_ plan: DecodeStreamPlan, atLeast size: Int) {
-        var writer = StreamWriter(plan)
-        let cycle = plan.isMix ? 1 : plan.sizes.count * plan.qualities.count
+    /// Goes on until it has so many bytes, and a whole number of cycles.
+    init(_ subject: DecodeSubject, _ writer: some DecodeStreamWriter, cycle: Int, atLeast size: Int) {
+        var writer = writer
         repeat {
             for _ in 0..<cycle { writer.writeNext() }
         } while writer.buffer.readableBytes < size
+        self.subject = subject
         self.bytes = Array(writer.buffer.readableBytesView)
         self.ends = writer.ends
         self.checksum = writer.checksum
     }
+
+    private init(_ other: DecodeStream, claiming checksum: DecodeChecksum) {
+        self.subject = other.subject
+        self.bytes = other.bytes
+        self.ends = other.ends
+        self.checksum = checksum
+    }
+
+    /// The same with another sum: to see that a decoder which delivers something else would be found out.
+    package func claiming(_ checksum: DecodeChecksum) -> DecodeStream { DecodeStream(self, claiming: checksum) }
 }
 
-/// Encodes one packet after the other.
-private struct StreamWriter {
-    private let plan: DecodeStreamPlan
-    private let payloads: [ByteBuffer]
-    private var random: SeededGenerator
-    private var messages = 0
-    var buffer = ByteBuffer()
-    var ends: [Int32] = []
-    var checksum = DecodeChecksum()
-
-    init(_ plan: DecodeStreamPlan) {
-        self.plan = plan
-        self.random = SeededGenerator(seed: plan.seed)
-        self.payloads = plan.sizes.map { size in
-            ByteBuffer(bytes: (0..<size).lazy.map { UInt8(truncatingIfNeeded: $0) })
-        }
-    }
-
-    mutating func writeNext() {
-        if self.plan.isMix { self.writeAny() } else { self.writePublish() }
-        self.checksum.packets += 1
-        self.ends.append(Int32(self.buffer.writerIndex))
-    }
-
-    /// Out of 100 packets 60 PUBLISH, 20 PUBACK, 6 each of the three of QoS 2, a SUBACK and a PINGRESP.
-    private mutating func writeAny() {
-        let draw = Int.random(in: 0..<100, using: &self.random)
-        guard draw >= 60 else { return self.writePublish() }
-        if draw == 99 { return Packet.pingResp.encode(as: self.plan.version, into: &self.buffer) }
-        guard let id = PacketID(rawValue: self.drawIdentifier()) else { return }
-        // A server that says why: one acknowledgement in four has a reason, one in eight words too.
-        let speaks = self.plan.version == .v5 && UInt8.random(in: 0..<4, using: &self.random) == 0
-        let reason = speaks ? ReasonCode.noMatchingSubscribers : .success
-        var properties = Properties()
-        if speaks, Bool.random(using: &self.random) { properties.append(.reasonString("nobody listens")) }
-        let packet: Packet =
-            switch draw {
-            case ..<80: .pubAck(PubAck(id, reason: reason, properties: properties))
-            case ..<86: .pubRec(PubRec(id, reason: reason, properties: properties))
-            case ..<92: .pubRel(PubRel(id))
-            case ..<98: .pubComp(PubComp(id))
-            default: .subAck(SubAck(id, codes: [0, 1, 2]))
-            }
-        packet.encode(as: self.plan.version, into: &self.buffer)
-    }
-
-    private mutating func writePublish() {
-        let number = self.messages
-        self.messages += 1
-        var size = number % self.plan.sizes.count
-        var level = number / self.plan.sizes.count % self.plan.qualities.count
-        var properties = Properties()
-        if self.plan.isMix {
-            size = Int.random(in: 0..<self.plan.sizes.count, using: &self.random)
-            level = Int.random(in: 0..<self.plan.qualities.count, using: &self.random)
-            if self.plan.version == .v5 { properties = self.drawProperties() }
-        }
-        let values = PlaceholderValues(
-            clientNumber: number % DecodeStreamPlan.publishers + 1,
-            messageNumber: UInt64(number)
-        )
-        let topic = self.plan.topic.rendered(values, random: &self.random)
-        let qos = self.plan.qualities[level]
-        let payload = self.payloads[size]
-        Publish(
-            topic: String(decoding: topic, as: UTF8.self),
-            payload: payload,
-            qos: qos,
-            packetID: qos == .atMostOnce ? nil : PacketID(rawValue: self.drawIdentifier()),
-            properties: properties
-        ).encode(as: self.plan.version, into: &self.buffer)
-        self.checksum.topicBytes += UInt64(topic.count)
-        self.checksum.payloadBytes += UInt64(payload.readableBytes)
-    }
-
-    /// None, the ones that most applications set, or a user property beside them.
-    private mutating func drawProperties() -> Properties {
-        let draw = UInt8.random(in: 0..<4, using: &self.random)
-        guard draw >= 2 else { return Properties() }
-        var properties: Properties = [
-            .payloadFormatIndicator(1), .messageExpiryInterval(3_600), .contentType("application/json"),
-        ]
-        if draw == 3 { properties.append(.userProperty("trace", "4bf92f3577b34da6a3ce929d0e0e4736")) }
-        return properties
-    }
-
-    private mutating func drawIdentifier() -> UInt16 {
-        let id = UInt16.random(in: 1...UInt16.max, using: &self.random)
-        self.checksum.identifiers += UInt64(id)
-        return id
-    }
+/// Writes one packet or stanza after the other, and adds up what is in them.
+protocol DecodeStreamWriter {
+    var buffer: ByteBuffer { get }
+    var ends: [Int32] { get }
+    var checksum: DecodeChecksum { get }
+    mutating func writeNext()
 }

@@ -1,7 +1,10 @@
+package import LoadEngine
 package import MQTT
 package import MQTTCodec
 package import Measurement
 package import NIOCore
+package import SASL
+package import Transport
 
 /// What the MQTT clients of a run are and do, as plain values: one for all shards.
 package struct MQTTLoad: Sendable {
@@ -21,6 +24,40 @@ package struct MQTTLoad: Sendable {
         case shared
     }
 
+    /// Publishers name their topic once a connection, then by a number.
+    package enum TopicAlias: Hashable, Sendable {
+        /// 1, where the server allows any.
+        case automatic
+        /// This one, allowed or not.
+        case fixed(UInt16)
+    }
+
+    /// What all subscriptions have in common beside their QoS; MQTT 5 only.
+    package struct SubscriptionOptions: Hashable, Sendable {
+        package var noLocal = false
+        package var retainAsPublished = false
+        package var retainHandling = Subscription.RetainHandling.send
+        package var properties = Properties()
+
+        package init() {}
+    }
+
+    package struct WillTemplate: Sendable {
+        package var topic: Template
+        package var message: Template
+        package var qos: QoS
+        package var retain: Bool
+        package var properties: Properties
+
+        package init(topic: Template, message: Template, qos: QoS, retain: Bool, properties: Properties) {
+            self.topic = topic
+            self.message = message
+            self.qos = qos
+            self.retain = retain
+            self.properties = properties
+        }
+    }
+
     package var version: ProtocolVersion
     package var publisherSession: SessionOptions
     package var subscriberSession: SessionOptions
@@ -28,16 +65,30 @@ package struct MQTTLoad: Sendable {
     package var subscriberID: Template
     package var username: Template?
     package var password: Template?
+    /// In the place of both; their secrets stand in it.
+    package var account: MQTTAlibabaCloud?
+    /// User name and password go by SCRAM instead of in CONNECT.
+    package var scram: SCRAMHash?
+    /// Bytes in the place of CONNECT.
+    package var raw: [UInt8]?
     /// `%i` of the first publisher, and of the first subscriber.
     package var firstNumber = 1
     package var publishers: Int
     package var subscribers: Int
+    /// Of the run; none in a run without.
+    package var stages: [MetricStage] = []
 
     package var topic: Template
     package var payload: Payload
     /// Publishers are spread over these in turn.
     package var qualities: [QoS]
     package var retain = false
+    /// MQTT 5 only; the response topic apart, for it may differ by client.
+    package var publishProperties = Properties()
+    package var responseTopic: Template?
+    package var topicAlias: TopicAlias?
+    package var subscribeOptions = SubscriptionOptions()
+    package var will: WillTemplate?
     /// Messages of one write at QoS 0 in closed loop.
     package var batch = 1
     package var isOpenLoop = false
@@ -57,7 +108,13 @@ package struct MQTTLoad: Sendable {
     package var connectRetries = 0
     package var reconnects = 0
     package var reconnectPeriod = TimeAmount.seconds(1)
+    /// What clients leave for by plan.
+    package var departures: Set<DeparturePlan.Cause> = []
+    /// What stands between TCP and MQTT.
+    package var layers: Set<ConnectError.Phase> = []
     package var seed: UInt64 = 0
+    /// The flows of QoS 1 and 2 are kept in a store, which each step of them waits for.
+    package var keepsFlows = false
     /// CLOCK_REALTIME less the monotonic clock, taken once: headers carry the one, the run counts in the other.
     package var realtimeOffset: Int64
 
@@ -91,6 +148,9 @@ package struct MQTTLoad: Sendable {
         self.realtimeOffset = realtimeOffset
     }
 
+    /// Whether clients connect more than once.
+    package var comesBack: Bool { self.reconnects > 0 || !self.departures.isEmpty }
+
     /// Empty `qualities`: nobody publishes.
     package func qos(ofPublisher number: Int) -> QoS {
         self.qualities.isEmpty ? .atMostOnce : self.qualities[number % self.qualities.count]
@@ -106,7 +166,7 @@ package struct MQTTLoad: Sendable {
     ///
     /// The same for every call: a client keeps its random id over its reconnects and in its topics.
     package func values(of number: Int) -> PlaceholderValues {
-        var random = SeededGenerator(seed: self.seed &+ UInt64(number) &* 0xD134_2543_DE82_EF95)
+        var random = SplitMix64(seed: self.seed &+ UInt64(number) &* 0xD134_2543_DE82_EF95)
         let isPublisher = self.isPublisher(number)
         var values = PlaceholderValues(
             clientNumber: self.firstNumber + (isPublisher ? number : number - self.publishers)
@@ -119,25 +179,25 @@ package struct MQTTLoad: Sendable {
 
     /// What the subscriber asks for, one filter each.
     package func subscriptions(of number: Int) -> [Subscription] {
-        var random = SeededGenerator(seed: self.seed &+ UInt64(number))
+        var random = SplitMix64(seed: self.seed &+ UInt64(number))
         let place = number - self.publishers
         let qos = self.qos(ofSubscriber: place)
         guard self.filters.isEmpty else {
             let values = self.values(of: number)
             return self.filters.map { filter in
                 let text = String(decoding: filter.rendered(values, random: &random), as: UTF8.self)
-                return Subscription(filter: text, qos: qos)
+                return self.subscription(text, qos)
             }
         }
         switch self.topology {
         case .pair:
             // The publisher's own values: its topic may hold its client id.
             let values = self.values(of: place % max(1, self.publishers))
-            return [Subscription(filter: self.topic.filter(ofClient: values), qos: qos)]
+            return [self.subscription(self.topic.filter(ofClient: values), qos)]
         case .all:
-            return [Subscription(filter: self.topic.filterOfAllClients, qos: qos)]
+            return [self.subscription(self.topic.filterOfAllClients, qos)]
         case .shared:
-            return [Subscription(filter: "$share/clamor/" + self.topic.filterOfAllClients, qos: qos)]
+            return [self.subscription("$share/clamor/" + self.topic.filterOfAllClients, qos)]
         }
     }
 
@@ -203,45 +263,6 @@ package struct MQTTLoad: Sendable {
             self.subscribers / self.publishers + (number < self.subscribers % self.publishers ? 1 : 0)
         case .pair, .all: self.subscribers
         }
-    }
-
-    /// The first rule of MQTT that the load would break, in words; asked of the first and the last client of each kind.
-    ///
-    /// With `--validate off` it is sent as it is, to see what the server makes of it.
-    package func problem() -> String? {
-        let publishers = self.publishers > 0 ? [0, self.publishers - 1] : []
-        let subscribers = self.subscribers > 0 ? [self.publishers, self.publishers + self.subscribers - 1] : []
-        for number in Set(publishers + subscribers).sorted() {
-            let values = self.values(of: number)
-            let id = String(decoding: values.clientID, as: UTF8.self)
-            if let problem = self.connect(values).problem() { return "client '\(id)': \(problem)" }
-            if self.isPublisher(number), !self.qualities.isEmpty {
-                var random = SeededGenerator(seed: self.seed)
-                let topic = String(decoding: self.topic.rendered(values, random: &random), as: UTF8.self)
-                let publish = Publish(topic: topic, payload: ByteBuffer(), qos: self.qos(ofPublisher: number))
-                if let problem = publish.problem(as: self.version, packetID: false) {
-                    return "topic '\(topic)' of client '\(id)': \(problem)"
-                }
-            } else if !self.isPublisher(number) {
-                let subscriptions = self.subscriptions(of: number)
-                if let problem = Subscribe(1, subscriptions).problem(as: self.version) {
-                    return "filter '\(subscriptions[0].filter)' of client '\(id)': \(problem)"
-                }
-            }
-        }
-        return nil
-    }
-
-    private func connect(_ values: PlaceholderValues) -> Connect {
-        var random = SeededGenerator(seed: self.seed)
-        return Connect(
-            version: self.version,
-            clientID: String(decoding: values.clientID, as: UTF8.self),
-            cleanStart: self.publisherSession.cleanStart,
-            keepAlive: self.publisherSession.keepAlive,
-            username: self.username.map { _ in String(decoding: values.username, as: UTF8.self) },
-            password: self.password?.rendered(values, random: &random)
-        )
     }
 
     /// Bytes of a payload, placeholders not yet replaced.

@@ -1,18 +1,12 @@
+package import LoadEngine
 import MQTTCodec
 package import Measurement
+import Transport
 
 /// The metrics of an MQTT load, under the identifiers that the loops record by.
 ///
 /// Only QoS levels that occur are in the catalog: what cannot happen is absent, not 0.
 package struct MQTTMetrics: Sendable {
-    package struct Connect: Sendable {
-        package let dns: DurationID
-        package let tcp: DurationID
-        package let session: DurationID
-        package let total: DurationID
-        package let lag: DurationID
-    }
-
     package struct Publish: Sendable {
         package let offered: CounterID
         package let sent: CounterID
@@ -34,55 +28,51 @@ package struct MQTTMetrics: Sendable {
         package let duration: DurationID
     }
 
+    /// What a store of flows does.
+    package struct Store: Sendable {
+        package let commit: DurationID
+        package let changes: CounterID
+        /// By QoS, from 1 on: messages of this run that were stored before they were sent.
+        package let messages: [CounterID?]
+        /// QoS 2 messages that came, stored before PUBREC.
+        package let recorded: CounterID
+        /// By QoS, from 1 on: messages of an earlier run that the store had, and what became of them.
+        package let restored: [CounterID]
+        package let delivered: [CounterID]
+        package let refused: [CounterID]
+        package let dropped: [CounterID]
+    }
+
     package let catalog: MetricCatalog
-    package let connect: Connect
+    package let connect: ConnectMetrics
+    /// Of clients that were connected before; the same as ``connect`` where none comes back.
+    package let reconnect: ConnectMetrics
+    package let departures: [DeparturePlan.Cause: DepartureMetrics]
     private let publishByQoS: [Publish]
     private let arrivalByQoS: [Arrival]
+    /// Only where clients keep their flows.
+    package let store: Store?
     package let scheduleLag: DurationID
     package let subscribe: DurationID
     package let ping: DurationID
-    package let bytesSent: CounterID
-    package let bytesReceived: CounterID
-    package let payloadSent: CounterID
-    package let payloadReceived: CounterID
-    package let decodePackets: CounterID
-    package let decodeBytes: CounterID
-    package let reads: CounterID
-    package let reconnects: CounterID
-    package let disconnects: [DisconnectReason: CounterID]
-    package let connected: GaugeID
-    /// By event loop: the share of a core that its thread used, and how late it woke up for what was due.
-    package let cpu: [GaugeID]
-    package let loopLag: [DurationID]
-
-    package enum DisconnectReason: String, CaseIterable, Sendable {
-        case closed
-        case reset
-        case server
-        case timeout
-        case `protocol`
-    }
+    package let traffic: TrafficMetrics
 
     /// - Parameters:
     ///   - load: decides which QoS levels can occur.
     ///   - loops: event loops.
     package init(for load: MQTTLoad, loops: Int) {
         var catalog = MetricCatalog()
-        func phase(_ name: String) -> DurationID {
-            catalog.duration("connect_duration", ["phase": name], wholeRun: true)
-        }
-        self.connect = Connect(
-            dns: phase("dns"),
-            tcp: phase("tcp"),
-            session: phase("session"),
-            total: phase("total"),
-            lag: catalog.duration("connect_lag", wholeRun: true)
-        )
+        catalog.stages = load.stages
+        self.connect = ConnectMetrics("connect", layers: load.layers, &catalog)
+        self.reconnect =
+            load.comesBack ? ConnectMetrics("reconnect", layers: load.layers, &catalog) : self.connect
+        self.departures = DepartureMetrics.all(load.departures, &catalog)
         let published = load.publishers > 0 ? Array(Set(load.qualities)).sorted() : []
         var publish: [QoS: Publish] = [:]
         for qos in published { publish[qos] = Self.publish(qos, &catalog) }
         // Levels that do not occur share the entry of one that does, so that the lookup is one array access.
         self.publishByQoS = published.isEmpty ? [] : QoS.allCases.compactMap { publish[$0] ?? publish[published[0]] }
+        self.store = load.keepsFlows ? Self.store(published, &catalog) : nil
         self.scheduleLag = catalog.duration("schedule_lag")
         self.subscribe = catalog.duration("subscribe_duration", wholeRun: true)
         self.ping = catalog.duration("ping_duration", wholeRun: true)
@@ -101,22 +91,7 @@ package struct MQTTMetrics: Sendable {
                     duration: catalog.duration("delivery_duration", ["qos": "\(published.rawValue)"])
                 )
             }
-        self.bytesSent = catalog.counter("bytes_sent", unit: "bytes")
-        self.bytesReceived = catalog.counter("bytes_received", unit: "bytes")
-        self.payloadSent = catalog.counter("payload_bytes_sent", unit: "bytes")
-        self.payloadReceived = catalog.counter("payload_bytes_received", unit: "bytes")
-        self.decodePackets = catalog.counter("decode_packets", ["protocol": "mqtt"])
-        self.decodeBytes = catalog.counter("decode_bytes", ["protocol": "mqtt"], unit: "bytes")
-        self.reads = catalog.counter("reads", ["protocol": "mqtt"])
-        self.reconnects = catalog.counter("reconnects")
-        var disconnects: [DisconnectReason: CounterID] = [:]
-        for reason in DisconnectReason.allCases {
-            disconnects[reason] = catalog.counter("disconnects", ["reason": reason.rawValue])
-        }
-        self.disconnects = disconnects
-        self.connected = catalog.gauge("clients", ["state": "connected"])
-        self.cpu = (0..<loops).map { catalog.gauge("generator_cpu", ["loop": "\($0)"], unit: "cores") }
-        self.loopLag = (0..<loops).map { catalog.duration("loop_lag", ["loop": "\($0)"], wholeRun: true) }
+        self.traffic = TrafficMetrics(protocolName: "mqtt", loops: loops, &catalog)
         self.catalog = catalog
     }
 
@@ -124,7 +99,7 @@ package struct MQTTMetrics: Sendable {
     package func known(for load: MQTTLoad) -> MetricCatalog {
         var catalog = self.catalog
         _ = catalog.counter("decode_time", ["protocol": "mqtt"], unit: "seconds")
-        _ = catalog.gauge("generator_memory_bytes", unit: "bytes")
+        catalog.addProcessGauges()
         guard load.hasLedger, load.subscribers > 0 else { return catalog }
         let settled = load.publishers > 0 ? ["delivery_expected", "delivery_lost"] : ["delivery_gaps"]
         let levels = load.publishers > 0 ? Set(load.qualities) : Set(QoS.allCases)
@@ -146,6 +121,23 @@ package struct MQTTMetrics: Sendable {
         let table = UnsafeMutablePointer<Row>.allocate(capacity: rows.count)
         for (index, row) in rows.enumerated() { (table + index).initialize(to: row) }
         return table
+    }
+
+    private static func store(_ published: [QoS], _ catalog: inout MetricCatalog) -> Store {
+        let levels: [QoS] = [.atLeastOnce, .exactlyOnce]
+        func counters(_ name: String) -> [CounterID] { levels.map { catalog.counter(name, ["qos": "\($0.rawValue)"]) } }
+        return Store(
+            commit: catalog.duration("store_commit_duration"),
+            changes: catalog.counter("store_changes"),
+            messages: levels.map { qos in
+                published.contains(qos) ? catalog.counter("store_messages", ["qos": "\(qos.rawValue)"]) : nil
+            },
+            recorded: catalog.counter("store_recorded"),
+            restored: counters("store_restored"),
+            delivered: counters("store_delivered"),
+            refused: counters("store_refused"),
+            dropped: counters("store_dropped")
+        )
     }
 
     private static func publish(_ qos: QoS, _ catalog: inout MetricCatalog) -> Publish {

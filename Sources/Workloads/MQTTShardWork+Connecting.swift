@@ -4,6 +4,7 @@ import MQTT
 package import MQTTCodec
 import Measurement
 package import NIOCore
+import SASL
 import Transport
 
 // A client from the first connect of a connection until it is up.
@@ -32,9 +33,11 @@ extension MQTTShardWork {
             loop: self.context,
             session: self.sessions + place,
             maximumPacketSize: self.sessions[place].options.maximumPacketSize,
-            observer: self
+            observer: self.store ?? self
         )
         self.clients[place].connection = connection
+        // [MQTT-3.3.2-7]: aliases end with their connection.
+        self.clients[place].hasAlias = false
         return connection
     }
 
@@ -42,21 +45,11 @@ extension MQTTShardWork {
         let now = self.context.refresh()
         switch result {
         case .success(let connected):
-            if let dns = connected.phases.dns { self.meter.record(self.metrics.connect.dns, dns.nanoseconds) }
-            if let tcp = connected.phases.tcp { self.meter.record(self.metrics.connect.tcp, tcp.nanoseconds) }
+            self.meter.record(connected.phases, self.connectMetrics(place))
             self.clients[place].tcpUp = now
             guard let connection = self.clients[place].connection else { return }
             if self.clients[place].stage != .connecting { return connection.abort() }
-            let values = self.load.values(of: self.number(place))
-            let username = self.load.username.map { _ in String(decoding: values.username, as: UTF8.self) }
-            var random = SeededGenerator(seed: self.load.seed &+ UInt64(place))
-            let connect = self.sessions[place].connect(
-                clientID: String(decoding: values.clientID, as: UTF8.self),
-                username: username,
-                password: self.load.password?.rendered(values, random: &random),
-                now: now
-            )
-            connection.start(connect, deadline: deadline)
+            self.start(place, connection, deadline: deadline, isBare: connected.isBare)
         case .failure(let error):
             self.clients[place].connection = nil
             self.meter.error(error.kind, at: Int64(now.uptimeNanoseconds)) { error.description }
@@ -64,8 +57,43 @@ extension MQTTShardWork {
         }
     }
 
+    private func start(_ place: Int, _ connection: MQTTConnection, deadline: NIODeadline, isBare: Bool) {
+        let now = self.context.now
+        if let raw = self.load.raw {
+            self.sessions[place].connectVerbatim(now: now)
+            return connection.start(verbatim: raw, deadline: deadline, isBare: isBare)
+        }
+        let values = self.load.values(of: self.number(place))
+        var random = SplitMix64(seed: self.load.seed &+ UInt64(place))
+        let credentials = self.load.credentials(of: values, random: &random)
+        let connect = self.sessions[place].connect(
+            clientID: String(decoding: values.clientID, as: UTF8.self),
+            username: self.load.scram == nil ? credentials.userName : nil,
+            password: self.load.scram == nil ? credentials.password : nil,
+            will: self.load.will(of: values),
+            now: now
+        )
+        guard let hash = self.load.scram else {
+            return connection.start(connect, deadline: deadline, isBare: isBare)
+        }
+        do throws(SASLError) {
+            let mechanism = try self.load.mechanism(hash, credentials, cache: self.keys)
+            let authenticator = MQTTAuthenticator { mechanism }
+            connection.start(connect, deadline: deadline, isBare: isBare, authenticator: authenticator)
+        } catch {
+            self.refuse(place, "auth", "the authentication failed: \(error)")
+        }
+    }
+
+    /// Where the phases of the connect under way belong: to the first ones, or to those that come back.
+    private func connectMetrics(_ place: Int) -> ConnectMetrics {
+        self.tallies[place].connectNanoseconds == 0 ? self.metrics.connect : self.metrics.reconnect
+    }
+
     /// The client could not come up this time.
     func connectFailed(_ place: Int) {
+        // Its connector may report only after the run gave it up.
+        if self.clients[place].stage == .finished { return }
         if self.clients[place].stage == .finishing { return self.finished(place) }
         let isFirst = self.tallies[place].connectNanoseconds == 0
         let canRetry =
@@ -81,18 +109,20 @@ extension MQTTShardWork {
         }
         if isFirst { self.clients[place].attempts += 1 } else { self.clients[place].reconnects += 1 }
         self.clients[place].stage = .waiting
+        self.shard.returnEnded(place)
         self.schedule(place, at: self.context.now + self.load.reconnectPeriod)
     }
 
     package func connected(_ place: Int, _ connack: ConnAck, resumed: Bool, now: NIODeadline) {
         let session = now - self.clients[place].tcpUp
         let total = now - self.clients[place].begun
-        self.meter.record(self.metrics.connect.session, session.nanoseconds)
-        self.meter.record(self.metrics.connect.total, total.nanoseconds)
+        let ids = self.connectMetrics(place)
+        self.meter.record(ids.session, session.nanoseconds)
+        self.meter.record(ids.total, total.nanoseconds)
         if self.tallies[place].connectNanoseconds == 0 {
             self.tallies[place].connectNanoseconds = max(1, total.nanoseconds)
         } else {
-            self.meter.add(self.metrics.reconnects)
+            self.meter.add(self.metrics.traffic.reconnects)
         }
         if let reason = self.disallowed(place) {
             return self.refuse(place, "not allowed", "CONNACK does not allow what this load does: \(reason.name)")
@@ -114,9 +144,15 @@ extension MQTTShardWork {
     func disallowed(_ place: Int) -> ReasonCode? {
         let limits = self.sessions[place].limits
         guard self.places.isOperator(place) else {
-            return limits.refusal(of: self.load.subscriptions(of: self.number(place)))
+            return limits.refusal(
+                of: self.load.subscriptions(of: self.number(place)),
+                hasIdentifier: self.load.subscribeOptions.properties.subscriptionIdentifier != nil
+            )
         }
         guard !self.load.qualities.isEmpty else { return nil }
+        if case .fixed(let alias)? = self.load.topicAlias, alias > limits.topicAliasMaximum {
+            return .topicAliasInvalid
+        }
         let qos = self.clients[place].qos
         let size = self.writer.pointee.begin(self.number(place), qos: qos, message: 0, now: 0)
         return limits.refusal(ofPublish: qos, retain: self.load.retain, size: size)

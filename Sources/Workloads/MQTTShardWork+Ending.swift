@@ -25,8 +25,9 @@ extension MQTTShardWork {
         switch stage {
         case .connecting: self.connectFailed(place)
         case .up: self.connectionLost(place)
+        case .leaving: self.left(place)
         case .flushing, .finishing: self.finished(place)
-        case .idle, .waiting, .finished: break
+        case .idle, .waiting, .away, .finished: break
         }
     }
 
@@ -44,8 +45,9 @@ extension MQTTShardWork {
     func count(_ place: Int, _ end: ConnectionEnd, now: NIODeadline) {
         let (kind, reason, words) = end.account(version: self.load.version)
         self.meter.error(kind, at: Int64(now.uptimeNanoseconds)) { words }
-        let wasUp = self.clients[place].stage != .connecting
-        if wasUp, let id = self.metrics.disconnects[reason] { self.meter.add(id) }
+        // Who was told to leave is counted as such already.
+        let wasUp = self.clients[place].stage != .connecting && self.clients[place].stage != .leaving
+        if wasUp, let id = self.metrics.traffic.disconnects[reason] { self.meter.add(id) }
     }
 
     package func finish(_ place: Int) {
@@ -59,7 +61,9 @@ extension MQTTShardWork {
         case .connecting:
             self.clients[place].stage = .finishing
             if self.clients[place].tcpUp > self.clients[place].begun { self.clients[place].connection?.abort() }
-        case .idle, .waiting:
+        case .leaving:
+            self.clients[place].stage = .finishing
+        case .idle, .waiting, .away:
             self.context.timers.cancel(self.clients[place].timer)
             self.finished(place)
         case .flushing, .finishing, .finished:
@@ -73,7 +77,10 @@ extension MQTTShardWork {
     }
 
     package func abort(_ place: Int) {
-        guard self.clients[place].stage != .finished else { return }
+        guard self.clients[place].stage != .finished else {
+            self.store?.abort(place)
+            return
+        }
         if let connection = self.clients[place].connection, self.clients[place].stage != .connecting {
             if self.clients[place].stage != .flushing { self.clients[place].stage = .finishing }
             connection.abort()
@@ -81,6 +88,7 @@ extension MQTTShardWork {
             self.finish(place)
         }
         if self.clients[place].stage != .finished { self.finished(place) }
+        self.store?.abort(place)
     }
 
     func finished(_ place: Int) {
@@ -88,9 +96,14 @@ extension MQTTShardWork {
         // What a session of its own still holds for a next connection has no answer in this run.
         let now = self.context.now
         self.sessions[place].discardState { publish, timedOut in
-            self.abandoned(place, publish, .connectionLost(timedOutBefore: timedOut), now: now)
+            if let store = self.store {
+                store.left(place, publish, timedOut: timedOut, now: now)
+            } else {
+                self.abandoned(place, publish, .connectionLost(timedOutBefore: timedOut), now: now)
+            }
         }
         self.shard.settled(place, up: false)
+        if let store = self.store { return store.finished(place) }
         self.shard.finished(place)
     }
 

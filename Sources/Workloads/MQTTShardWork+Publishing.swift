@@ -47,12 +47,21 @@ extension MQTTShardWork {
 
     package func send(_ place: Int, _ batch: OperationBatch) {
         guard let connection = self.clients[place].connection else { return }
-        let began = self.context.refresh()
         let qos = self.clients[place].qos
+        if let store = self.store, qos != .atMostOnce { return store.take(place, batch) }
+        let began = self.context.refresh()
         self.recordLag(batch, qos, began: began)
         let first = self.clients[place].sequence
-        let size = self.writer.pointee.begin(self.number(place), qos: qos, message: first, now: self.time(began))
-        if self.writer.pointee.isUniform {
+        let alias = self.aliasUse(place)
+        let size = self.writer.pointee.begin(
+            self.number(place),
+            qos: qos,
+            message: first,
+            now: self.time(began),
+            alias: alias
+        )
+        let isUniform = self.writer.pointee.isUniform && !alias.introducesTopic
+        if isUniform {
             self.appendUniform(place, connection, batch, qos, size: size, began: began)
         } else {
             self.appendEach(place, connection, batch, qos, size: size, began: began)
@@ -63,9 +72,13 @@ extension MQTTShardWork {
         self.clients[place].lastSize = Int32(size)
         self.clients[place].batchEnd = connection.bytesHanded + UInt64(self.context.scratch.pointee.readableBytes)
         if qos != .atMostOnce { self.wantsTimer(place, at: began + self.load.publisherSession.ackTimeout) }
-        self.meter.add(self.metrics.payloadSent, UInt64(batch.count * self.writer.pointee.payloadSize))
-        let pending = min(batch.count, connection.flush() / max(1, size))
+        self.meter.add(self.metrics.traffic.payloadSent, UInt64(batch.count * self.writer.pointee.payloadSize))
+        if alias.introducesTopic { self.clients[place].hasAlias = true }
+        if !isUniform { self.pendingSizes[Int32(place)] = self.batchSizes }
+        let unsent = connection.flush()
+        let pending = self.wholeMessages(place, of: batch.count, in: unsent)
         if self.clients[place].connection === connection {
+            if unsent == 0, !isUniform { self.pendingSizes[Int32(place)] = nil }
             self.clients[place].unsent = Int32(pending)
             self.sent(place, qos, batch.count - pending)
         }
@@ -106,9 +119,12 @@ extension MQTTShardWork {
         began: NIODeadline
     ) {
         let first = self.clients[place].sequence
+        self.batchSizes.removeAll(keepingCapacity: true)
         batch.forEach { index, due in
             let sequence = first + UInt64(index)
+            if index == 1 { self.writer.pointee.introduced() }
             let size = index == 0 ? firstSize : self.writer.pointee.render(message: sequence, now: self.time(began))
+            self.batchSizes.append(Int32(truncatingIfNeeded: size))
             let id = self.identifier(place, qos, due: due, written: began, sequence: sequence)
             connection.append(size) { memory in
                 guard let base = memory.baseAddress else { return 0 }
@@ -132,30 +148,30 @@ extension MQTTShardWork {
         )
     }
 
-    private func sent(_ place: Int, _ qos: QoS, _ count: Int) {
+    func sent(_ place: Int, _ qos: QoS, _ count: Int) {
         guard count > 0 else { return }
         self.meter.add(self.ids(qos).pointee.sent, UInt64(count))
         self.tallies[place].sent += UInt64(count)
     }
 
     /// What was due before the write began: the plan's view, and the generator's own part of the delay.
-    private func recordLag(_ batch: OperationBatch, _ qos: QoS, began: NIODeadline) {
+    func recordLag(_ batch: OperationBatch, _ qos: QoS, began: NIODeadline) {
         if batch.isDueWhenAble {
-            let measured = batch.isMeasured(batch.ableSince)
+            let lane = batch.lane(batch.ableSince)
             self.meter.record(
                 self.metrics.scheduleLag,
                 (began - batch.ableSince).nanoseconds,
                 count: UInt64(batch.count),
-                measured: measured
+                lane: lane
             )
             return
         }
         let blocked = self.ids(qos).pointee.blocked
         batch.forEach { _, due in
             let able = max(due, batch.ableSince)
-            let measured = batch.isMeasured(due)
-            self.meter.record(blocked, (able - due).nanoseconds, measured: measured)
-            self.meter.record(self.metrics.scheduleLag, (began - able).nanoseconds, measured: measured)
+            let lane = batch.lane(due)
+            self.meter.record(blocked, (able - due).nanoseconds, lane: lane)
+            self.meter.record(self.metrics.scheduleLag, (began - able).nanoseconds, lane: lane)
         }
     }
 
@@ -163,12 +179,12 @@ extension MQTTShardWork {
         let id = self.ids(qos).pointee.write
         if batch.isDueWhenAble {
             let due = batch.ableSince
-            let measured = batch.isMeasured(due)
-            self.meter.record(id, (ended - due).nanoseconds, count: UInt64(batch.count), measured: measured)
+            let lane = batch.lane(due)
+            self.meter.record(id, (ended - due).nanoseconds, count: UInt64(batch.count), lane: lane)
             return
         }
         batch.forEach { _, due in
-            self.meter.record(id, (ended - due).nanoseconds, measured: batch.isMeasured(due))
+            self.meter.record(id, (ended - due).nanoseconds, lane: batch.lane(due))
         }
     }
 
@@ -188,7 +204,7 @@ extension MQTTShardWork {
         let ids = self.ids(publish.qos)
         let response = (now - publish.due).nanoseconds
         let service = (now - publish.written).nanoseconds
-        let measured = self.measured.contains(publish.due)
+        let lane = self.times.lane(publish.due)
         if reason >= 0x80 {
             self.books[publish.qos.rawValue].failed += 1
             self.clients[place].unknown.insert(publish.sequence)
@@ -200,8 +216,8 @@ extension MQTTShardWork {
         let isFirst = type != .pubComp
         let responseID = isFirst ? ids.pointee.response.first : ids.pointee.response.last
         let serviceID = isFirst ? ids.pointee.service.first : ids.pointee.service.last
-        self.meter.record(responseID, response, measured: measured)
-        self.meter.record(serviceID, service, measured: measured)
+        self.meter.record(responseID, response, lane: lane)
+        self.meter.record(serviceID, service, lane: lane)
         guard finished else { return }
         self.meter.add(ids.pointee.acked)
         self.tallies[place].acked += 1
@@ -250,16 +266,48 @@ extension MQTTShardWork {
 
     // MARK: - The channel's own buffer
 
-    package func wrote(_ place: Int, bytes: Int) { self.meter.add(self.metrics.bytesSent, UInt64(bytes)) }
+    package func wrote(_ place: Int, bytes: Int) { self.meter.add(self.metrics.traffic.bytesSent, UInt64(bytes)) }
 
     package func writable(_ place: Int, now: NIODeadline) {
         let count = Int(self.clients[place].unsent)
         if count > 0 {
             self.clients[place].unsent = 0
+            if !self.pendingSizes.isEmpty { self.pendingSizes[Int32(place)] = nil }
             self.sent(place, self.clients[place].qos, count)
         }
         guard self.shard.clients.isOperator(place), self.clients[place].stage == .up else { return }
         if self.room(place) > 0 || self.shard.isDraining { self.shard.able(place, at: now) }
+    }
+
+    /// How many of the last messages lie whole in so many bytes at the end of the last write.
+    func wholeMessages(_ place: Int, of count: Int, in bytes: Int) -> Int {
+        guard bytes > 0 else { return 0 }
+        // All of a size, but for those that were rendered one by one.
+        guard !self.pendingSizes.isEmpty, let sizes = self.pendingSizes[Int32(place)] else {
+            return min(count, bytes / max(1, Int(self.clients[place].lastSize)))
+        }
+        var (left, whole) = (bytes, 0)
+        for size in sizes.suffix(count).reversed() {
+            guard left >= Int(size) else { break }
+            left -= Int(size)
+            whole += 1
+        }
+        return whole
+    }
+
+    /// How the client's next message names its topic.
+    ///
+    /// A client that uses an alias has one topic, so one bit is the whole table: `TopicAliases` would cost a hash for each
+    /// message, and a hundred bytes for each client.
+    func aliasUse(_ place: Int) -> TopicAliasUse {
+        guard let alias = self.load.topicAlias else { return .none }
+        let number: UInt16
+        switch alias {
+        case .automatic: number = 1
+        case .fixed(let fixed): number = fixed
+        }
+        guard number <= self.sessions[place].limits.topicAliasMaximum else { return .none }
+        return self.clients[place].hasAlias ? .replaces(number) : .introduces(number)
     }
 
     /// Decides what the kernel never took of the last write, before the session tells of what was in flight.
@@ -271,7 +319,8 @@ extension MQTTShardWork {
         let handed = self.clients[place].connection?.bytesHanded ?? 0
         let behind = Int(handed - min(handed, self.clients[place].batchEnd))
         let unsent = max(0, unsentBytes - behind)
-        let lost = ends ? min(count, unsent / max(1, Int(self.clients[place].lastSize))) : 0
+        let lost = ends ? self.wholeMessages(place, of: count, in: unsent) : 0
+        self.pendingSizes[Int32(place)] = nil
         let qos = self.clients[place].qos
         self.sent(place, qos, count - lost)
         self.meter.add(self.ids(qos).pointee.notSent, UInt64(lost))

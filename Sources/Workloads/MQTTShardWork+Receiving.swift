@@ -9,17 +9,17 @@ extension MQTTShardWork {
     package func read(_ place: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool) {
         self.tallies[place].reads += 1
         self.tallies[place].bytes += UInt64(bytes.count)
-        self.meter.add(self.metrics.reads)
-        self.meter.add(self.metrics.bytesReceived, UInt64(bytes.count))
-        self.meter.add(self.metrics.decodeBytes, UInt64(bytes.count))
+        self.meter.add(self.metrics.traffic.reads)
+        self.meter.add(self.metrics.traffic.bytesReceived, UInt64(bytes.count))
+        self.meter.add(self.metrics.traffic.decodeBytes, UInt64(bytes.count))
         self.roomBeforeRead = self.sessions[place].room
-        self.measured = self.shard.measured
+        self.times = self.shard.times
         if self.probe.place == place { self.probe.copy(bytes, atBoundary: atBoundary) }
     }
 
     package func readEnded(_ place: Int, packets: Int, now: NIODeadline) {
         self.tallies[place].packets += UInt64(packets)
-        self.meter.add(self.metrics.decodePackets, UInt64(packets))
+        self.meter.add(self.metrics.traffic.decodePackets, UInt64(packets))
         // Acknowledgements made room: what is due joins the answers in one write.
         guard self.roomBeforeRead == 0, self.sessions[place].room > 0, self.awaitsAnswers(place) else {
             if self.shard.isDraining { self.shard.checkDrained(place) }
@@ -37,7 +37,7 @@ extension MQTTShardWork {
         guard self.load.subscribers > 0 else { return }
         let ids = self.arrivals + Int(view.qos.rawValue)
         self.meter.add(view.retain ? ids.pointee.retained : ids.pointee.fresh)
-        self.meter.add(self.metrics.payloadReceived, UInt64(view.payload.count))
+        self.meter.add(self.metrics.traffic.payloadReceived, UInt64(view.payload.count))
         // A retained copy comes with a subscription and was counted when it was new.
         guard self.load.hasLedger, !view.retain, let header = PayloadHeader.read(view.payload) else { return }
         // Leftovers of another run are nobody's loss here; `sub` alone follows whoever publishes.
@@ -94,10 +94,10 @@ extension MQTTShardWork {
         let due = header.due &- self.load.realtimeOffset
         let duration = Int64(now.uptimeNanoseconds) &- due
         // In a run of its own a subscriber has no plan to say which phase a message was due in.
-        let measured =
-            self.load.publishers == 0
-            || self.measured.contains(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
-        self.meter.record(self.arrivals[Int(min(header.qos, 2))].duration, duration, measured: measured)
+        let lane =
+            self.load.publishers == 0 && self.load.stages.isEmpty
+            ? MetricLane.measured : self.times.lane(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
+        self.meter.record(self.arrivals[Int(min(header.qos, 2))].duration, duration, lane: lane)
     }
 
     /// What must still come to the listeners, as far as it is known on this loop.

@@ -10,8 +10,9 @@ extension MQTTShardWork {
     func subscribe(_ place: Int, now: NIODeadline) {
         self.clients[place].subscribeSent = now
         let subscriptions = self.load.subscriptions(of: self.number(place))
-        if self.clients[place].connection?.subscribe(subscriptions) == nil {
-            self.refuse(place, "suback", "no packet identifier is free")
+        let properties = self.load.subscribeOptions.properties
+        if self.clients[place].connection?.subscribe(subscriptions, properties: properties) == nil {
+            self.refuse(place, "suback", "no packet identifier is free, or the server takes no SUBSCRIBE so large")
         }
         self.wantsTimer(place, at: now + self.sessions[place].options.ackTimeout)
     }
@@ -39,18 +40,17 @@ extension MQTTShardWork {
 
     /// A subscription is in effect: what its publishers have sent until now is of unknown fate for it.
     package func noteEarly(_ subscription: UInt32) {
-        for place in 0..<self.places.operators where self.clients[place].sequence > 0 {
+        for place in 0..<self.places.operators {
+            // With a store they have their numbers some time before they are sent.
+            let stored = self.clients[place].qos == .atMostOnce ? nil : self.store?.sentCount(place)
+            let sequence = stored ?? self.clients[place].sequence
             let publisher = self.number(place)
-            guard self.load.feeds(subscription, from: publisher) else { continue }
+            guard sequence > 0, self.load.feeds(subscription, from: publisher) else { continue }
             self.earlySubscriptions.append(
-                EarlySubscription(
-                    subscription: subscription,
-                    publisher: UInt32(publisher),
-                    sequence: self.clients[place].sequence
-                )
+                EarlySubscription(subscription: subscription, publisher: UInt32(publisher), sequence: sequence)
             )
         }
     }
 
-    package func unsubscribed(_ place: Int, _ id: PacketID, now: NIODeadline) {}
+    package func unsubscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {}
 }

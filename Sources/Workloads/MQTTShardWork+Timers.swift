@@ -31,7 +31,15 @@ extension MQTTShardWork {
                 let sent = self.clients[place].subscribeSent
                 self.wantsTimer(place, at: sent + self.sessions[place].options.ackTimeout)
             }
-        case .idle, .finished:
+        case .leaving:
+            // Nobody waits for the server's FIN longer than that.
+            if self.context.now >= self.clients[place].begun + Self.leaveGrace {
+                self.clients[place].connection?.abort()
+            } else {
+                self.clients[place].connection?.timerFired(now: self.context.now)
+                self.wantsTimer(place, at: self.clients[place].begun + Self.leaveGrace)
+            }
+        case .idle, .away, .finished:
             break
         }
     }

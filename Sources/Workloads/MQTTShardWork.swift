@@ -1,10 +1,10 @@
-import CPosix
 package import LoadEngine
 import LoopContext
 import MQTT
 import MQTTCodec
 package import Measurement
 package import NIOCore
+import SASL
 package import Transport
 
 /// The MQTT clients of one event loop: they connect, publish, subscribe and come back when told to, and write down
@@ -12,8 +12,8 @@ package import Transport
 ///
 /// Confined to its loop. A client is a row of the slab here, its session, its tally of 64 bytes, and its connection
 /// while it has one.
-package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
-    package typealias Sample = MQTTSample
+package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
+    package typealias Sample = LoadSample
 
     enum Stage: UInt8 {
         case idle
@@ -21,6 +21,10 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         case up
         /// Between two connections.
         case waiting
+        /// Told by the plan to leave; its connection is not closed yet.
+        case leaving
+        /// Left by plan, until its way back begins.
+        case away
         /// Everything that was to come has come; the peer still has to say so.
         case flushing
         case finishing
@@ -37,7 +41,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         var timerAt = NIODeadline.distantFuture
         var attempts: Int32 = 0
         var reconnects: Int32 = 0
-        /// When the connect was begun, and when TCP was up.
+        /// When the connect was begun, and when the layers below MQTT were up; of one that leaves: when it began to.
         var begun = NIODeadline.distantPast
         var tcpUp = NIODeadline.distantPast
         var subscribeSent = NIODeadline.distantPast
@@ -61,6 +65,8 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         var hasSubscribed = false
         /// Counted among the live ones.
         var isLive = false
+        /// The server knows its topic by an alias, on this connection.
+        var hasAlias = false
     }
 
     let load: MQTTLoad
@@ -86,6 +92,11 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     let largestBatch: Int
     /// The same at QoS 0, as the load has it.
     let messagesPerWrite: Int
+    /// Sizes of the write that is put together, where its messages differ; and of those writes that are not yet out.
+    var batchSizes: [Int32] = []
+    var pendingSizes: [Int32: [Int32]] = [:]
+    /// Of SCRAM: many clients, few salts.
+    let keys = SCRAMKeyCache()
     var members: ShareMembers
     var books = PerQoS(repeating: PublishBook())
     var probe: DecodeProbe
@@ -94,25 +105,25 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     var followedRun: UInt32?
     /// Of the client whose read is being decoded.
     var roomBeforeRead = 0
-    /// The measured phase, as it was when the last read began.
-    var measured = NIODeadline.distantFuture..<NIODeadline.distantFuture
+    /// The parts of the load, as they were when the last read began.
+    var times = LoadTimes(measured: .distantFuture..<(.distantFuture))
     /// Told of the first SUBACK of each subscription, if publishers may have begun already: every shard has to note
     /// how far its publishers are, see ``noteEarly(_:)``.
     package var subscriptionBegan: ((_ subscription: UInt32) -> Void)?
     var earlySubscriptions: [EarlySubscription] = []
     var timerOwner: TimerOwner?
-    var lastCPU: Int64 = 0
-    var lastDecodeBytes: UInt64 = 0
-    var lastSample: NIODeadline
-    var recycled: LoopSample?
+    private var sampler: LoopSampler
     /// Connections that are up, counted here; the shard counts too, and they have to agree.
     var live = 0
+    /// Where clients keep their flows; it hears their connections then, in place of this.
+    var store: StoreGate?
 
     package init(
         _ load: MQTTLoad,
         metrics: MQTTMetrics,
         shard: Shard<MQTTShardWork>,
-        connector: any ClientConnector
+        connector: any ClientConnector,
+        store: KeptFlows? = nil
     ) {
         self.load = load
         self.metrics = metrics
@@ -139,8 +150,8 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
         self.largestBatch = max(1, Self.largestWrite / max(1, load.payloadBytes))
         self.messagesPerWrite = min(most, self.largestBatch)
         self.members = ShareMembers(publishers: publishers)
-        self.probe = DecodeProbe(clients: count, version: load.version)
-        self.lastSample = shard.context.now
+        self.probe = DecodeProbe(clients: count, of: .mqtt(load.version))
+        self.sampler = LoopSampler(loop: shard.clients.index, now: shard.context.now)
         let owner = shard.context.timers.addOwner { [unowned self] _, place in self.timerFired(Int(place)) }
         self.timerOwner = owner
         for place in 0..<count {
@@ -153,7 +164,7 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
             }
         }
         self.addSubscriptions()
-        self.lastCPU = clamor_thread_cpu_nanoseconds()
+        if let store, let ids = metrics.store { self.store = StoreGate(store, ids, work: self) }
     }
 
     deinit {
@@ -188,49 +199,33 @@ package final class MQTTShardWork: ShardWork, MQTTConnectionObserver {
     }
 
     package func woke(late: TimeAmount) {
-        self.meter.record(self.metrics.loopLag[self.places.index], late.nanoseconds)
+        self.meter.record(self.metrics.traffic.loopLag[self.places.index], late.nanoseconds)
     }
 
     package func measuring(_ begins: Bool) {
         begins ? self.meter.beginMeasured() : self.meter.endMeasured()
     }
 
+    package func begins(stage: Int?) { self.meter.begin(stage: stage) }
+
     package func loadEnded() {}
 
     /// Nanoseconds since 1970.
     func time(_ now: NIODeadline) -> Int64 { Int64(now.uptimeNanoseconds) &+ self.load.realtimeOffset }
 
-    package func takeSample() -> MQTTSample {
+    package func takeSample() -> LoadSample {
         let now = self.context.refresh()
-        let cpu = clamor_thread_cpu_nanoseconds()
-        defer {
-            self.lastCPU = cpu
-            self.lastSample = now
-        }
-        self.meter.set(self.metrics.connected, Double(self.live))
-        let span = (now - self.lastSample).nanoseconds
-        let used = cpu - self.lastCPU
-        if span > 0 { self.meter.set(self.metrics.cpu[self.places.index], Double(used) / Double(span)) }
-        if self.live != self.shard.live {
-            self.meter.error("live connections", at: Int64(now.uptimeNanoseconds)) {
-                "\(self.live) here, \(self.shard.live) planned"
-            }
-        }
-        let recycled = self.recycled
-        self.recycled = nil
-        let sample = self.meter.swap(recycled)
-        let bytes = self.meter.value(of: self.metrics.decodeBytes)
-        defer { self.lastDecodeBytes = bytes }
-        return MQTTSample(
-            metrics: sample,
-            share: self.members.swap(),
-            probe: self.probe.take(),
-            decodeBytes: bytes - self.lastDecodeBytes,
-            cpu: cpu - self.lastCPU,
-            span: now - self.lastSample
+        var sample = self.sampler.take(
+            self.meter,
+            self.metrics.traffic,
+            live: self.live,
+            planned: self.shard.live,
+            now: now
         )
+        sample.share = self.members.swap()
+        sample.probe = self.probe.take()
+        return sample
     }
 
-    /// Takes back what a sample held, emptied, for the next one.
-    package func recycle(_ sample: LoopSample) { self.recycled = sample }
+    package func recycle(_ sample: LoopSample) { self.sampler.recycle(sample) }
 }

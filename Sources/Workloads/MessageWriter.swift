@@ -1,3 +1,4 @@
+import MQTT
 import MQTTCodec
 import Measurement
 import NIOCore
@@ -12,9 +13,17 @@ struct MessageWriter: ~Copyable {
     private let variesPerMessage: Bool
     /// Whether `%c` or `%u` stand in topic or message.
     private let needsIdentity: Bool
-    private var random: SeededGenerator
+    /// Whether properties have to be put together for each client, or each message.
+    private let rendersProperties: Bool
+    private var random: SplitMix64
     private var topic: [UInt8] = []
+    /// Encoded, with their length in front; empty where there are none.
+    private var properties: [UInt8] = []
+    private var answerTopic: [UInt8] = []
+    private var alias = TopicAliasUse.none
     private var payload: [UInt8] = []
+    /// The last one that was made for a store.
+    private var message = MQTTMessage(topic: "")
     private var frame = PublishFrame(topic: 0, payload: 0, qos: .atMostOnce, version: .v311)
     // What the frame says, asked once for each write.
     private var size = 0
@@ -26,24 +35,33 @@ struct MessageWriter: ~Copyable {
 
     init(_ load: MQTTLoad, seed: UInt64) {
         self.load = load
-        self.random = SeededGenerator(seed: seed)
+        self.random = SplitMix64(seed: seed)
+        var templates = [load.topic] + (load.responseTopic.map { [$0] } ?? [])
         switch load.payload {
         case .generated(let size):
             self.filler = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) }
-            self.variesPerMessage = load.topic.variesPerMessage
-            self.needsIdentity = load.topic.needsIdentity
         case .message(let template):
             self.filler = []
-            self.variesPerMessage = load.topic.variesPerMessage || template.variesPerMessage
-            self.needsIdentity = load.topic.needsIdentity || template.needsIdentity
+            templates.append(template)
         }
+        self.variesPerMessage = templates.contains { $0.variesPerMessage }
+        self.needsIdentity = templates.contains { $0.needsIdentity }
+        self.rendersProperties = load.responseTopic.map { !$0.isConstant } ?? false || load.topicAlias != nil
+        self.encodeProperties()
     }
 
     /// Whether all messages of a client look alike, but for what is patched.
     var isUniform: Bool { !self.variesPerMessage }
 
     /// Turns to a client and returns the size of its next message.
-    mutating func begin(_ number: Int, qos: QoS, message: UInt64, now: Int64) -> Int {
+    mutating func begin(
+        _ number: Int,
+        qos: QoS,
+        message: UInt64,
+        now: Int64,
+        alias: TopicAliasUse = .none
+    ) -> Int {
+        self.alias = alias
         self.publisher = UInt32(truncatingIfNeeded: number)
         self.qos = qos
         if self.needsIdentity {
@@ -59,14 +77,23 @@ struct MessageWriter: ~Copyable {
         self.values.messageNumber = message
         self.values.nanoseconds = now
         self.topic.removeAll(keepingCapacity: true)
-        self.load.topic.render(self.values, random: &self.random, into: &self.topic)
+        if !self.alias.replacesTopic {
+            self.load.topic.render(self.values, random: &self.random, into: &self.topic)
+        }
+        if self.rendersProperties { self.encodeProperties() }
         var size = self.filler.count
         if case .message(let template) = self.load.payload {
             self.payload.removeAll(keepingCapacity: true)
             template.render(self.values, random: &self.random, into: &self.payload)
             size = self.payload.count
         }
-        self.frame = PublishFrame(topic: self.topic.count, payload: size, qos: self.qos, version: self.load.version)
+        self.frame = PublishFrame(
+            topic: self.topic.count,
+            payload: size,
+            qos: self.qos,
+            version: self.load.version,
+            properties: self.properties.count
+        )
         self.size = self.frame.count
         self.idOffset = self.frame.idOffset
         self.payloadOffset = self.frame.payloadOffset
@@ -74,6 +101,28 @@ struct MessageWriter: ~Copyable {
     }
 
     var payloadSize: Int { self.frame.payload }
+
+    /// The topic has been told: messages behind this one name it by its alias.
+    mutating func introduced() {
+        if case .introduces(let alias) = self.alias { self.alias = .replaces(alias) }
+    }
+
+    private mutating func encodeProperties() {
+        guard self.load.version == .v5 else { return }
+        var properties = self.load.publishProperties
+        if let template = self.load.responseTopic {
+            self.answerTopic.removeAll(keepingCapacity: true)
+            template.render(self.values, random: &self.random, into: &self.answerTopic)
+            properties.append(.responseTopic(String(decoding: self.answerTopic, as: UTF8.self)))
+        }
+        if let alias = self.alias.number { properties.append(.topicAlias(alias)) }
+        self.message.properties = properties
+        self.properties.removeAll(keepingCapacity: true)
+        guard !properties.isEmpty else { return }
+        var buffer = ByteBuffer()
+        properties.encode(into: &buffer)
+        self.properties += buffer.readableBytesView
+    }
 
     /// Writes one whole message.
     func write(
@@ -83,16 +132,35 @@ struct MessageWriter: ~Copyable {
         isDuplicate: Bool = false,
         to memory: UnsafeMutableRawPointer
     ) {
-        self.topic.withUnsafeBytes { topic in
-            self.frame.write(
-                dup: isDuplicate,
-                retain: self.load.retain,
-                topic: topic,
-                id: id,
-                to: memory
-            )
+        self.topic.withUnsafeBytes {
+            self.frame.write(dup: isDuplicate, retain: self.load.retain, topic: $0, id: id, to: memory)
         }
-        let payload = memory + self.payloadOffset
+        self.properties.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress, self.frame.properties > 0 else { return }
+            (memory + self.frame.propertiesOffset).copyMemory(from: base, byteCount: self.frame.properties)
+        }
+        self.writePayload(sequence: sequence, due: due, to: memory + self.payloadOffset)
+    }
+
+    /// The message as a value, for a store.
+    mutating func stored(sequence: UInt64, due: NIODeadline) -> MQTTMessage {
+        let size = self.payloadSize
+        let payload = [UInt8](unsafeUninitializedCapacity: size) { memory, count in
+            if let base = memory.baseAddress, size > 0 {
+                self.writePayload(sequence: sequence, due: due, to: UnsafeMutableRawPointer(base))
+            }
+            count = size
+        }
+        self.message.payload = payload
+        self.message.qos = self.qos
+        self.message.retain = self.load.retain
+        if !self.message.topic.utf8.elementsEqual(self.topic) {
+            self.message.topic = String(decoding: self.topic, as: UTF8.self)
+        }
+        return self.message
+    }
+
+    private func writePayload(sequence: UInt64, due: NIODeadline, to payload: UnsafeMutableRawPointer) {
         let source = self.filler.isEmpty ? self.payload : self.filler
         source.withUnsafeBytes { bytes in
             if let base = bytes.baseAddress, !bytes.isEmpty { payload.copyMemory(from: base, byteCount: bytes.count) }
@@ -131,17 +199,26 @@ struct MessageWriter: ~Copyable {
     }
 }
 
-/// SplitMix64: the same run for the same `--seed`.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
+/// How a message names its topic (MQTT 5.0 §3.3.2.3.4).
+enum TopicAliasUse: Hashable, Sendable {
+    case none
+    /// By its name, and the server is to keep this alias of it.
+    case introduces(UInt16)
+    /// By the alias alone.
+    case replaces(UInt16)
 
-    init(seed: UInt64) { self.state = seed }
+    var number: UInt16? {
+        switch self {
+        case .none: nil
+        case .introduces(let alias), .replaces(let alias): alias
+        }
+    }
 
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
+    var introducesTopic: Bool {
+        if case .introduces = self { true } else { false }
+    }
+
+    var replacesTopic: Bool {
+        if case .replaces = self { true } else { false }
     }
 }

@@ -2,6 +2,7 @@ import MQTTCodec
 import Measurement
 import Testing
 import Workloads
+import XMPPCodec
 
 @Suite("The decoder benchmark's streams and forms")
 struct DecodeFormTests {
@@ -113,7 +114,7 @@ struct DecodeFormTests {
         let stream = DecodeStream(one.plan, atLeast: 50_000)
         let metrics = DecodeMetrics(DecodeLane(form, .memory))
         for copies in [false, true] {
-            let work = DecodeInMemory(stream, version: one.plan.version, metrics: metrics, seed: 5, copies: copies)
+            let work = DecodeInMemory(stream, metrics: metrics, seed: 5, copies: copies)
             #expect(try work.warmUp(0).measured == 0)
             let interval = try work.measure(0) { false }
             #expect(interval.measured > 0)
@@ -121,24 +122,46 @@ struct DecodeFormTests {
         }
     }
 
-    @Test("a decoder that delivers something else is told of")
-    func mismatch() {
-        // With 3.1.1 the empty properties of 5.0 are a byte of payload.
-        var plan = Self.cases[0].plan
-        plan.version = .v5
-        let stream = DecodeStream(plan, atLeast: 10_000)
-        let metrics = DecodeMetrics(DecodeLane(.pipelined, .memory))
-        let work = DecodeInMemory(stream, version: .v311, metrics: metrics, seed: 5, copies: false)
-        do {
-            _ = try work.warmUp(0)
-            Issue.record("not seen")
-        } catch {
-            guard case .mismatch(let encoded, let decoded) = error else {
-                Issue.record("\(error)")
-                return
+    /// Each field one off.
+    static let wrong: [any WritableKeyPath<DecodeChecksum, UInt64> & Sendable] = [
+        \.packets, \.nameBytes, \.nameEnds, \.payloadBytes, \.identifiers,
+    ]
+
+    @Test("a decoder that delivers something else is found out, whatever it is", arguments: wrong.indices)
+    func foundOut(_ index: Int) {
+        let streams = [
+            DecodeStream(Self.cases[0].plan, atLeast: 10_000),
+            DecodeStream(XMPPStreamPlan(sizes: [44], isMix: true), atLeast: 10_000),
+        ]
+        for stream in streams {
+            var sum = stream.checksum
+            sum[keyPath: Self.wrong[index]] += 1
+            let metrics = DecodeMetrics(DecodeLane(.pipelined, .memory, of: stream.subject.protocolName))
+            let work = DecodeInMemory(stream.claiming(sum), metrics: metrics, seed: 5, copies: false)
+            #expect(throws: DecodeFault.mismatch(stream.subject, encoded: sum, decoded: stream.checksum)) {
+                try work.warmUp(0)
             }
-            #expect(decoded.payloadBytes == encoded.payloadBytes + encoded.packets)
         }
+    }
+
+    @Test("a decoder that delivers something else is told of, in the protocol's words")
+    func mismatch() {
+        var (encoded, decoded) = (DecodeChecksum(), DecodeChecksum())
+        (encoded.packets, encoded.nameBytes, encoded.payloadBytes) = (7, 30, 500)
+        decoded = encoded
+        decoded.payloadBytes = 507
+        #expect(
+            "\(DecodeFault.mismatch(.mqtt(.v5), encoded: encoded, decoded: decoded))"
+                == "7 packets with 30 bytes of topic, 500 of payload and sums of 0 for the topics' ends and 0 for the "
+                + "identifiers were encoded, but 7 packets with 30 bytes of topic, 507 of payload and sums of 0 for the "
+                + "topics' ends and 0 for the identifiers decoded"
+        )
+        #expect(
+            "\(DecodeFault.mismatch(.xmpp(.stream), encoded: encoded, decoded: decoded))"
+                == "7 stanzas with 30 bytes of senders, 500 of text and sums of 0 for the senders' ends and 0 for kinds and "
+                + "ids were encoded, but 7 stanzas with 30 bytes of senders, 507 of text and sums of 0 for the senders' "
+                + "ends and 0 for kinds and ids decoded"
+        )
     }
 
     private static func sizes(_ pieces: [Int32]) -> [Int] {

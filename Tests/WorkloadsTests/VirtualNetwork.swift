@@ -21,6 +21,8 @@ final class VirtualNetwork: ClientConnector {
     private(set) var stalls: [Range<NIODeadline>] = []
     /// Clients that never get a connection, by number.
     var refused: Set<Int> = []
+    /// What arrives at clients in the place of the broker's bytes.
+    var rewrite: (([UInt8]) -> [UInt8])?
 
     init(_ faults: FaultPlan, loop: EmbeddedEventLoop, latency: TimeAmount) {
         self.loop = loop
@@ -178,6 +180,7 @@ final class VirtualLink: ChannelOutboundHandler {
 
     func arrived(_ bytes: ByteBuffer) {
         guard self.isOpen else { return }
+        let bytes = self.network.rewrite.map { ByteBuffer(bytes: $0(Array(bytes.readableBytesView))) } ?? bytes
         self.books.read(bytes)
         self.channel.pipeline.fireChannelRead(bytes)
         self.channel.pipeline.fireChannelReadComplete()

@@ -27,6 +27,13 @@ final class VirtualRun {
         var reconnectPeriod = TimeAmount.milliseconds(20)
         var latency = TimeAmount.zero
         var seed: UInt64 = 1
+        /// How long a commit takes, by its number; without it nothing is kept.
+        var commits: (@Sendable (Int) -> VirtualStore.Commit)?
+        /// Sessions go on over connections.
+        var isPersistent = false
+        var topicAlias: MQTTLoad.TopicAlias?
+        /// The store hangs, so that the run has to be broken off.
+        var hangs = false
     }
 
     let loop = EmbeddedEventLoop()
@@ -35,6 +42,7 @@ final class VirtualRun {
     let network: VirtualNetwork
     let shard: Shard<MQTTShardWork>
     let work: MQTTShardWork
+    let store: VirtualStore?
     private let metrics: MQTTMetrics
     private var events: [ShardEvent] = []
     private var accumulator: RunAccumulator
@@ -48,11 +56,23 @@ final class VirtualRun {
     init(_ setup: Setup) throws {
         self.setup = setup
         self.loop.advanceTime(to: .uptimeNanoseconds(1_000_000_000_000))
-        let options = SessionOptions(version: .v5, keepAlive: 300, window: setup.window)
+        let keeps = setup.commits != nil
+        func session() -> SessionOptions {
+            SessionOptions(
+                version: .v5,
+                cleanStart: !setup.isPersistent,
+                keepAlive: 300,
+                sessionExpiry: setup.isPersistent ? 3_600 : nil,
+                window: setup.window,
+                defersReleases: keeps,
+                defersCompletions: keeps,
+                acknowledgesMessages: keeps ? .byOwner : .atOnce
+            )
+        }
         var load = MQTTLoad(
             version: .v5,
-            publisherSession: options,
-            subscriberSession: options,
+            publisherSession: session(),
+            subscriberSession: session(),
             publisherID: Template(parsing: "p-%i"),
             subscriberID: Template(parsing: "s-%i"),
             publishers: setup.publishers,
@@ -69,6 +89,8 @@ final class VirtualRun {
         load.reconnects = setup.reconnects
         load.reconnectPeriod = setup.reconnectPeriod
         load.seed = setup.seed
+        load.keepsFlows = keeps
+        load.topicAlias = setup.topicAlias
         self.load = load
         self.metrics = MQTTMetrics(for: load, loops: 1)
         self.accumulator = RunAccumulator(catalog: self.metrics.catalog)
@@ -87,7 +109,19 @@ final class VirtualRun {
         let context = LoopContext(eventLoop: self.loop, tick: .exact)
         let heard = Heard()
         self.shard = Shard(context: context, plan: plan, index: 0, of: 1) { heard.events.append($0) }
-        self.work = MQTTShardWork(load, metrics: self.metrics, shard: self.shard, connector: self.network)
+        self.store = setup.commits.map { [loop] in VirtualStore(loop, $0) }
+        if let store = self.store {
+            self.network.oracle.onStep = { client, step in
+                store.hears(String(decoding: load.values(of: client).clientID, as: UTF8.self), step)
+            }
+        }
+        self.work = MQTTShardWork(
+            load,
+            metrics: self.metrics,
+            shard: self.shard,
+            connector: self.network,
+            store: self.store.map { KeptFlows(store: $0) }
+        )
         self.shard.work = self.work
         self.result = self.work.takeResult()
         self.heard = heard
@@ -116,6 +150,10 @@ final class VirtualRun {
         self.pass(.seconds(1), step: step) { _ in false }
         self.shard.finishListeners()
         self.pass(.seconds(2), step: step) { run in run.hasEnded { if case .finished = $0 { true } else { false } } }
+        if self.setup.hangs {
+            #expect(self.shard.phase != .finished)
+            self.shard.abort()
+        }
         #expect(self.shard.phase == .finished)
         self.sample()
         self.all = self.accumulator.metrics(measuredSeconds: 1)
@@ -146,6 +184,8 @@ final class VirtualRun {
     }
 
     // MARK: What came of it
+
+    var errors: [ErrorRecord] { self.accumulator.errors }
 
     func histogram(_ name: String, _ labels: Labels) -> Histogram {
         self.all.first { $0.name == name && $0.labels == labels }?.duration?.decodedHistogram() ?? Histogram()

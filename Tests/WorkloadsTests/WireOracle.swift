@@ -31,8 +31,23 @@ final class WireOracle {
     /// Acknowledged, or confirmed by the end of its connection.
     fileprivate(set) var known: Set<Message> = []
     fileprivate(set) var written: Set<Message> = []
+    /// Publishes that named their topic by an alias alone, and those that named both.
+    fileprivate(set) var aliased = 0
+    fileprivate(set) var introduced = 0
     /// By client.
     fileprivate var arrivals: [Int: [Message]] = [:]
+
+    /// A packet of a flow, or CONNACK, as it passes.
+    enum Step {
+        case connected(resumed: Bool)
+        case sent(Message)
+        case sentAck(PacketType, id: UInt16)
+        case came(id: UInt16)
+        case cameAck(PacketType, id: UInt16)
+    }
+
+    /// Told before the client reads it, and before the server does.
+    var onStep: ((_ client: Int, Step) -> Void)?
 
     func connection(_ client: Int) -> Connection { Connection(client, self) }
 
@@ -95,7 +110,13 @@ final class WireOracle {
         }
 
         func publish(_ view: PublishView) -> Bool {
+            if !self.isWriting, view.qos == .exactlyOnce {
+                self.oracle.onStep?(self.client, .came(id: view.packetID))
+            }
             guard let message = Message(view.payload) else { return true }
+            if self.isWriting, view.packetID != 0 { self.oracle.onStep?(self.client, .sent(message)) }
+            if self.isWriting, view.topic.isEmpty { self.oracle.aliased += 1 }
+            if self.isWriting, !view.topic.isEmpty, !view.rawProperties.isEmpty { self.oracle.introduced += 1 }
             if !self.isWriting {
                 self.oracle.arrivals[self.client, default: []].append(message)
             } else {
@@ -115,6 +136,10 @@ final class WireOracle {
             reason: UInt8,
             rawProperties: UnsafeRawBufferPointer
         ) -> Bool {
+            // With an error it ends a flow that the other side knows nothing of.
+            if reason < 0x80 {
+                self.oracle.onStep?(self.client, self.isWriting ? .sentAck(type, id: id) : .cameAck(type, id: id))
+            }
             guard !self.isWriting, reason < 0x80, type == .pubAck || type == .pubComp else { return true }
             if let message = self.awaiting.removeValue(forKey: id) { self.oracle.known.insert(message) }
             return true
@@ -122,6 +147,9 @@ final class WireOracle {
 
         func control(_ packet: Packet) -> Bool {
             if self.isWriting, case .disconnect = packet { self.saidGoodbye = true }
+            if !self.isWriting, case .connAck(let connack) = packet {
+                self.oracle.onStep?(self.client, .connected(resumed: connack.sessionPresent))
+            }
             return true
         }
     }

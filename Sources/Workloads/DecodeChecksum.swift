@@ -1,0 +1,66 @@
+/// What was put into a stream, and what a sink got out of it: the two have to be equal.
+package struct DecodeChecksum: Hashable, Sendable {
+    /// Packets, or stanzas.
+    package var packets: UInt64 = 0
+    /// Of topics, or senders.
+    package var nameBytes: UInt64 = 0
+    /// The sum of their last bytes: who never looks at a topic is faster than any client.
+    package var nameEnds: UInt64 = 0
+    /// Of payloads, or of bodies and other texts.
+    package var payloadBytes: UInt64 = 0
+    /// The sum of the packet identifiers; of stanzas the sum of their kinds and the ends of their ids.
+    package var identifiers: UInt64 = 0
+
+    package init() {}
+
+    package static func += (left: inout Self, right: Self) {
+        left.packets &+= right.packets
+        left.nameBytes &+= right.nameBytes
+        left.nameEnds &+= right.nameEnds
+        left.payloadBytes &+= right.payloadBytes
+        left.identifiers &+= right.identifiers
+    }
+
+    package static func * (one: Self, times: UInt64) -> Self {
+        var product = one
+        product.packets &*= times
+        product.nameBytes &*= times
+        product.nameEnds &*= times
+        product.payloadBytes &*= times
+        product.identifiers &*= times
+        return product
+    }
+}
+
+/// Why a lane gave no figure that counts.
+package enum DecodeFault: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The decoder refused what the encoder wrote.
+    case refused(String)
+    /// It delivered something else than was encoded.
+    case mismatch(DecodeSubject, encoded: DecodeChecksum, decoded: DecodeChecksum)
+    /// The connection did not come up, or broke.
+    case connection(String)
+
+    package var description: String {
+        switch self {
+        case .refused(let words): return "the decoder refused the stream: \(words)"
+        case .mismatch(let subject, let encoded, let decoded):
+            return "\(subject.words(encoded)) were encoded, but \(subject.words(decoded)) decoded"
+        case .connection(let words): return words
+        }
+    }
+}
+
+extension DecodeSubject {
+    /// The sum in the protocol's own terms.
+    fileprivate func words(_ sum: DecodeChecksum) -> String {
+        switch self {
+        case .mqtt:
+            "\(sum.packets) packets with \(sum.nameBytes) bytes of topic, \(sum.payloadBytes) of payload and sums of "
+                + "\(sum.nameEnds) for the topics' ends and \(sum.identifiers) for the identifiers"
+        case .xmpp:
+            "\(sum.packets) stanzas with \(sum.nameBytes) bytes of senders, \(sum.payloadBytes) of text and sums of "
+                + "\(sum.nameEnds) for the senders' ends and \(sum.identifiers) for kinds and ids"
+        }
+    }
+}

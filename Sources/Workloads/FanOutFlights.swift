@@ -1,0 +1,124 @@
+/// One sender's messages that have not come to everybody yet.
+///
+/// A ring by sequence, 8 bytes a message; made when the first one leaves, and as large as many are under way at once, up
+/// to ``mostOpen``. Belongs to its client's row, which has to ``close()`` it.
+package struct FanOutFlights {
+    /// What an arrival was to its message.
+    package struct Arrival {
+        /// The message is under way, or was until now.
+        package var isKnown = false
+        package var isFirst = false
+        package var isLast = false
+    }
+
+    private struct Flight {
+        /// The lower half.
+        var sequence: UInt32 = 0
+        /// Receivers that it has not come to: below zero while it has come to nobody, 0 in a free place.
+        var left: Int32 = 0
+    }
+
+    /// Beyond it the oldest is given up.
+    package static let mostOpen = 4_096
+    private static let fewest = 16
+
+    package init() {}
+
+    private var ring: UnsafeMutablePointer<Flight>?
+    private var capacity: Int32 = 0
+    /// Messages under way.
+    package private(set) var open: Int32 = 0
+
+    package mutating func close() {
+        self.ring?.deallocate()
+        self.ring = nil
+        self.capacity = 0
+        self.open = 0
+    }
+
+    @inline(__always)
+    private func place(_ sequence: UInt32) -> Int { Int(sequence) & (Int(self.capacity) - 1) }
+
+    /// A message leaves for so many receivers.
+    ///
+    /// - Returns: receivers that an older one had not come to, which had to be given up for it.
+    package mutating func begin(_ sequence: UInt64, receivers: Int32) -> Int64 {
+        guard receivers > 0 else { return 0 }
+        let sequence = UInt32(truncatingIfNeeded: sequence)
+        while self.capacity == 0 || self.isTaken(sequence) && self.capacity < Self.mostOpen { self.grow() }
+        guard let ring = self.ring else { return 0 }
+        let flight = ring + self.place(sequence)
+        let givenUp = Int64(abs(flight.pointee.left))
+        if givenUp == 0 { self.open += 1 }
+        flight.pointee = Flight(sequence: sequence, left: -receivers)
+        return givenUp
+    }
+
+    private func isTaken(_ sequence: UInt32) -> Bool {
+        self.ring.map { $0[self.place(sequence)].left != 0 } ?? false
+    }
+
+    private mutating func grow() {
+        let capacity = Int(self.capacity)
+        let larger = max(Self.fewest, capacity * 2)
+        let ring = UnsafeMutablePointer<Flight>.allocate(capacity: larger)
+        ring.initialize(repeating: Flight(), count: larger)
+        for index in 0..<capacity {
+            guard let flight = self.ring?[index], flight.left != 0 else { continue }
+            ring[Int(flight.sequence) & (larger - 1)] = flight
+        }
+        self.ring?.deallocate()
+        self.ring = ring
+        self.capacity = Int32(larger)
+    }
+
+    /// The message came to one of its receivers, for the first time.
+    package mutating func arrived(_ sequence: UInt64) -> Arrival {
+        let sequence = UInt32(truncatingIfNeeded: sequence)
+        guard let ring = self.ring else { return Arrival() }
+        let flight = ring + self.place(sequence)
+        guard flight.pointee.left != 0, flight.pointee.sequence == sequence else { return Arrival() }
+        let isFirst = flight.pointee.left < 0
+        flight.pointee.left = abs(flight.pointee.left) - 1
+        let isLast = flight.pointee.left == 0
+        if isLast { self.open -= 1 }
+        return Arrival(isKnown: true, isFirst: isFirst, isLast: isLast)
+    }
+
+    /// Nobody waits for the message any more.
+    ///
+    /// - Returns: receivers that it had not come to.
+    package mutating func drop(_ sequence: UInt64) -> Int64 {
+        let sequence = UInt32(truncatingIfNeeded: sequence)
+        guard let ring = self.ring else { return 0 }
+        let flight = ring + self.place(sequence)
+        guard flight.pointee.left != 0, flight.pointee.sequence == sequence else { return 0 }
+        let left = Int64(abs(flight.pointee.left))
+        flight.pointee.left = 0
+        self.open -= 1
+        return left
+    }
+
+    /// The message will not come to one of its receivers.
+    ///
+    /// - Returns: whether it was waited for, and whether it has come to everybody else.
+    package mutating func miss(_ sequence: UInt64) -> (isKnown: Bool, isDone: Bool) {
+        let sequence = UInt32(truncatingIfNeeded: sequence)
+        guard let ring = self.ring else { return (false, false) }
+        let flight = ring + self.place(sequence)
+        guard flight.pointee.left != 0, flight.pointee.sequence == sequence else { return (false, false) }
+        flight.pointee.left -= flight.pointee.left.signum()
+        guard flight.pointee.left == 0 else { return (true, false) }
+        self.open -= 1
+        return (true, true)
+    }
+
+    /// Those under way, in no order.
+    package func sequences(below next: UInt64) -> [UInt64] {
+        guard let ring = self.ring, self.open > 0 else { return [] }
+        return (0..<Int(self.capacity)).compactMap { index in
+            guard ring[index].left != 0 else { return nil }
+            return next &- UInt64(UInt32(truncatingIfNeeded: next) &- ring[index].sequence)
+        }
+    }
+}

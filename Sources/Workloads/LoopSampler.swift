@@ -1,0 +1,51 @@
+import CPosix
+import Measurement
+import NIOCore
+
+/// Takes the samples of one event loop, and remembers what the last one held.
+struct LoopSampler {
+    private let loop: Int
+    private var lastCPU = clamor_thread_cpu_nanoseconds()
+    private var lastDecodeBytes: UInt64 = 0
+    private var last: NIODeadline
+    private var recycled: LoopSample?
+
+    /// On the loop's thread, which is the one whose time is taken.
+    init(loop: Int, now: NIODeadline) {
+        self.loop = loop
+        self.last = now
+    }
+
+    /// What was measured since the last call.
+    ///
+    /// `live` is how many connections are up as the clients count them, `planned` as the shard does: the two have to
+    /// agree.
+    mutating func take(
+        _ meter: LoopMeter,
+        _ metrics: TrafficMetrics,
+        live: Int,
+        planned: Int,
+        now: NIODeadline
+    ) -> LoadSample {
+        let cpu = clamor_thread_cpu_nanoseconds()
+        let span = now - self.last
+        let used = cpu - self.lastCPU
+        meter.set(metrics.connected, Double(live))
+        if span > .zero { meter.set(metrics.cpu[self.loop], Double(used) / Double(span.nanoseconds)) }
+        if live != planned {
+            meter.error("live connections", at: Int64(now.uptimeNanoseconds)) { "\(live) here, \(planned) planned" }
+        }
+        let recycled = self.recycled
+        self.recycled = nil
+        let sample = meter.swap(recycled)
+        let bytes = meter.value(of: metrics.decodeBytes)
+        defer {
+            self.lastCPU = cpu
+            self.last = now
+            self.lastDecodeBytes = bytes
+        }
+        return LoadSample(metrics: sample, decodeBytes: bytes - self.lastDecodeBytes, cpu: used, span: span)
+    }
+
+    mutating func recycle(_ sample: LoopSample) { self.recycled = sample }
+}

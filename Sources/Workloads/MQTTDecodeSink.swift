@@ -1,0 +1,91 @@
+import MQTTCodec
+
+extension DecodeSink where Self: PacketSink, Failure == DecodeError {
+    @inline(__always)
+    mutating func take(
+        _ bytes: UnsafeRawBufferPointer,
+        _ decoder: UnsafeMutablePointer<PacketDecoder>
+    ) throws(DecodeError) {
+        try decoder.pointee.decode(bytes, into: &self)
+    }
+}
+
+/// Looks into every topic that it is given, as a client does, and keeps none.
+struct CountingSink: PacketSink, DecodeSink {
+    typealias Failure = DecodeError
+
+    var checksum = DecodeChecksum()
+
+    mutating func publish(_ view: PublishView) -> Bool {
+        self.checksum.packets &+= 1
+        self.checksum.nameBytes &+= UInt64(truncatingIfNeeded: view.topic.count)
+        if let last = view.topic.last { self.checksum.nameEnds &+= UInt64(last) }
+        self.checksum.payloadBytes &+= UInt64(truncatingIfNeeded: view.payload.count)
+        self.checksum.identifiers &+= UInt64(view.packetID)
+        return true
+    }
+
+    mutating func acknowledgement(
+        _ type: PacketType,
+        id: UInt16,
+        reason: UInt8,
+        rawProperties: UnsafeRawBufferPointer
+    ) -> Bool {
+        self.checksum.packets &+= 1
+        self.checksum.identifiers &+= UInt64(id)
+        return true
+    }
+
+    mutating func control(_ packet: Packet) -> Bool {
+        self.checksum.packets &+= 1
+        if case .subAck(let answer) = packet { self.checksum.identifiers &+= UInt64(answer.packetID.rawValue) }
+        return true
+    }
+}
+
+/// Copies each payload, as an application does that keeps its messages: an allocation each.
+struct CopyingSink: PacketSink, DecodeSink {
+    typealias Failure = DecodeError
+
+    private var counting = CountingSink()
+    /// The last one: it is there to be seen by the allocator.
+    private var kept: [UInt8] = []
+
+    init() {}
+
+    var checksum: DecodeChecksum { self.counting.checksum }
+
+    mutating func publish(_ view: PublishView) -> Bool {
+        self.kept = Array(view.payload)
+        return self.counting.publish(view)
+    }
+
+    mutating func acknowledgement(
+        _ type: PacketType,
+        id: UInt16,
+        reason: UInt8,
+        rawProperties: UnsafeRawBufferPointer
+    ) -> Bool {
+        self.counting.acknowledgement(type, id: id, reason: reason, rawProperties: rawProperties)
+    }
+
+    mutating func control(_ packet: Packet) -> Bool { self.counting.control(packet) }
+}
+
+/// Looks at nothing.
+struct EmptySink: PacketSink, DecodeSink {
+    typealias Failure = DecodeError
+
+    var checksum: DecodeChecksum { DecodeChecksum() }
+
+    mutating func publish(_ view: PublishView) -> Bool { true }
+
+    mutating func acknowledgement(
+        _ type: PacketType,
+        id: UInt16,
+        reason: UInt8,
+        rawProperties: UnsafeRawBufferPointer
+    ) -> Bool { true }
+
+    mutating func control(_ packet: Packet) -> Bool { true }
+}

@@ -1,0 +1,116 @@
+import MQTT
+package import MQTTCodec
+import Measurement
+import NIOCore
+import SASL
+
+// What the clients of a load send, and whether it is allowed.
+extension MQTTLoad {
+    func subscription(_ filter: String, _ qos: QoS) -> Subscription {
+        Subscription(
+            filter: filter,
+            qos: qos,
+            noLocal: self.subscribeOptions.noLocal,
+            retainAsPublished: self.subscribeOptions.retainAsPublished,
+            retainHandling: self.subscribeOptions.retainHandling
+        )
+    }
+
+    /// What the client shows of itself in each of its CONNECTs.
+    func credentials(of values: PlaceholderValues, random: inout SplitMix64) -> MQTTCredentials.Fields {
+        if let account = self.account {
+            return account.fields(clientID: String(decoding: values.clientID, as: UTF8.self))
+        }
+        return MQTTCredentials.Fields(
+            userName: self.username.map { _ in String(decoding: values.username, as: UTF8.self) },
+            password: self.password?.rendered(values, random: &random)
+        )
+    }
+
+    func mechanism(
+        _ hash: SCRAMHash,
+        _ credentials: MQTTCredentials.Fields,
+        cache: SCRAMKeyCache
+    ) throws(SASLError) -> SCRAMClient {
+        let password = String(decoding: credentials.password ?? [], as: UTF8.self)
+        return try SCRAMClient(hash, user: credentials.userName ?? "", password: password, cache: cache)
+    }
+
+    /// The client's will, the same over all its connections.
+    package func will(of values: PlaceholderValues) -> Will? {
+        guard let will = self.will else { return nil }
+        var random = SplitMix64(seed: self.seed &+ UInt64(values.clientNumber))
+        return Will(
+            topic: String(decoding: will.topic.rendered(values, random: &random), as: UTF8.self),
+            payload: will.message.rendered(values, random: &random),
+            qos: will.qos,
+            retain: will.retain,
+            properties: will.properties
+        )
+    }
+
+    /// The properties of a client's publishes, but for an alias.
+    private func properties(of values: PlaceholderValues) -> Properties {
+        var properties = self.publishProperties
+        if let template = self.responseTopic {
+            var random = SplitMix64(seed: self.seed)
+            properties.append(
+                .responseTopic(String(decoding: template.rendered(values, random: &random), as: UTF8.self))
+            )
+        }
+        return properties
+    }
+
+    /// The first rule of MQTT that the load would break, in words; asked of the first and the last client of each kind.
+    ///
+    /// With `--validate off` it is sent as it is, to see what the server makes of it.
+    package func problem() -> String? {
+        let publishers = self.publishers > 0 ? [0, self.publishers - 1] : []
+        let subscribers = self.subscribers > 0 ? [self.publishers, self.publishers + self.subscribers - 1] : []
+        for number in Set(publishers + subscribers).sorted() {
+            let values = self.values(of: number)
+            let id = String(decoding: values.clientID, as: UTF8.self)
+            if let problem = self.connect(values).problem() { return "client '\(id)': \(problem)" }
+            do throws(MQTTCredentialsError) {
+                try self.account?.check(clientID: id, keepAlive: self.publisherSession.keepAlive)
+            } catch {
+                return "\(error)"
+            }
+            if self.isPublisher(number), !self.qualities.isEmpty {
+                var random = SplitMix64(seed: self.seed)
+                let topic = String(decoding: self.topic.rendered(values, random: &random), as: UTF8.self)
+                let publish = Publish(
+                    topic: topic,
+                    payload: ByteBuffer(),
+                    qos: self.qos(ofPublisher: number),
+                    properties: self.properties(of: values)
+                )
+                if let problem = publish.problem(as: self.version, packetID: false) {
+                    return "topic '\(topic)' of client '\(id)': \(problem)"
+                }
+            } else if !self.isPublisher(number) {
+                let subscriptions = self.subscriptions(of: number)
+                if let problem = Subscribe(1, subscriptions, properties: self.subscribeOptions.properties)
+                    .problem(as: self.version)
+                {
+                    return "filter '\(subscriptions[0].filter)' of client '\(id)': \(problem)"
+                }
+            }
+        }
+        return nil
+    }
+
+    private func connect(_ values: PlaceholderValues) -> Connect {
+        var random = SplitMix64(seed: self.seed)
+        let credentials = self.credentials(of: values, random: &random)
+        return Connect(
+            version: self.version,
+            clientID: String(decoding: values.clientID, as: UTF8.self),
+            cleanStart: self.publisherSession.cleanStart,
+            keepAlive: self.publisherSession.keepAlive,
+            username: credentials.userName,
+            password: credentials.password,
+            will: self.will(of: values)
+        )
+    }
+}

@@ -1,0 +1,130 @@
+import MQTT
+import MQTTCodec
+package import Measurement
+
+// What became of the messages of a run, and of its clients.
+extension MQTTWorkload {
+    package func account(_ results: [MQTTResult], shares: LedgerExport, record: RunRecord) -> LoadAccount {
+        let delivery = self.reconciliation(results, shares)
+        var account = LoadAccount()
+        account.metrics = delivery?.rows.flatMap(Self.metrics) ?? []
+        account.books = self.books(results, record, delivery)
+        account.unreconciled = delivery?.problems ?? []
+        account.limited = Self.storeReasons(record)
+        account.ledger = self.ledgerRecord(results, shares)
+        account.clients = results.flatMap(\.tallies).sorted { $0.number < $1.number }.map(self.client)
+        return account
+    }
+
+    private func reconciliation(_ results: [MQTTResult], _ shares: LedgerExport) -> Reconciliation? {
+        guard self.load.hasLedger, self.load.subscribers > 0 else { return nil }
+        let ledgers = self.load.topology == .shared ? [shares] : results.map(\.ledger)
+        let fates = self.load.publishers > 0 ? results.flatMap(\.fates) : nil
+        return Reconciliation(ledgers: ledgers, fates: fates, feeds: fates == nil ? [] : self.load.feeds(results))
+    }
+
+    private static func metrics(_ row: Reconciliation.Row) -> [Metric] {
+        let counts: [(String, UInt64?)] = [
+            ("delivery_expected", row.expected), ("delivery_lost", row.lost),
+            ("delivery_duplicated", row.duplicated), ("delivery_reordered", row.reordered),
+            ("delivery_gaps", row.expected == nil ? row.gaps : nil),
+        ]
+        return counts.compactMap { name, value in
+            value.map { value in
+                let reading = CounterReading(value: Double(value), rate: nil)
+                return Metric(name: name, labels: ["qos": "\(row.qos)"], reading: .counter(reading))
+            }
+        }
+    }
+
+    private func books(_ results: [MQTTResult], _ record: RunRecord, _ delivery: Reconciliation?) -> [Books] {
+        let rows = delivery?.rows ?? []
+        let levels = Set(self.load.qualities.map(\.rawValue)).union(rows.map(\.qos)).sorted()
+        return levels.map { level in
+            var books = Books(qos: Int(level))
+            if let qos = self.load.qualities.first(where: { $0.rawValue == level }) {
+                Self.fillPublishing(&books, qos, results, record)
+            }
+            if let row = rows.first(where: { $0.qos == level }) {
+                books.expected = row.expected
+                books.received = row.received
+                books.lost = row.lost
+                books.duplicated = row.duplicated
+            }
+            return books
+        }
+    }
+
+    private static func fillPublishing(
+        _ books: inout Books,
+        _ qos: QoS,
+        _ results: [MQTTResult],
+        _ record: RunRecord
+    ) {
+        let labels: Labels = ["qos": "\(qos.rawValue)"]
+        func counter(_ name: String) -> UInt64? {
+            record.metrics.first { $0.name == name && $0.labels == labels }?.counter.map { UInt64($0.value) }
+        }
+        let parts = results.compactMap { $0.books[qos] }
+        func sum(_ part: KeyPath<PublishBook, UInt64>) -> UInt64 { parts.reduce(0) { $0 + $1[keyPath: part] } }
+        books.offered = counter("publish_offered")
+        books.sent = counter("publish_sent")
+        books.notSent = counter("publish_not_sent")
+        if qos == .atMostOnce {
+            books.confirmed = counter("publish_confirmed")
+            books.unconfirmed = sum(\.unconfirmed)
+        } else {
+            books.acked = counter("publish_acked")
+            books.inFlight = sum(\.inFlight)
+            books.timedOut = sum(\.timedOut)
+            books.failed = sum(\.failed)
+        }
+    }
+
+    private func ledgerRecord(_ results: [MQTTResult], _ shares: LedgerExport) -> LedgerRecord {
+        var ledger = self.ledger
+        guard ledger.on else { return ledger }
+        let exports = self.load.topology == .shared ? [shares] : results.map(\.ledger)
+        ledger.publishers = self.load.publishers > 0 ? self.load.publishers : nil
+        ledger.subscriptions = self.load.topology == .shared ? 1 : self.load.subscribers
+        ledger.streams = exports.reduce(0) { $0 + $1.streams.count }
+        ledger.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }
+        return ledger
+    }
+
+    private static func storeReasons(_ record: RunRecord) -> [Verdict.Reason] {
+        let ways = [
+            (StoreFailure.kind, "ended early"),
+            (StoreFailure.lateKind, "ended with changes that may not be stored"),
+        ]
+        return ways.compactMap { kind, way in
+            guard let failed = record.errors.first(where: { $0.kind == kind }) else { return nil }
+            let words = "\(failed.count) client\(failed.count == 1 ? "" : "s") \(way): \(failed.example)"
+            return Verdict.Reason(code: "store-failed", text: words)
+        }
+    }
+
+    // MARK: - Clients
+
+    package func clientID(_ number: Int) -> String {
+        String(decoding: self.load.values(of: number).clientID, as: UTF8.self)
+    }
+
+    private func client(_ number: Int, _ tally: ClientTally) -> ClientAccount {
+        let isPublisher = self.load.isPublisher(number)
+        let publishes = isPublisher && !self.load.qualities.isEmpty
+        let qos =
+            publishes
+            ? self.load.qos(ofPublisher: number)
+            : isPublisher ? nil : self.load.qos(ofSubscriber: number - self.load.publishers)
+        return ClientAccount(
+            number: number,
+            group: !isPublisher ? "subscribers" : publishes ? "publishers" : "clients",
+            qos: qos.map { Int($0.rawValue) },
+            tally: tally,
+            sends: publishes,
+            acknowledged: publishes && qos != .atMostOnce,
+            receives: !isPublisher
+        )
+    }
+}

@@ -1,0 +1,63 @@
+package import LoadEngine
+import MQTT
+package import Measurement
+import NIOCore
+package import Transport
+
+/// The MQTT clients of a run.
+package struct MQTTWorkload: Workload {
+    package let load: MQTTLoad
+    package let metrics: MQTTMetrics
+    private let store: KeptFlows?
+
+    /// - Parameters:
+    ///   - load: what the clients are and do.
+    ///   - metrics: made for it.
+    ///   - store: where clients keep their flows, if not in memory.
+    package init(_ load: MQTTLoad, metrics: MQTTMetrics, store: KeptFlows? = nil) {
+        self.load = load
+        self.metrics = metrics
+        self.store = store
+    }
+
+    package var protocolName: String { "mqtt" }
+    package var catalog: MetricCatalog { self.metrics.catalog }
+    package var known: MetricCatalog { self.metrics.known(for: self.load) }
+    package var answerMetric: String { "publish_ack_duration" }
+    package var realtimeOffset: Int64 { self.load.realtimeOffset }
+    package var comesBack: Bool { self.load.comesBack }
+
+    package var completion: DeliveryCompletion {
+        // `sub` alone ends by the clock: what others still publish is not awaited.
+        guard self.load.hasLedger || self.load.publishers == 0 else {
+            return self.load.subscribers > 0 ? .silence : .nothing
+        }
+        return self.load.topology == .shared ? .shares : .balance
+    }
+
+    package var ledger: LedgerRecord {
+        if self.load.subscribers == 0 { return LedgerRecord(on: false, reason: "no subscriber in this run") }
+        return self.load.hasLedger
+            ? LedgerRecord(on: true)
+            : LedgerRecord(on: false, reason: "messages carry no header: -m was given, or -s below 32")
+    }
+
+    package func makeWork(on shard: Shard<MQTTShardWork>, connector: any ClientConnector) -> MQTTShardWork {
+        MQTTShardWork(self.load, metrics: self.metrics, shard: shard, connector: connector, store: self.store)
+    }
+
+    /// Has every shard note how far its publishers are when a subscription anywhere comes into effect, if they do not
+    /// wait for that.
+    package func prepare(_ shards: [ShardHandle<MQTTShardWork>], plan: LoadPlan) {
+        guard !plan.waitsForConnects, plan.listeners > 0 else { return }
+        for handle in shards {
+            handle.tell { shard in
+                shard.work?.subscriptionBegan = { subscription in
+                    for other in shards { other.tell { $0.work?.noteEarly(subscription) } }
+                }
+            }
+        }
+    }
+
+    package func result(of work: MQTTShardWork) -> MQTTResult { work.takeResult() }
+}

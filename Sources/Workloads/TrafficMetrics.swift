@@ -1,0 +1,118 @@
+package import LoadEngine
+package import Measurement
+import NIOCore
+package import Transport
+
+/// The durations of a connect, by phase.
+package struct ConnectMetrics: Sendable {
+    package let dns: DurationID
+    package let tcp: DurationID
+    /// Only where the connections have such a layer.
+    package let tls: DurationID?
+    package let webSocket: DurationID?
+    /// What the protocol has between the layers and its session; by the name of the phase.
+    package let steps: [DurationID]
+    package let session: DurationID
+    package let total: DurationID
+    package let lag: DurationID
+
+    /// Those of `connect` or `reconnect`, with what stands between TCP and the protocol, and the protocol's own phases.
+    package init(_ name: String, layers: Set<ConnectError.Phase>, steps: [String] = [], _ catalog: inout MetricCatalog)
+    {
+        func phase(_ phase: String) -> DurationID {
+            catalog.duration("\(name)_duration", ["phase": phase], wholeRun: true)
+        }
+        self.dns = phase("dns")
+        self.tcp = phase("tcp")
+        self.tls = layers.contains(.tls) ? phase("tls") : nil
+        self.webSocket = layers.contains(.webSocket) ? phase("websocket") : nil
+        self.steps = steps.map(phase)
+        self.session = phase("session")
+        self.total = phase("total")
+        self.lag = catalog.duration("\(name)_lag", wholeRun: true)
+    }
+}
+
+extension LoopMeter {
+    /// Records what the connector timed.
+    func record(_ phases: ConnectPhases, _ ids: ConnectMetrics) {
+        if let dns = phases.dns { self.record(ids.dns, dns.nanoseconds) }
+        if let tcp = phases.tcp { self.record(ids.tcp, tcp.nanoseconds) }
+        if let tls = phases.tls, let id = ids.tls { self.record(id, tls.nanoseconds) }
+        if let webSocket = phases.webSocket, let id = ids.webSocket { self.record(id, webSocket.nanoseconds) }
+    }
+}
+
+/// Clients that leave by plan.
+package struct DepartureMetrics: Sendable {
+    package let left: CounterID
+    /// It was the turn of a client that was not connected.
+    package let missed: CounterID
+
+    package static func all(
+        _ causes: Set<DeparturePlan.Cause>,
+        _ catalog: inout MetricCatalog
+    ) -> [DeparturePlan.Cause: DepartureMetrics] {
+        var departures: [DeparturePlan.Cause: DepartureMetrics] = [:]
+        for cause in causes {
+            departures[cause] = DepartureMetrics(
+                left: catalog.counter("disconnects", ["reason": cause.rawValue]),
+                missed: catalog.counter("departures_missed", ["reason": cause.rawValue])
+            )
+        }
+        return departures
+    }
+}
+
+/// What every protocol's clients count alike: bytes, reads, connections; and what the loops say of themselves.
+package struct TrafficMetrics: Sendable {
+    package let bytesSent: CounterID
+    package let bytesReceived: CounterID
+    package let payloadSent: CounterID
+    package let payloadReceived: CounterID
+    package let decodePackets: CounterID
+    package let decodeBytes: CounterID
+    package let reads: CounterID
+    package let reconnects: CounterID
+    package let disconnects: [DisconnectReason: CounterID]
+    package let connected: GaugeID
+    /// By event loop: the share of a core that its thread used, and how late it woke up for what was due.
+    package let cpu: [GaugeID]
+    package let loopLag: [DurationID]
+
+    package init(protocolName: String, loops: Int, _ catalog: inout MetricCatalog) {
+        self.bytesSent = catalog.counter("bytes_sent", unit: "bytes")
+        self.bytesReceived = catalog.counter("bytes_received", unit: "bytes")
+        self.payloadSent = catalog.counter("payload_bytes_sent", unit: "bytes")
+        self.payloadReceived = catalog.counter("payload_bytes_received", unit: "bytes")
+        self.decodePackets = catalog.counter("decode_packets", ["protocol": protocolName])
+        self.decodeBytes = catalog.counter("decode_bytes", ["protocol": protocolName], unit: "bytes")
+        self.reads = catalog.counter("reads", ["protocol": protocolName])
+        self.reconnects = catalog.counter("reconnects")
+        var disconnects: [DisconnectReason: CounterID] = [:]
+        for reason in DisconnectReason.allCases {
+            disconnects[reason] = catalog.counter("disconnects", ["reason": reason.rawValue])
+        }
+        self.disconnects = disconnects
+        self.connected = catalog.gauge("clients", ["state": "connected"])
+        self.cpu = (0..<loops).map { catalog.gauge("generator_cpu", ["loop": "\($0)"], unit: "cores", merge: .highest) }
+        self.loopLag = (0..<loops).map { catalog.duration("loop_lag", ["loop": "\($0)"], wholeRun: true) }
+    }
+}
+
+extension MetricCatalog {
+    /// What is looked at once a second beside the loops.
+    mutating func addProcessGauges() {
+        _ = self.gauge("generator_memory_bytes", unit: "bytes")
+        _ = self.gauge("host_cpu_idle")
+        _ = self.gauge("host_cpu_pressure")
+    }
+}
+
+package enum DisconnectReason: String, CaseIterable, Sendable {
+    case closed
+    case reset
+    case server
+    case timeout
+    case `protocol`
+}

@@ -1,0 +1,94 @@
+package import Measurement
+
+/// The ledger's header as text at the front of a `<body>`: base64, which needs no escaping in XML.
+///
+/// 32 bytes are 43 characters and one of padding. What varies from message to message begins at byte 12: the flags, whose
+/// upper 30 bits are here how long the message waited from when it was due until it was written, then sequence and due
+/// time.
+package enum XMPPBody {
+    /// Characters.
+    package static let headerSize = 44
+    private static let groups = 11
+    /// The group that begins with the flags.
+    private static let firstPatchedGroup = 4
+    private static let flagsOffset = 12
+    private static let longestDelay: UInt32 = (1 << 30) - 1
+
+    private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    /// By character: its six bits, 255 for what is none.
+    private static let values: [UInt8] = {
+        var values = [UInt8](repeating: 255, count: 256)
+        for index in 0..<64 { values[Int(Self.alphabet.utf8Start[index])] = UInt8(index) }
+        return values
+    }()
+
+    /// The table for a loop, which looks it up without a reference count; to be deallocated by the caller.
+    static func makeDecodingTable() -> UnsafeMutablePointer<UInt8> {
+        let table = UnsafeMutablePointer<UInt8>.allocate(capacity: 256)
+        table.initialize(from: Self.values, count: 256)
+        return table
+    }
+
+    /// Notes how long the message waited, in microseconds; 18 minutes at most.
+    static func setDelay(_ delay: UInt32, in header: UnsafeMutableRawPointer) {
+        let flags = min(delay, Self.longestDelay) << 2
+        header.storeBytes(of: flags.bigEndian, toByteOffset: Self.flagsOffset, as: UInt32.self)
+    }
+
+    /// From due to written, microseconds.
+    static func delay(of header: PayloadHeader) -> UInt32 { header.flags >> 2 }
+
+    /// Writes all 44 characters of a header of 32 bytes.
+    package static func encode(_ header: UnsafeRawPointer, to text: UnsafeMutableRawPointer) {
+        self.encode(header, to: text, from: 0)
+    }
+
+    /// Writes the characters that hold what varies; the others stay.
+    package static func patch(_ header: UnsafeRawPointer, to text: UnsafeMutableRawPointer) {
+        self.encode(header, to: text, from: Self.firstPatchedGroup)
+    }
+
+    @inline(__always)
+    private static func encode(_ header: UnsafeRawPointer, to text: UnsafeMutableRawPointer, from first: Int) {
+        let alphabet = Self.alphabet.utf8Start
+        func byte(_ index: Int) -> UInt32 { UInt32(header.load(fromByteOffset: index, as: UInt8.self)) }
+        for group in first..<Self.groups {
+            let isLast = group == Self.groups - 1
+            // The 33rd byte is none.
+            let bits = byte(group * 3) << 16 | byte(group * 3 + 1) << 8 | (isLast ? 0 : byte(group * 3 + 2))
+            let place = group * 4
+            text.storeBytes(of: alphabet[Int(bits >> 18)], toByteOffset: place, as: UInt8.self)
+            text.storeBytes(of: alphabet[Int(bits >> 12 & 63)], toByteOffset: place + 1, as: UInt8.self)
+            text.storeBytes(of: alphabet[Int(bits >> 6 & 63)], toByteOffset: place + 2, as: UInt8.self)
+            let last = isLast ? UInt8(ascii: "=") : alphabet[Int(bits & 63)]
+            text.storeBytes(of: last, toByteOffset: place + 3, as: UInt8.self)
+        }
+    }
+
+    /// Reads the header at the front of a body; for those who do it seldom.
+    package static func header(of body: UnsafeRawBufferPointer) -> PayloadHeader? {
+        self.values.withUnsafeBufferPointer { table in
+            table.baseAddress.flatMap { self.header(of: body, table: $0) }
+        }
+    }
+
+    /// Reads the header at the front of a body; `nil` for a body without one.
+    static func header(of body: UnsafeRawBufferPointer, table: UnsafePointer<UInt8>) -> PayloadHeader? {
+        guard body.count >= Self.headerSize else { return nil }
+        return withUnsafeTemporaryAllocation(byteCount: 33, alignment: 8) { bytes -> PayloadHeader? in
+            for group in 0..<Self.groups {
+                let place = group * 4
+                let isLast = group == Self.groups - 1
+                let (one, two) = (table[Int(body[place])], table[Int(body[place + 1])])
+                let three = table[Int(body[place + 2])]
+                let four = isLast ? 0 : table[Int(body[place + 3])]
+                guard (one | two | three | four) & 0x80 == 0 else { return nil }
+                let bits = UInt32(one) << 18 | UInt32(two) << 12 | UInt32(three) << 6 | UInt32(four)
+                bytes[group * 3] = UInt8(truncatingIfNeeded: bits >> 16)
+                bytes[group * 3 + 1] = UInt8(truncatingIfNeeded: bits >> 8)
+                bytes[group * 3 + 2] = UInt8(truncatingIfNeeded: bits)
+            }
+            return PayloadHeader.read(UnsafeRawBufferPointer(bytes))
+        }
+    }
+}

@@ -1,0 +1,239 @@
+package import LoadEngine
+package import Measurement
+package import NIOCore
+package import Transport
+import XMPPCodec
+
+/// Who one XMPP client is.
+package struct XMPPUser: Hashable, Sendable {
+    package var local: String
+    package var domain: String
+    package var resource: String
+    package var password: String
+
+    package init(local: String, domain: String, resource: String, password: String) {
+        self.local = local
+        self.domain = domain
+        self.resource = resource
+        self.password = password
+    }
+
+    package var bare: String { "\(self.local)@\(self.domain)" }
+    package var full: String { "\(self.bare)/\(self.resource)" }
+}
+
+/// What the XMPP clients of a run are and do, as plain values: one for all shards.
+package struct XMPPLoad: Sendable {
+    package enum Work: String, CaseIterable, Sendable {
+        /// Clients log in and stay.
+        case login
+        /// Chat messages, each to the client's peer.
+        case message
+        /// IQ pings to the server (XEP-0199).
+        case ping
+        /// Messages in rooms, each to everybody who is in (XEP-0045).
+        case muc
+        /// Changes of presence, each to all contacts (RFC 6121 §4.4).
+        case presence
+        /// Accounts are made (XEP-0077), by one connection each, which ends then.
+        case register
+        /// They are removed, by those who can log in to them.
+        case unregister
+
+        /// Whether what the clients do is done when each has come and gone.
+        package var isOfAccounts: Bool { self == .register || self == .unregister }
+    }
+
+    /// Whom a client writes to.
+    package enum Pairing: String, CaseIterable, Sendable {
+        /// Clients 1 and 2 to each other, 3 and 4, and so on; the last of an odd number to itself.
+        case neighbour
+        /// A ring over all clients in an order drawn by the seed: each has one writer and one reader.
+        case random
+        /// Everybody to the first client, which writes to the second.
+        case hotspot
+    }
+
+    /// When a stream is secured.
+    package enum TLSPolicy: String, CaseIterable, Sendable {
+        /// STARTTLS if the server requires it.
+        case allowed
+        /// STARTTLS if the server offers it.
+        case preferred
+        /// STARTTLS, or no login.
+        case required
+        /// TLS from the first byte (XEP-0368).
+        case direct
+        case off
+    }
+
+    package enum Payload: Sendable {
+        /// Bytes of no meaning, the ledger's header in front if there is room for it.
+        case generated(size: Int)
+        case message(Template)
+    }
+
+    package var work: Work
+    package var clients: Int
+    /// `user%i@domain/resource`, parsed.
+    package var local: Template
+    package var domain: String
+    package var resource: Template
+    package var password: Template
+    /// In the place of those four, by the number of the client.
+    package var users: [XMPPUser] = []
+    /// `%i` of the first client.
+    package var firstNumber = 1
+
+    package var tls = TLSPolicy.preferred
+    /// The only one that is used; `nil`: the strongest that is offered.
+    package var mechanism: String?
+    /// PLAIN may go over a stream without TLS.
+    package var allowsPlainWithoutTLS = false
+    package var streamManagement = false
+    /// Accounts that could not be made before the run: why, by the bare JID.
+    package var unregistered: [String: AccountRefusal] = [:]
+
+    package var payload = Payload.generated(size: 256)
+    /// Occupants of a room, or contacts and oneself; a divisor of ``clients``.
+    package var groupSize = 1
+    /// The local part of a room's JID, with `%r` for its number.
+    package var room = "clamor%r"
+    /// Where the rooms are.
+    package var service = ""
+    package var nick = Template(parsing: "clamor%i")
+    package private(set) var pairing: Pairing
+    /// The order of a random ring, and each client's place in it.
+    private let ring: [Int32]
+    private let placeInRing: [Int32]
+    /// Operations under way per client in closed loop.
+    package var window = 16
+    package var isOpenLoop = false
+    /// How long an answer is awaited.
+    package var ackTimeout = TimeAmount.seconds(30)
+
+    /// In every header of this run's messages.
+    package var run: UInt32
+    package var connectTimeout = TimeAmount.seconds(10)
+    package var connectRetries = 0
+    package var reconnects = 0
+    package var reconnectPeriod = TimeAmount.seconds(1)
+    /// What clients leave for by plan.
+    package var departures: Set<DeparturePlan.Cause> = []
+    /// What stands between TCP and the stream.
+    package var layers: Set<ConnectError.Phase> = []
+    package var seed: UInt64
+    /// Of the run; none in a run without.
+    package var stages: [MetricStage] = []
+    /// CLOCK_REALTIME less the monotonic clock, taken once: headers carry the one, the run counts in the other.
+    package var realtimeOffset: Int64
+
+    package init(
+        _ work: Work,
+        clients: Int,
+        local: Template,
+        domain: String,
+        resource: Template,
+        password: Template,
+        pairing: Pairing = .neighbour,
+        run: UInt32,
+        seed: UInt64,
+        realtimeOffset: Int64
+    ) {
+        self.work = work
+        self.clients = clients
+        self.local = local
+        self.domain = domain
+        self.resource = resource
+        self.password = password
+        self.pairing = pairing
+        self.run = run
+        self.seed = seed
+        self.realtimeOffset = realtimeOffset
+        guard pairing == .random, work == .message else {
+            self.ring = []
+            self.placeInRing = []
+            return
+        }
+        var random = SplitMix64(seed: seed)
+        let ring = (0..<Int32(clients)).shuffled(using: &random)
+        var places = [Int32](repeating: 0, count: clients)
+        for (place, client) in ring.enumerated() { places[Int(client)] = Int32(place) }
+        self.ring = ring
+        self.placeInRing = places
+    }
+
+    /// The domain as servers compare it: small letters, U-labels; as it is where it is none.
+    package static func prepared(domain: String) -> String { (try? JID(domain: domain))?.domain ?? domain }
+
+    /// Why a client has no account to log in to.
+    func refusal(of number: Int) -> AccountRefusal? {
+        self.unregistered.isEmpty ? nil : self.unregistered[self.user(number).bare]
+    }
+
+    /// Whether clients connect more than once.
+    package var comesBack: Bool { self.reconnects > 0 || !self.departures.isEmpty }
+
+    /// Whether messages carry the header that the ledger reads.
+    package var hasLedger: Bool {
+        guard self.stanza != nil, case .generated(let size) = self.payload else { return false }
+        return size >= XMPPBody.headerSize
+    }
+
+    /// What replaces the placeholders of a client, by its number in the run.
+    package func values(of number: Int) -> PlaceholderValues {
+        PlaceholderValues(clientNumber: self.firstNumber + number)
+    }
+
+    /// The same for every call.
+    package func user(_ number: Int) -> XMPPUser {
+        guard self.users.isEmpty else { return self.users[number] }
+        var random = SplitMix64(seed: self.seed &+ UInt64(number) &* 0xD134_2543_DE82_EF95)
+        let values = self.values(of: number)
+        func text(_ template: Template) -> String {
+            String(decoding: template.rendered(values, random: &random), as: UTF8.self)
+        }
+        return XMPPUser(
+            local: text(self.local),
+            domain: self.domain,
+            resource: text(self.resource),
+            password: text(self.password)
+        )
+    }
+
+    /// Whom a client writes to, by number.
+    package func peer(of number: Int) -> Int {
+        switch self.pairing {
+        case .neighbour: number ^ 1 < self.clients ? number ^ 1 : number
+        case .random: Int(self.ring[(Int(self.placeInRing[number]) + 1) % self.ring.count])
+        case .hotspot: number == 0 ? min(1, self.clients - 1) : 0
+        }
+    }
+
+    /// How many write to a client.
+    package func writers(to number: Int) -> Range<Int> {
+        switch self.pairing {
+        case .neighbour:
+            let writer = self.peer(of: number)
+            return writer..<writer + 1
+        case .random:
+            let count = self.ring.count
+            let writer = Int(self.ring[(Int(self.placeInRing[number]) + count - 1) % count])
+            return writer..<writer + 1
+        case .hotspot:
+            switch number {
+            case 0: return self.clients == 1 ? 0..<1 : 1..<self.clients
+            case 1: return 0..<1
+            default: return 0..<0
+            }
+        }
+    }
+
+    /// Bytes of a body before escaping, placeholders not yet replaced.
+    package var bodyBytes: Int {
+        switch self.payload {
+        case .generated(let size): size
+        case .message(let template): template.literalBytes
+        }
+    }
+}

@@ -1,0 +1,182 @@
+import Measurement
+import NIOCore
+import Transport
+
+/// Puts a client's messages together, or its presences, straight into the memory that is written.
+///
+/// The first one of a write is built, the others are copies of it with number, sequence and due time patched. One per
+/// event loop.
+struct XMPPMessageWriter: ~Copyable {
+    /// Hexadecimal digits of a message's number in its id, behind the letter `m`.
+    static let digits = 8
+
+    private let load: XMPPLoad
+    private let head: [UInt8]
+    /// All addresses of the loop's clients, as attribute text, one behind the other; and where each ends.
+    private var addresses: [UInt8] = []
+    private var ends: [Int32] = [0]
+    private var random: SplitMix64
+    private var body: [UInt8] = []
+    private var raw: [UInt8] = []
+    private var values = PlaceholderValues(clientNumber: 0)
+    private var bodyOffset = 0
+    /// The ledger's header.
+    private let header: UnsafeMutableRawPointer
+    /// Bytes of the message that is turned to.
+    private(set) var size = 0
+
+    private static let hex: StaticString = "0123456789abcdef"
+    /// Between id and address; nothing where there is none.
+    private let address: [UInt8]
+    private let tail: [UInt8]
+    private let end: [UInt8]
+    /// RFC 6121 §4.7.2.1: four letters each, so that the one changes into the other in its place.
+    private static let shows: StaticString = "chataway"
+
+    init(_ load: XMPPLoad, seed: UInt64) {
+        self.load = load
+        self.random = SplitMix64(seed: seed)
+        self.header = .allocate(byteCount: PayloadHeader.size, alignment: 8)
+        self.header.initializeMemory(as: UInt8.self, repeating: 0, count: PayloadHeader.size)
+        // RFC 7395 §3.3.3: each message stands alone.
+        let namespace = load.layers.contains(.webSocket) ? " xmlns='jabber:client'" : ""
+        let form = load.stanzaForm
+        self.head = Array("<\(form.start.replacing("%n", with: namespace)) id='m".utf8)
+        self.address = form.hasAddress ? Array("' to='".utf8) : []
+        self.tail = Array("'>\(form.tail)".utf8)
+        self.end = Array(form.end.utf8)
+        if case .generated(let size) = load.payload {
+            self.body = (0..<size).map { UInt8(ascii: "a") + UInt8(truncatingIfNeeded: $0 % 26) }
+        }
+    }
+
+    deinit { self.header.deallocate() }
+
+    /// Adds the address that the next client of the loop writes to.
+    mutating func addAddress(_ text: String) {
+        Self.escape(text.utf8, into: &self.addresses)
+        self.ends.append(Int32(self.addresses.count))
+    }
+
+    /// Whether all messages of a client look alike, but for what is patched.
+    var isUniform: Bool {
+        if case .message(let template) = self.load.payload { return !template.variesPerMessage }
+        return true
+    }
+
+    /// Bytes of the body of the message that is turned to.
+    var payloadSize: Int { self.body.count }
+
+    /// Turns to a client and returns the size of its next message.
+    mutating func begin(_ place: Int, number: Int, message: UInt64, now: Int64) -> Int {
+        self.values.clientNumber = self.load.firstNumber + number
+        if self.load.hasLedger {
+            PayloadHeader.write(
+                to: self.header,
+                run: self.load.run,
+                publisher: self.load.ledgerID(number),
+                flags: 0,
+                sequence: 0,
+                due: 0
+            )
+        }
+        return self.render(place, message: message, now: now)
+    }
+
+    /// Renders what varies per message and returns its size; only where messages are not uniform.
+    mutating func render(_ place: Int, message: UInt64, now: Int64) -> Int {
+        if case .message(let template) = self.load.payload {
+            self.values.messageNumber = message
+            self.values.nanoseconds = now
+            self.raw.removeAll(keepingCapacity: true)
+            self.body.removeAll(keepingCapacity: true)
+            template.render(self.values, random: &self.random, into: &self.raw)
+            Self.escape(self.raw, into: &self.body)
+        }
+        let address = Int(self.ends[place + 1] - self.ends[place])
+        self.bodyOffset = self.head.count + Self.digits + self.address.count + address + self.tail.count
+        self.size = self.bodyOffset + self.body.count + self.end.count
+        return self.size
+    }
+
+    /// Writes one whole message; `delay` is from when it was due to this write, microseconds.
+    func write(_ place: Int, sequence: UInt64, due: NIODeadline, delay: UInt32, to memory: UnsafeMutableRawPointer) {
+        var offset = 0
+        func add(_ bytes: ArraySlice<UInt8>) {
+            bytes.withUnsafeBytes { bytes in
+                guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
+                (memory + offset).copyMemory(from: base, byteCount: bytes.count)
+            }
+            offset += bytes.count
+        }
+        add(self.head[...])
+        offset += Self.digits
+        add(self.address[...])
+        add(self.addresses[Int(self.ends[place])..<Int(self.ends[place + 1])])
+        add(self.tail[...])
+        add(self.body[...])
+        add(self.end[...])
+        if self.load.hasLedger { XMPPBody.encode(self.header, to: memory + self.bodyOffset) }
+        self.patch(sequence: sequence, due: due, delay: delay, at: memory)
+    }
+
+    /// Writes a message like the one at `model`.
+    func copy(
+        _ model: UnsafeMutableRawPointer,
+        sequence: UInt64,
+        due: NIODeadline,
+        delay: UInt32,
+        to memory: UnsafeMutableRawPointer
+    ) {
+        memory.copyMemory(from: model, byteCount: self.size)
+        self.patch(sequence: sequence, due: due, delay: delay, at: memory)
+    }
+
+    private func patch(sequence: UInt64, due: NIODeadline, delay: UInt32, at memory: UnsafeMutableRawPointer) {
+        let hex = Self.hex.utf8Start
+        var number = UInt32(truncatingIfNeeded: sequence)
+        var offset = self.head.count + Self.digits
+        for _ in 0..<Self.digits {
+            offset -= 1
+            memory.storeBytes(of: hex[Int(number & 15)], toByteOffset: offset, as: UInt8.self)
+            number >>= 4
+        }
+        if self.load.work == .presence {
+            let show = Self.shows.utf8Start + Int(truncatingIfNeeded: sequence & 1) * 4
+            let place = self.bodyOffset - self.tail.count + XMPPLoad.showOffset
+            (memory + place).copyMemory(from: show, byteCount: 4)
+        }
+        guard self.load.hasLedger else { return }
+        let realtime = Int64(due.uptimeNanoseconds) &+ self.load.realtimeOffset
+        XMPPBody.setDelay(delay, in: self.header)
+        PayloadHeader.patch(sequence: sequence, due: realtime, at: self.header)
+        XMPPBody.patch(self.header, to: memory + self.bodyOffset)
+    }
+
+    /// The lower 32 bits of a message's sequence by its id; `nil` for an id of something else.
+    static func number(ofID id: UnsafeRawBufferPointer) -> UInt32? {
+        guard id.count == 1 + Self.digits, id[0] == UInt8(ascii: "m") else { return nil }
+        var number: UInt32 = 0
+        for byte in id.dropFirst() {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): number = number << 4 | UInt32(byte - UInt8(ascii: "0"))
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): number = number << 4 | UInt32(byte - UInt8(ascii: "a") + 10)
+            default: return nil
+            }
+        }
+        return number
+    }
+
+    /// As text, and as an attribute in single quotation marks (XML 1.0 §2.4).
+    static func escape(_ text: some Sequence<UInt8>, into bytes: inout [UInt8]) {
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: "&"): bytes += Array("&amp;".utf8)
+            case UInt8(ascii: "<"): bytes += Array("&lt;".utf8)
+            case UInt8(ascii: ">"): bytes += Array("&gt;".utf8)
+            case UInt8(ascii: "'"): bytes += Array("&apos;".utf8)
+            default: bytes.append(byte)
+            }
+        }
+    }
+}

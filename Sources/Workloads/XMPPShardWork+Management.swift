@@ -1,0 +1,57 @@
+import LoadEngine
+import LoopContext
+import Measurement
+package import NIOCore
+import XMPP
+
+// Acknowledgements of stream management (XEP-0198), and what they are of.
+extension XMPPShardWork {
+    /// Puts what the stream has said by itself since the last write, answers to requests, into the row of what is
+    /// acknowledged; before each write, and each acknowledgement.
+    ///
+    /// The server's count is of all stanzas: else each of these would confirm a message that it does not have.
+    func noteOwnStanzas(_ place: Int) {
+        guard self.metrics.acknowledged != nil else { return }
+        let sent = self.streams[place].stanzasSent
+        let own = sent &- self.clients[place].counted
+        self.clients[place].counted = sent
+        // Less than before: stream management is gone, or begins anew.
+        guard own > 0, own < 1 << 31 else { return }
+        self.clients[place].writes.append(Write(at: self.context.now, count: Int32(clamping: own), isOwn: true))
+    }
+
+    /// The load's own stanzas, once they are appended.
+    func noteWrite(_ place: Int, count: Int, at began: NIODeadline) {
+        guard self.metrics.acknowledged != nil, count > 0 else { return }
+        self.clients[place].counted = self.streams[place].stanzasSent
+        self.clients[place].writes.append(Write(at: began, count: Int32(count)))
+    }
+
+    package func acknowledged(_ place: Int, count: Int, now: NIODeadline) {
+        guard let ids = self.metrics.acknowledged else { return }
+        // Of what was said by itself since, too: else it would stand before the next write, and be acknowledged already.
+        self.noteOwnStanzas(place)
+        var left = count
+        var done = 0
+        var known = 0
+        while left > 0, done < self.clients[place].writes.count {
+            let write = self.clients[place].writes[done]
+            let part = min(left, Int(write.count))
+            if !write.isOwn {
+                self.meter.record(
+                    ids.duration,
+                    (now - write.at).nanoseconds,
+                    count: UInt64(part),
+                    lane: self.times.lane(write.at)
+                )
+                known += part
+            }
+            left -= part
+            self.clients[place].writes[done].count -= Int32(part)
+            if self.clients[place].writes[done].count == 0 { done += 1 }
+        }
+        self.clients[place].writes.removeFirst(done)
+        self.clients[place].acknowledged += UInt64(known)
+        self.meter.add(ids.count, UInt64(known))
+    }
+}

@@ -1,0 +1,117 @@
+import LoadEngine
+import LoopContext
+import Measurement
+package import NIOCore
+package import XMPP
+package import XMPPCodec
+
+// IQ pings to the server (XEP-0199), and their answers.
+extension XMPPShardWork {
+    private static let head = Array("<iq type='get'".utf8)
+    /// RFC 7395 §3.3.3: on a WebSocket each message stands alone.
+    private static let namespace = Array(" xmlns='jabber:client'".utf8)
+    private static let to = Array(" to='".utf8)
+    private static let id = Array("' id='".utf8)
+    private static let tail = Array("'><ping xmlns='urn:xmpp:ping'/></iq>".utf8)
+
+    /// All of them leave in one write.
+    func sendPings(_ place: Int, _ connection: XMPPConnection, _ batch: OperationBatch, began: NIODeadline) {
+        var taken = 0
+        self.noteOwnStanzas(place)
+        batch.forEach { _, due in
+            let slot = self.takeSlot(place, due: due, began: began)
+            let isTaken = connection.appendRequest(
+                UInt64(slot),
+                to: self.server,
+                timeout: self.load.ackTimeout,
+                before: self.pingHead,
+                after: Self.tail
+            )
+            if isTaken {
+                taken += 1
+                return self.countPing(place)
+            }
+            self.free(place, slot)
+            if let operation = self.metrics.operation { self.meter.add(operation.notSent) }
+        }
+        self.noteWrite(place, count: taken, at: began)
+        connection.flushRequests()
+    }
+
+    /// A slot for one more ping; a client has as many as it ever had under way.
+    private func takeSlot(_ place: Int, due: NIODeadline, began: NIODeadline) -> Int32 {
+        let count = Int(self.clients[place].pings)
+        if count == self.clients[place].slots.count {
+            self.clients[place].slots.append(Ping(due: due, written: began, next: Int32(count)))
+        }
+        // Behind those under way lie the free slots, each with the number of one that is free.
+        let slot = self.clients[place].slots[count].next
+        self.clients[place].slots[Int(slot)].due = due
+        self.clients[place].slots[Int(slot)].written = began
+        self.clients[place].pings += 1
+        return slot
+    }
+
+    private func countPing(_ place: Int) {
+        guard let operation = self.metrics.operation else { return }
+        self.meter.add(operation.sent)
+        self.tallies[place].sent += 1
+    }
+
+    private func free(_ place: Int, _ slot: Int32) {
+        self.clients[place].pings -= 1
+        self.clients[place].slots[Int(self.clients[place].pings)].next = slot
+    }
+
+    package func answered(_ place: Int, _ token: UInt64, _ answer: borrowing ElementView, now: NIODeadline) {
+        self.countStanza(place)
+        self.meter.add(self.metrics.iqs)
+        if let groups = self.groups { return self.answered(place, groups, token, answer, now: now) }
+        if self.load.work == .unregister { return self.removalAnswered(place, answer, now: now) }
+        guard token < UInt64(self.clients[place].slots.count), let ids = self.metrics.ping,
+            let operation = self.metrics.operation
+        else { return }
+        let ping = self.clients[place].slots[Int(token)]
+        self.free(place, Int32(token))
+        let response = (now - ping.due).nanoseconds
+        let lane = self.times.lane(ping.due)
+        self.meter.record(ids.response, response, lane: lane)
+        self.meter.record(ids.service, (now - ping.written).nanoseconds, lane: lane)
+        if response > self.tallies[place].longestAckNanoseconds {
+            self.tallies[place].longestAckNanoseconds = response
+        }
+        let isError = answer.withAttribute("type") { $0.elementsEqual("error".utf8) } ?? false
+        if isError {
+            self.books.failed += 1
+            self.meter.add(operation.refused)
+            self.countError(answer)
+        } else {
+            self.meter.add(operation.known)
+            self.tallies[place].acked += 1
+        }
+    }
+
+    package func unanswered(_ place: Int, _ token: UInt64, _ error: XMPPRequestError, now: NIODeadline) {
+        if self.groups != nil, error == .timedOut { return self.joinTimedOut(place) }
+        if self.load.work == .unregister { return self.removalUnanswered(place, error) }
+        guard token < UInt64(self.clients[place].slots.count), self.load.work == .ping else { return }
+        self.free(place, Int32(token))
+        if error == .timedOut {
+            self.books.timedOut += 1
+            self.error("timeout", "no answer to a ping before --ack-timeout")
+            if self.room(place) == 1 { self.shard.able(place, at: now) }
+            self.shard.checkDrained(place)
+        } else if self.clients[place].stage == .finishing || self.clients[place].stage == .finished {
+            self.books.inFlight += 1
+        } else {
+            self.books.failed += 1
+        }
+    }
+
+    /// What stands before the id of every ping.
+    static func pingHead(to domain: String, isAlone: Bool) -> [UInt8] {
+        var bytes = Self.head + (isAlone ? Self.namespace : []) + Self.to
+        XMPPMessageWriter.escape(domain.utf8, into: &bytes)
+        return bytes + Self.id
+    }
+}

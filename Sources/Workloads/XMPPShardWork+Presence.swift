@@ -1,0 +1,179 @@
+import LoadEngine
+import LoopContext
+import Measurement
+package import NIOCore
+import XMPP
+package import XMPPCodec
+
+// Circles of contacts: everybody is subscribed to everybody else's presence (RFC 6121 §3).
+//
+// Who comes later sees to it that it and those who were there before are subscribed to each other, and is in when both rosters
+// say so. So nobody waits for who is still to come, and what an earlier run has left in the rosters is taken as it is.
+extension XMPPShardWork {
+    /// What a client's roster says of one contact.
+    enum Contact {
+        static let to: UInt8 = 1
+        static let from: UInt8 = 2
+        static let both: UInt8 = 3
+        /// It was asked on this connection.
+        static let asked: UInt8 = 4
+    }
+
+    /// The bare JIDs of the loop's clients, by which contacts are known; and the address of what each sends.
+    func addAddresses(_ groups: XMPPGroups) {
+        for place in 0..<self.places.count {
+            let number = self.number(place)
+            if self.load.work == .muc {
+                self.writer.pointee.addAddress(self.load.room(number % self.load.groups))
+                continue
+            }
+            self.writer.pointee.addAddress("")
+            if let jid = try? JID(self.load.user(number).bare) { groups.addresses[jid.description] = Int32(place) }
+        }
+    }
+
+    func askForRoster(_ place: Int, _ groups: XMPPGroups) {
+        groups.members[place].step = .listing
+        // RFC 6121 §2.2: who has not asked for it gets no pushes.
+        self.ask(place, Request.roster, "get", to: nil, "<query xmlns='\(XMPPNamespace.roster)'/>")
+    }
+
+    func rosterCame(_ place: Int, _ groups: XMPPGroups, _ answer: XMPPElement) {
+        let seat = groups.seat(place)
+        for member in 0..<groups.size { groups.contacts[place * groups.size + member] = 0 }
+        for item in answer.child("query", XMPPNamespace.roster)?.elements ?? [] {
+            guard let contact = self.contact(item["jid"], groups, of: seat.group) else { continue }
+            groups.contacts[place * groups.size + contact] = Self.subscription(item)
+        }
+        groups.lastOrder += 1
+        groups.members[place].order = groups.lastOrder
+        groups.members[place].step = .subscribing
+        // One for the server's word that it knows of the presence.
+        groups.members[place].waits = 1
+        groups.members[place].isKnown = false
+        self.tell(place, .presence(to: nil))
+        for member in 0..<groups.size where member != seat.member {
+            let other = groups.place(group: seat.group, member: member)
+            guard groups.members[other].order != 0, !self.isMutual(place, other, groups) else { continue }
+            groups.members[place].waits += 1
+            self.subscribe(place, groups, to: member)
+            // An earlier run, or somebody else, may have left half of it.
+            self.subscribe(other, groups, to: seat.member)
+        }
+        self.ask(
+            place,
+            Request.barrier,
+            "get",
+            to: self.server,
+            "<ping xmlns='\(XMPPNamespace.ping)'/>"
+        )
+    }
+
+    private func subscribe(_ place: Int, _ groups: XMPPGroups, to member: Int) {
+        let index = place * groups.size + member
+        guard groups.contacts[index] & (Contact.to | Contact.asked) == 0 else { return }
+        groups.contacts[index] |= Contact.asked
+        self.tell(place, .presence(to: self.bare(groups, place, member), type: "subscribe"))
+    }
+
+    private func bare(_ groups: XMPPGroups, _ place: Int, _ member: Int) -> String {
+        let other = groups.place(group: groups.seat(place).group, member: member)
+        return self.load.user(self.number(other)).bare
+    }
+
+    /// The member of a group with that address.
+    func contact(_ address: String?, _ groups: XMPPGroups, of group: Int) -> Int? {
+        guard let address, let jid = try? JID(address), let place = groups.addresses[jid.bare.description] else {
+            return nil
+        }
+        let seat = groups.seat(Int(place))
+        return seat.group == group ? seat.member : nil
+    }
+
+    private static func subscription(_ item: XMPPElement) -> UInt8 {
+        switch item["subscription"] {
+        case "both": Contact.both
+        case "to": Contact.to
+        case "from": Contact.from
+        default: 0
+        }
+    }
+
+    private func isMutual(_ place: Int, _ other: Int, _ groups: XMPPGroups) -> Bool {
+        let (one, two) = (groups.seat(place).member, groups.seat(other).member)
+        let both = groups.contacts[place * groups.size + two] & groups.contacts[other * groups.size + one]
+        return both & Contact.both == Contact.both
+    }
+
+    func contactPresence(_ place: Int, _ groups: XMPPGroups, _ element: borrowing ElementView, now: NIODeadline) {
+        guard let type = element.attribute("type") else {
+            // Answers to the server's own probes repeat what was said before.
+            guard let ids = self.metrics.message, !(element.firstChild("delay", "urn:xmpp:delay") != nil),
+                self.heard(place, groups, element, in: "status", now: now)
+            else { return self.meter.add(self.metrics.presences) }
+            self.tallies[place].received += 1
+            return self.meter.add(ids.fresh)
+        }
+        self.meter.add(self.metrics.presences)
+        let group = groups.seat(place).group
+        switch type {
+        case "subscribe":
+            guard groups.members[place].order != 0, let from = element.attribute("from"),
+                let contact = self.contact(from, groups, of: group)
+            else { return }
+            self.tell(place, .presence(to: self.bare(groups, place, contact), type: "subscribed"))
+            self.subscribe(place, groups, to: contact)
+        case "error":
+            if self.contact(element.attribute("from"), groups, of: group) != nil {
+                return self.refused(place, groups, byContact: element)
+            }
+            self.refused(place, element)
+        default: break
+        }
+    }
+
+    /// A push of the roster (RFC 6121 §2.1.6).
+    package func requested(_ place: Int, _ request: borrowing ElementView, now: NIODeadline) -> Bool {
+        guard let groups = self.groups, self.load.work == .presence, let connection = self.clients[place].connection,
+            request.firstChild("query", "jabber:iq:roster") != nil
+        else { return false }
+        let push = request.element()
+        guard push["type"] == "set", connection.isFromOwnAccount(push) else { return false }
+        connection.answer(push)
+        let seat = groups.seat(place)
+        for item in push.child("query", XMPPNamespace.roster)?.elements ?? [] {
+            guard groups.members[place].order != 0, let member = self.contact(item["jid"], groups, of: seat.group)
+            else {
+                continue
+            }
+            let other = groups.place(group: seat.group, member: member)
+            let wasMutual = self.isMutual(place, other, groups)
+            let index = place * groups.size + member
+            groups.contacts[index] = groups.contacts[index] & Contact.asked | Self.subscription(item)
+            guard !wasMutual, self.isMutual(place, other, groups) else { continue }
+            let (one, two) = (groups.members[place].order, groups.members[other].order)
+            if two != 0 { self.waitsForOneLess(one > two ? place : other, groups, now: now) }
+        }
+        return true
+    }
+
+    func waitsForOneLess(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
+        guard groups.members[place].step == .subscribing else { return }
+        groups.members[place].waits -= 1
+        if groups.members[place].waits == 0 { self.comesIn(place, groups, now: now) }
+    }
+
+    /// The client is gone: nobody waits to be subscribed to it.
+    func forgetContacts(_ place: Int, _ groups: XMPPGroups) {
+        let order = groups.members[place].order
+        guard order != 0 else { return }
+        let seat = groups.seat(place)
+        for member in 0..<groups.size where member != seat.member {
+            let other = groups.place(group: seat.group, member: member)
+            groups.contacts[other * groups.size + seat.member] &= Contact.both
+            guard groups.members[other].order > order, !self.isMutual(place, other, groups) else { continue }
+            self.waitsForOneLess(other, groups, now: self.context.now)
+        }
+        groups.members[place].order = 0
+    }
+}

@@ -1,0 +1,128 @@
+import LoadEngine
+import LoopContext
+import Measurement
+package import NIOCore
+import XMPP
+package import XMPPCodec
+
+extension XMPPShardWork {
+    package func read(_ place: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool) {
+        self.tallies[place].reads += 1
+        self.tallies[place].bytes += UInt64(bytes.count)
+        self.meter.add(self.metrics.traffic.reads)
+        self.meter.add(self.metrics.traffic.bytesReceived, UInt64(bytes.count))
+        self.meter.add(self.metrics.traffic.decodeBytes, UInt64(bytes.count))
+        // Behind the login: what negotiates it is read with other eyes, and a new header makes a new reader.
+        if self.probe.place == place, self.clients[place].stage == .up {
+            self.probe.copy(bytes, atBoundary: atBoundary)
+        }
+        self.roomBeforeRead = self.room(place)
+        self.times = self.shard.times
+    }
+
+    package func readEnded(_ place: Int, now: NIODeadline) {
+        // What came made room: what is due joins the answers in one write.
+        guard self.roomBeforeRead == 0, self.load.work != .login, self.clients[place].stage == .up else {
+            if self.shard.isDraining { self.shard.checkDrained(place) }
+            return
+        }
+        if self.room(place) > 0 {
+            self.shard.ableInTurn(place, at: now)
+        } else {
+            self.shard.checkDrained(place)
+        }
+    }
+
+    func countStanza(_ place: Int) {
+        self.tallies[place].packets += 1
+        self.meter.add(self.metrics.traffic.decodePackets)
+    }
+
+    package func received(_ place: Int, _ element: borrowing ElementView, now: NIODeadline) {
+        self.countStanza(place)
+        if let groups = self.groups { return self.received(place, groups, element, now: now) }
+        switch element.kind {
+        case .message: self.message(place, element, now: now)
+        case .presence: self.meter.add(self.metrics.presences)
+        case .iq: self.meter.add(self.metrics.iqs)
+        case .other: break
+        }
+    }
+
+    private func message(_ place: Int, _ element: borrowing ElementView, now: NIODeadline) {
+        let isError = element.withAttribute("type") { $0.elementsEqual("error".utf8) } ?? false
+        if isError { return self.refused(place, element) }
+        self.tallies[place].received += 1
+        guard let ids = self.metrics.message else { return self.meter.add(self.metrics.otherMessages) }
+        var size = 0
+        let table = self.base64
+        let header = element.withText(ofChild: "body") { body -> PayloadHeader? in
+            size = body.count
+            return XMPPBody.header(of: body, table: table)
+        }
+        self.meter.add(self.metrics.traffic.payloadReceived, UInt64(size))
+        // What the server kept for somebody who was away says so, and is no measure of its speed.
+        guard !(element.firstChild("delay", "urn:xmpp:delay") != nil) else { return self.meter.add(ids.delayed) }
+        self.meter.add(ids.fresh)
+        guard self.load.hasLedger else {
+            self.received.received += 1
+            return self.addCredit(place)
+        }
+        // Leftovers of another run are nobody's loss here.
+        guard case .some(.some(let header)) = header, header.run == self.load.run else { return }
+        let arrival = self.ledger.pointee.arrived(
+            subscription: place,
+            publisher: header.publisher,
+            qos: 0,
+            sequence: header.sequence
+        )
+        guard let arrival else { return }
+        // One that comes twice lets no other go: else a server that doubles them would widen the window without end.
+        if case .duplicate = arrival { return }
+        self.received.received += 1
+        self.addCredit(place)
+        self.recordDelivery(header, ids, now: now)
+    }
+
+    /// In closed loop one that came lets one go.
+    private func addCredit(_ place: Int) {
+        if !self.load.isOpenLoop { self.clients[place].credit += 1 }
+    }
+
+    func recordDelivery(_ header: PayloadHeader, _ ids: XMPPMetrics.Message, now: NIODeadline) {
+        let due = header.due &- self.load.realtimeOffset
+        let duration = Int64(now.uptimeNanoseconds) &- due
+        let lane = self.times.lane(.uptimeNanoseconds(UInt64(clamping: due)))
+        self.meter.record(ids.delivery, duration, lane: lane)
+        let waited = Int64(XMPPBody.delay(of: header)) * 1_000
+        self.meter.record(ids.duration, max(0, duration - waited), lane: lane)
+    }
+
+    /// A message of this client came back: it is not expected at its peer any more, unless it arrived all the same.
+    func refused(_ place: Int, _ element: borrowing ElementView) {
+        self.countError(element)
+        guard let operation = self.metrics.operation, self.load.stanza != nil else { return }
+        self.meter.add(operation.refused)
+        if self.groups == nil { self.addCredit(place) }
+        let number = element.withAttribute("id") { XMPPMessageWriter.number(ofID: $0) }
+        guard case .some(.some(let number)) = number else { return }
+        let next = self.clients[place].sequence
+        // The id has the lower half of the sequence.
+        var sequence = next & ~0xFFFF_FFFF | UInt64(number)
+        if sequence >= next { sequence = sequence &- 0x1_0000_0000 }
+        guard sequence < next, !self.clients[place].unknown.contains(sequence) else { return }
+        self.clients[place].unknown.insert(sequence)
+        if let groups = self.groups { return self.refused(place, groups, sequence) }
+        self.received.expected -= 1
+    }
+
+    /// An error by its condition (RFC 6120 §8.3.3).
+    func countError(_ element: borrowing ElementView) {
+        let error = StanzaError(element.element())
+        let condition = error?.condition.rawValue ?? "undefined-condition"
+        self.error(
+            "stanza \(condition)",
+            "the server answered a stanza with \(condition)" + (error?.text.map { " (\($0))" } ?? "")
+        )
+    }
+}

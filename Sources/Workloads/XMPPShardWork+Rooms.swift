@@ -1,0 +1,191 @@
+import LoadEngine
+import LoopContext
+import Measurement
+import NIOCore
+import XMPP
+import XMPPCodec
+
+// Rooms (XEP-0045): one occupant opens each, the others follow.
+extension XMPPShardWork {
+    func room(of place: Int) -> String {
+        self.groups.map { self.load.room($0.number(ofGroup: $0.seat(place).group)) } ?? ""
+    }
+
+    func enterRoom(_ place: Int, _ groups: XMPPGroups) {
+        let group = groups.seat(place).group
+        if groups.groups[group].isOpen { return self.askForRoom(place, groups) }
+        // A new room is locked until its first occupant has configured it (§10.1.2): nobody else gets in before.
+        if groups.groups[group].opener < 0 {
+            groups.groups[group].opener = Int32(place)
+            return self.askForRoom(place, groups)
+        }
+        groups.members[place].step = .waiting
+        groups.groups[group].waiting.append(Int32(place))
+    }
+
+    private func askForRoom(_ place: Int, _ groups: XMPPGroups) {
+        groups.members[place].asked = self.context.now
+        groups.members[place].again = .distantFuture
+        self.waitsUntil(place, groups, self.context.now + self.load.ackTimeout)
+        self.sayHello(place, groups)
+    }
+
+    private func sayHello(_ place: Int, _ groups: XMPPGroups) {
+        groups.members[place].step = .asked
+        var x = XMPPElement("x", namespace: XMPPNamespace.muc)
+        // §7.2.15: what was said before counts for nobody.
+        x.add(XMPPElement("history", namespace: XMPPNamespace.muc, attributes: ["maxstanzas": "0"]))
+        self.tell(place, .presence(to: self.load.occupant(self.number(place)), children: [.element(x)]))
+    }
+
+    /// Its nick was its own before (§7.2.8): a room that has not heard of a lost connection holds it for that one.
+    ///
+    /// Another login would find it as it is, so this one waits: until the room lets go, or `--ack-timeout` is over.
+    private func nickIsHeld(_ place: Int, _ groups: XMPPGroups) {
+        if groups.members[place].again == .distantFuture {
+            self.error(
+                "nick held",
+                "the room \(self.room(of: place)) holds the nick of a client that came back: conflict; it is asked again "
+                    + "every --reconnect-period until --ack-timeout"
+            )
+        }
+        groups.members[place].step = .held
+        groups.members[place].again = self.context.now + self.load.reconnectPeriod
+        self.wantsTimer(place, at: groups.members[place].again)
+    }
+
+    /// A timer of who waits for its nick.
+    func askAgain(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
+        guard groups.members[place].step == .held else { return }
+        guard now >= groups.members[place].again else {
+            return self.wantsTimer(place, at: groups.members[place].again)
+        }
+        self.sayHello(place, groups)
+    }
+
+    /// Somebody else tries, since who was to open the room could not.
+    func letNextOpen(_ groups: XMPPGroups, _ group: Int) {
+        guard !groups.groups[group].isOpen, let next = groups.groups[group].waiting.first else { return }
+        groups.groups[group].waiting.removeFirst()
+        groups.groups[group].opener = next
+        self.askForRoom(Int(next), groups)
+    }
+
+    func roomPresence(_ place: Int, _ groups: XMPPGroups, _ element: borrowing ElementView, now: NIODeadline) {
+        let step = groups.members[place].step
+        guard let type = element.attribute("type") else {
+            // §7.2.2: the own presence comes behind those of all others.
+            guard step == .asked, Self.hasStatus(element, "110"), self.isOfRoom(place, element) else { return }
+            // §10.1.1: the room is new.
+            guard Self.hasStatus(element, "201") else { return self.roomOpens(place, groups, now: now) }
+            groups.members[place].step = .opening
+            return self.configure(place)
+        }
+        switch type {
+        case "error" where step == .asked && self.isOfRoom(place, element):
+            self.roomRefused(place, element, "a client")
+        case "error": self.countError(element)
+        case "unavailable" where step == .within && self.clients[place].stage == .up && self.isOwn(place, element):
+            self.thrownOut(place, element)
+        default: break
+        }
+    }
+
+    /// Whether the client's room says it, or is about to be told to be none: anybody can write to a client.
+    private func isOfRoom(_ place: Int, _ element: borrowing ElementView) -> Bool {
+        guard let from = element.attribute("from").flatMap({ try? JID($0) }) else { return false }
+        let room = try? JID(self.room(of: place))
+        return from.bare == room || from.isBare && from.domain == room?.domain
+    }
+
+    /// Whether a presence is the client's own: not every room that is destroyed says 110 (§10.9).
+    private func isOwn(_ place: Int, _ element: borrowing ElementView) -> Bool {
+        // Most are of somebody who just leaves, and who it is need not be found out.
+        let codes: [StaticString] = ["110", "301", "307", "321", "322", "332"]
+        let x = element.firstChild("x", "http://jabber.org/protocol/muc#user")
+        let isDestroyed = x?.firstChild("destroy") != nil
+        guard isDestroyed || codes.contains(where: { Self.hasStatus(element, $0) }) else { return false }
+        guard let from = element.attribute("from").flatMap({ try? JID($0) }) else { return false }
+        return from == (try? JID(self.load.occupant(self.number(place))))
+    }
+
+    /// Takes the room as it is (§10.1.2).
+    private func configure(_ place: Int) {
+        self.ask(
+            place,
+            Request.configuration,
+            "set",
+            to: try? JID(self.room(of: place)),
+            "<query xmlns='\(XMPPNamespace.mucOwner)'><x xmlns='\(XMPPNamespace.dataForms)' type='submit'/></query>"
+        )
+    }
+
+    /// The client is in, and the room is anybody's.
+    func roomOpens(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
+        let group = groups.seat(place).group
+        groups.groups[group].isOpen = true
+        if groups.groups[group].opener == Int32(place) { groups.groups[group].opener = -1 }
+        self.comesIn(place, groups, now: now)
+        let waiting = groups.groups[group].waiting
+        groups.groups[group].waiting = []
+        for next in waiting { self.askForRoom(Int(next), groups) }
+    }
+
+    func roomRefused(_ place: Int, _ element: borrowing ElementView, _ what: String) {
+        let error = StanzaError(element.element())
+        let condition = error?.condition ?? .undefinedCondition
+        if condition == .conflict, let groups = self.groups, groups.members[place].wasWithin,
+            groups.members[place].step == .asked
+        {
+            return self.nickIsHeld(place, groups)
+        }
+        // Who is not wanted, or has somebody else's nick, will not be let in the next time either.
+        let mayRetry: Bool
+        let hint: String
+        switch condition {
+        case .conflict: (mayRetry, hint) = (false, "its nick is somebody else's; change --nick")
+        case .forbidden: (mayRetry, hint) = (false, "it is banned")
+        case .registrationRequired: (mayRetry, hint) = (false, "the room is for members")
+        case .notAuthorized: (mayRetry, hint) = (false, "the room wants a password")
+        case .notAllowed:
+            (mayRetry, hint) = (false, "it may make no rooms, or the service is elsewhere; see --service")
+        case .serviceUnavailable:
+            (mayRetry, hint) = (true, "the room is full, or there is no such service; see --service")
+        case .itemNotFound, .remoteServerNotFound, .remoteServerTimeout:
+            (mayRetry, hint) = (true, "there is no such room, or no such service; see --service")
+        default: (mayRetry, hint) = (true, "")
+        }
+        let said = error?.text.map { " (\($0))" } ?? ""
+        self.joinFailed(
+            place,
+            "join \(condition.rawValue)",
+            "the room \(self.room(of: place)) refused \(what): \(condition.rawValue)\(said)"
+                + (hint.isEmpty ? "" : ": \(hint)"),
+            mayRetry: mayRetry
+        )
+    }
+
+    /// The room has thrown the client out (§8.2, §9.1), or goes itself.
+    private func thrownOut(_ place: Int, _ element: borrowing ElementView) {
+        let reasons: [(StaticString, String)] = [
+            ("307", "kicked"), ("301", "banned"), ("321", "affiliation"), ("322", "members-only"), ("332", "shutdown"),
+        ]
+        let reason = reasons.first { Self.hasStatus(element, $0.0) }?.1 ?? "removed"
+        self.error("room \(reason)", "a client was put out of the room \(self.room(of: place)): \(reason)")
+        self.clients[place].connection?.abort()
+    }
+
+    private static func hasStatus(_ element: borrowing ElementView, _ code: StaticString) -> Bool {
+        guard let x = element.firstChild("x", "http://jabber.org/protocol/muc#user"),
+            let status = x.firstChild("status")
+        else { return false }
+        return self.has(status, code, left: 16)
+    }
+
+    /// `left`: a room has a handful of codes to tell.
+    private static func has(_ status: borrowing ElementView, _ code: StaticString, left: Int) -> Bool {
+        if status.attribute("code", is: code) { return true }
+        guard left > 0, let next = status.nextSibling("status") else { return false }
+        return self.has(next, code, left: left - 1)
+    }
+}

@@ -1,0 +1,44 @@
+import LoadEngine
+import LoopContext
+import Measurement
+import NIOCore
+import XMPP
+
+// In closed loop: clients that would wait for ever.
+extension XMPPShardWork {
+    /// Looks once a second for who waits longer than `--ack-timeout` until everybody has a stanza, and for who has nobody to
+    /// send to and never will.
+    func checkStalled(_ now: NIODeadline) {
+        guard let groups = self.groups, !self.load.isOpenLoop, self.shard.phase == .loading else { return }
+        for place in 0..<self.places.count where self.clients[place].stage == .up {
+            if groups.isAlone(place, self.load.work) {
+                self.checkAlone(place, groups)
+            } else if self.clients[place].credit <= 0, now - groups.members[place].sentAt > self.load.ackTimeout {
+                self.giveUp(place, groups, now: now)
+            }
+        }
+    }
+
+    private func giveUp(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
+        let open = groups.members[place].flights.sequences(below: self.clients[place].sequence)
+        guard !open.isEmpty else { return }
+        for sequence in open {
+            self.received.expected -= groups.members[place].flights.drop(sequence)
+            groups.givenUp += 1
+            self.error("fan-out timeout", "a stanza had not come to everybody before --ack-timeout")
+        }
+        self.clients[place].credit = Int32(clamping: self.load.window)
+        self.shard.able(place, at: now)
+    }
+
+    private func checkAlone(_ place: Int, _ groups: XMPPGroups) {
+        let seat = groups.seat(place)
+        let nobodyComes = (0..<groups.size).allSatisfy { member in
+            let other = groups.place(group: seat.group, member: member)
+            return other == place || self.clients[other].stage == .idle && self.clients[other].attempts == .max
+        }
+        guard nobodyComes else { return }
+        self.error("no contacts", "none of a client's contacts could come up, so it had nobody to send to")
+        self.clients[place].connection?.abort()
+    }
+}

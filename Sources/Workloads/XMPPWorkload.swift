@@ -1,0 +1,224 @@
+package import LoadEngine
+package import Measurement
+import NIOCore
+package import Transport
+
+/// What one loop of XMPP clients holds at the end of a run.
+package struct XMPPResult: Sendable {
+    package var fates: [PublisherFate]
+    package var ledger: LedgerExport
+    package var book: StanzaBook
+    /// By number in the run.
+    package var tallies: [(number: Int, tally: ClientTally)]
+    package var groups: Groups?
+
+    /// What rooms and circles of contacts have beside it.
+    package struct Groups: Sendable {
+        package var ledger: LedgerExport
+        /// By ledger ids, what others sent while a client was not in its group.
+        package var missed: [UInt32: [UInt32: SequenceRanges]] = [:]
+        package var unfinished: UInt64 = 0
+
+        init(ledger: LedgerExport) { self.ledger = ledger }
+    }
+
+    var ledgers: [LedgerExport] { [self.groups?.ledger ?? self.ledger] }
+    /// Of a run that makes or removes accounts.
+    package var accounts: [AccountResult] = []
+}
+
+/// The XMPP clients of a run.
+package struct XMPPWorkload: Workload {
+    package let load: XMPPLoad
+    package let metrics: XMPPMetrics
+    private let tls: TLSContext?
+
+    /// - Parameters:
+    ///   - load: what the clients are and do.
+    ///   - metrics: made for it.
+    ///   - tls: what STARTTLS puts in, if anything.
+    package init(_ load: XMPPLoad, metrics: XMPPMetrics, tls: TLSContext? = nil) {
+        self.load = load
+        self.metrics = metrics
+        self.tls = tls
+    }
+
+    package var protocolName: String { "xmpp" }
+    package var catalog: MetricCatalog { self.metrics.catalog }
+    package var known: MetricCatalog { self.metrics.known(for: self.load) }
+    package var answerMetric: String { self.isAnswered ? "iq_duration" : "sm_ack_duration" }
+    /// Each operation by itself.
+    private var isAnswered: Bool { self.load.work == .ping || self.isOfAccounts }
+    package var isOfAccounts: Bool { self.load.work.isOfAccounts }
+    package var realtimeOffset: Int64 { self.load.realtimeOffset }
+    package var comesBack: Bool { self.load.comesBack }
+    package var completion: DeliveryCompletion {
+        guard self.load.stanza != nil else { return .nothing }
+        return self.load.hasLedger ? .balance : .silence
+    }
+
+    package var ledger: LedgerRecord {
+        switch self.load.work {
+        case .login: return LedgerRecord(on: false, reason: "nothing is sent in this run: clients log in and stay")
+        case .ping: return LedgerRecord(on: false, reason: "no messages in this run: pings are in the books")
+        case .register, .unregister:
+            return LedgerRecord(on: false, reason: "no messages in this run: accounts are in the books")
+        case .message, .muc, .presence: break
+        }
+        return self.load.hasLedger
+            ? LedgerRecord(on: true)
+            : LedgerRecord(
+                on: false,
+                reason:
+                    "\(self.load.stanza ?? "message")s carry no header: -m was given, or -s below \(XMPPBody.headerSize)"
+            )
+    }
+
+    package func makeWork(on shard: Shard<XMPPShardWork>, connector: any ClientConnector) -> XMPPShardWork {
+        let tls = self.tls.map {
+            TLSLayer($0, loop: shard.context, preamble: .xmpp(domain: self.load.domain))
+        }
+        return XMPPShardWork(self.load, metrics: self.metrics, shard: shard, connector: connector, tls: tls)
+    }
+
+    package func prepare(_ shards: [ShardHandle<XMPPShardWork>], plan: LoadPlan) {}
+
+    package func result(of work: XMPPShardWork) -> XMPPResult { work.takeResult() }
+
+    package func clientID(_ number: Int) -> String { self.load.user(number).full }
+
+    package func makeWatch() -> (any RunWatch)? {
+        guard self.load.work == .message || self.load.work == .ping else { return nil }
+        return ThrottleWatch(isOpenLoop: self.load.isOpenLoop, window: self.load.window)
+    }
+
+    package func account(_ results: [XMPPResult], shares: LedgerExport, record: RunRecord) -> LoadAccount {
+        var account = LoadAccount()
+        if let stanza = self.load.stanza, let delivery = self.reconciliation(results) {
+            account.metrics = delivery.rows.flatMap { Self.metrics($0, stanza) }
+            account.unreconciled = delivery.problems
+            account.books = [self.messageBooks(stanza, results, record, delivery.rows.first)]
+            account.ledger = self.ledgerRecord(results)
+            if let ids = self.metrics.fanOut {
+                account.metrics.append(ids.unfinished(results.reduce(0) { $0 + ($1.groups?.unfinished ?? 0) }))
+            }
+        } else if let stanza = self.load.stanza {
+            account.books = [self.messageBooks(stanza, results, record, nil)]
+        } else if self.isAnswered {
+            account.books = [self.requestBooks(results, record)]
+        }
+        account.clients = results.flatMap(\.tallies).sorted { $0.number < $1.number }.map { number, tally in
+            ClientAccount(
+                number: number,
+                group: "clients",
+                qos: nil,
+                tally: tally,
+                sends: self.load.work != .login,
+                acknowledged: self.isAnswered,
+                receives: self.load.stanza != nil
+            )
+        }
+        return account
+    }
+
+    // MARK: - Delivery and books
+
+    private func reconciliation(_ results: [XMPPResult]) -> Reconciliation? {
+        guard self.load.hasLedger else { return nil }
+        let missed = results.reduce(into: [:]) { sum, result in
+            sum.merge(result.groups?.missed ?? [:]) { one, _ in one }
+        }
+        let feeds = (0..<self.load.clients).flatMap { number in
+            let id = self.load.ledgerID(number)
+            return self.load.publishers(heardBy: number).filter { !$0.isEmpty }.map {
+                SubscriptionFeed(subscription: id, publishers: $0, missed: missed[id] ?? [:])
+            }
+        }
+        return Reconciliation(
+            ledgers: results.flatMap(\.ledgers),
+            fates: results.flatMap(\.fates),
+            feeds: feeds
+        )
+    }
+
+    private static func metrics(_ row: Reconciliation.Row, _ stanza: String) -> [Metric] {
+        let counts: [(String, UInt64?)] = [
+            ("delivery_expected", row.expected), ("delivery_lost", row.lost),
+            ("delivery_duplicated", row.duplicated), ("delivery_reordered", row.reordered),
+        ]
+        return counts.compactMap { name, value in
+            value.map { value in
+                let reading = CounterReading(value: Double(value), rate: nil)
+                return Metric(name: name, labels: ["stanza": stanza], reading: .counter(reading))
+            }
+        }
+    }
+
+    private static func counter(_ record: RunRecord, _ name: String, _ stanza: String) -> UInt64? {
+        record.metrics.first { $0.name == name && $0.labels == ["stanza": stanza] }?.counter.map { UInt64($0.value) }
+    }
+
+    private func messageBooks(
+        _ stanza: String,
+        _ results: [XMPPResult],
+        _ record: RunRecord,
+        _ row: Reconciliation.Row?
+    ) -> Books {
+        var books = Books(stanza: stanza)
+        books.offered = Self.counter(record, "stanza_offered", stanza)
+        books.sent = Self.counter(record, "stanza_sent", stanza)
+        books.notSent = Self.counter(record, "stanza_not_sent", stanza)
+        books.confirmed = Self.counter(record, "stanza_confirmed", stanza)
+        books.unconfirmed = results.reduce(0) { $0 + $1.book.unconfirmed }
+        books.expected = row?.expected
+        books.received = row?.received
+        books.lost = row?.lost
+        books.duplicated = row?.duplicated
+        return books
+    }
+
+    private func requestBooks(_ results: [XMPPResult], _ record: RunRecord) -> Books {
+        var books = Books(stanza: "iq")
+        books.offered = Self.counter(record, "stanza_offered", "iq")
+        books.sent = Self.counter(record, "stanza_sent", "iq")
+        books.notSent = Self.counter(record, "stanza_not_sent", "iq")
+        books.acked = Self.counter(record, "stanza_answered", "iq")
+        books.inFlight = results.reduce(0) { $0 + $1.book.inFlight }
+        books.timedOut = results.reduce(0) { $0 + $1.book.timedOut }
+        books.failed = results.reduce(0) { $0 + $1.book.failed }
+        return books
+    }
+
+    private func ledgerRecord(_ results: [XMPPResult]) -> LedgerRecord {
+        var ledger = self.ledger
+        let exports = results.flatMap(\.ledgers)
+        ledger.publishers = self.load.clients
+        ledger.subscriptions = self.load.clients
+        ledger.streams = exports.reduce(0) { $0 + $1.streams.count }
+        ledger.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }
+        return ledger
+    }
+}
+
+extension XMPPShardWork {
+    package func takeResult() -> XMPPResult {
+        let fates =
+            self.load.stanza != nil
+            ? (0..<self.places.count).map { place in
+                PublisherFate(
+                    publisher: self.load.ledgerID(self.number(place)),
+                    qos: 0,
+                    assigned: self.clients[place].sequence,
+                    unknown: self.clients[place].unknown
+                )
+            } : []
+        return XMPPResult(
+            fates: fates,
+            ledger: self.ledger.pointee.export(),
+            book: self.books,
+            tallies: (0..<self.places.count).map { (self.number($0), self.tallies[$0]) },
+            groups: self.groups.map(self.takeGroups),
+            accounts: self.takeAccounts()
+        )
+    }
+}
