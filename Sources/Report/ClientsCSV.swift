@@ -2,6 +2,8 @@ package import Measurement
 
 /// One client of a run, for `clients.csv`.
 package struct ClientRow: Hashable, Sendable {
+    /// Of a run with several.
+    package var group: String?
     package var id: String
     /// The QoS it publishes or subscribes at.
     package var qos: Int?
@@ -45,7 +47,12 @@ package enum ClientsCSV {
     ]
 
     package static func text(_ clients: [ClientRow]) -> String {
-        clients.reduce(into: CSV.row(self.columns)) { $0 += CSV.row(self.cells($1)) }
+        // Two groups may have clients of the same name, at different servers.
+        let isGrouped = clients.contains { $0.group != nil }
+        let header = CSV.row((isGrouped ? ["group"] : []) + self.columns)
+        return clients.reduce(into: header) { text, client in
+            text += CSV.row((isGrouped ? [client.group ?? ""] : []) + self.cells(client))
+        }
     }
 
     private static func cells(_ client: ClientRow) -> [String] {

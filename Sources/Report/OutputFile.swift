@@ -15,6 +15,13 @@ struct OutputFile: ~Copyable {
         guard self.descriptor >= 0 else { throw ResultError(path: path, doing: "cannot create it") }
     }
 
+    /// Opens the file at its end, or creates it.
+    init(appendingTo path: String) throws(ResultError) {
+        self.path = path
+        self.descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+        guard self.descriptor >= 0 else { throw ResultError(path: path, doing: "cannot open it") }
+    }
+
     deinit { close(self.descriptor) }
 
     func write(_ text: String) throws(ResultError) {

@@ -3,7 +3,8 @@ package import Measurement
 /// One second of a run in one line, while it goes on.
 package struct ProgressLine: Hashable, Sendable {
     package struct Level: Hashable, Sendable {
-        package var qos: String
+        /// `q1`; in a run with several groups the group's name.
+        package var name: String
         /// Per second.
         package var sent: Double
     }
@@ -12,7 +13,9 @@ package struct ProgressLine: Hashable, Sendable {
     package var phase: String
     package var clientsUp: UInt64?
     package var clientsPlanned: Int?
-    /// What was sent at each QoS, lowest first.
+    /// What ``clientsUp`` counts.
+    package var unit = "clients"
+    /// What was sent at each QoS, lowest first, or by each group.
     package var levels: [Level]
     /// Per second; absent where nobody subscribes.
     package var received: Double?
@@ -39,18 +42,45 @@ package struct ProgressLine: Hashable, Sendable {
         self.second = interval.second
         self.phase = interval.phase
         self.clientsPlanned = clientsPlanned
-        self.clientsUp = metrics("clients").first { $0.labels["state"] ?? "connected" == "connected" }?
-            .gauge.map { UInt64(max(0, $0.value)) }
-        self.levels = metrics("publish_sent").sorted { $0.labels < $1.labels }.compactMap { metric in
-            guard let rate = metric.counter?.rate else { return nil }
-            return Level(qos: metric.labels["qos"] ?? "?", sent: rate)
-        }
-        self.received = metrics("received").compactMap(\.counter).sum { $0.rate }
-        self.ackP99 = slowest("publish_ack_duration")
+        let up = metrics("clients").filter { $0.labels["state"] ?? "connected" == "connected" }.compactMap(\.gauge)
+        self.clientsUp = up.isEmpty ? nil : UInt64(up.reduce(0) { $0 + max(0, $1.value) })
+        self.levels = Self.levels((metrics("publish_sent") + metrics("stanza_sent")).sorted { $0.labels < $1.labels })
+        // Of XMPP clients, only what they send each other.
+        let written = metrics("stanza_offered").map { ($0.labels["group"], $0.labels["stanza"]) }
+        self.received = metrics("received")
+            .filter { metric in
+                guard let stanza = metric.labels["stanza"] else { return true }
+                return stanza != "iq" && written.contains { $0 == (metric.labels["group"], stanza) }
+            }
+            .filter { $0.labels["from"] != "other" }
+            .compactMap(\.counter).sum { $0.rate }
+        self.ackP99 = slowest("publish_ack_duration") ?? slowest("iq_duration")
         self.deliveryP99 = slowest("delivery_duration")
         self.errors = errors
         self.packetTime = metrics("decode_packet_time").first?.gauge?.value
         if self.packetTime != nil { self.decoded = metrics("decode_packets").first?.counter?.rate }
+    }
+
+    /// The same of accounts that are made or removed, one connection for each: how many are done with.
+    package func of(accounts: Double) -> ProgressLine {
+        var line = self
+        line.unit = "accounts"
+        line.clientsUp = UInt64(max(0, accounts))
+        return line
+    }
+
+    private static func levels(_ sent: [Metric]) -> [Level] {
+        sent.reduce(into: []) { levels, metric in
+            guard let rate = metric.counter?.rate else { return }
+            let group = metric.labels["group"]
+            let name = group ?? "q\(metric.labels["qos"] ?? "?")"
+            // What a group sends at several levels is told as one.
+            if group != nil, let place = levels.firstIndex(where: { $0.name == name }) {
+                levels[place].sent += rate
+            } else {
+                levels.append(Level(name: name, sent: rate))
+            }
+        }
     }
 
     /// The parts in the order in which they are wanted where there is no room for all.
@@ -58,7 +88,7 @@ package struct ProgressLine: Hashable, Sendable {
         var parts = ["\(String(self.second + 1).paddedLeft(to: 4)) s", self.phase.paddedRight(to: 7)]
         if let up = self.clientsUp {
             parts.append(
-                Human.count(up) + (self.clientsPlanned.map { "/\(Human.count(UInt64($0)))" } ?? "") + " clients"
+                Human.count(up) + (self.clientsPlanned.map { "/\(Human.count(UInt64($0)))" } ?? "") + " \(self.unit)"
             )
         }
         if self.errors > 0 { parts.append(self.errors == 1 ? "1 error" : "\(Human.count(self.errors)) errors") }
@@ -71,7 +101,7 @@ package struct ProgressLine: Hashable, Sendable {
         if let received = self.received { parts.append("received \(Human.rate(received.rounded()))") }
         if let delivery = self.deliveryP99 { parts.append("end to end p99 \(Human.duration(delivery))") }
         if self.levels.count > 1 {
-            parts.append(self.levels.map { "q\($0.qos) \(Human.rate($0.sent.rounded()))" }.joined(separator: " "))
+            parts.append(self.levels.map { "\($0.name) \(Human.rate($0.sent.rounded()))" }.joined(separator: " "))
         }
         return parts
     }

@@ -37,7 +37,10 @@ package enum Rebuild {
         record.books = []
         record.clients = [:]
         record.thresholds = record.thresholds.map { result in
-            guard let threshold = try? Threshold.parse(result.expression) else { return result }
+            // Which stage a figure was of is not in the time line.
+            guard let threshold = try? Threshold.parse(result.expression), threshold.labels[Labels.stage] == nil else {
+                return result
+            }
             return threshold.evaluate(in: record)
         }
         record.verdict = self.verdict(after: history.end, isLive: isLive)

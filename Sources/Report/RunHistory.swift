@@ -3,7 +3,7 @@ import Measurement
 /// What the streamed files of a run say, added up.
 struct RunHistory {
     /// Phases whose operations count towards nothing but the whole run.
-    private static let unmeasuredPhases: Set<String> = ["connect", "warm-up", "warmup", "drain"]
+    static let unmeasuredPhases: Set<String> = ["connect", "warm-up", "warmup", "drain"]
 
     private let rows: [TimelineRow]
     private let log: HistogramLog.Contents
@@ -62,25 +62,27 @@ struct RunHistory {
     /// Durations, then counters, then gauges: the order of a run that ended by itself.
     var metrics: [Metric] { self.durations + self.counters + self.gauges }
 
-    /// The errors by kind; their words are those of the last checkpoint.
+    /// The errors by group and kind; their words are those of the last checkpoint.
     func errors(startedAt: String, known: [ErrorRecord]) -> [ErrorRecord] {
-        var errors: [String: ErrorRecord] = [:]
+        var errors: [Labels: ErrorRecord] = [:]
         for row in self.rows where row.series.name == "errors" {
             guard case .counter(let value, _) = row.reading, value > 0, let kind = row.series.labels["kind"] else {
                 continue
             }
-            let old = known.first { $0.kind == kind }
+            let group = row.series.labels[Labels.group]
+            let old = known.first { $0.kind == kind && $0.group == group }
             errors[
-                kind,
+                row.series.labels,
                 default: ErrorRecord(
                     kind: kind,
                     count: 0,
                     firstAt: old?.firstAt ?? WallClock.adding(seconds: row.second, to: startedAt),
-                    example: old?.example ?? ""
+                    example: old?.example ?? "",
+                    group: group
                 )
             ].count += UInt64(value)
         }
-        return errors.values.sorted { $0.kind < $1.kind }
+        return errors.sorted { $0.key < $1.key }.map(\.value)
     }
 }
 

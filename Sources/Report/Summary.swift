@@ -4,7 +4,9 @@ package import Measurement
 ///
 /// Made from the run record alone, so that it can be had again at any time.
 package struct Summary {
+    /// Without what is of single stages.
     let record: RunRecord
+    let stageMetrics: [Metric]
     let style: TerminalStyle
     let files: String?
 
@@ -13,7 +15,8 @@ package struct Summary {
     ///   - files: the directory that the results are in; nothing where none were kept.
     ///   - style: colours and width. At least 60 columns are used, and 100 at most.
     package init(_ record: RunRecord, files: String? = nil, style: TerminalStyle = TerminalStyle()) {
-        self.record = record
+        self.record = record.withoutStages
+        self.stageMetrics = record.metrics.filter { $0.labels[Labels.stage] != nil }
         self.files = files
         self.style = style
     }
@@ -24,16 +27,40 @@ package struct Summary {
     /// All of it, with a line break at the end.
     package var text: String {
         var lines = self.verdict
-        let sections = [
-            self.connect, self.publish, self.acknowledgements, self.blocked, self.requests, self.delivery,
-            self.endToEnd, self.decoder, self.fairness, self.errors, self.thresholds, self.books, self.generator,
-            self.whereFilesAre,
-        ]
+        let sections =
+            [self.notes] + self.measurements + [
+                self.stages, self.thresholds, self.books, self.generator, self.whereFilesAre,
+            ]
         for section in sections where !section.isEmpty {
             lines.append("")
             lines += section
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// What was measured; group after group where there are several, each under its name.
+    private var measurements: [[String]] {
+        guard let groups = self.record.groups else { return self.ownMeasurements }
+        return groups.flatMap { group in
+            [[self.title(group)]] + Summary(self.record.part(group.name), style: self.style).ownMeasurements
+        }
+    }
+
+    private var ownMeasurements: [[String]] {
+        [
+            self.connect, self.publish, self.stanzas, self.acknowledgements, self.blocked, self.requests, self.delivery,
+            self.stanzaDelivery, self.endToEnd, self.fanOut, self.decoder, self.fairness, self.errors,
+        ]
+    }
+
+    /// `── sensors · mqtt · 98 of 100 clients up ──`.
+    private func title(_ group: GroupRecord) -> String {
+        let clients = Human.count(UInt64(group.clients))
+        let words = group.up.map {
+            $0 == group.clients ? "\(clients) clients" : "\(Human.count(UInt64($0))) of \(clients) clients up"
+        }
+        let parts = [group.name, group.protocolName, words ?? "\(clients) clients"]
+        return self.style.paint("── " + parts.joined(separator: " · ") + " ──", .bold)
     }
 
     /// A table under its header, which is painted; nothing where there is no row.

@@ -41,12 +41,13 @@ extension Summary {
             lines += imbalances.flatMap { self.paragraph("! \($0)", indent: 2, hanging: 2) }
         }
         for book in books {
-            var line = "  QoS \(book.qos)  "
+            let head = "  \(book.name)  "
+            var line = head
             for equation in book.equations {
-                if line.count > 9, line.count + 3 + equation.count > self.width {
+                if line.count > head.count, line.count + 3 + equation.count > self.width {
                     lines.append(line.trimmedAtEnd)
-                    line = "         "
-                } else if line.count > 9 {
+                    line = String(repeating: " ", count: head.count)
+                } else if line.count > head.count {
                     line += " · "
                 }
                 line += equation
@@ -72,11 +73,14 @@ extension Summary {
         }
         if let bytes = facts.peakMemoryBytes { parts.append("memory \(Human.bytes(Double(bytes)))") }
         if let steal = facts.hostSteal { parts.append("host stole \(Human.percent(steal))") }
+        if let idle = self.record.metrics(named: "host_cpu_idle").first?.gauge?.mean {
+            parts.append("host idle \(Human.percent(idle))")
+        }
         if let late = facts.lateSeconds, late > 0 { parts.append("late in \(late) s") }
         if let saturated = facts.saturatedSeconds, saturated > 0 { parts.append("saturated in \(saturated) s") }
 
         var table = TextTable(["", "count", "p50", "p99", "p99.9", "max"])
-        for name in ["schedule_lag", "connect_lag", "loop_lag"] {
+        for name in ["schedule_lag", "connect_lag", "loop_lag", "store_commit_duration"] {
             for metric in self.record.metrics(named: name) {
                 let title = ([name] + metric.labels.all.map(\.value)).joined(separator: " ")
                 table.add(
@@ -100,12 +104,11 @@ extension Books {
     /// `offered 12 = sent 12 + not sent 0`, and the others that can be written down.
     fileprivate var equations: [String] {
         let answers: [(String, UInt64?)] =
-            self.qos == 0
-            ? [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
-            : [
+            self.isAnswered
+            ? [
                 ("acked", self.acked), ("in flight", self.inFlight), ("timed out", self.timedOut),
                 ("failed", self.failed),
-            ]
+            ] : [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
         return [
             self.equation(("offered", self.offered), [("sent", self.sent), ("not sent", self.notSent)]),
             self.equation(("sent", self.sent), answers),

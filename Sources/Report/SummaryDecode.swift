@@ -3,8 +3,9 @@ import Measurement
 extension Summary {
     /// What `clamor decode` found: how fast, at what cost, and how the stream came in.
     var decoderBenchmark: [String] {
-        var speed = TextTable(["Decoder", "packets/s", "GB/s", "ns/packet", "min", "max", "on the wall", "allocated"])
-        var reads = TextTable(["Reads", "packets", "bytes", "reads", "packets/read", "reads/packet"])
+        let (one, many) = self.decodedWords
+        var speed = TextTable(["Decoder", "\(many)/s", "GB/s", "ns/\(one)", "min", "max", "on the wall", "allocated"])
+        var reads = TextTable(["Reads", many, "bytes", "reads", "\(many)/read", "reads/\(one)"])
         for packets in self.lanes {
             let labels = packets.labels
             let title = [labels["path"], labels["form"]].compactMap(\.self).joined(separator: " ")
@@ -32,6 +33,12 @@ extension Summary {
         return self.section(speed) + self.decoderRemarks + [""] + self.section(reads)
     }
 
+    /// What a decoder of this protocol gives out, one and many.
+    private var decodedWords: (String, String) {
+        let isXMPP = self.record.metrics(named: "decode_packets").contains { $0.labels["protocol"] == "xmpp" }
+        return isXMPP ? ("stanza", "stanzas") : ("packet", "packets")
+    }
+
     /// In the order of the design, not of the alphabet.
     private var lanes: [Metric] {
         let paths = ["memory", "socket"]
@@ -47,13 +54,15 @@ extension Summary {
 
     private var decoderRemarks: [String] {
         var remarks = [
-            "ns/packet: CPU time of the decoding thread, median of the rounds; over a socket with reading. Each row is "
+            "ns/\(self.decodedWords.0): CPU time of the decoding thread, median of the rounds; over a socket with reading. Each row is "
                 + "relative to its own time."
         ]
         if self.record.metrics(named: "decode_packet_allocated_bytes").isEmpty,
             let state = self.record.verdict?.state, state != .aborted
         {
-            remarks.append("Bytes allocated per packet are not known: install libjemalloc2, which counts them.")
+            remarks.append(
+                "Bytes allocated per \(self.decodedWords.0) are not known: install libjemalloc2, which counts them."
+            )
         }
         return remarks.flatMap { self.paragraph($0, indent: 2) }
     }

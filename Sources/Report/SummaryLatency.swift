@@ -3,22 +3,26 @@ import Measurement
 extension Summary {
     /// The phases of a connect, in the order in which they happen.
     var connect: [String] {
-        var table = TextTable(["Connect", "count", "p50", "p90", "p99", "max"])
-        let all = self.record.metrics(named: "connect_duration")
-        let order = ["dns", "tcp", "tls", "websocket", "session", "total"]
+        self.phases("Connect", "connect_duration") + self.phases("Reconnect", "reconnect_duration") + self.connections
+    }
+
+    private func phases(_ title: String, _ name: String) -> [String] {
+        var table = TextTable([title, "count", "p50", "p90", "p99", "max"])
+        let all = self.record.metrics(named: name)
+        let order = ["dns", "tcp", "tls", "websocket", "stream", "register", "sasl", "bind", "session", "total"]
         for metric in all.sorted(by: { order.place(of: $0.labels["phase"]) < order.place(of: $1.labels["phase"]) }) {
             table.add(
                 [metric.labels["phase"] ?? "all", Cell.count(metric.duration?.count)]
                     + Cell.durations(metric, [\.p50, \.p90, \.p99, \.max])
             )
         }
-        return self.section(table) + self.connections
+        return self.section(table)
     }
 
     /// Connections that ended before their time, and those that came back.
     private var connections: [String] {
         var parts: [String] = []
-        for (name, key) in [("reconnects", ""), ("disconnects", "reason")] {
+        for (name, key) in [("reconnects", ""), ("disconnects", "reason"), ("departures_missed", "reason")] {
             for metric in self.record.metrics(named: name) {
                 guard let value = metric.counter?.value, value > 0 else { continue }
                 parts.append([name, metric.labels[key], Human.number(value)].compactMap(\.self).joined(separator: " "))
@@ -46,6 +50,11 @@ extension Summary {
             let cells = Cell.durations(metric, fields) + ["│"] + Cell.durations(service, fields)
             table.add([self.operation(metric.labels, "leg")] + cells)
         }
+        for metric in self.record.metrics(named: "iq_duration") {
+            let service = self.record.metric("iq_service_duration", metric.labels)
+            let cells = Cell.durations(metric, fields) + ["│"] + Cell.durations(service, fields)
+            table.add([self.operation(metric.labels, "")] + cells)
+        }
         guard !table.isEmpty else { return [] }
         let lines = table.lines()
         // The titles stand on both sides of the bar that parts the two times.
@@ -58,7 +67,8 @@ extension Summary {
     var blocked: [String] {
         var table = TextTable(["Blocked by window or socket", "count", "p50", "p99", "p99.9", "max"])
         // Below a microsecond nobody waited.
-        for metric in self.record.metrics(named: "publish_blocked_duration") where metric.duration?.max ?? 0 >= 1e-6 {
+        let all = ["publish_blocked_duration", "stanza_blocked_duration"].flatMap { self.record.metrics(named: $0) }
+        for metric in all where metric.duration?.max ?? 0 >= 1e-6 {
             table.add(
                 [self.operation(metric.labels, ""), Cell.count(metric.duration?.count)]
                     + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
@@ -67,10 +77,14 @@ extension Summary {
         return self.section(table)
     }
 
-    /// Requests with one answer: SUBSCRIBE and PINGREQ.
+    /// Requests with one answer: SUBSCRIBE and PINGREQ, and the `<r/>` of stream management.
     var requests: [String] {
         var table = TextTable(["Requests", "count", "p50", "p99", "p99.9", "max"])
-        for (name, title) in [("subscribe_duration", "subscribe"), ("ping_duration", "ping")] {
+        let names = [
+            ("subscribe_duration", "subscribe"), ("ping_duration", "ping"), ("sm_ack_duration", "stream management"),
+            ("muc_join_duration", "entering a room"), ("presence_setup_duration", "contacts"),
+        ]
+        for (name, title) in names {
             for metric in self.record.metrics(named: name) {
                 table.add(
                     [title, Cell.count(metric.duration?.count)] + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
@@ -88,12 +102,20 @@ extension Summary {
                     + Cell.durations(metric, [\.p50, \.p90, \.p99, \.p999, \.max])
             )
         }
+        let services = ["message_duration", "presence_duration"].flatMap { self.record.metrics(named: $0) }
+        for metric in services {
+            table.add(
+                ["from write", Cell.count(metric.duration?.count)]
+                    + Cell.durations(metric, [\.p50, \.p90, \.p99, \.p999, \.max])
+            )
+        }
         return self.section(table)
     }
 
-    /// `QoS 2 pubrec`, with the stage where there are stages.
+    /// `QoS 2 pubrec`, `message`, with the stage where there are stages.
     func operation(_ labels: Labels, _ key: String) -> String {
-        ["QoS \(labels["qos"] ?? "?")", labels[key], labels["stage"]].compactMap { $0 }.joined(separator: " ")
+        let name = labels["stanza"] ?? labels["request"] ?? "QoS \(labels["qos"] ?? "?")"
+        return [name, labels[key], labels["stage"]].compactMap { $0 }.joined(separator: " ")
     }
 }
 

@@ -49,7 +49,7 @@ extension Summary {
     }
 
     /// The bytes of both directions in one line.
-    private var traffic: [String] {
+    var traffic: [String] {
         func flow(_ name: String) -> String? {
             guard let counter = self.record.metric(name, [:])?.counter, counter.value > 0 else { return nil }
             return counter.rate.map { Human.bytes($0) + "/s" } ?? Human.bytes(counter.value)

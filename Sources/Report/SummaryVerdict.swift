@@ -17,8 +17,16 @@ extension Summary {
             + verdict.reasons.flatMap { self.paragraph("! \($0.text) [\($0.code)]", indent: 2, hanging: 2) }
     }
 
+    /// What is to be known beside the figures.
+    var notes: [String] {
+        let notes = self.record.notes ?? []
+        guard !notes.isEmpty else { return [] }
+        return [self.style.paint("Notes", .bold)]
+            + notes.flatMap { self.paragraph("\($0.text) [\($0.code)]", indent: 2, hanging: 2) }
+    }
+
     /// `clamor pub · 10.0 s measured of 12.1 s · started 2026-11-21 01:37:09 UTC`.
-    private var headline: String {
+    var headline: String {
         let measured = self.record.stages.filter(\.measured).map(\.durationSeconds).reduce(0, +)
         let length = self.record.durationSeconds.map(Human.duration)
         let time =
@@ -32,11 +40,13 @@ extension Summary {
         return [self.commandName, time, "started \(started) UTC"].joined(separator: " · ")
     }
 
-    private var commandName: String {
+    var commandName: String {
         let words = self.record.command
         let program = words.first.map { String($0.split(separator: "/").last ?? "") } ?? self.record.tool.name
-        let subcommand = words.dropFirst().first { !$0.hasPrefix("-") }
-        return [program, subcommand].compactMap { $0 }.joined(separator: " ")
+        // Commands of a group have two words.
+        let count = words.dropFirst().first == "xmpp" ? 2 : 1
+        let subcommand = words.dropFirst().filter { !$0.hasPrefix("-") }.prefix(count)
+        return ([program] + subcommand).joined(separator: " ")
     }
 
     /// `ok` or `FAILED`, the sentence, and the figure that decided.
@@ -50,19 +60,8 @@ extension Summary {
         return [self.style.paint(title, .bold)]
             + results.map { result in
                 let mark = result.ok ? self.style.paint("ok    ", .green) : self.style.paint("FAILED", .red)
-                let value = result.value.map { self.figure($0, of: result.expression) } ?? "no sample"
-                return "  \(mark)  \(result.expression.paddedRight(to: width))  \(value)"
+                return "  \(mark)  \(result.expression.paddedRight(to: width))  \(result.valueText)"
             }
-    }
-
-    /// A measured figure in the manner of the limit that stands in the sentence.
-    private func figure(_ value: Double, of expression: String) -> String {
-        switch (try? Threshold.parse(expression))?.unit {
-        case .time: Human.duration(value)
-        case .share: Human.percent(value)
-        case .perSecond: Human.rate(value)
-        case .plain, nil: Human.number(value)
-        }
     }
 
     /// Every kind once, the most frequent first, with its example below.
@@ -83,5 +82,18 @@ extension Summary {
             }
         }
         return lines
+    }
+}
+
+extension ThresholdResult {
+    /// The measured figure in the manner of the limit that stands in the sentence.
+    var valueText: String {
+        guard let value = self.value else { return "no sample" }
+        return switch (try? Threshold.parse(self.expression))?.unit {
+        case .time: Human.duration(value)
+        case .share: Human.percent(value)
+        case .perSecond: Human.rate(value)
+        case .plain, nil: Human.number(value)
+        }
     }
 }

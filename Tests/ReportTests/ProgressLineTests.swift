@@ -27,6 +27,31 @@ struct ProgressLineTests {
         )
     }
 
+    @Test("names the groups where there are several, and counts the clients of all")
+    func groups() {
+        var metrics = ["0", "1"].map {
+            Samples.counter("publish_sent", ["group": "sensors", "qos": $0], 400, rate: 400)
+        }
+        metrics += [
+            Samples.counter("stanza_sent", ["group": "chat", "stanza": "message"], 50, rate: 50),
+            Samples.counter("stanza_offered", ["group": "chat", "stanza": "message"], 50, rate: 50),
+            Samples.counter("received", ["group": "chat", "stanza": "message", "delayed": "false"], 50, rate: 50),
+            Samples.counter("received", ["group": "logins", "stanza": "message", "delayed": "false"], 7, rate: 7),
+        ]
+        metrics += [("chat", 2.0), ("sensors", 10)].map { group, up in
+            Metric(
+                name: "clients",
+                labels: ["group": group, "state": "connected"],
+                reading: .gauge(GaugeReading(value: up))
+            )
+        }
+        let interval = TimelineInterval(second: 0, phase: "measure", seconds: 1, metrics: metrics, lanes: [])
+        #expect(
+            ProgressLine(interval, clientsPlanned: 12, errors: 0).plain
+                == "   1 s  measure  12/12 clients  sent 850/s  received 50/s  chat 50/s sensors 800/s\n"
+        )
+    }
+
     @Test("leaves out what nobody does")
     func empty() {
         let interval = TimelineInterval(second: 0, phase: "connect", seconds: 1, metrics: [], lanes: [])

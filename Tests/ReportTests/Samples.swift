@@ -274,8 +274,11 @@ extension Samples {
 
 extension Samples {
     /// A decode of two forms on both paths; what a socket allocates is not known.
-    static var decode: RunRecord {
-        var record = self.begun(["clamor", "decode"])
+    static var decode: RunRecord { self.decode(["clamor", "decode"], of: "mqtt") }
+    static var decodeXMPP: RunRecord { self.decode(["clamor", "decode", "--protocol", "xmpp"], of: "xmpp") }
+
+    private static func decode(_ command: [String], of protocolName: String) -> RunRecord {
+        var record = self.begun(command)
         record.durationSeconds = 8.9
         record.verdict = .valid
         for (number, path) in ["memory", "socket"].enumerated() {
@@ -289,7 +292,7 @@ extension Samples {
                         measured: true
                     )
                 )
-                record.metrics += self.lane(form, path, packetTime: 2.5e-9 * cost)
+                record.metrics += self.lane(form, path, protocolName, packetTime: 2.5e-9 * cost)
             }
         }
         record.generator.eventLoops = 1
@@ -297,8 +300,13 @@ extension Samples {
         return record
     }
 
-    private static func lane(_ form: String, _ path: String, packetTime: Double) -> [Metric] {
-        let labels: Labels = ["form": form, "path": path, "protocol": "mqtt"]
+    private static func lane(
+        _ form: String,
+        _ path: String,
+        _ protocolName: String,
+        packetTime: Double
+    ) -> [Metric] {
+        let labels: Labels = ["form": form, "path": path, "protocol": protocolName]
         let packets = (2.2 / packetTime).rounded()
         let rate = 1 / packetTime
         let reads = form == "pipelined" ? (packets / 745).rounded() : packets * 22

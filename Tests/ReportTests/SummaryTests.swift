@@ -14,6 +14,8 @@ struct SummaryTests {
         Sample(testDescription: "aborted", record: Samples.aborted),
         Sample(testDescription: "conn", record: Samples.conn),
         Sample(testDescription: "decode", record: Samples.decode),
+        Sample(testDescription: "decode-xmpp", record: Samples.decodeXMPP),
+        Sample(testDescription: "mixed", record: Samples.mixed),
         Sample(testDescription: "begun", record: Samples.begun(["clamor", "pub"])),
     ]
 

@@ -1,0 +1,188 @@
+import FoundationEssentials
+
+/// `capacity.json`, schema `clamor.capacity/1`: what a search came to, and every step of it.
+package struct CapacityRecord: Codable, Hashable, Sendable {
+    package static let currentSchema = "clamor.capacity/1"
+
+    package struct Step: Codable, Hashable, Sendable {
+        package var number: Int
+        /// What was offered: operations per second, or clients.
+        package var load: Double
+        /// "doubling", "bisection" or "edge".
+        package var phase: String
+        /// "held", "broken" or "generator-limited".
+        package var verdict: String
+        package var reason: String?
+        /// Operations done per second.
+        package var throughput: Double?
+        package var meanSeconds: Double?
+        package var p50Seconds: Double?
+        package var p99Seconds: Double?
+        /// Operations under way: throughput × mean (Little's law).
+        package var concurrency: Double?
+        package var directory: String
+
+        package init(number: Int, load: Double, phase: String, verdict: String, reason: String?, directory: String) {
+            self.number = number
+            self.load = load
+            self.phase = phase
+            self.verdict = verdict
+            self.reason = reason
+            self.directory = directory
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case number, load, phase, verdict, reason, throughput
+            case meanSeconds = "mean_seconds"
+            case p50Seconds = "p50_seconds"
+            case p99Seconds = "p99_seconds"
+            case concurrency, directory
+        }
+    }
+
+    package struct Answer: Codable, Hashable, Sendable {
+        /// "found", "at-least", "nothing-holds", "generator-limited" or "interrupted".
+        package var kind: String
+        /// The largest load that held; absent where none did.
+        package var load: Double?
+        /// What held each time, and what was broken each time.
+        package var low: Double?
+        package var high: Double?
+        package var reason: String?
+
+        package init(kind: String, load: Double? = nil, low: Double? = nil, high: Double? = nil, reason: String? = nil)
+        {
+            self.kind = kind
+            self.load = load
+            self.low = low
+            self.high = high
+            self.reason = reason
+        }
+    }
+
+    /// The Universal Scalability Law over the steps.
+    package struct Law: Codable, Hashable, Sendable {
+        package var rateOfOne: Double
+        package var contention: Double
+        package var coherency: Double
+        package var peakConcurrency: Double?
+        package var peakThroughput: Double?
+        /// Measured by predicted less 1, of each step that measured the server; null where it did nothing.
+        package var residuals: [Double?]
+        package var deviation: Double
+
+        package init(rateOfOne: Double, contention: Double, coherency: Double, residuals: [Double?], deviation: Double)
+        {
+            self.rateOfOne = rateOfOne
+            self.contention = contention
+            self.coherency = coherency
+            self.residuals = residuals
+            self.deviation = deviation
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case rateOfOne = "rate_of_one"
+            case contention, coherency
+            case peakConcurrency = "peak_concurrency"
+            case peakThroughput = "peak_throughput"
+            case residuals, deviation
+        }
+    }
+
+    package var schema = Self.currentSchema
+    package var command: [String]
+    /// "rate" or "clients".
+    package var varies: String
+    package var objectives: [String]
+    package var holdSeconds: Double
+    package var answer: Answer?
+    /// The load at which throughput by mean latency was highest (Kleinrock's power).
+    package var knee: Double?
+    package var law: Law?
+    package var steps: [Step] = []
+
+    package init(command: [String], varies: String, objectives: [String], holdSeconds: Double) {
+        self.command = command
+        self.varies = varies
+        self.objectives = objectives
+        self.holdSeconds = holdSeconds
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case schema, command, varies, objectives
+        case holdSeconds = "hold_seconds"
+        case answer, knee, law, steps
+    }
+}
+
+extension CapacityRecord {
+    package var json: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return ((try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "") + "\n"
+    }
+
+    package var csv: String {
+        let header = [
+            "number", "load", "phase", "verdict", "throughput", "mean_seconds", "p50_seconds", "p99_seconds",
+            "concurrency", "reason", "directory",
+        ]
+        func cell(_ value: Double?) -> String { value.map(PlainNumber.text) ?? "" }
+        return self.steps.reduce(into: CSV.row(header)) { text, step in
+            text += CSV.row([
+                String(step.number), PlainNumber.text(step.load), step.phase, step.verdict, cell(step.throughput),
+                cell(step.meanSeconds), cell(step.p50Seconds), cell(step.p99Seconds), cell(step.concurrency),
+                step.reason ?? "", step.directory,
+            ])
+        }
+    }
+
+    /// One step as a line.
+    package func line(_ step: Step) -> String {
+        let done = step.throughput.map { "did \(Human.rate($0))" }
+        let latency = step.p99Seconds.map { "p99 \(Human.duration($0))" }
+        let words = [
+            "step \(step.number)", self.text(step.load), step.verdict, done, latency, step.reason,
+        ]
+        return words.compactMap(\.self).joined(separator: " · ") + "\n"
+    }
+
+    private func text(_ load: Double) -> String {
+        self.varies == "clients" ? "\(Human.number(load)) clients" : Human.rate(load)
+    }
+
+    /// The answer for people.
+    package func summary(files: String?) -> String {
+        var lines = ["", self.headline]
+        if let knee = self.knee {
+            lines.append("Knee  \(self.text(knee)): throughput by mean latency is highest there")
+        }
+        if let law = self.law {
+            let peak = law.peakThroughput.map { throughput in
+                " · peak \(Human.rate(throughput)) at \(Human.number(law.peakConcurrency ?? 0)) under way"
+            }
+            lines.append(
+                "Scalability  contention \(Human.percent(law.contention)) · coherency \(Human.percent(law.coherency))"
+                    + (peak ?? " · no peak") + " · residuals \(Human.percent(law.deviation))"
+            )
+        }
+        if let files { lines.append("Files  \(files)/  capacity.json capacity.csv steps/") }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private var headline: String {
+        guard let answer = self.answer else { return "UNFINISHED" }
+        let load = answer.load.map(self.text)
+        switch answer.kind {
+        case "found":
+            let interval = "\(self.text(answer.low ?? 0)) … \(self.text(answer.high ?? 0))"
+            return "CAPACITY  \(load ?? "") hold · interval \(interval)"
+        case "at-least": return "CAPACITY  at least \(load ?? ""), which was the most that might be offered"
+        case "nothing-holds": return "NOTHING HOLDS  not even \(answer.high.map(self.text) ?? "the smallest load")"
+        case "generator-limited":
+            let known = load.map { "; \($0) held" } ?? ""
+            return "GENERATOR-LIMITED  at \(answer.high.map(self.text) ?? "")\(known): \(answer.reason ?? "")"
+        default: return "INTERRUPTED  \(load.map { "\($0) held until then" } ?? "before anything held")"
+        }
+    }
+}

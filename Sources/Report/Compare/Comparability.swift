@@ -1,0 +1,127 @@
+import Measurement
+
+/// Whether runs may be held against each other: the same plan on the same kind of host.
+///
+/// Never time, nor the names of hosts and directories.
+package enum Comparability {
+    /// What may differ, and the words that allow it.
+    package enum Kind: String, CaseIterable, Sendable {
+        case plan, cpu, cores, verdict
+    }
+
+    package struct Difference: Hashable, Sendable {
+        package var kind: Kind
+        package var text: String
+
+        package init(kind: Kind, text: String) {
+            self.kind = kind
+            self.text = text
+        }
+    }
+
+    /// Where the runs differ, each kind once, the first run being the measure of all.
+    package static func differences(_ runs: [ComparedRun]) -> [Difference] {
+        guard let first = runs.first else { return [] }
+        var found: [Difference] = []
+        func add(_ kind: Kind, _ text: @autoclosure () -> String?) {
+            if !found.contains(where: { $0.kind == kind }), let text = text() {
+                found.append(Difference(kind: kind, text: text))
+            }
+        }
+        for run in runs {
+            add(.plan, self.planDifference(first, run))
+            add(.cpu, self.difference(first, run, "CPU") { $0.host.cpuModel })
+            add(.cores, self.difference(first, run, "number of cores") { $0.host.cores.map(String.init) })
+            add(.verdict, self.verdictProblem(run))
+        }
+        return found
+    }
+
+    /// A side whose only run measured the generator: no noise between runs makes up for that.
+    package static func limited(_ side: [ComparedRun]) -> Difference? {
+        guard side.count == 1, side[0].record.verdict?.state == .generatorLimited else { return nil }
+        return Difference(
+            kind: .verdict,
+            text:
+                "\(side[0].path) was limited by the generator, so it says little about the server; repeat it, several times"
+        )
+    }
+
+    /// Where the host of a noise file differs from that of the runs.
+    package static func differences(_ noise: NoiseFloor, _ path: String, _ run: ComparedRun) -> [Difference] {
+        var found: [Difference] = []
+        func add(_ kind: Kind, _ name: String, _ fact: (HostFacts) -> String?) {
+            guard let one = fact(noise.host), let two = fact(run.record.host), one != two else { return }
+            found.append(
+                Difference(kind: kind, text: "the \(name) differs: \(one) in \(path), \(two) in \(run.path)")
+            )
+        }
+        add(.cpu, "CPU") { $0.cpuModel }
+        add(.cores, "number of cores") { $0.cores.map(String.init) }
+        return found
+    }
+
+    private static func difference(
+        _ first: ComparedRun,
+        _ other: ComparedRun,
+        _ name: String,
+        _ fact: (RunRecord) -> String?
+    ) -> String? {
+        // What is not known is not known to differ.
+        guard let one = fact(first.record), let two = fact(other.record), one != two else { return nil }
+        return "the \(name) differs: \(one) in \(first.path), \(two) in \(other.path)"
+    }
+
+    private static func verdictProblem(_ run: ComparedRun) -> String? {
+        guard let verdict = run.record.verdict, verdict.state == .aborted else { return nil }
+        let reason = verdict.reasons.first.map { ": \($0.text)" } ?? ""
+        return "\(run.path) was aborted\(reason)"
+    }
+
+    private static func planDifference(_ first: ComparedRun, _ other: ComparedRun) -> String? {
+        let (one, two) = (PlanIdentity(first.record), PlanIdentity(other.record))
+        guard one.facts != two.facts else { return nil }
+        let keys = Set(one.facts.keys).union(two.facts.keys).filter { one.facts[$0] != two.facts[$0] }.sorted()
+        let words = keys.prefix(3).map { "\($0) \(one.facts[$0] ?? "absent") and \(two.facts[$0] ?? "absent")" }
+        let more = keys.count > 3 ? ", and \(keys.count - 3) more" : ""
+        return "the plans differ: \(words.joined(separator: ", "))\(more) in \(first.path) and \(other.path)"
+    }
+}
+
+/// What makes a plan the same plan: all it says but where the server is, the seed with what follows from it, and the file
+/// of a store.
+struct PlanIdentity {
+    private static let incidental: Set = ["targets", "seed", "store", "schedule_hash"]
+
+    /// By path: `groups.sensors.rate`.
+    private(set) var facts: [String: String] = [:]
+
+    init(_ record: RunRecord) {
+        self.add(.object(record.plan), "")
+        if record.segment.count > 1 { self.facts["segment"] = "\(record.segment.index)/\(record.segment.count)" }
+    }
+
+    /// FNV-1a of all facts in order, in hexadecimal: a name for people, not what decides.
+    var hash: String {
+        let text = self.facts.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)\n" }.joined()
+        let hex = String(text.stableHash, radix: 16)
+        return String(repeating: "0", count: 16 - hex.count) + hex
+    }
+
+    private mutating func add(_ value: JSONValue, _ path: String) {
+        switch value {
+        case .object(let members):
+            for (key, member) in members where !Self.incidental.contains(key) {
+                self.add(member, path.isEmpty ? key : "\(path).\(key)")
+            }
+        case .array(let members):
+            for (index, member) in members.enumerated() { self.add(member, "\(path)[\(index)]") }
+        case .null: break
+        case .bool(let value): self.facts[path] = "\(value)"
+        case .integer(let value): self.facts[path] = "\(value)"
+        // A file may have 2 where another has 2.0.
+        case .number(let value): self.facts[path] = PlainNumber.text(value)
+        case .string(let value): self.facts[path] = "'\(value)'"
+        }
+    }
+}

@@ -1,0 +1,97 @@
+package import Measurement
+
+/// One figure of one metric on both sides.
+package struct ComparedFigure: Hashable, Sendable {
+    package enum Finding: String, Codable, Sendable {
+        /// Beyond the interval of chance, on the bad side.
+        case worse
+        case better
+        /// Beyond it, where neither way is better.
+        case changed
+        /// No difference that chance would not make.
+        case same
+        /// Not on both sides.
+        case missing
+    }
+
+    /// What the interval rests on.
+    package enum Basis: String, Codable, Sendable {
+        case runs
+        /// The same, with the measured noise of the host as further runs.
+        case runsAndNoise = "runs-and-noise"
+        /// A side is a single run: its blocks and the measured noise of the host.
+        case noiseFloor = "noise-floor"
+        /// The same with a noise that is assumed.
+        case assumedNoise = "assumed-noise"
+    }
+
+    package struct Gate: Hashable, Sendable {
+        package var expression: String
+        /// 0.1 is 10 %.
+        package var limit: Double
+        /// The chance of such a figure if it had got worse by no more than the limit.
+        package var probability: Double
+        /// The same after Holm's correction over all that is judged.
+        package var adjusted: Double
+        package var isBroken: Bool
+    }
+
+    package var name: String
+    package var labels: Labels
+    package var field: Threshold.Field
+    package var unit: String?
+    package var direction: MetricDirection
+    /// Means over the runs: of logarithms where the change is a ratio.
+    package var base: Double?
+    package var new: Double?
+    /// NEW by BASE less 1, and its interval; absent where BASE is 0.
+    package var change: Double?
+    package var interval: ClosedRange<Double>?
+    package var basis: Basis
+    package var finding: Finding
+    package var gate: Gate?
+
+    /// `publish_ack_duration{leg=puback,qos=1}`.
+    package var title: String {
+        guard !self.labels.isEmpty else { return self.name }
+        return "\(self.name){\(self.labels.all.map { "\($0.key)=\($0.value)" }.joined(separator: ","))}"
+    }
+}
+
+extension ComparedFigure {
+    /// A value of either side for people.
+    package func text(_ value: Double?) -> String {
+        guard let value else { return Human.unknown }
+        if self.field == .rate { return self.unit == "bytes" ? Human.bytes(value) + "/s" : Human.rate(value) }
+        return switch self.unit {
+        case "seconds": Human.duration(value)
+        case "bytes": Human.bytes(value)
+        default: Human.number(value)
+        }
+    }
+
+    package var changeText: String { self.change.map(Self.percent) ?? Human.unknown }
+
+    package var intervalText: String {
+        guard let interval = self.interval else { return Human.unknown }
+        return "\(Self.percent(interval.lowerBound)) … \(Self.percent(interval.upperBound))"
+    }
+
+    package var findingText: String {
+        if let gate = self.gate, gate.isBroken { return "REGRESSION" }
+        return switch self.finding {
+        case .same: "no difference"
+        default: self.finding.rawValue
+        }
+    }
+
+    /// With its sign, to the tenth of a percent; whole from 100 % on.
+    static func percent(_ share: Double) -> String {
+        guard share.isFinite else { return Human.unknown }
+        let percent = share * 100
+        let digits = PlainNumber.fixed(abs(percent), digits: 1)
+        if digits == "0.0" { return "0.0 %" }
+        let sign = percent < 0 ? "-" : "+"
+        return sign + (abs(percent) >= 99.95 ? Human.number(abs(percent).rounded()) : digits) + " %"
+    }
+}

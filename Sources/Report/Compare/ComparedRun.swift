@@ -1,0 +1,125 @@
+import FoundationEssentials
+package import Measurement
+
+/// A run as it enters a comparison.
+package struct ComparedRun: Sendable {
+    package let path: String
+    package let record: RunRecord
+    /// Absent where only the whole is known.
+    let blocks: RunBlocks?
+
+    /// A finished run and its streamed files; these are empty where there are none.
+    package init(path: String, record: RunRecord, timeline: String = "", log: String = "") {
+        self.path = path
+        self.record = record
+        self.blocks = timeline.isEmpty && log.isEmpty ? nil : RunBlocks(record, timeline: timeline, log: log)
+    }
+
+    /// Reads the runs of one side.
+    ///
+    /// - Parameter paths: result directories, or directories that hold several of them.
+    /// - Returns: at least one run.
+    /// - Throws: where one is missing, unreadable, or not a finished run.
+    package static func read(_ paths: [String]) throws(ResultError) -> [ComparedRun] {
+        var runs: [ComparedRun] = []
+        for path in paths {
+            for directory in try self.directories(path) { runs.append(try self.read(directory: directory)) }
+        }
+        return runs
+    }
+
+    private static func read(directory: String) throws(ResultError) -> ComparedRun {
+        let record = try RunJSON.read(directory: directory)
+        guard record.schema == RunRecord.currentSchema else {
+            let known = RunRecord.currentSchema
+            throw ResultError(path: directory + "/run.json", reason: "its schema is '\(record.schema)', not \(known)")
+        }
+        guard record.verdict != nil else {
+            throw ResultError(path: directory, reason: "the run is not finished; clamor report shows how far it came")
+        }
+        return ComparedRun(
+            path: directory,
+            record: record,
+            timeline: try self.text(directory + "/timeline.csv"),
+            log: try self.text(directory + "/latency.hlog")
+        )
+    }
+
+    /// A baseline may be kept as `run.json` alone.
+    private static func text(_ path: String) throws(ResultError) -> String {
+        FileManager.default.fileExists(atPath: path) ? try TextFile.text(path) : ""
+    }
+
+    private static func directories(_ path: String) throws(ResultError) -> [String] {
+        if FileManager.default.fileExists(atPath: path + "/run.json") { return [path] }
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
+            throw ResultError(path: path, reason: "is no directory of results")
+        }
+        // What was killed lies beside what was finished.
+        let runs = names.sorted().filter { !$0.contains(".partial") }.map { "\(path)/\($0)" }.filter {
+            FileManager.default.fileExists(atPath: $0 + "/run.json")
+        }
+        guard !runs.isEmpty else {
+            throw ResultError(path: path, reason: "holds no run.json, nor does a directory in it")
+        }
+        return runs
+    }
+}
+
+extension ComparedRun {
+    /// Every metric by its series; errors in all and by their kind, which no other list of metrics has.
+    var series: [Series: Metric] {
+        var all: [Series: Metric] = [:]
+        for metric in self.record.metrics where metric.name != "errors" {
+            all[Series(name: metric.name, labels: metric.labels)] = metric
+        }
+        return all
+    }
+
+    /// What was counted by kind, and in all under no label.
+    var errors: [Labels: Double] {
+        var counts: [Labels: Double] = [[:]: 0]
+        for error in self.record.errors {
+            var labels: Labels = ["kind": error.kind]
+            if let group = error.group { labels = labels.adding(Labels.group, group) }
+            counts[labels, default: 0] += Double(error.count)
+            counts[[:], default: 0] += Double(error.count)
+        }
+        return counts
+    }
+}
+
+extension Metric {
+    /// A figure of it; durations in seconds.
+    func value(of field: Threshold.Field?) -> Double? {
+        switch (self.reading, field) {
+        case (.duration(let reading), .percentile(let percent)): reading.percentile(percent)
+        case (.duration(let reading), .mean): reading.mean
+        case (.duration(let reading), .min): reading.min
+        case (.duration(let reading), .max): reading.max
+        case (.duration(let reading), .count): Double(reading.count)
+        case (.counter(let reading), nil), (.counter(let reading), .count): reading.value
+        case (.counter(let reading), .rate): reading.rate
+        case (.gauge(let reading), nil): reading.value
+        case (.gauge(let reading), .mean): reading.mean ?? reading.value
+        case (.gauge(let reading), .min): reading.min
+        case (.gauge(let reading), .max): reading.max
+        case (.gauge(let reading), .percentile(50)): reading.median
+        default: nil
+        }
+    }
+}
+
+extension DurationReading {
+    fileprivate func percentile(_ percent: Double) -> Double? {
+        switch percent {
+        case 50: self.p50
+        case 90: self.p90
+        case 95: self.p95
+        case 99: self.p99
+        case 99.9: self.p999
+        case 99.99: self.p9999
+        default: self.decodedHistogram()?.percentile(percent).map { Double($0) / 1e9 }
+        }
+    }
+}

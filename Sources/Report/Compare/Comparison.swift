@@ -1,0 +1,240 @@
+import Measurement
+
+/// Two sides of runs held against each other, figure by figure.
+package struct Comparison: Sendable {
+    /// Of the intervals, two-sided, each by itself.
+    package static let confidence = 0.95
+    /// How often a comparison of the same build may find a regression, over all that it judges.
+    package static let falseAlarms = 0.02
+
+    package let base: [ComparedRun]
+    package let new: [ComparedRun]
+    package private(set) var figures: [ComparedFigure] = []
+    /// What keeps limits that were asked for from judging, a line each: a gate that cannot fail is none.
+    package private(set) var problems: [String] = []
+
+    /// Runs that are another one of their side once more.
+    let copies: Int
+
+    private let noise: NoiseFloor?
+
+    /// Compares two sides of at least one run each.
+    ///
+    /// `limits`: what is judged; `nil` for the usual. `noise`: of this host; asked where a side has one run, and a help
+    /// where it has few.
+    package init(base: [ComparedRun], new: [ComparedRun], limits: [RegressionLimit]? = nil, noise: NoiseFloor? = nil) {
+        self.base = Self.distinct(base)
+        self.new = Self.distinct(new)
+        self.copies = base.count + new.count - self.base.count - self.new.count
+        self.noise = noise
+        let sides = Sides(self.base, self.new)
+        let limits = limits.map { Gates(limits: $0, isGiven: true) } ?? Gates(limits: Self.usual(sides), isGiven: false)
+        for series in sides.all { self.figures += self.figures(series, sides, limits) }
+        self.correct()
+        self.figures.sort { ($0.name, $0.labels, $0.field.order) < ($1.name, $1.labels, $1.field.order) }
+        if limits.isGiven {
+            self.problems = limits.limits.compactMap { limit in
+                self.problem(limit, limit.field ?? sides.plainField(of: limit)).map { "'\(limit.expression)': \($0)" }
+            }
+        }
+    }
+
+    /// A copy of a run says nothing of how runs differ.
+    private static func distinct(_ runs: [ComparedRun]) -> [ComparedRun] {
+        var known: Set<RunRecord> = []
+        return runs.filter { known.insert($0.record).inserted }
+    }
+
+    /// What was judged, and got worse by more than it may.
+    package var regressions: [ComparedFigure] { self.figures.filter { $0.gate?.isBroken == true } }
+
+    package var judged: [ComparedFigure] { self.figures.filter { $0.gate != nil } }
+
+    package var isSingle: Bool { self.base.count == 1 || self.new.count == 1 }
+
+    private static func usual(_ sides: Sides) -> [RegressionLimit] {
+        for limits in [RegressionLimit.usual, RegressionLimit.usualOfConnects, RegressionLimit.usualOfBenchmarks] {
+            let chosen = limits.filter { limit in
+                limit.name != "errors" && sides.all.contains { limit.chooses($0.name, $0.labels) }
+            }
+            if !chosen.isEmpty { return chosen + limits.filter { $0.name == "errors" } }
+        }
+        return []
+    }
+
+    // MARK: - Figures of a series
+
+    private func figures(_ series: Series, _ sides: Sides, _ gates: Gates) -> [ComparedFigure] {
+        var fields = sides.fields(series)
+        let limits = gates.limits.filter { limit in
+            guard limit.chooses(series.name, series.labels) else { return false }
+            // A percentile of a few values is judged only where somebody asks for it.
+            return gates.isGiven || fields.contains(limit.field ?? sides.plainField(series))
+        }
+        for limit in limits {
+            let field = limit.field ?? sides.plainField(series)
+            if !fields.contains(field) { fields.append(field) }
+        }
+        let samples = SeriesSamples(series, sides)
+        return fields.map { field in
+            // Of several limits for the same figure the narrowest one judges.
+            let limit = limits.filter { ($0.field ?? sides.plainField(series)) == field }.min { $0.share < $1.share }
+            return self.figure(series, field, samples, limit, unit: sides.unit(series))
+        }
+    }
+
+    private func figure(
+        _ series: Series,
+        _ field: Threshold.Field,
+        _ samples: SeriesSamples,
+        _ limit: RegressionLimit?,
+        unit: String?
+    ) -> ComparedFigure {
+        let direction = MetricDirection.of(series.name)
+        let (old, young) = (samples.base(field), samples.new(field))
+        var figure = ComparedFigure(
+            name: series.name,
+            labels: series.labels,
+            field: field,
+            unit: unit,
+            direction: direction,
+            basis: self.basis(series, field),
+            finding: .missing
+        )
+        let isComplete = old.count == self.base.count && young.count == self.new.count
+        guard isComplete, !old.isEmpty, !young.isEmpty else {
+            figure.base = Self.mean(old, .difference)
+            figure.new = Self.mean(young, .difference)
+            // What the base has in all its runs and the new side has not is lost: worse than any figure.
+            if let limit, old.count == self.base.count, young.count < self.new.count {
+                figure.gate = ComparedFigure.Gate(
+                    expression: limit.expression,
+                    limit: limit.share,
+                    probability: 0,
+                    adjusted: 0,
+                    isBroken: false
+                )
+            }
+            return figure
+        }
+        let scale = Self.scale(series, field, old + young)
+        var random = SplitMix64(naming: figure.title + field.text)
+        let change = Resampling.change(
+            base: old,
+            new: young,
+            scale: scale,
+            noise: self.noise(series, field, unit),
+            random: &random
+        )
+        figure.base = Self.mean(old, scale)
+        figure.new = Self.mean(young, scale)
+        figure.take(change, scale)
+        if let limit { figure.judge(change, limit, scale) }
+        return figure
+    }
+
+    private static func scale(_ series: Series, _ field: Threshold.Field, _ samples: [RunSample]) -> Resampling.Scale {
+        let isMishap = field == .count && MetricDirection.isMishap(series.name)
+        return isMishap || samples.contains { $0.value <= 0 } ? .difference : .ratio
+    }
+
+    private static func mean(_ samples: [RunSample], _ scale: Resampling.Scale) -> Double? {
+        guard !samples.isEmpty else { return nil }
+        return Resampling.mean(samples.map(\.value), scale)
+    }
+
+    private func basis(_ series: Series, _ field: Threshold.Field) -> ComparedFigure.Basis {
+        let isMeasured = self.noise?.noise(series.name, series.labels, field.text) != nil
+        guard self.isSingle else { return isMeasured ? .runsAndNoise : .runs }
+        return isMeasured ? .noiseFloor : .assumedNoise
+    }
+
+    private func noise(_ series: Series, _ field: Threshold.Field, _ unit: String?) -> Resampling.Noise? {
+        if let known = self.noise?.noise(series.name, series.labels, field.text) { return known }
+        guard self.isSingle else { return nil }
+        // Errors and losses come by chance alone until a measurement says more.
+        if MetricDirection.isMishap(series.name) { return nil }
+        let isDuration = series.name.hasSuffix("_duration") || series.name.hasSuffix("_lag")
+        return Resampling.Noise(deviation: NoiseFloor.assumed(field: field, isDuration: isDuration))
+    }
+
+    /// Why a limit judges nothing, or not all that it chooses.
+    private func problem(_ limit: RegressionLimit, _ field: Threshold.Field) -> String? {
+        let chosen = self.figures.filter { $0.field == field && limit.chooses($0.name, $0.labels) }
+        guard self.figures.contains(where: { limit.chooses($0.name, $0.labels) }) else {
+            return "the runs have no such metric"
+        }
+        let known = chosen.filter { $0.base != nil || $0.new != nil }
+        guard !known.isEmpty else { return "\(limit.name) has no \(field.text) in these runs" }
+        // What only some of the base's runs have was not judged.
+        if let partial = known.first(where: { $0.gate == nil && $0.base != nil }) {
+            return "not all runs of the base have a \(field.text) of \(partial.title)"
+        }
+        return known.contains { $0.gate != nil } ? nil : "no run of the base has a \(field.text) of \(limit.name)"
+    }
+
+    // MARK: - All that is judged, together
+
+    private mutating func correct() {
+        let judged = self.figures.indices.filter { self.figures[$0].gate != nil }
+        let adjusted = Holm.adjusted(judged.map { self.figures[$0].gate?.probability ?? 1 })
+        for (index, probability) in zip(judged, adjusted) {
+            self.figures[index].gate?.adjusted = probability
+            self.figures[index].gate?.isBroken = probability < Self.falseAlarms
+        }
+    }
+}
+
+/// What is judged, and whether somebody asked for it.
+private struct Gates {
+    var limits: [RegressionLimit]
+    var isGiven: Bool
+}
+
+extension ComparedFigure {
+    fileprivate mutating func take(_ change: Resampling.Change, _ scale: Resampling.Scale) {
+        let margin = change.margin(confidence: Comparison.confidence)
+        let (low, high) = (change.shift - margin, change.shift + margin)
+        self.change = Resampling.relative(change.shift, scale, base: self.base)
+        if let low = Resampling.relative(low, scale, base: self.base),
+            let high = Resampling.relative(high, scale, base: self.base), low <= high, low.isFinite, high.isFinite
+        {
+            self.interval = low...high
+        }
+        if low <= 1e-9, high >= -1e-9 {
+            self.finding = .same
+        } else {
+            switch self.direction {
+            case .none: self.finding = .changed
+            case .down: self.finding = change.shift > 0 ? .worse : .better
+            case .up: self.finding = change.shift > 0 ? .better : .worse
+            }
+        }
+    }
+
+    fileprivate mutating func judge(_ change: Resampling.Change, _ limit: RegressionLimit, _ scale: Resampling.Scale) {
+        let toWorse = self.direction == .up ? change.reversed : change
+        let most = Resampling.shift(limit.share, scale, base: self.base ?? 0, isDrop: self.direction == .up)
+        self.gate = Gate(
+            expression: limit.expression,
+            limit: limit.share,
+            probability: toWorse.probability(above: most),
+            adjusted: 1,
+            isBroken: false
+        )
+    }
+}
+
+extension Threshold.Field {
+    /// Percentiles first, ascending.
+    fileprivate var order: Double {
+        switch self {
+        case .percentile(let percent): percent
+        case .mean: 200
+        case .rate: 300
+        case .count: 400
+        case .min: 500
+        case .max: 600
+        }
+    }
+}

@@ -1,0 +1,19 @@
+extension JUnitXML {
+    /// A test case for each figure that was judged.
+    package init(_ comparison: Comparison) {
+        let cases = comparison.judged.map { figure in
+            let limit = figure.gate.map { ComparisonText.limit($0, figure.direction) } ?? ""
+            let words =
+                "\(figure.text(figure.base)) to \(figure.text(figure.new)): \(figure.changeText) "
+                + "(95 % interval \(figure.intervalText)), may be \(limit)"
+            let isBroken = figure.gate?.isBroken == true
+            return Case(
+                group: figure.name,
+                name: "\(figure.title) \(figure.field.text)",
+                outcome: isBroken ? .failed(words) : .passed,
+                output: isBroken ? nil : words
+            )
+        }
+        self.init(suite: "clamor compare", cases: cases)
+    }
+}

@@ -1,0 +1,117 @@
+import Measurement
+
+/// A comparison for a terminal: what was judged, then what else differs.
+package struct ComparisonText {
+    private let comparison: Comparison
+    private let style: TerminalStyle
+    private let showsAll: Bool
+
+    /// `showsAll`: also what does not differ.
+    package init(_ comparison: Comparison, style: TerminalStyle = TerminalStyle(), showsAll: Bool = false) {
+        self.comparison = comparison
+        self.style = style
+        self.showsAll = showsAll
+    }
+
+    package var text: String {
+        let ink: TerminalStyle.Ink = self.comparison.regressions.isEmpty ? .green : .red
+        let state = self.style.paint(self.comparison.state, ink)
+        var lines = ["\(state)  \(self.comparison.headline)"]
+        for note in self.comparison.notes {
+            for (number, line) in "! \(note)".wrapped(at: self.width - 4).enumerated() {
+                lines.append((number == 0 ? "  " : "    ") + line)
+            }
+        }
+        lines += self.section("Judged", self.comparison.judged, showsLimit: true)
+        let others = self.comparison.figures.filter { $0.gate == nil }
+        let shown = self.showsAll ? others : others.filter { $0.finding != .same }
+        lines += self.section(self.showsAll ? "Not judged" : "Not judged, and different", shown, showsLimit: false)
+        if let rest = Comparison.rest(others.count - shown.count) { lines += ["", rest] }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private var width: Int { min(max(self.style.width, 60), 100) }
+
+    private func section(_ title: String, _ figures: [ComparedFigure], showsLimit: Bool) -> [String] {
+        guard !figures.isEmpty else { return [] }
+        var table = TextTable([title, "base", "new", "change", "95 % interval", showsLimit ? "may" : "", ""])
+        for figure in figures {
+            table.add([
+                "\(figure.title) \(figure.field.text)", figure.text(figure.base), figure.text(figure.new),
+                figure.changeText, figure.intervalText, figure.gate.map { Self.limit($0, figure.direction) } ?? "",
+                figure.findingText,
+            ])
+        }
+        var lines = table.lines()
+        lines[0] = self.style.paint(lines[0], .bold)
+        for (index, figure) in figures.enumerated() where figure.gate?.isBroken == true {
+            lines[index + 1] = self.style.paint(lines[index + 1], .red)
+        }
+        return [""] + lines
+    }
+
+    static func limit(_ gate: ComparedFigure.Gate, _ direction: MetricDirection) -> String {
+        let percent = PlainNumber.text((gate.limit * 1000).rounded() / 10)
+        return gate.limit == 0 ? "0 %" : "\(direction == .up ? "-" : "+")\(percent) %"
+    }
+}
+
+extension Comparison {
+    /// `REGRESSION` or `HELD`.
+    package var state: String {
+        if !self.regressions.isEmpty { return "REGRESSION" }
+        return self.judged.isEmpty ? "NOTHING JUDGED" : "HELD"
+    }
+
+    var headline: String {
+        let sides = "\(Self.runs(self.base.count)) of base, \(self.new.count) of new"
+        let (broken, judged) = (self.regressions.count, self.judged.count)
+        guard judged > 0 else { return sides }
+        let words =
+            broken == 0
+            ? "none of \(judged) judged figures got worse than it may"
+            : "\(broken) of \(judged) judged figures got worse than \(broken == 1 ? "it" : "they") may"
+        return "\(words) · \(sides)"
+    }
+
+    /// What is to be known before the figures are believed.
+    package var notes: [String] {
+        var notes: [String] = []
+        if self.copies > 0 {
+            notes.append("\(Self.runs(self.copies)) left out: the same as another one of that side, to the last figure")
+        }
+        let bases = Set(self.figures.map(\.basis))
+        if bases.contains(.assumedNoise) {
+            notes.append(
+                "a side is a single run, so the noise between runs is assumed, not measured (5 % of a median, 15 % of a "
+                    + "p99, 3 % of a rate): small changes cannot be told from it; compare several runs of each side, "
+                    + "taken in turn, or give --noise"
+            )
+        } else if bases.contains(.noiseFloor) {
+            notes.append("a side is a single run: intervals rest on the noise floor of --noise beside its blocks")
+        } else if min(self.base.count, self.new.count) < 4 {
+            notes.append("few runs make wide intervals; five of each side are a good number")
+        }
+        for run in self.base + self.new {
+            guard let verdict = run.record.verdict, verdict.state != .valid else { continue }
+            let what =
+                switch verdict.state {
+                case .generatorLimited: "was limited by the generator, so it measured that and not the server"
+                case .unreconciled: "could not account for every message"
+                case .aborted, .valid: "was aborted"
+                }
+            notes.append("\(run.path) \(what)")
+        }
+        let versions = Set((self.base + self.new).map(\.record.tool.version))
+        if versions.count > 1 {
+            notes.append("the runs are of different versions of clamor: \(versions.sorted().joined(separator: ", "))")
+        }
+        return notes
+    }
+
+    static func runs(_ count: Int) -> String { count == 1 ? "1 run" : "\(count) runs" }
+
+    static func rest(_ count: Int) -> String? {
+        count > 0 ? "\(count) further figure\(count == 1 ? " shows" : "s show") no difference." : nil
+    }
+}

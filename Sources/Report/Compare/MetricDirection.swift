@@ -1,0 +1,29 @@
+/// Which way of a metric is the better one.
+package enum MetricDirection: String, Codable, Sendable {
+    case down, up
+    /// What the plan decides, or what is neither good nor bad.
+    case none
+
+    private static let higherIsBetter: Set<String> = [
+        "publish_sent", "publish_acked", "publish_confirmed", "received", "stanza_sent", "stanza_confirmed",
+        "stanza_answered", "stanza_acked", "decode_packets", "decode_bytes",
+    ]
+
+    private static let lowerIsBetter: Set<String> = [
+        "errors", "delivery_lost", "delivery_duplicated", "delivery_reordered", "publish_not_sent", "publish_resent",
+        "stanza_not_sent", "stanza_refused", "disconnects", "departures_missed", "muc_fanout_unfinished",
+        "presence_fanout_unfinished", "store_refused", "store_dropped", "generator_cpu", "generator_memory_bytes",
+        "loop_lag", "decode_time", "decode_packet_time", "decode_packet_allocated_bytes",
+    ]
+
+    package static func of(_ name: String) -> MetricDirection {
+        if name.hasSuffix("_duration") || name.hasSuffix("_lag") || self.lowerIsBetter.contains(name) { return .down }
+        return self.higherIsBetter.contains(name) ? .up : .none
+    }
+
+    /// Counters of what should not happen: their number says more than their rate.
+    static func isMishap(_ name: String) -> Bool {
+        self.lowerIsBetter.contains(name) && !name.hasPrefix("generator_") && !name.hasPrefix("decode_")
+            && name != "loop_lag"
+    }
+}

@@ -1,0 +1,75 @@
+import FoundationEssentials
+package import Measurement
+
+/// What runs of the same build differ by on a host: the file of schema `clamor.noise/1`.
+package struct NoiseFloor: Codable, Hashable, Sendable {
+    package static let currentSchema = "clamor.noise/1"
+
+    package struct Figure: Codable, Hashable, Sendable {
+        package var name: String
+        package var labels: Labels
+        package var field: String
+        /// The standard deviation between runs, of the figure's logarithm: 0.05 is 5 %.
+        package var deviation: Double
+
+        package init(name: String, labels: Labels, field: String, deviation: Double) {
+            self.name = name
+            self.labels = labels
+            self.field = field
+            self.deviation = deviation
+        }
+    }
+
+    package var schema: String
+    package var host: HostFacts
+    /// How many runs it was measured on.
+    package var runs: Int
+    package var figures: [Figure]
+
+    package init(host: HostFacts, runs: Int, figures: [Figure]) {
+        self.schema = Self.currentSchema
+        self.host = host
+        self.runs = runs
+        self.figures = figures
+    }
+
+    package static func read(_ path: String) throws(ResultError) -> NoiseFloor {
+        let data = try TextFile.data(path)
+        guard let floor = try? JSONDecoder().decode(NoiseFloor.self, from: data), floor.schema == Self.currentSchema
+        else { throw ResultError(path: path, reason: "is no noise file of schema \(Self.currentSchema)") }
+        guard floor.runs > 1, floor.figures.allSatisfy({ $0.deviation >= 0 && $0.deviation.isFinite }) else {
+            throw ResultError(path: path, reason: "its figures are out of range; measure it again")
+        }
+        return floor
+    }
+
+    package var text: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return ((try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "") + "\n"
+    }
+
+    /// What the file knows of a figure; of the same metric and field with other labels, the noisiest.
+    func noise(_ name: String, _ labels: Labels, _ field: String) -> Resampling.Noise? {
+        let named = self.figures.filter { $0.name == name && $0.field == field }
+        guard let figure = named.first(where: { $0.labels == labels }) ?? named.max(by: { $0.deviation < $1.deviation })
+        else { return nil }
+        return Resampling.Noise(deviation: figure.deviation, degrees: Double(self.runs - 1))
+    }
+}
+
+extension NoiseFloor {
+    /// What is assumed of a host that was not measured, for a single run on a side.
+    ///
+    /// With room: what was not measured is doubted.
+    static func assumed(field: Threshold.Field?, isDuration: Bool) -> Double {
+        guard isDuration else { return 0.03 }
+        return switch field {
+        case .percentile(let percent) where percent <= 75: 0.05
+        case .percentile(let percent) where percent <= 95: 0.1
+        case .percentile(let percent) where percent <= 99: 0.15
+        case .percentile, .max, .min: 0.3
+        default: 0.1
+        }
+    }
+}

@@ -1,0 +1,102 @@
+package import Measurement
+
+/// What a metric may get worse by: `publish_ack_duration{qos=1} p99 10%`.
+///
+///     limit := name [ "{" label "=" value { "," label "=" value } "}" ] [ field ] percent
+///
+/// Each series that the labels choose is judged by itself; without `phase` that of the total, without `leg` all but the
+/// one half way, without `stage` that of the whole run.
+package struct RegressionLimit: Hashable, Sendable {
+    /// As it was written.
+    package let expression: String
+    package let name: String
+    package let labels: Labels
+    package let field: Threshold.Field?
+    /// 0.1 is 10 %.
+    package let share: Double
+
+    package init(_ text: String) throws(ThresholdError) {
+        let words = text.split(separator: " ")
+        guard words.count > 1, let last = words.last, last.hasSuffix("%"),
+            let percent = Double(last.dropLast()), percent >= 0, percent.isFinite, percent < 10_000
+        else {
+            throw ThresholdError(
+                text,
+                "ends in no percentage; write it like 'publish_ack_duration{qos=1} p99 10%'"
+            )
+        }
+        let subject = try Threshold.parseSubject(words.dropLast().joined(separator: " "))
+        self.expression = words.joined(separator: " ")
+        self.name = subject.name
+        self.labels = subject.labels
+        self.field = subject.field
+        self.share = percent / 100
+        if let problem = Self.problem(subject.name, subject.field) { throw ThresholdError(text, problem) }
+    }
+
+    private static func problem(_ name: String, _ field: Threshold.Field?) -> String? {
+        let isDuration = name.hasSuffix("_duration") || name.hasSuffix("_lag")
+        return switch field {
+        case .max?: "the highest of all says nothing about a change; use p99.9"
+        case .min?: "the lowest of all says nothing about a change; use p50"
+        case .count? where isDuration: "more of them are not worse; judge the rate of what is counted, as publish_acked"
+        case .rate? where isDuration: "a duration has no rate; judge the rate of what is counted, as publish_acked"
+        default: nil
+        }
+    }
+
+    init(_ name: String, _ field: Threshold.Field?, _ share: Double) {
+        self.expression = ([name, field.map(\.text)].compactMap(\.self) + ["\(Int(share * 100))%"]).joined(
+            separator: " "
+        )
+        self.name = name
+        self.labels = [:]
+        self.field = field
+        self.share = share
+    }
+
+    /// Whether it judges that series; `phase` and `leg` as in a threshold.
+    package func chooses(_ name: String, _ labels: Labels) -> Bool {
+        guard name == self.name, labels.contains(self.labels) else { return false }
+        // A stage's own figures are in those of the run already.
+        guard labels["stage"] == self.labels["stage"] else { return false }
+        // Their sum has no labels; one kind is judged where it is named.
+        if name == "errors", self.labels.isEmpty { return labels.isEmpty }
+        if self.labels["phase"] == nil, let phase = labels["phase"], phase != "total" { return false }
+        return self.labels["leg"] != nil || labels["leg"] != "pubrec"
+    }
+}
+
+extension RegressionLimit {
+    /// What is judged where nothing is asked for: latency and throughput, and what must not happen.
+    static let usual: [RegressionLimit] =
+        ["publish_ack_duration", "delivery_duration", "iq_duration"].flatMap {
+            [RegressionLimit($0, .percentile(50), 0.05), RegressionLimit($0, .percentile(99), 0.1)]
+        }
+        + ["publish_acked", "publish_confirmed", "received", "stanza_confirmed"].map {
+            RegressionLimit($0, .rate, 0.05)
+        }
+        + [RegressionLimit("delivery_lost", .count, 0), RegressionLimit("errors", .count, 0)]
+
+    /// In the place of these, of runs that have none of them.
+    static let usualOfConnects = [
+        RegressionLimit("connect_duration", .percentile(50), 0.05),
+        RegressionLimit("connect_duration", .percentile(99), 0.1), RegressionLimit("errors", .count, 0),
+    ]
+
+    static let usualOfBenchmarks = [RegressionLimit("decode_packet_time", .mean, 0.05)]
+}
+
+extension Threshold.Field {
+    /// As it is written: `p99.9`.
+    package var text: String {
+        switch self {
+        case .count: "count"
+        case .rate: "rate"
+        case .min: "min"
+        case .mean: "mean"
+        case .max: "max"
+        case .percentile(let percent): "p\(PlainNumber.text(percent))"
+        }
+    }
+}

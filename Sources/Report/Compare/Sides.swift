@@ -1,0 +1,96 @@
+import Measurement
+
+/// What both sides have, by series.
+struct Sides {
+    let base: [ComparedRun]
+    let new: [ComparedRun]
+    let all: [Series]
+
+    private let metrics: [[Series: Metric]]
+    private let errors: [[Labels: Double]]
+
+    init(_ base: [ComparedRun], _ new: [ComparedRun]) {
+        self.base = base
+        self.new = new
+        self.metrics = (base + new).map(\.series)
+        self.errors = (base + new).map(\.errors)
+        let named = Set(self.metrics.flatMap(\.keys))
+        let kinds = Set(self.errors.flatMap(\.keys)).map { Series(name: "errors", labels: $0) }
+        self.all = Array(named) + kinds
+    }
+
+    private func metric(_ series: Series) -> Metric? { self.metrics.lazy.compactMap { $0[series] }.first }
+
+    func unit(_ series: Series) -> String? { self.metric(series)?.unit }
+
+    /// The field of a name without one.
+    func plainField(_ series: Series) -> Threshold.Field {
+        self.metric(series)?.gauge == nil ? .count : .mean
+    }
+
+    /// The same of all that a limit chooses, which is of one kind.
+    func plainField(of limit: RegressionLimit) -> Threshold.Field {
+        self.all.first { limit.chooses($0.name, $0.labels) }.map(self.plainField) ?? .count
+    }
+
+    /// What is worth comparing.
+    func fields(_ series: Series) -> [Threshold.Field] {
+        guard series.name != "errors" else { return [.count] }
+        switch self.metric(series)?.reading {
+        case .duration:
+            let least = self.metrics.compactMap { $0[series]?.duration?.count }.min() ?? 0
+            // Ten values above a percentile at least, or it is the height of a few.
+            let fields: [Threshold.Field] = [50, 90, 99, 99.9].filter { Double(least) * (100 - $0) > 999.999 }.map {
+                .percentile($0)
+            }
+            return fields + [.mean]
+        case .counter(let reading):
+            return [reading.rate == nil || MetricDirection.isMishap(series.name) ? .count : .rate]
+        case .gauge: return [.mean]
+        case nil: return []
+        }
+    }
+
+    /// A figure of the run of that number, the base's first.
+    func value(_ series: Series, _ field: Threshold.Field, run: Int) -> Double? {
+        if series.name == "errors" { return field == .count ? self.errors[run][series.labels] ?? 0 : nil }
+        return self.metrics[run][series]?.value(of: field)
+    }
+}
+
+/// A series in all runs, its blocks laid out once for all fields.
+struct SeriesSamples {
+    private let series: Series
+    private let sides: Sides
+    private let histograms: [BlockedHistogram?]
+
+    init(_ series: Series, _ sides: Sides) {
+        self.series = series
+        self.sides = sides
+        self.histograms = (sides.base + sides.new).map { $0.blocks?.histogram(series) }
+    }
+
+    /// The runs that have the figure.
+    func base(_ field: Threshold.Field) -> [RunSample] {
+        self.sides.base.indices.compactMap { self.sample(field, run: $0) }
+    }
+
+    func new(_ field: Threshold.Field) -> [RunSample] {
+        self.sides.new.indices.compactMap { self.sample(field, run: self.sides.base.count + $0) }
+    }
+
+    private func sample(_ field: Threshold.Field, run: Int) -> RunSample? {
+        guard let value = self.sides.value(self.series, field, run: run), value.isFinite else { return nil }
+        return RunSample(value: value, blocks: self.blocks(field, run: run))
+    }
+
+    private func blocks(_ field: Threshold.Field, run: Int) -> RunSample.Blocks? {
+        let blocks = (self.sides.base + self.sides.new)[run].blocks
+        switch field {
+        case .percentile(let percent): return self.histograms[run].map { RunSample.Blocks.percentile(percent, $0) }
+        case .mean: return self.histograms[run].map { RunSample.Blocks.mean($0) } ?? blocks?.means(self.series)
+        case .rate: return blocks?.rates(self.series)
+        case .count, .min, .max: return nil
+        }
+    }
+}

@@ -1,0 +1,104 @@
+/// Results as build servers read them: the `testsuites` of JUnit.
+package struct JUnitXML: Sendable {
+    package struct Case: Sendable {
+        package enum Outcome: Sendable {
+            case passed
+            case failed(String)
+            /// It could not be judged.
+            case error(String)
+            case skipped(String)
+        }
+
+        package var group: String
+        package var name: String
+        package var outcome: Outcome
+        /// What is worth reading in any case.
+        package var output: String?
+
+        package init(group: String, name: String, outcome: Outcome, output: String? = nil) {
+            self.group = group
+            self.name = name
+            self.outcome = outcome
+            self.output = output
+        }
+    }
+
+    private let suite: String
+    private let seconds: Double?
+    private let timestamp: String?
+    private let cases: [Case]
+
+    /// One suite with all that was judged.
+    ///
+    /// `seconds`: how long what was judged took. `timestamp`: when it began, RFC 3339.
+    package init(suite: String, seconds: Double? = nil, timestamp: String? = nil, cases: [Case]) {
+        self.suite = suite
+        self.seconds = seconds
+        self.timestamp = timestamp
+        self.cases = cases
+    }
+
+    package var text: String {
+        let counts = self.counts
+        var attributes = [("name", self.suite)] + counts
+        if let seconds { attributes.append(("time", PlainNumber.text((seconds * 1000).rounded() / 1000))) }
+        if let timestamp { attributes.append(("timestamp", String(timestamp.prefix(19)))) }
+        var text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        text += "<testsuites\(Self.attributes(counts))>\n"
+        text += "  <testsuite\(Self.attributes(attributes))>\n"
+        for test in self.cases { text += self.element(test) }
+        return text + "  </testsuite>\n</testsuites>\n"
+    }
+
+    private var counts: [(String, String)] {
+        func count(_ isCounted: (Case.Outcome) -> Bool) -> String {
+            String(self.cases.count { isCounted($0.outcome) })
+        }
+        return [
+            ("tests", String(self.cases.count)),
+            ("failures", count { if case .failed = $0 { true } else { false } }),
+            ("errors", count { if case .error = $0 { true } else { false } }),
+            ("skipped", count { if case .skipped = $0 { true } else { false } }),
+        ]
+    }
+
+    private func element(_ test: Case) -> String {
+        var inner = ""
+        switch test.outcome {
+        case .passed: break
+        case .failed(let words): inner += Self.message("failure", words)
+        case .error(let words): inner += Self.message("error", words)
+        case .skipped(let words): inner += Self.message("skipped", words)
+        }
+        if let output = test.output { inner += "      <system-out>\(Self.escaped(output))</system-out>\n" }
+        let attributes = Self.attributes([("classname", test.group), ("name", test.name)])
+        guard !inner.isEmpty else { return "    <testcase\(attributes)/>\n" }
+        return "    <testcase\(attributes)>\n\(inner)    </testcase>\n"
+    }
+
+    private static func message(_ element: String, _ words: String) -> String {
+        "      <\(element)\(self.attributes([("message", words)]))/>\n"
+    }
+
+    private static func attributes(_ attributes: [(String, String)]) -> String {
+        attributes.map { " \($0.0)=\"\(self.escaped($0.1))\"" }.joined()
+    }
+
+    /// For text and attributes alike; what XML 1.0 §2.2 has no character for becomes U+FFFD.
+    static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            // As they are they would become blanks in an attribute.
+            case "\n", "\r", "\t": escaped += "&#\(scalar.value);"
+            case "\u{00}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}": escaped += "\u{FFFD}"
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+}

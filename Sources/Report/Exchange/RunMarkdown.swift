@@ -1,0 +1,70 @@
+package import Measurement
+
+/// A run for the summary page of a build server.
+package enum RunMarkdown {
+    package static func text(_ record: RunRecord) -> String {
+        let summary = Summary(record)
+        let failed = record.thresholds.count { !$0.ok }
+        let state = record.verdict?.state.rawValue ?? "unfinished"
+        let isGood = failed == 0 && record.verdict?.state == .valid
+        let mark = isGood ? "✅" : failed > 0 || record.verdict?.state == .aborted ? "❌" : "⚠️"
+        var text = "### \(mark) \(MarkdownTable.escaped(summary.commandName)): \(state)\n\n"
+        text += MarkdownTable.escaped(summary.headline) + "\n\n"
+        for reason in record.verdict?.reasons ?? [] {
+            text += "> \(MarkdownTable.escaped(reason.text)) \\[\(MarkdownTable.escaped(reason.code))\\]\n>\n"
+        }
+        if !(record.verdict?.reasons ?? []).isEmpty { text += "\n" }
+        for table in [self.thresholds(record), self.durations(record), self.rates(record), self.errors(record)]
+        where !table.isEmpty {
+            text += table.text + "\n"
+        }
+        return text
+    }
+
+    private static func thresholds(_ record: RunRecord) -> MarkdownTable {
+        var table = MarkdownTable(["threshold", "measured", ""])
+        for result in record.thresholds {
+            let word = result.ok ? "ok" : "**FAILED**"
+            table.add(
+                [MarkdownTable.code(result.expression), MarkdownTable.escaped(result.valueText), word],
+                raw: true
+            )
+        }
+        return table
+    }
+
+    private static func durations(_ record: RunRecord) -> MarkdownTable {
+        var table = MarkdownTable(["latency", "count", "p50", "p90", "p99", "p99.9", "max"])
+        for metric in record.metrics {
+            guard let reading = metric.duration, PercentileDistribution.isMain(metric), metric.labels["stage"] == nil
+            else { continue }
+            let figures = [reading.p50, reading.p90, reading.p99, reading.p999, reading.max].map(Human.duration)
+            table.add([self.title(metric), Human.count(reading.count)] + figures)
+        }
+        return table
+    }
+
+    private static func rates(_ record: RunRecord) -> MarkdownTable {
+        var table = MarkdownTable(["throughput", "rate", "in all"])
+        for metric in record.metrics {
+            guard let reading = metric.counter, let rate = reading.rate, reading.value > 0,
+                MetricDirection.of(metric.name) == .up, !metric.name.hasPrefix("decode_"), metric.labels["stage"] == nil
+            else { continue }
+            table.add([self.title(metric), Human.rate(rate), Human.number(reading.value)])
+        }
+        return table
+    }
+
+    private static func errors(_ record: RunRecord) -> MarkdownTable {
+        var table = MarkdownTable(["error", "count"])
+        for error in record.errors.sorted(by: { ($1.count, $0.kind) < ($0.count, $1.kind) }) {
+            let name = [error.group, error.kind].compactMap(\.self).joined(separator: " ")
+            table.add([name, Human.count(error.count)])
+        }
+        return table
+    }
+
+    private static func title(_ metric: Metric) -> String {
+        ([metric.name] + metric.labels.all.map { "\($0.key)=\($0.value)" }).joined(separator: " ")
+    }
+}

@@ -1,0 +1,214 @@
+import Glibc
+package import Measurement
+
+/// How far two groups of runs are apart, and how sure that is.
+///
+/// The figure of a side is the mean over its runs, of logarithms where changes are ratios. Its variance comes from
+/// drawing anew: whole runs, and within each run its blocks of a few seconds. What is drawn is one fewer than there are,
+/// since n of n would make the variance of a mean too small by 1/n, a fifth with five runs. The two variances are not
+/// added, for what differs between blocks is in what differs between runs already: the larger one counts, so that a few
+/// runs which happen to agree do not claim more than their own seconds allow. The interval is Student's with Welch's
+/// degrees of freedom. A side of one run knows nothing of other runs; it gets the noise floor beside its blocks.
+package enum Resampling {
+    package static let draws = 1_000
+
+    /// What two sides are compared by.
+    package enum Scale: Sendable {
+        /// Ratios: every figure is above 0.
+        case ratio
+        /// What is counted and may be 0.
+        case difference
+    }
+
+    /// What runs of the same build differ by on a host.
+    package struct Noise: Hashable, Sendable {
+        /// The standard deviation between runs, on the scale: 0.05 is 5 %.
+        package var deviation: Double
+        /// Runs less one that it was measured on; infinite where it is assumed.
+        package var degrees: Double
+
+        package init(deviation: Double, degrees: Double = .infinity) {
+            self.deviation = deviation
+            self.degrees = degrees
+        }
+    }
+
+    struct Variance {
+        var value: Double
+        var degrees: Double
+    }
+
+    struct Side {
+        /// On the scale.
+        var mean: Double
+        var parts: [Variance]
+    }
+
+    package struct Change: Hashable, Sendable {
+        /// NEW less BASE on the scale: the logarithm of the ratio, or the difference.
+        package var shift: Double
+        package var error: Double
+        package var degrees: Double
+
+        /// Half the width of the two-sided interval at that confidence.
+        package func margin(confidence: Double) -> Double {
+            guard self.error > 0 else { return 0 }
+            return self.error * StudentT(degrees: self.degrees).quantile(upperTail: (1 - confidence) / 2)
+        }
+
+        /// The chance of a shift as large as this one or larger, if the real one were `limit`.
+        package func probability(above limit: Double) -> Double {
+            // What is the same to the last digits is no change, whatever rounding says.
+            guard self.error > 1e-12 else { return self.shift > limit + 1e-9 ? 0 : 1 }
+            return StudentT(degrees: self.degrees).upperTail((self.shift - limit) / self.error)
+        }
+
+        /// The same in the other direction.
+        var reversed: Change { Change(shift: -self.shift, error: self.error, degrees: self.degrees) }
+    }
+
+    /// Compares two sides of at least one run each.
+    ///
+    /// `noise` is what is known of runs of the same build; needed where a side has one run alone. `random`: the draws.
+    package static func change(
+        base: [RunSample],
+        new: [RunSample],
+        scale: Scale,
+        noise: Noise?,
+        random: inout SplitMix64
+    ) -> Change {
+        let old = self.side(base, scale: scale, noise: noise, random: &random)
+        let young = self.side(new, scale: scale, noise: noise, random: &random)
+        let parts = old.parts + young.parts
+        let variance = parts.reduce(0) { $0 + $1.value }
+        // Welch and Satterthwaite.
+        let spread = parts.reduce(0) { $0 + ($1.value > 0 ? $1.value * $1.value / $1.degrees : 0) }
+        return Change(
+            shift: young.mean - old.mean,
+            error: variance.squareRoot(),
+            degrees: spread > 0 ? variance * variance / spread : .infinity
+        )
+    }
+
+    static func side(
+        _ runs: [RunSample],
+        scale: Scale,
+        noise: Noise?,
+        random: inout SplitMix64
+    ) -> Side {
+        let values = runs.map { self.scaled($0.value, scale) }
+        let mean = values.reduce(0, +) / Double(values.count)
+        var parts: [Variance] = []
+        let blocks = self.blockVariance(runs, values, scale, &random)
+        let counts = scale == .difference ? self.countVariance(runs) : nil
+        if runs.count > 1 {
+            let own = self.runVariance(values, &random)
+            let whole = scale == .ratio ? self.pooled(own, noise, runs: runs.count) : own
+            parts = [[whole, blocks, counts].compactMap(\.self).max { $0.value < $1.value } ?? whole]
+        } else {
+            parts = [blocks ?? counts].compactMap(\.self)
+            if let noise {
+                let deviation = scale == .ratio ? noise.deviation : noise.deviation * abs(mean)
+                parts.append(Variance(value: deviation * deviation, degrees: noise.degrees))
+            }
+        }
+        return Side(mean: mean, parts: parts)
+    }
+
+    /// The mean of a side's runs, as it is written.
+    static func mean(_ values: [Double], _ scale: Scale) -> Double {
+        let mean = values.reduce(0) { $0 + self.scaled($1, scale) } / Double(values.count)
+        return scale == .ratio ? exp(mean) : mean
+    }
+
+    /// A shift as a share of the base; nothing where that is 0.
+    static func relative(_ shift: Double, _ scale: Scale, base: Double?) -> Double? {
+        if scale == .ratio { return exp(shift) - 1 }
+        guard let base, base > 0 else { return shift == 0 ? 0 : nil }
+        return shift / base
+    }
+
+    /// The shift that getting worse by a share is; `isDrop`: of a figure that should be high.
+    static func shift(_ share: Double, _ scale: Scale, base: Double, isDrop: Bool) -> Double {
+        guard scale == .ratio else { return share * base }
+        guard isDrop else { return log(1 + share) }
+        return share < 1 ? -log(1 - share) : .infinity
+    }
+
+    private static func scaled(_ value: Double, _ scale: Scale) -> Double {
+        scale == .ratio ? log(value) : value
+    }
+
+    /// Whole runs drawn anew.
+    private static func runVariance(_ values: [Double], _ random: inout SplitMix64) -> Variance {
+        var moments = Moments()
+        for _ in 0..<self.draws {
+            var sum = 0.0
+            for _ in 1..<values.count { sum += values[random.below(values.count)] }
+            moments.add(sum / Double(values.count - 1))
+        }
+        return Variance(value: moments.variance, degrees: Double(values.count - 1))
+    }
+
+    /// A measured noise is as good as that many further runs.
+    private static func pooled(_ variance: Variance, _ noise: Noise?, runs: Int) -> Variance {
+        guard let noise, noise.degrees.isFinite else { return variance }
+        let degrees = variance.degrees + noise.degrees
+        let own = variance.value * variance.degrees
+        let known = noise.deviation * noise.deviation / Double(runs) * noise.degrees
+        return Variance(value: (own + known) / degrees, degrees: degrees)
+    }
+
+    /// The same runs, each of blocks drawn anew; nothing where no run has two blocks.
+    private static func blockVariance(
+        _ runs: [RunSample],
+        _ values: [Double],
+        _ scale: Scale,
+        _ random: inout SplitMix64
+    ) -> Variance? {
+        let counts = runs.map { $0.blocks?.count ?? 0 }
+        let degrees = counts.reduce(0) { $0 + max($1 - 1, 0) }
+        guard degrees > 0 else { return nil }
+        var moments = Moments()
+        var weights = counts.map { Array(repeating: 0, count: $0) }
+        for _ in 0..<self.draws {
+            var sum = 0.0
+            for (index, run) in runs.enumerated() {
+                var value: Double?
+                if let blocks = run.blocks, counts[index] > 1 {
+                    for block in weights[index].indices { weights[index][block] = 0 }
+                    for _ in 1..<counts[index] { weights[index][random.below(counts[index])] += 1 }
+                    value = blocks.value(weights[index])
+                }
+                // Blocks without a value say nothing of how values differ.
+                let usable = value.flatMap { scale == .ratio && $0 <= 0 ? nil : self.scaled($0, scale) }
+                sum += usable ?? values[index]
+            }
+            moments.add(sum / Double(runs.count))
+        }
+        return Variance(value: moments.variance, degrees: Double(degrees))
+    }
+
+    /// Events that come by chance, and nothing known beyond their number: as many as were seen, at least.
+    private static func countVariance(_ runs: [RunSample]) -> Variance? {
+        let sum = runs.reduce(0) { $0 + abs($1.value) }
+        guard sum > 0 else { return nil }
+        return Variance(value: sum / Double(runs.count * runs.count), degrees: .infinity)
+    }
+}
+
+/// Mean and variance as values come, after Welford.
+struct Moments {
+    private(set) var count = 0.0
+    private(set) var mean = 0.0
+    private var squares = 0.0
+
+    mutating func add(_ value: Double) {
+        self.count += 1
+        let distance = value - self.mean
+        self.mean += distance / self.count
+        self.squares += distance * (value - self.mean)
+    }
+
+    var variance: Double { self.count > 1 ? self.squares / (self.count - 1) : 0 }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import Measurement
+import Report
+import Testing
+
+@Suite("Comparable runs")
+struct ComparabilityTests {
+    private static func run(_ path: String = "b", _ change: (inout RunRecord) -> Void) -> ComparedRun {
+        var record = Samples.begun(["clamor", "pub"])
+        record.verdict = .valid
+        change(&record)
+        return ComparedRun(path: path, record: record)
+    }
+
+    static let different: [(kind: Comparability.Kind, text: String, change: @Sendable (inout RunRecord) -> Void)] = [
+        (.plan, "the plans differ: clients 1000 and 2000 in a and b", { $0.plan["clients"] = 2000 }),
+        (.plan, "the plans differ: rate absent and 50 in a and b", { $0.plan["rate"] = 50.0 }),
+        (
+            .plan, "the plans differ: groups.s.size absent and 1, qos[2] 2 and absent in a and b",
+            {
+                $0.plan["groups"] = ["s": ["size": 1]]
+                $0.plan["qos"] = [0, 1]
+            }
+        ),
+        (
+            .plan, "the plans differ: segment absent and 2/4 in a and b",
+            {
+                $0.segment.index = 2; $0.segment.count = 4
+            }
+        ),
+        (.cpu, "the CPU differs: Example CPU in a, Other CPU in b", { $0.host.cpuModel = "Other CPU" }),
+        (.cores, "the number of cores differs: 2 in a, 4 in b", { $0.host.cores = 4 }),
+        (.verdict, "b was aborted: lost", { $0.verdict?.add(.aborted, Verdict.Reason(code: "x", text: "lost")) }),
+    ]
+
+    @Test("runs of another plan or host are named with what differs", arguments: 0..<7)
+    func differences(_ index: Int) {
+        let row = Self.different[index]
+        let found = Comparability.differences([Self.run("a") { _ in }, Self.run("b", row.change)])
+        #expect(found == [Comparability.Difference(kind: row.kind, text: row.text)])
+    }
+
+    @Test("a single run that measured the generator is named; among several it is one of them")
+    func limited() {
+        let run = Self.run { $0.verdict?.add(.generatorLimited, Verdict.Reason(code: "x", text: "late")) }
+        #expect(Comparability.limited([run])?.kind == .verdict)
+        #expect(Comparability.limited([run, run]) == nil)
+        #expect(Comparability.limited([Self.run { _ in }]) == nil)
+    }
+
+    @Test("a noise file of another host is named")
+    func noiseHost() {
+        let run = Self.run { _ in }
+        var host = run.record.host
+        #expect(Comparability.differences(NoiseFloor(host: host, runs: 5, figures: []), "n.json", run).isEmpty)
+        host.cpuModel = "Other CPU"
+        host.cores = 64
+        let found = Comparability.differences(NoiseFloor(host: host, runs: 5, figures: []), "n.json", run)
+        #expect(found.map(\.kind) == [.cpu, .cores])
+        #expect(found.first?.text == "the CPU differs: Other CPU in n.json, Example CPU in b")
+    }
+
+    @Test("time, targets, seed, a store's path, and 2 for 2.0 are no difference, nor is what is not known")
+    func incidental() {
+        let other = Self.run {
+            $0.startedAt = "2030-01-01T00:00:00Z"
+            $0.plan["targets"] = ["broker.example:1883"]
+            $0.plan["seed"] = 12
+            $0.plan["store"] = "sqlite:/tmp/x"
+            $0.plan["clients"] = .number(1000)
+            $0.host.cpuModel = nil
+            $0.host.kernel = "Linux 7"
+        }
+        #expect(Comparability.differences([Self.run("a") { _ in }, other]).isEmpty)
+    }
+
+    static let refused: [(sentence: String, problem: String)] = [
+        ("publish_ack_duration p99", "ends in no percentage; write it like 'publish_ack_duration{qos=1} p99 10%'"),
+        ("10%", "ends in no percentage; write it like 'publish_ack_duration{qos=1} p99 10%'"),
+        ("x p99 -1%", "ends in no percentage; write it like 'publish_ack_duration{qos=1} p99 10%'"),
+        (
+            "publish_ack_duration 10%",
+            "a duration needs a field: count, rate, min, mean, max or a percentile such as p99.9"
+        ),
+        (
+            "publish_ack_duration p990 10%",
+            "'p990' is not a field; use count, rate, min, mean, max or a percentile such as p99.9"
+        ),
+        ("publish_ack_duration max 10%", "the highest of all says nothing about a change; use p99.9"),
+        ("publish_ack_duration min 10%", "the lowest of all says nothing about a change; use p50"),
+        (
+            "publish_ack_duration count 10%",
+            "more of them are not worse; judge the rate of what is counted, as publish_acked"
+        ),
+        (
+            "publish_ack_duration rate 10%",
+            "a duration has no rate; judge the rate of what is counted, as publish_acked"
+        ),
+        ("publish_ack_duration{qos p99 10%", "the '{' has no '}'"),
+        ("%% p99 10%", "no metric name; write it like 'publish_ack_duration{qos=1} p99'"),
+        ("received rate twice 10%", "'twice' behind the field is not understood"),
+    ]
+
+    @Test("a sentence that is none is refused with what would be right", arguments: refused)
+    func sentences(_ row: (sentence: String, problem: String)) {
+        #expect {
+            try RegressionLimit(row.sentence)
+        } throws: { error in
+            (error as? ThresholdError)?.problem == row.problem
+        }
+    }
+
+    @Test("what is missing, unfinished or no run is refused in one line")
+    func files() throws {
+        let folder = try TemporaryFolder()
+        func refusal(_ path: String) -> String? {
+            do {
+                _ = try ComparedRun.read([path])
+                return nil
+            } catch {
+                return "\(error)".replacing(folder.path, with: "D")
+            }
+        }
+        #expect(refusal(folder.path + "/no") == "D/no: is no directory of results")
+        #expect(refusal(folder.path) == "D: holds no run.json, nor does a directory in it")
+        try folder.write(RunJSON.text(Samples.begun(["clamor", "pub"])), to: "run.json")
+        #expect(refusal(folder.path) == "D: the run is not finished; clamor report shows how far it came")
+        var other = Samples.pubsub
+        other.schema = "clamor.run/9"
+        try folder.write(RunJSON.text(other), to: "run.json")
+        #expect(refusal(folder.path) == "D/run.json: its schema is 'clamor.run/9', not clamor.run/1")
+    }
+
+    @Test("a directory may hold several runs, of which partial ones do not count")
+    func several() throws {
+        let folder = try TemporaryFolder()
+        for name in ["b", "a", "c.partial"] {
+            try FileManager.default.createDirectory(atPath: "\(folder.path)/\(name)", withIntermediateDirectories: true)
+            try folder.write(RunJSON.text(Samples.pubsub), to: "\(name)/run.json")
+        }
+        let runs = try ComparedRun.read([folder.path])
+        #expect(runs.map { $0.path.replacing(folder.path, with: "D") } == ["D/a", "D/b"])
+    }
+}

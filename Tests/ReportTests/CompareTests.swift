@@ -1,0 +1,209 @@
+import Foundation
+import Measurement
+import Report
+import Testing
+
+@Suite("Compare")
+struct CompareTests {
+    /// More of them give closer figures: `CLAMOR_TRIALS=1000`.
+    private static let trials = ProcessInfo.processInfo.environment["CLAMOR_TRIALS"].flatMap { Int($0) } ?? 8
+
+    @Test("runs of the same build differ by chance alone in 98 of 100 comparisons and more")
+    func falseAlarms() {
+        var synthetic = SyntheticRuns(seed: 1)
+        var (alarms, single) = (0, 0)
+        for _ in 0..<Self.trials {
+            let comparison = Comparison(base: synthetic.runs(5), new: synthetic.runs(5))
+            #expect(comparison.judged.count == 4, "median, p99, rate, errors")
+            if !comparison.regressions.isEmpty { alarms += 1 }
+            let pair = Comparison(base: synthetic.runs(1), new: synthetic.runs(1))
+            if !pair.regressions.isEmpty { single += 1 }
+        }
+        if Self.trials > 8 {
+            print("false alarms: \(alarms) of \(Self.trials) with five runs, \(single) of \(Self.trials) pairs")
+        }
+        // 2 of 100, and what chance adds to that in few trials.
+        #expect(alarms <= max(1, Self.trials / 50))
+        #expect(single <= max(1, Self.trials / 50))
+    }
+
+    @Test("a median 15 % higher is found with five runs of each side")
+    func detection() {
+        var synthetic = SyntheticRuns(seed: 2)
+        var found = 0
+        for _ in 0..<Self.trials {
+            let comparison = Comparison(base: synthetic.runs(5), new: synthetic.runs(5, slower: 1.15))
+            let median = comparison.regressions.contains { $0.field == .percentile(50) }
+            if median { found += 1 }
+        }
+        if Self.trials > 8 { print("found: \(found) of \(Self.trials)") }
+        // 49 of 50; in few trials all.
+        #expect(found >= Self.trials - Self.trials / 30)
+    }
+
+    @Test("faster is no regression, and is called better")
+    func better() throws {
+        var synthetic = SyntheticRuns(seed: 3)
+        let comparison = Comparison(base: synthetic.runs(5), new: synthetic.runs(5, slower: 0.8))
+        #expect(comparison.regressions.isEmpty)
+        let median = try #require(comparison.figures.first { $0.field == .percentile(50) })
+        #expect(median.finding == .better)
+        let rate = try #require(comparison.figures.first { $0.field == .rate })
+        #expect(rate.finding == .better)
+        #expect(rate.direction == .up)
+    }
+
+    @Test("copies of one run are no different from each other", arguments: [1, 2, 5])
+    func copies(_ count: Int) {
+        var synthetic = SyntheticRuns(seed: 4)
+        let run = synthetic.run("a")
+        let copies = Array(repeating: run, count: count)
+        let comparison = Comparison(base: copies, new: copies)
+        #expect(!comparison.figures.isEmpty)
+        #expect(comparison.figures.allSatisfy { $0.finding == .same && $0.change == 0 })
+        #expect(comparison.regressions.isEmpty)
+    }
+
+    @Test("copies of a run are no proof that runs agree: they count once")
+    func copiesOfTwo() throws {
+        var synthetic = SyntheticRuns(seed: 5)
+        synthetic.betweenBlocks = 0.2
+        let (one, two) = (synthetic.run("a"), synthetic.run("b", slower: 1.07))
+        let comparison = Comparison(
+            base: Array(repeating: one, count: 5),
+            new: Array(repeating: two, count: 5),
+            limits: [try RegressionLimit("publish_ack_duration p50 0%")]
+        )
+        #expect(comparison.regressions.isEmpty)
+        #expect(comparison.isSingle)
+        #expect(comparison.notes.first?.hasPrefix("8 runs left out") == true)
+    }
+
+    @Test("what came in all base runs and not in all new ones is a regression")
+    func missing() throws {
+        var synthetic = SyntheticRuns(seed: 6)
+        let base = synthetic.runs(3)
+        var record = base[0].record
+        record.metrics.removeAll { $0.name == "publish_ack_duration" }
+        let new = [ComparedRun(path: "new", record: record), base[1], base[2]]
+        let comparison = Comparison(base: base, new: new)
+        let median = try #require(comparison.judged.first { $0.field == .percentile(50) })
+        #expect(median.finding == .missing)
+        #expect(median.gate?.isBroken == true)
+        // The other way round there is nothing to judge it by.
+        #expect(!Comparison(base: new, new: base).judged.contains { $0.field == .percentile(50) })
+    }
+
+    @Test("losses and errors are judged by their number")
+    func losses() throws {
+        var synthetic = SyntheticRuns(seed: 7)
+        let base = synthetic.runs(1)
+        var record = base[0].record
+        record.errors = [ErrorRecord(kind: "timeout", count: 40, firstAt: "", example: "")]
+        let comparison = Comparison(base: base, new: [ComparedRun(path: "new", record: record)])
+        #expect(comparison.regressions.map(\.title) == ["errors"])
+        let limit = try RegressionLimit("errors{kind=timeout} count 5%")
+        let named = Comparison(base: base, new: [ComparedRun(path: "new", record: record)], limits: [limit])
+        #expect(named.regressions.map(\.title) == ["errors{kind=timeout}"])
+    }
+
+    @Test("what is asked for is all that is judged; what chooses nothing is named")
+    func limits() throws {
+        var synthetic = SyntheticRuns(seed: 8)
+        let limits = [
+            try RegressionLimit("publish_ack_duration{qos=1} p97.5 10%"), try RegressionLimit("iq_duration p50 1%"),
+        ]
+        let comparison = Comparison(base: synthetic.runs(2), new: synthetic.runs(2), limits: limits)
+        #expect(comparison.judged.map(\.field) == [.percentile(97.5)])
+        #expect(comparison.problems == ["'iq_duration p50 1%': the runs have no such metric"])
+    }
+
+    static let idle: [(sentence: String, problem: String)] = [
+        ("publish_acked p99 5%", "publish_acked has no p99 in these runs"),
+        ("errors rate 5%", "errors has no rate in these runs"),
+        ("delivery_lost p50 5%", "the runs have no such metric"),
+    ]
+
+    @Test("a limit that judges nothing is a problem, and so is one that judges a part", arguments: idle)
+    func idleLimits(_ row: (sentence: String, problem: String)) throws {
+        var synthetic = SyntheticRuns(seed: 10)
+        synthetic.seconds = 5
+        let runs = synthetic.runs(2)
+        let limit = try RegressionLimit(row.sentence)
+        #expect(Comparison(base: runs, new: runs, limits: [limit]).problems == ["'\(row.sentence)': \(row.problem)"])
+        var record = runs[0].record
+        record.metrics.removeAll { $0.name == "publish_acked" }
+        let rate = try RegressionLimit("publish_acked rate 5%")
+        let partial = Comparison(base: [ComparedRun(path: "x", record: record), runs[1]], new: runs, limits: [rate])
+        #expect(
+            partial.problems == [
+                "'publish_acked rate 5%': not all runs of the base have a rate of publish_acked{qos=1}"
+            ]
+        )
+    }
+
+    @Test("figures of a stage are judged only where the stage is named")
+    func stages() throws {
+        let limit = try RegressionLimit("publish_ack_duration p50 5%")
+        #expect(limit.chooses("publish_ack_duration", ["qos": "1", "leg": "puback"]))
+        #expect(!limit.chooses("publish_ack_duration", ["qos": "1", "leg": "puback", "stage": "peak"]))
+        let named = try RegressionLimit("publish_ack_duration{stage=peak} p50 5%")
+        #expect(named.chooses("publish_ack_duration", ["qos": "1", "leg": "puback", "stage": "peak"]))
+        #expect(!named.chooses("publish_ack_duration", ["qos": "1", "leg": "puback", "stage": "warm"]))
+    }
+
+    static let hostile = [
+        "nan,1.000,1.000,", "inf,1.000,1.000,", "-1e300,1.000,1.000,", "1e300,nan,1.000,", "0.000,1.000,1.000,",
+    ]
+
+    @Test("a log that lies about times and counts is read, and traps nothing", arguments: hostile)
+    func hostileLogs(_ head: String) throws {
+        var synthetic = SyntheticRuns(seed: 11)
+        synthetic.seconds = 5
+        let run = synthetic.run("a")
+        var histogram = Histogram()
+        for number in 1...5 { histogram.record(Int64(number) * 1_000, count: UInt64(Int64.max)) }
+        let line = "Tag=publish_ack_duration;leg=puback;qos=1,\(head)\(histogram.encodedV2())\n"
+        let other = ComparedRun(path: "b", record: run.record, log: line)
+        let comparison = Comparison(base: [run], new: [other])
+        #expect(comparison.figures.allSatisfy { $0.finding == .same })
+        #expect(!(try ComparisonJSON.text(comparison)).isEmpty)
+    }
+
+    @Test("what is next to impossible, or beyond all bounds, is still JSON")
+    func extremes() throws {
+        var synthetic = SyntheticRuns(seed: 12)
+        synthetic.seconds = 5
+        let base = synthetic.run("a")
+        var record = base.record
+        record.errors = [ErrorRecord(kind: "timeout", count: 1_450, firstAt: "", example: "")]
+        record.metrics.append(Samples.counter("received", ["qos": "1"], 1, rate: 1e300))
+        var small = base.record
+        small.metrics.append(Samples.counter("received", ["qos": "1"], 1, rate: 1e-300))
+        let comparison = Comparison(
+            base: [ComparedRun(path: "a", record: small)],
+            new: [ComparedRun(path: "b", record: record)]
+        )
+        let text = try ComparisonJSON.text(comparison)
+        #expect(text.contains("\"ok\" : false"))
+        #expect(!ComparisonText(comparison).text.isEmpty)
+    }
+
+    @Test("a measured noise narrows what a single pair can tell")
+    func noise() throws {
+        var synthetic = SyntheticRuns(seed: 9)
+        synthetic.betweenRuns = 0.005
+        synthetic.betweenBlocks = 0.005
+        let (base, new) = (synthetic.runs(1), synthetic.runs(1, slower: 1.15))
+        let limits = [try RegressionLimit("publish_ack_duration p50 5%")]
+        #expect(Comparison(base: base, new: new, limits: limits).regressions.isEmpty)
+        let floor = NoiseFloor(
+            host: base[0].record.host,
+            runs: 20,
+            figures: [.init(name: "publish_ack_duration", labels: [:], field: "p50", deviation: 0.005)]
+        )
+        let comparison = Comparison(base: base, new: new, limits: limits, noise: floor)
+        #expect(comparison.regressions.count == 1)
+        #expect(comparison.regressions.first?.basis == .noiseFloor)
+    }
+}

@@ -1,0 +1,161 @@
+import Glibc
+import Measurement
+import Report
+import Testing
+
+@Suite("Statistics")
+struct StatisticsTests {
+    @Test("the same seed gives the same draws, and each of few numbers comes as often as it should")
+    func random() {
+        var (one, two) = (SplitMix64(seed: 7), SplitMix64(seed: 7))
+        #expect((0..<100).allSatisfy { _ in one.next() == two.next() })
+        var (a, b) = (SplitMix64(naming: "a"), SplitMix64(naming: "b"))
+        #expect(a.next() != b.next())
+        var counts = [0, 0, 0, 0, 0]
+        for _ in 0..<50_000 { counts[one.below(5)] += 1 }
+        #expect(counts.allSatisfy { abs($0 - 10_000) < 400 }, "\(counts)")
+    }
+
+    /// Tables of the distribution; the last row is the normal one.
+    static let quantiles: [(degrees: Double, tail: Double, value: Double)] = [
+        (1, 0.025, 12.7062), (2, 0.025, 4.30265), (4, 0.01, 3.74695), (8, 0.025, 2.306), (8, 0.005, 3.35539),
+        (30, 0.05, 1.69726), (120, 0.0005, 3.37345), (.infinity, 0.025, 1.95996),
+    ]
+
+    @Test("Student's quantiles are those of the tables", arguments: quantiles)
+    func student(_ row: (degrees: Double, tail: Double, value: Double)) {
+        let student = StudentT(degrees: row.degrees)
+        #expect(abs(student.quantile(upperTail: row.tail) - row.value) < 1e-4 * row.value)
+        #expect(abs(student.upperTail(row.value) - row.tail) < 1e-4 * row.tail * 5)
+        #expect(abs(student.upperTail(-row.value) - (1 - row.tail)) < 1e-4)
+    }
+
+    @Test("Holm raises the smallest by all, the next by one less, and keeps their order")
+    func holm() {
+        let adjusted = Holm.adjusted([0.01, 0.04, 0.03, 0.005])
+        for (found, wanted) in zip(adjusted, [0.03, 0.06, 0.06, 0.02]) { #expect(abs(found - wanted) < 1e-12) }
+        #expect(Holm.adjusted([0.5, 0.9]) == [1, 1])
+        #expect(Holm.adjusted([]).isEmpty)
+    }
+
+    @Test(
+        "percentiles and mean of any mix of blocks are those of their histograms, merged",
+        arguments: 0..<5 as Range<UInt64>
+    )
+    func mixes(_ seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        var blocks: [Histogram] = []
+        for _ in 0..<4 {
+            var histogram = Histogram()
+            for _ in 0..<Int.random(in: 1...3_000, using: &random) {
+                histogram.record(Int64.random(in: 1...(1 << Int64.random(in: 1...30, using: &random)), using: &random))
+            }
+            // As files hold them: extremes are those of the buckets.
+            blocks.append(try Histogram(decodingV2: histogram.encodedV2()))
+        }
+        let laidOut = try #require(BlockedHistogram(blocks))
+        let weights = (0..<4).map { _ in Int.random(in: 0...3, using: &random) }
+        var merged = Histogram()
+        for (block, weight) in zip(blocks, weights) { for _ in 0..<weight { merged.merge(block) } }
+        #expect(laidOut.count(weights) == merged.count)
+        for percent in [1, 50, 90, 99, 99.9, 100] {
+            #expect(laidOut.percentile(percent, weights) == merged.percentile(percent).map(Double.init), "p\(percent)")
+        }
+        let (found, wanted) = (laidOut.mean(weights) ?? 0, merged.mean ?? 0)
+        #expect(abs(found - wanted) <= 1e-9 * wanted)
+    }
+
+    @Test("a mix of nothing has no percentile")
+    func empty() {
+        #expect(BlockedHistogram([])?.percentile(50, []) == nil)
+        #expect(BlockedHistogram([Histogram(), Histogram()])?.percentile(50, [1, 1]) == nil)
+        #expect(BlockedHistogram([Histogram()])?.mean([0]) == nil)
+    }
+}
+
+@Suite("Resampling")
+struct ResamplingTests {
+    /// Rates of a run with blocks: what differs between runs and between blocks of one is given.
+    private static func rates(
+        _ runs: Int,
+        centre: Double,
+        between: Double,
+        within: Double,
+        _ synthetic: inout SyntheticRuns
+    ) -> [RunSample] {
+        (0..<runs).map { _ in
+            let own = log(centre) + synthetic.normal() * between
+            let blocks = (0..<6).map { _ in (part: 5 * exp(own + synthetic.normal() * within), whole: 5.0) }
+            return RunSample(value: blocks.reduce(0) { $0 + $1.part } / 30, blocks: .ratios(blocks))
+        }
+    }
+
+    /// Runs of each side, deviation between runs, deviation between blocks; how often the truth has to be inside.
+    static let coverages: [(runs: Int, between: Double, within: Double)] = [
+        (5, 0.03, 0.02), (5, 0.0, 0.1), (3, 0.05, 0.01), (10, 0.05, 0.1),
+    ]
+
+    @Test("intervals of 95 % hold the real change in 9 of 10 comparisons and more", arguments: coverages)
+    func coverage(_ row: (runs: Int, between: Double, within: Double)) {
+        var synthetic = SyntheticRuns(seed: UInt64(row.runs) + 11)
+        let trials = 150
+        var inside = 0
+        for _ in 0..<trials {
+            let base = Self.rates(row.runs, centre: 1000, between: row.between, within: row.within, &synthetic)
+            let new = Self.rates(row.runs, centre: 1100, between: row.between, within: row.within, &synthetic)
+            let change = Resampling.change(base: base, new: new, scale: .ratio, noise: nil, random: &synthetic.random)
+            if abs(change.shift - log(1.1)) <= change.margin(confidence: 0.95) { inside += 1 }
+        }
+        let share = Double(inside) / Double(trials)
+        #expect(share >= 0.9, "\(inside) of \(trials)")
+    }
+
+    @Test("a single pair with the measured noise of the host holds the real change as often")
+    func singlePair() {
+        var synthetic = SyntheticRuns(seed: 5)
+        let trials = 150
+        var inside = 0
+        for _ in 0..<trials {
+            let base = Self.rates(1, centre: 1000, between: 0.05, within: 0.02, &synthetic)
+            let new = Self.rates(1, centre: 1000, between: 0.05, within: 0.02, &synthetic)
+            let change = Resampling.change(
+                base: base,
+                new: new,
+                scale: .ratio,
+                noise: Resampling.Noise(deviation: 0.05, degrees: 9),
+                random: &synthetic.random
+            )
+            if abs(change.shift) <= change.margin(confidence: 0.95) { inside += 1 }
+        }
+        #expect(inside >= 135 && inside <= 150, "\(inside) of \(trials)")
+    }
+
+    @Test("the same figures in all runs are no change, and certain")
+    func identical() {
+        var random = SplitMix64(seed: 1)
+        let runs = Array(repeating: RunSample(value: 12.5), count: 4)
+        let change = Resampling.change(base: runs, new: runs, scale: .ratio, noise: nil, random: &random)
+        #expect(change.shift == 0)
+        #expect(change.error == 0)
+        #expect(change.probability(above: 0) == 1)
+        #expect(change.probability(above: -0.1) == 0)
+    }
+
+    @Test("a dozen losses where there were none are no chance; one may be")
+    func counts() {
+        var random = SplitMix64(seed: 1)
+        func probability(_ base: Double, _ new: Double) -> Double {
+            Resampling.change(
+                base: [RunSample(value: base)],
+                new: [RunSample(value: new)],
+                scale: .difference,
+                noise: nil,
+                random: &random
+            ).probability(above: 0)
+        }
+        #expect(probability(0, 12) < 0.001)
+        #expect(probability(0, 1) > 0.1)
+        #expect(probability(100, 101) > 0.4)
+        #expect(probability(0, 0) == 1)
+    }
+}

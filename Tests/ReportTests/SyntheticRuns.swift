@@ -1,0 +1,74 @@
+import Glibc
+import Measurement
+import Report
+
+/// Runs of a server that does not exist, with latencies whose distribution is known.
+struct SyntheticRuns {
+    /// The median, in seconds.
+    var median = 0.001
+    /// What runs of the same build differ by, as the deviation of a logarithm.
+    var betweenRuns = 0.02
+    /// What blocks of one run differ by.
+    var betweenBlocks = 0.02
+    /// Acknowledgements per second.
+    var rate = 200.0
+    var seconds = 20
+    var random: SplitMix64
+
+    init(seed: UInt64) { self.random = SplitMix64(seed: seed) }
+
+    mutating func runs(_ count: Int, slower: Double = 1) -> [ComparedRun] {
+        (0..<count).map { self.run("run-\($0)", slower: slower) }
+    }
+
+    mutating func run(_ path: String, slower: Double = 1) -> ComparedRun {
+        let blocks = self.seconds / 5
+        let centre = log(self.median * slower * 1e9) + self.normal() * self.betweenRuns
+        let pace = self.rate / slower * exp(self.normal() * self.betweenRuns)
+        var whole = Histogram()
+        var lines = ""
+        var timeline = MetricsCSV.timelineHeader
+        var acked = 0.0
+        for block in 0..<blocks {
+            let shift = self.normal() * self.betweenBlocks
+            let own = (pace * exp(self.normal() * self.betweenBlocks)).rounded()
+            var histogram = Histogram()
+            for _ in 0..<Int(own * 5) { histogram.record(Int64(exp(centre + shift + self.normal() * 0.4))) }
+            whole.merge(histogram)
+            let entry = HistogramLog.Entry(
+                tag: HistogramLog.tag(name: "publish_ack_duration", labels: [("leg", "puback"), ("qos", "1")]),
+                start: Double(block * 5),
+                length: 5,
+                encoded: histogram.encodedV2()
+            )
+            lines += HistogramLog.line(entry, maximum: histogram.max ?? 0)
+            acked += own * 5
+            for second in 0..<5 {
+                timeline +=
+                    "\(block * 5 + second),measure,publish_acked,qos=1,counter,,\(Int(own)),\(Int(own)),,,,,,,,,,,\n"
+            }
+        }
+        return ComparedRun(path: path, record: self.record(whole, acked: acked), timeline: timeline, log: lines)
+    }
+
+    private func record(_ histogram: Histogram, acked: Double) -> RunRecord {
+        var record = Samples.begun(["clamor", "pub", "-q", "1"])
+        record.verdict = .valid
+        record.durationSeconds = Double(self.seconds)
+        record.stages = [
+            StageRecord(name: "measure", start: 0, durationSeconds: Double(self.seconds), measured: true)
+        ]
+        record.metrics = [
+            Samples.duration("publish_ack_duration", ["leg": "puback", "qos": "1"], histogram),
+            Samples.counter("publish_acked", ["qos": "1"], acked, rate: acked / Double(self.seconds)),
+        ].compactMap(\.self)
+        return record
+    }
+
+    /// Box and Muller.
+    mutating func normal() -> Double {
+        let first = Double.random(in: Double.leastNonzeroMagnitude..<1, using: &self.random)
+        let second = Double.random(in: 0..<1, using: &self.random)
+        return (-2 * log(first)).squareRoot() * cos(2 * Double.pi * second)
+    }
+}
