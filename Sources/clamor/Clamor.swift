@@ -5,20 +5,21 @@ import Foundation
 struct Clamor: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clamor",
-        abstract: "A load generator for MQTT brokers whose numbers are true, and which says when they are not.",
+        abstract: "A load generator for MQTT and XMPP whose numbers are true, and which says when they are not.",
         discussion: """
             -h is the host, as in emqtt_bench and mosquitto_pub, so help is --help. For a first run no server is needed:
 
               clamor pubsub -h embedded -c 100 --rate 1000/s
 
-            Exit codes: 0 all held, 64 wrong usage or a load that this host cannot carry, 65 wrong result file, 69 no connection, 73 results cannot be \
+            Exit codes: 0 all held, 64 wrong usage or a load that this host cannot carry, 65 wrong scenario or result file, 69 no connection, 73 results cannot be \
             written, 97 unreconciled and 98 generator-limited (both with --strict), 99 a threshold failed, \
             105 interrupted.
             """,
         version: "0.1.0",
         subcommands: [
-            Conn.self, Pub.self, Sub.self, PubSub.self, DecodeCommand.self, DoctorCommand.self, BrokerCommand.self,
-            ReportCommand.self,
+            Conn.self, Pub.self, Sub.self, PubSub.self, XMPPCommand.self, RunFile.self, DecodeCommand.self,
+            DoctorCommand.self,
+            BrokerCommand.self, ReportCommand.self, CompareCommand.self, CapacityCommand.self, InitCommand.self,
         ],
         helpNames: [.long]
     )
@@ -37,16 +38,24 @@ enum Main {
             checks: Wiring.checks
         ) {
         case .run(let options): self.perform { await Wiring.run(options) }
+        case .xmpp(let options): self.perform { await Wiring.run(options) }
+        case .scenario(let options): self.perform { await Wiring.run(options) }
         case .decode(let options): self.perform { await Wiring.decode(options) }
         case .broker(let options): self.perform { await Wiring.serve(options) }
         case .doctor(let options): self.perform { await Wiring.examine(options) }
+        case .draft(let draft): exit(draft.write(ProgressScreen(quiet: false, json: false)).rawValue)
         case .report(let options): exit(Wiring.report(options).rawValue)
+        case .capacity(let options): self.perform { await CapacitySession(options).perform() }
+        case .compare(let options): exit(CompareSession(options).perform().rawValue)
         case .text(let text):
             print(text)
             exit(ExitStatus.success.rawValue)
         case .refused(let lines):
             for line in lines { self.writeError(line) }
             exit(ExitStatus.usage.rawValue)
+        case .wrong(let lines):
+            for line in lines { self.writeError(line) }
+            exit(ExitStatus.dataError.rawValue)
         }
     }
 

@@ -3,6 +3,7 @@ import Foundation
 import MQTTCodec
 import Measurement
 import Report
+import Workloads
 
 /// The places where the command line meets the rest of the program.
 enum Wiring {
@@ -41,7 +42,15 @@ enum Wiring {
     }
 
     static func run(_ options: RunOptions) async -> ExitStatus {
-        await RunSession(options).perform()
+        await RunSession(MQTTPart(options)).perform()
+    }
+
+    static func run(_ options: XMPPOptions) async -> ExitStatus {
+        await RunSession(XMPPPart(options)).perform()
+    }
+
+    static func run(_ options: ScenarioOptions) async -> ExitStatus {
+        options.isCheck ? ScenarioCheck(options).perform() : await RunSession(options).perform()
     }
 
     static func decode(_ options: DecodeOptions) async -> ExitStatus {

@@ -57,4 +57,25 @@ struct DecodeOptionsTests {
         again.redactedCommand = options.redactedCommand
         #expect(again == options)
     }
+
+    @Test("stanzas have sizes of their own in a mix, and lanes of their protocol")
+    func xmpp() throws {
+        let options = try options("decode --protocol xmpp --mix --form cuts --path memory")
+        #expect(options.isXMPP)
+        #expect(options.sizes == DecodeOptions.chatSizes)
+        #expect(options.lanes == [DecodeLane(.cuts, .memory, of: "xmpp")])
+        #expect(try self.options("decode --protocol xmpp").sizes == [256])
+        #expect(try self.options("decode --protocol xmpp --mix -s 5").sizes == [5])
+        #expect(try !self.options("decode --protocol mqtt").isXMPP)
+    }
+
+    @Test("the arguments for another process say the same of stanzas")
+    func xmppArguments() throws {
+        let options = try options("decode --protocol xmpp --mix -s 5,6 --form cuts --path memory --sink copy")
+        var again = try self.options(options.arguments(seed: 9).joined(separator: " "))
+        #expect(again.seed == 9)
+        again.seed = nil
+        again.redactedCommand = options.redactedCommand
+        #expect(again == options)
+    }
 }

@@ -229,6 +229,27 @@ struct InvocationTests {
         #expect(try clamorTests.options("pub -h embedded").target == .embedded(arguments: []))
     }
 
+    @Test("the broker's listeners")
+    func listeners() throws {
+        let line = """
+            broker --tls-port 0 --ws-port 9001 --wss-port 9443 --certfile c.pem --keyfile k.pem --cacertfile a.pem \
+            --path /mqtt
+            """
+        guard case .broker(let options) = Invocation.parse(line.split(separator: " ").map(String.init)) else {
+            Issue.record("no broker")
+            return
+        }
+        var expected = BrokerOptions()
+        expected.tlsPort = 0
+        expected.webSocketPort = 9_001
+        expected.secureWebSocketPort = 9_443
+        expected.certificateFile = "c.pem"
+        expected.keyFile = "k.pem"
+        expected.authorityFile = "a.pem"
+        expected.path = "/mqtt"
+        #expect(options == expected)
+    }
+
     @Test("the broker takes the same faults as flags")
     func broker() throws {
         let line = """
@@ -287,6 +308,6 @@ struct InvocationTests {
         arguments: [(1, true, 1), (2, true, 1), (8, true, 7), (1, false, 1), (8, false, 8)]
     )
     func threads(cores: Int, loopback: Bool, expected: Int) {
-        #expect(RunOptions.defaultThreads(cores: cores, loopback: loopback) == expected)
+        #expect(LoadOptions.defaultThreads(cores: cores, loopback: loopback) == expected)
     }
 }

@@ -7,10 +7,11 @@ struct ProgramTests {
     @Test(
         "wrong usage is code 64, one to three lines on stderr, nothing on stdout",
         arguments: [
-            "", "-h", "frob", "pub -h", "pub -d 5", "pub -c 0", "pub --frob", "pub -S", "capacity", "doctor -c 0",
+            "", "-h", "frob", "pub -h", "pub -d 5", "pub -c 0", "pub --frob", "pub --cacertfile x", "capacity",
+            "doctor -c 0",
             "pub -q 9 -c 0 -V 8 -R 0",
             "pub --rate 5/s -I 5", "pub -m template:///nowhere", "report /nowhere", "broker --drop x",
-            "pub --url mqtts://h", "sub --threads 0", "decode --protocol xmpp",
+            "pub --url xmpp://h", "sub --threads 0", "decode --protocol coap",
             "decode --threshold decode_packet_time<10ns",
         ]
     )
@@ -39,9 +40,7 @@ struct ProgramTests {
     @Test("help is silent about what a later build has", arguments: RunOptions.Kind.allCases)
     func laterFlags(_ kind: RunOptions.Kind) async throws {
         let help = try await ClamorBinary.run([kind.rawValue, "--help"]).output
-        for flag in [
-            "-S,", "--ssl", "--insecure", "--ws", "--path", "--segment", "--start-at", "--prometheus", "mqtts:",
-        ] {
+        for flag in ["--segment", "--start-at", "--prometheus"] {
             #expect(!help.contains(flag))
         }
     }

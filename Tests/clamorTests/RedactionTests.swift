@@ -14,6 +14,15 @@ struct RedactionTests {
             ("pub --url mqtt://u@h", "pub --url mqtt://u@h"),
             ("pub --url mqtt://h:1883", "pub --url mqtt://h:1883"), ("pub -P", "pub -P"),
             ("pub -P -P -c 5", "pub -P *** -c 5"), ("pub --password-file f", "pub --password-file f"),
+            ("pub --psk a:00 -c 5", "pub --psk *** -c 5"), ("pub --psk=a:00", "pub --psk=***"),
+            ("pub --header A:s3cret -c 5", "pub --header A: *** -c 5"), ("pub --header=s3cret", "pub --header=***"),
+            ("pub --ws-headers A:b", "pub --ws-headers A: ***"), ("conn --raw 1000", "conn --raw ***"),
+            ("conn --raw @f", "conn --raw @f"), ("pub --path /a?s=b -c 5", "pub --path /a?*** -c 5"),
+            ("pub --path=/a", "pub --path=/a"),
+            ("run f --set RATE=5", "run f --set RATE=5"),
+            ("run f --set=DB_PASSWORD=s", "run f --set=DB_PASSWORD=***"),
+            ("pub --url wss://h/a?sig=b", "pub --url wss://h/a?***"),
+            ("pub --url ws://u:p@h/a?sig=b", "pub --url ws://u:***@h/a?***"),
         ]
     )
     func command(_ line: String, _ expected: String) {

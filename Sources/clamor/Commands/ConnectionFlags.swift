@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Shared by all commands that connect clients.
+/// Shared by all commands that connect MQTT clients.
 ///
 /// Texts only: ``OptionReader`` gives them meaning, so that one
 /// wrong value does not hide the next.
@@ -15,12 +15,15 @@ struct ConnectionFlags: ParsableArguments {
 
     @Option(
         name: [.customShort("p", allowingJoined: true), .long],
-        help: ArgumentHelp("Port. (default: 1883)", valueName: "port")
+        help: ArgumentHelp("Port. (default: 1883; with -S 8883, with --ws 80 or 443)", valueName: "port")
     ) var port: String?
 
     @Option(
         name: .long,
-        help: ArgumentHelp("Instead of -h -p -u -P: mqtt://user:password@host:port/", valueName: "url")
+        help: ArgumentHelp(
+            "Instead of -h -p -u -P -S --ws --path: mqtt://user:password@host:port, mqtts://, ws:// or wss://host/path",
+            valueName: "url"
+        )
     )
     var url: String?
 
@@ -28,57 +31,19 @@ struct ConnectionFlags: ParsableArguments {
         name: .long,
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Faults of '-h embedded', the flags of 'clamor broker' in one argument: '--drop 0.1% --delay 5ms'.",
+            "Faults and users of '-h embedded', the flags of 'clamor broker' in one argument: '--drop 0.1% --delay 5ms'.",
             valueName: "faults"
         )
     ) var broker: String?
 
-    @Option(
-        name: [.customShort("V", allowingJoined: true), .customLong("mqtt-version")],
-        help: ArgumentHelp(
-            "MQTT 3 (3.1), 4 (3.1.1) or 5; 3.1, 3.1.1 and 5.0 as well. (default: 5)",
-            valueName: "version"
-        )
-    ) var version: String?
-
-    @Option(
-        name: [.customShort("c", allowingJoined: true), .long],
-        help: ArgumentHelp("Clients. (default: 1; emqtt_bench: 200)", valueName: "n")
-    ) var count: String?
-
-    @Option(
-        name: [.customShort("n", allowingJoined: true), .customLong("startnumber")],
-        help: ArgumentHelp("Start number: %i runs from n+1 to n+count. (default: 0)", valueName: "n")
-    ) var startNumber: String?
-
-    @Option(
-        name: [.customShort("R", allowingJoined: true), .customLong("connrate")],
-        help: ArgumentHelp(
-            "Connects per second, open loop. (default: no limit, 64 pending per target; emqtt_bench: see -i)",
-            valueName: "n/s"
-        )
-    ) var connectRate: String?
-
-    @Option(
-        name: [.customShort("i", allowingJoined: true), .long],
-        help: ArgumentHelp("Milliseconds between connects, instead of -R. (emqtt_bench: 10)", valueName: "ms")
-    ) var interval: String?
+    @OptionGroup var version: VersionFlag
 
     @Option(
         name: [.customShort("u", allowingJoined: true), .long],
         help: ArgumentHelp("User name; placeholders allowed.", valueName: "name")
     ) var username: String?
 
-    @Option(
-        name: [.customShort("P", allowingJoined: true), .long],
-        help: ArgumentHelp("Password; else the environment's CLAMOR_PASSWORD. Shown nowhere.", valueName: "password")
-    ) var password: String?
-
-    @Option(
-        name: .long,
-        help: ArgumentHelp("A file that holds the password (a last newline is dropped).", valueName: "file")
-    )
-    var passwordFile: String?
+    @OptionGroup var password: PasswordFlags
 
     @Option(
         name: [.customShort("k", allowingJoined: true), .long],
@@ -124,13 +89,79 @@ struct ConnectionFlags: ParsableArguments {
     )
     var clientID: String?
 
+    @OptionGroup var clients: ClientFlags
+    @OptionGroup(title: "Leaving and coming back") var departures: DepartureFlags
+    @OptionGroup(title: "Transport") var transport: TransportFlags
+    @OptionGroup(title: "Transport") var certificates: CertificateFlags
+    @OptionGroup(title: "Transport") var webSocket: WebSocketFlags
+    @OptionGroup(title: "Authentication") var auth: AuthFlags
+    @OptionGroup(title: "Will") var will: WillFlags
+    @OptionGroup(title: "MQTT 5 properties of CONNECT") var properties: ConnectPropertyFlags
+}
+
+struct VersionFlag: ParsableArguments {
+    @Option(
+        name: [.customShort("V", allowingJoined: true), .customLong("mqtt-version")],
+        help: ArgumentHelp(
+            "MQTT 3 (3.1), 4 (3.1.1) or 5; 3.1, 3.1.1 and 5.0 as well. (default: 5)",
+            valueName: "version"
+        )
+    ) var version: String?
+}
+
+/// The password of all clients, whatever they speak.
+struct PasswordFlags: ParsableArguments {
+    @Option(
+        name: [.customShort("P", allowingJoined: true), .long],
+        help: ArgumentHelp("Password; else the environment's CLAMOR_PASSWORD. Shown nowhere.", valueName: "password")
+    ) var password: String?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp("A file that holds the password (a last newline is dropped).", valueName: "file")
+    ) var passwordFile: String?
+
+    var isGiven: Bool { self.password != nil || self.passwordFile != nil }
+}
+
+/// How many clients connect, from where and how fast; whatever they speak.
+struct ClientFlags: ParsableArguments {
+    @Option(
+        name: [.customShort("c", allowingJoined: true), .long],
+        help: ArgumentHelp("Clients. (default: 1; emqtt_bench: 200)", valueName: "n")
+    ) var count: String?
+
+    @Option(
+        name: [.customShort("n", allowingJoined: true), .customLong("startnumber")],
+        help: ArgumentHelp("Start number: %i runs from n+1 to n+count. (default: 0)", valueName: "n")
+    ) var startNumber: String?
+
+    @Option(
+        name: [.customShort("R", allowingJoined: true), .customLong("connrate")],
+        help: ArgumentHelp(
+            "Connects per second, open loop. (default: no limit, 64 pending per target; emqtt_bench: see -i)",
+            valueName: "n/s"
+        )
+    ) var connectRate: String?
+
+    @Option(
+        name: [.customShort("i", allowingJoined: true), .long],
+        help: ArgumentHelp("Milliseconds between connects, instead of -R. (emqtt_bench: 10)", valueName: "ms")
+    ) var interval: String?
+
     @Option(
         name: .long,
         help: ArgumentHelp("Local addresses to connect from, comma-separated.", valueName: "address,...")
     )
     var ifaddr: String?
 
-    @Option(name: .long, help: ArgumentHelp("From resolve to CONNACK. (default: 10s)", valueName: "duration"))
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "From resolve to CONNACK, or to the end of an XMPP login. (default: 10s)",
+            valueName: "duration"
+        )
+    )
     var connectTimeout: String?
 
     @Option(
@@ -174,14 +205,16 @@ struct RunFlags: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("Makes every random choice repeatable.", valueName: "n"))
     var seed: String?
 
+    @Flag(name: .long, help: "Also write clients.csv.") var perClient = false
+    @OptionGroup(title: "Run") var results: ResultFlags
+}
+
+struct ValidateFlag: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp("Refuse what MQTT forbids before it is sent. (default: on)", valueName: "on|off")
     )
     var validate: String?
-
-    @Flag(name: .long, help: "Also write clients.csv.") var perClient = false
-    @OptionGroup(title: "Run") var results: ResultFlags
 }
 
 /// Where the figures go, and how they are judged.
@@ -200,6 +233,8 @@ struct ResultFlags: ParsableArguments {
         help: ArgumentHelp("Result directory. (default: results/runs/<time>-<command>)", valueName: "dir")
     )
     var out: String?
+
+    @OptionGroup var files: ReportFlags
 
     @Flag(name: .long, help: "Only run.json's text on stdout.") var json = false
     @Flag(name: .long, help: "Nothing on stdout.") var quiet = false

@@ -2,6 +2,27 @@ import ArgumentParser
 
 /// How publishers publish.
 struct PublishFlags: ParsableArguments {
+    @OptionGroup var pace: PaceFlags
+    @OptionGroup var payload: PayloadFlags
+
+    @Option(
+        name: [.customShort("r", allowingJoined: true), .long],
+        defaultAsFlag: "true",
+        parsing: .next,
+        help: ArgumentHelp("Retain. (default: false)", valueName: "true|false")
+    ) var retain: String?
+
+    @Option(
+        name: [.customShort("F", allowingJoined: true), .long],
+        help: ArgumentHelp(
+            "Messages in flight per client at QoS 1 and 2, 0: the peer's receive maximum (default: 16; emqtt_bench: 1); at QoS 0 messages per write in closed loop. (default: 1)",
+            valueName: "n"
+        )
+    ) var inflight: String?
+}
+
+/// When operations are due, and how many.
+struct PaceFlags: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp("Messages per second of all clients together, open loop.", valueName: "n/s")
@@ -18,37 +39,12 @@ struct PublishFlags: ParsableArguments {
     ) var messageInterval: String?
 
     @Option(
-        name: [.customShort("s", allowingJoined: true), .long, .customLong("payload-size")],
-        help: ArgumentHelp("Payload size; under 32 the ledger is off. (default: 256)", valueName: "bytes")
-    ) var size: String?
-
-    @Option(
-        name: [.customShort("m", allowingJoined: true), .long],
-        help: ArgumentHelp("A message of your own, or template://FILE; the ledger is off.", valueName: "text")
-    ) var message: String?
-
-    @Option(
-        name: [.customShort("r", allowingJoined: true), .long],
-        defaultAsFlag: "true",
-        parsing: .next,
-        help: ArgumentHelp("Retain. (default: false)", valueName: "true|false")
-    ) var retain: String?
-
-    @Option(
         name: [.customShort("L", allowingJoined: true), .long],
         help: ArgumentHelp(
             "Messages of all clients together; alone it also ends the run. (default: 0, no limit)",
             valueName: "n"
         )
     ) var limit: String?
-
-    @Option(
-        name: [.customShort("F", allowingJoined: true), .long],
-        help: ArgumentHelp(
-            "Messages in flight per client at QoS 1 and 2, 0: the peer's receive maximum (default: 16; emqtt_bench: 1); at QoS 0 messages per write in closed loop. (default: 1)",
-            valueName: "n"
-        )
-    ) var inflight: String?
 
     @Option(
         name: [.customShort("w", allowingJoined: true), .customLong("wait-before-publishing")],
@@ -67,6 +63,29 @@ struct PublishFlags: ParsableArguments {
         help: ArgumentHelp("How long an acknowledgement is awaited. (default: 30s)", valueName: "duration")
     )
     var ackTimeout: String?
+}
+
+/// What messages carry.
+struct PayloadFlags: ParsableArguments {
+    @Option(
+        name: [.customShort("s", allowingJoined: true), .long, .customLong("payload-size")],
+        help: ArgumentHelp("Payload size; under 32 (XMPP: 44) the ledger is off. (default: 256)", valueName: "bytes")
+    ) var size: String?
+
+    @Option(
+        name: [.customShort("m", allowingJoined: true), .long],
+        help: ArgumentHelp("A message of your own, or template://FILE; the ledger is off.", valueName: "text")
+    ) var message: String?
+}
+
+struct StoreFlag: ParsableArguments {
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Where clients keep their flows of QoS 1 and 2: memory, or sqlite:PATH, a file that a later run with the same client ids takes up. (default: memory)",
+            valueName: "store"
+        )
+    ) var store: String?
 }
 
 struct TopicFlag: ParsableArguments {

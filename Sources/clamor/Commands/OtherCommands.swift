@@ -42,6 +42,71 @@ struct FaultFlags: ParsableArguments {
     var refuse: String?
 }
 
+/// Who may connect to the embedded broker; these too stand in `--broker '...'`.
+struct AccessFlags: ParsableArguments {
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Lines of NAME:PASSWORD; who is none of them is refused. (default: everybody may connect)",
+            valueName: "file"
+        )
+    )
+    var users: String?
+    @Flag(name: .customLong("allow-anonymous"), help: "Beside --users, clients without a user name may connect too.")
+    var allowAnonymous = false
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "scram-sha-256 or scram-sha-1: the only way in for the --users. (default: these and a password)",
+            valueName: "method"
+        )
+    )
+    var auth: String?
+}
+
+/// The text of `--broker '...'`.
+struct EmbeddedFlags: ParsableArguments {
+    @OptionGroup var faults: FaultFlags
+    @OptionGroup var access: AccessFlags
+}
+
+/// Where the broker listens beside plain TCP.
+struct ListenerFlags: ParsableArguments {
+    @Option(name: .long, help: ArgumentHelp("Port for TLS too; 0: any free one.", valueName: "port"))
+    var tlsPort: String?
+    @Option(name: .long, help: ArgumentHelp("Port for WebSocket too; 0: any free one.", valueName: "port"))
+    var wsPort: String?
+    @Option(
+        name: .long,
+        help: ArgumentHelp("Port for WebSocket over TLS too; 0: any free one.", valueName: "port")
+    )
+    var wssPort: String?
+    @Option(name: .long, help: ArgumentHelp("The broker's certificate and its chain, PEM.", valueName: "file"))
+    var certfile: String?
+    @Option(name: .long, help: ArgumentHelp("The certificate's key, PEM.", valueName: "file"))
+    var keyfile: String?
+    @Option(
+        name: .long,
+        help: ArgumentHelp("Clients have to show a certificate signed by one of these, PEM.", valueName: "file")
+    )
+    var cacertfile: String?
+    @Option(
+        name: .long,
+        help: ArgumentHelp("A key that clients share with the broker, not a certificate.", valueName: "identity:hex")
+    )
+    var psk: String?
+    @Option(
+        name: .long,
+        help: ArgumentHelp("Path of the WebSocket listeners. (default: any)", valueName: "path")
+    )
+    var path: String?
+    @Flag(
+        name: .customLong("proxy-protocol"),
+        help: "Every connection begins with a PROXY header, v1 or v2, or is closed."
+    )
+    var proxyProtocol = false
+}
+
 struct BrokerCommand: OptionsCommand {
     static let configuration = CommandConfiguration(
         commandName: "broker",
@@ -56,6 +121,8 @@ struct BrokerCommand: OptionsCommand {
         name: [.customShort("p", allowingJoined: true), .long],
         help: ArgumentHelp("Port; 0: any free one. The first line says which. (default: 1883)", valueName: "port")
     ) var port: String?
+    @OptionGroup(title: "Listeners") var listeners: ListenerFlags
+    @OptionGroup(title: "Access") var access: AccessFlags
     @Flag(name: .long, help: "Nothing on stdout but the first line.") var quiet = false
     @Flag(name: .customLong("child"), help: .hidden) var isChild = false
     @OptionGroup(title: "Faults") var faults: FaultFlags

@@ -17,13 +17,22 @@ struct Conn: OptionsCommand {
         discussion: placeholders
     )
 
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Bytes that each client sends in the place of CONNECT, in hexadecimal or as @FILE. Shown nowhere.",
+            valueName: "bytes"
+        )
+    ) var raw: String?
     @OptionGroup(title: "Connection") var connection: ConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
         var options = RunOptions(kind: .conn)
         reader.read(self.connection, into: &options)
-        reader.read(self.run, into: &options)
+        reader.read(raw: self.raw, into: &options)
+        reader.read(self.run, self.validate, into: &options)
         return .run(options)
     }
 }
@@ -38,8 +47,12 @@ struct Pub: OptionsCommand {
     @OptionGroup(title: "Messages") var topic: TopicFlag
     @OptionGroup(title: "Messages") var qos: QoSFlag
     @OptionGroup(title: "Messages") var publish: PublishFlags
+    @OptionGroup(title: "Messages") var store: StoreFlag
+    @OptionGroup(title: "MQTT 5 properties of messages") var properties: PublishPropertyFlags
+    @OptionGroup(title: "MQTT 5 properties of messages") var shared: SharedPropertyFlags
     @OptionGroup(title: "Connection") var connection: ConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
         var options = RunOptions(kind: .pub)
@@ -47,7 +60,9 @@ struct Pub: OptionsCommand {
         reader.read(self.topic, into: &options)
         reader.read(self.qos, into: &options)
         reader.read(self.publish, into: &options)
-        reader.read(self.run, into: &options)
+        reader.read(self.store, into: &options)
+        reader.read(self.properties, shared: self.shared, into: &options)
+        reader.read(self.run, self.validate, into: &options)
         return .run(options)
     }
 }
@@ -67,15 +82,21 @@ struct Sub: OptionsCommand {
         )
     ) var topics: [String] = []
     @OptionGroup var qos: QoSFlag
+    @OptionGroup var store: StoreFlag
+    @OptionGroup(title: "MQTT 5 options of SUBSCRIBE") var subscribe: SubscribePropertyFlags
+    @OptionGroup(title: "MQTT 5 options of SUBSCRIBE") var shared: SharedPropertyFlags
     @OptionGroup(title: "Connection") var connection: ConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
         var options = RunOptions(kind: .sub)
         reader.read(self.connection, into: &options)
         reader.read(filters: self.topics, into: &options)
         reader.read(self.qos, into: &options)
-        reader.read(self.run, into: &options)
+        reader.read(self.store, into: &options)
+        reader.read(self.subscribe, shared: self.shared, into: &options)
+        reader.read(self.run, self.validate, into: &options)
         return .run(options)
     }
 }
@@ -105,8 +126,13 @@ struct PubSub: OptionsCommand {
     @OptionGroup(title: "Messages") var topic: TopicFlag
     @OptionGroup(title: "Messages") var qos: QoSFlag
     @OptionGroup(title: "Messages") var publish: PublishFlags
+    @OptionGroup(title: "Messages") var store: StoreFlag
+    @OptionGroup(title: "MQTT 5 properties") var properties: PublishPropertyFlags
+    @OptionGroup(title: "MQTT 5 properties") var subscribe: SubscribePropertyFlags
+    @OptionGroup(title: "MQTT 5 properties") var shared: SharedPropertyFlags
     @OptionGroup(title: "Connection") var connection: ConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
         var options = RunOptions(kind: .pubsub)
@@ -115,7 +141,10 @@ struct PubSub: OptionsCommand {
         reader.read(self.topic, into: &options)
         reader.read(self.qos, into: &options)
         reader.read(self.publish, into: &options)
-        reader.read(self.run, into: &options)
+        reader.read(self.store, into: &options)
+        reader.read(self.properties, shared: self.shared, into: &options)
+        reader.read(self.subscribe, shared: self.shared, into: &options)
+        reader.read(self.run, self.validate, into: &options)
         return .run(options)
     }
 }

@@ -8,15 +8,15 @@ protocol ResultOptions {
     var json: Bool { get set }
     var quiet: Bool { get set }
     var strict: Bool { get set }
+    var files: ReportFileOptions { get set }
 }
-
-extension RunOptions: ResultOptions {}
 
 /// What `clamor decode` is told, read and checked.
 package struct DecodeOptions: Hashable, Sendable, ResultOptions {
     package var redactedCommand: [String] = []
 
     // The stream.
+    package var isXMPP = false
     /// The protocol level on the wire: 3 (3.1), 4 (3.1.1) or 5.
     package var protocolLevel: UInt8 = 5
     package var sizes = [256]
@@ -38,6 +38,7 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
 
     package var thresholds: [String] = []
     package var outputDirectory: String?
+    package var files = ReportFileOptions()
     package var json = false
     package var quiet = false
     package var strict = false
@@ -48,30 +49,41 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
 
     /// Sizes of a realistic mix: a reading, an event, a document, a batch.
     package static let mixSizes = [16, 64, 256, 1_024, 4_096]
+    /// Of what people write to each other.
+    package static let chatSizes = [8, 24, 60, 150, 600]
 
-    package var lanes: [DecodeLane] { self.paths.flatMap { path in self.forms.map { DecodeLane($0, path) } } }
+    package var protocolName: String { self.isXMPP ? "xmpp" : "mqtt" }
+
+    package var lanes: [DecodeLane] {
+        self.paths.flatMap { path in self.forms.map { DecodeLane($0, path, of: self.protocolName) } }
+    }
 
     /// Caches need no longer than a second, however long the run is.
     package var warmup: Int64 { min(self.duration / 10, 1_000_000_000) }
 
-    var version: ProtocolVersion { ProtocolVersion(rawValue: self.protocolLevel) ?? .v5 }
-
-    func stream(seed: UInt64) -> DecodeStreamPlan {
-        DecodeStreamPlan(
-            version: self.version,
+    func stream(seed: UInt64, atLeast size: Int) -> DecodeStream {
+        if self.isXMPP {
+            return DecodeStream(XMPPStreamPlan(sizes: self.sizes, isMix: self.isMix, seed: seed), atLeast: size)
+        }
+        let plan = DecodeStreamPlan(
+            version: ProtocolVersion(rawValue: self.protocolLevel) ?? .v5,
             topic: Template(parsing: self.topic),
             sizes: self.sizes,
             qualities: self.qualities.compactMap(QoS.init(rawValue:)),
             isMix: self.isMix,
             seed: seed
         )
+        return DecodeStream(plan, atLeast: size)
     }
 
     /// The command line that measures the same again.
     package func arguments(seed: UInt64) -> [String] {
-        var arguments = ["decode", "-V", "\(self.protocolLevel)", "-t", self.topic, "--seed", "\(seed)"]
+        var arguments = ["decode", "--protocol", self.protocolName, "--seed", "\(seed)"]
         arguments += ["-s", self.sizes.map(String.init).joined(separator: ",")]
-        arguments += ["-q", self.qualities.map { "\($0)" }.joined(separator: ",")]
+        if !self.isXMPP {
+            arguments += ["-V", "\(self.protocolLevel)", "-t", self.topic]
+            arguments += ["-q", self.qualities.map { "\($0)" }.joined(separator: ",")]
+        }
         arguments += ["--form", self.forms.map(\.rawValue).joined(separator: ",")]
         arguments += ["--path", self.paths.map(\.rawValue).joined(separator: ",")]
         arguments += ["--read-size", "\(self.readSize)", "--sink", self.copies ? "copy" : "view"]

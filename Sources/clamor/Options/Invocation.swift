@@ -14,14 +14,22 @@ package struct OptionChecks: Sendable {
 /// What a command line asks for.
 package enum Invocation: Sendable {
     case run(RunOptions)
+    case xmpp(XMPPOptions)
+    case scenario(ScenarioOptions)
     case decode(DecodeOptions)
     case broker(BrokerOptions)
     case report(ReportOptions)
+    case compare(CompareOptions)
+    case capacity(CapacityOptions)
     case doctor(DoctorOptions)
+    /// A file to begin with.
+    case draft(Draft)
     /// Help, or the version: for stdout.
     case text(String)
     /// One to three lines for stderr; exit 64.
     case refused([String])
+    /// What is wrong with a scenario file, a line each with its place, for stderr; exit 65.
+    case wrong([String])
 
     /// Reads a command line; `arguments` begin behind the program's name.
     package static func parse(
@@ -29,7 +37,9 @@ package enum Invocation: Sendable {
         environment: [String: String] = [:],
         checks: OptionChecks = OptionChecks()
     ) -> Invocation {
-        let name = (["clamor"] + arguments.prefix(1).filter { !$0.hasPrefix("-") }).joined(separator: " ")
+        // A command of a group has two words.
+        let words = arguments.prefix(arguments.first == "xmpp" ? 2 : 1).filter { !$0.hasPrefix("-") }
+        let name = (["clamor"] + words).joined(separator: " ")
         if let refusal = LaterFlags.refusal(of: arguments) { return .refused([refusal]) }
         guard let first = arguments.first else {
             return .refused(["clamor: a command is missing; try clamor pubsub -h embedded, or see clamor --help"])
@@ -38,6 +48,7 @@ package enum Invocation: Sendable {
             let known = Clamor.commandNames.joined(separator: ", ")
             return .refused(["clamor: there is no command '\(first)'; the commands are \(known)"])
         }
+        if first == "xmpp", let refusal = Self.refusal(ofXMPP: arguments) { return .refused([refusal]) }
         do {
             var command = try Clamor.parseAsRoot(arguments)
             if command is Clamor { return .refused(["clamor: a command is missing; see clamor --help"]) }
@@ -48,11 +59,22 @@ package enum Invocation: Sendable {
             }
             var reader = OptionReader(arguments: arguments, environment: environment, checks: checks)
             let invocation = readable.invocation(&reader)
-            return reader.problems.isEmpty ? invocation : .refused(self.lines(reader.problems, name: name))
+            return reader.problems.isEmpty
+                ? invocation : .refused(self.lines(reader.problems.map(\.description), name: name))
         } catch {
             if Clamor.exitCode(for: error) == .success { return .text(Clamor.message(for: error)) }
             return .refused([self.line(parserMessage: Clamor.message(for: error), name: name, arguments: arguments)])
         }
+    }
+
+    private static func refusal(ofXMPP arguments: [String]) -> String? {
+        let known = XMPPCommand.commandNames.joined(separator: ", ")
+        guard arguments.count > 1, arguments[1] != "-h" else {
+            return "clamor xmpp: which one? The commands are \(known); see clamor xmpp --help"
+        }
+        let name = arguments[1]
+        guard !name.hasPrefix("-"), !XMPPCommand.commandNames.contains(name), name != "help" else { return nil }
+        return "clamor xmpp: there is no command '\(name)'; the commands are \(known)"
     }
 
     /// At most three lines, however much is wrong.

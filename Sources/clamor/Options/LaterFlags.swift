@@ -1,13 +1,8 @@
 /// What the design has and this build has not.
 enum LaterFlags {
-    private static let commands: Set = [
-        "xmpp", "run", "capacity", "calibrate", "proxy", "compare", "merge", "init",
-    ]
+    private static let commands: Set = ["calibrate", "proxy", "merge"]
 
-    private static let flags: Set = [
-        "-S", "--ssl", "--cacertfile", "--certfile", "--keyfile", "--insecure", "--ws", "--path", "--segment",
-        "--start-at", "--prometheus",
-    ]
+    private static let flags: Set = ["--segment", "--start-at", "--prometheus"]
 
     /// Why the command line cannot be taken by this build, in one line.
     static func refusal(of arguments: [String]) -> String? {
@@ -18,8 +13,6 @@ enum LaterFlags {
         if self.commands.contains(first) { return "clamor: the command '\(first)' is not in this build" }
         for argument in arguments {
             if argument == "--" { return nil }
-            // There it is where the decoder's bytes come from.
-            if first == "decode", argument == "--path" || argument.hasPrefix("--path=") { continue }
             let isShort = argument.hasPrefix("-") && !argument.hasPrefix("--")
             // A short flag may have its value joined to it.
             let name = isShort ? argument.prefix(2) : argument.prefix { $0 != "=" }

@@ -2,21 +2,35 @@ import Foundation
 
 extension OptionReader {
     mutating func read(_ flags: ConnectionFlags, into options: inout RunOptions) {
-        self.readTarget(flags, into: &options)
+        let url = flags.url.flatMap { self.scheme(of: $0, into: &options.transport) }
+        self.read(flags.transport, flags.certificates, flags.webSocket, into: &options)
+        self.readTarget(flags, url: url, into: &options)
         self.readIdentity(flags, into: &options)
+        // The length of client ids depends on -n.
+        self.read(flags.clients, flags.departures, into: &options.common)
         self.readCredentials(flags, into: &options)
-        self.readConnecting(flags, into: &options)
+        self.readSession(flags, into: &options)
+        self.read(flags.auth, into: &options)
+        self.read(flags.will, into: &options)
+        self.read(flags.properties, into: &options)
     }
 
-    private mutating func readTarget(_ flags: ConnectionFlags, into options: inout RunOptions) {
-        let port = self.number(flags.port, "-p", "--port", in: 1...65_535) ?? 1_883
-        if let url = flags.url {
-            self.read(url: url, into: &options)
+    private mutating func readTarget(_ flags: ConnectionFlags, url: Substring?, into options: inout RunOptions) {
+        let port = self.number(flags.port, "-p", "--port", in: 1...65_535) ?? options.transport.defaultPort
+        if flags.url != nil {
+            if let url { self.read(url: url, into: &options) }
             for names in [["-h", "--host", "--hostname"], ["-p", "--port"]] where self.isGiven(names) {
                 self.report(self.typed(names), "is part of --url already; leave one of the two out")
             }
         } else if flags.host == "embedded" {
-            options.target = .embedded(arguments: self.faults(inText: flags.broker ?? ""))
+            options.target = .embedded(arguments: self.arguments(inText: flags.broker ?? ""))
+            for names in [["--cacertfile", "--ca"], ["--certfile", "--cert"], ["--pin"]]
+            where self.isGiven(names) {
+                self.report(
+                    self.typed(names),
+                    "the embedded broker has no use for it: its certificate is made for the run; leave it out"
+                )
+            }
             if flags.port != nil { self.report("-p", "the embedded broker takes a free port; leave -p out") }
         } else {
             let hosts = (flags.host ?? "127.0.0.1").split(separator: ",", omittingEmptySubsequences: false)
@@ -34,7 +48,7 @@ extension OptionReader {
     }
 
     /// Reads `host`, `host:port`, `::1`, `[::1]` or `[::1]:port`.
-    private mutating func server(_ text: String, defaultPort: Int, flag: String) -> HostAndPort? {
+    mutating func server(_ text: String, defaultPort: Int, flag: String) -> HostAndPort? {
         var host = text[...]
         var port: Substring?
         if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
@@ -57,23 +71,42 @@ extension OptionReader {
         return HostAndPort(host: String(host), port: number)
     }
 
-    private mutating func read(url: String, into options: inout RunOptions) {
+    /// Reads the scheme of a URL, and the path of a WebSocket's.
+    ///
+    /// - Returns: user, host and port.
+    private mutating func scheme(of url: String, into transport: inout TransportOptions) -> Substring? {
         guard let scheme = url.firstRange(of: "://") else {
-            return self.report("--url", "is not a URL; write it like mqtt://broker.example:1883/")
+            self.report("--url", "is not a URL; write it like mqtt://broker.example:1883/")
+            return nil
         }
         let name = url[..<scheme.lowerBound].lowercased()
-        guard name == "mqtt" else {
-            let known = ["mqtts", "ws", "wss", "xmpp", "xmpps"].contains(name)
-            return self.report(
-                "--url",
-                known ? "\(name):// is not in this build" : "'\(name)' is no known scheme; use mqtt://"
-            )
+        switch name {
+        case "mqtt": break
+        case "mqtts": transport.tls = TransportOptions.TLS()
+        case "ws": transport.webSocket = TransportOptions.WebSocket()
+        case "wss":
+            transport.tls = TransportOptions.TLS()
+            transport.webSocket = TransportOptions.WebSocket()
+        case "xmpp", "xmpps":
+            self.report("--url", "\(name):// is not in this build")
+            return nil
+        default:
+            self.report("--url", "'\(name)' is no known scheme; use mqtt://, mqtts://, ws:// or wss://")
+            return nil
         }
         let rest = url[scheme.upperBound...]
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        guard ["", "/"].contains(rest[authority.endIndex...]) else {
-            return self.report("--url", "mqtt:// has nothing behind the port; end it there")
+        let path = rest[authority.endIndex...]
+        if transport.webSocket == nil, !["", "/"].contains(path) {
+            self.report("--url", "\(name):// has nothing behind the port; end it there")
+            return nil
         }
+        if path.contains("#") { self.report("--url", "'#' has no place in a WebSocket's URL; write it as %23") }
+        if !["", "/"].contains(path) { transport.webSocket?.path = path.hasPrefix("/") ? String(path) : "/\(path)" }
+        return authority
+    }
+
+    private mutating func read(url authority: Substring, into options: inout RunOptions) {
         var host = authority
         if let at = authority.lastIndex(of: "@") {
             host = authority[authority.index(after: at)...]
@@ -88,17 +121,16 @@ extension OptionReader {
                 self.report(self.typed(names), "is part of --url already; leave one of the two out")
             }
         }
-        if let server = self.server(String(host), defaultPort: 1_883, flag: "--url") {
+        if let server = self.server(String(host), defaultPort: options.transport.defaultPort, flag: "--url") {
             options.target = .servers([server])
         }
     }
 
     private mutating func readIdentity(_ flags: ConnectionFlags, into options: inout RunOptions) {
-        let count = self.number(flags.count, "-c", "--count", in: 1...10_000_000) ?? 1
+        let count = self.number(flags.clients.count, "-c", "--count", in: 1...10_000_000) ?? 1
         options.publishers = options.kind == .sub ? 0 : count
         options.subscribers = options.kind == .sub ? count : 0
-        options.startNumber = self.number(flags.startNumber, "-n", "--startnumber", in: 0...1_000_000_000) ?? 0
-        options.protocolLevel = self.protocolLevel(flags.version) ?? options.protocolLevel
+        options.protocolLevel = self.protocolLevel(flags.version.version) ?? options.protocolLevel
         options.publisherID = self.clientID(flags, role: options.kind == .conn ? "conn" : "pub")
         options.subscriberID = self.clientID(flags, role: "sub")
         if let id = flags.clientID {
@@ -135,14 +167,8 @@ extension OptionReader {
 
     private mutating func readCredentials(_ flags: ConnectionFlags, into options: inout RunOptions) {
         if let username = flags.username { options.username = username }
-        if let password = flags.password {
-            options.password = password
-            if flags.passwordFile != nil { self.report("--password-file", "-P is given too; leave one of the two out") }
-        } else if let path = flags.passwordFile {
-            if let bytes = self.contents(of: path, flag: "--password-file") {
-                let text = String(decoding: bytes, as: UTF8.self)
-                options.password = text.hasSuffix("\n") ? String(text.dropLast()) : text
-            }
+        if flags.password.isGiven {
+            options.password = self.password(flags.password) ?? options.password
         } else if options.username != nil, options.password == nil {
             options.password = self.environment["CLAMOR_PASSWORD"]
         }
@@ -151,7 +177,27 @@ extension OptionReader {
         }
     }
 
-    private mutating func readConnecting(_ flags: ConnectionFlags, into options: inout RunOptions) {
+    /// The password that the flags say; nothing, and a problem, where its file cannot be read.
+    mutating func password(_ flags: PasswordFlags) -> String? {
+        if let password = flags.password {
+            if flags.passwordFile != nil { self.report("--password-file", "-P is given too; leave one of the two out") }
+            return password
+        }
+        guard let path = flags.passwordFile else { return nil }
+        return self.contents(of: path, flag: "--password-file").map { Self.password(in: $0) }
+    }
+
+    /// A file's only line, without its end: some editors put one there unasked, and some put CR LF.
+    static func password(in bytes: [UInt8]) -> String {
+        var line = bytes[...]
+        if line.last == 0x0A {
+            line = line.dropLast()
+            if line.last == 0x0D { line = line.dropLast() }
+        }
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    private mutating func readSession(_ flags: ConnectionFlags, into options: inout RunOptions) {
         options.keepAlive = self.number(flags.keepalive, "-k", "--keepalive", in: 0...65_535) ?? options.keepAlive
         options.clean = self.boolean(flags.clean, "-C", "--clean") ?? !flags.noClean
         if flags.noClean, flags.clean == "true" {
@@ -167,6 +213,12 @@ extension OptionReader {
         if options.protocolLevel < 5, flags.sessionExpiry != nil {
             self.report("-x", "MQTT 3 has no session expiry; leave it out, or use -V 5")
         }
+    }
+
+    /// How fast clients connect, from where, and how often; how many they are depends on the command.
+    mutating func read(_ flags: ClientFlags, _ departures: DepartureFlags, into options: inout LoadOptions) {
+        self.read(departures, into: &options)
+        options.startNumber = self.number(flags.startNumber, "-n", "--startnumber", in: 0...1_000_000_000) ?? 0
         options.connectRate = self.value(flags.connectRate, "-R", "--connrate", parse: RateText.parse)
         if let interval = self.milliseconds(flags.interval, "-i", "--interval") {
             if flags.connectRate != nil {

@@ -2,19 +2,35 @@ import Workloads
 
 extension OptionReader {
     mutating func read(_ flags: DecodeStreamFlags, into options: inout DecodeOptions) {
-        if let name = flags.protocol, name != "mqtt" {
-            self.report("--protocol", name == "xmpp" ? "xmpp is not in this build" : "'\(name)' is not mqtt")
+        switch flags.protocol {
+        case nil, "mqtt": break
+        case "xmpp":
+            options.isXMPP = true
+            self.refuseMQTT(flags)
+        case let name?: self.report("--protocol", "'\(name)' is not one of mqtt, xmpp")
         }
-        options.protocolLevel = self.protocolLevel(flags.version) ?? options.protocolLevel
         options.isMix = flags.mix
         if options.isMix {
-            options.sizes = DecodeOptions.mixSizes
+            options.sizes = options.isXMPP ? DecodeOptions.chatSizes : DecodeOptions.mixSizes
             options.qualities = [0, 1, 2]
         }
         if !flags.size.isEmpty { options.sizes = self.sizes(flags.size) ?? options.sizes }
+        options.seed = self.number(flags.seed, "--seed", in: 0...UInt64.max)
+        if options.isXMPP { return }
+        options.protocolLevel = self.protocolLevel(flags.version.version) ?? options.protocolLevel
         options.topic = self.topic(flags.topic) ?? options.topic
         options.qualities = self.qualities(flags.qos) ?? options.qualities
-        options.seed = self.number(flags.seed, "--seed", in: 0...UInt64.max)
+    }
+
+    /// Stanzas have neither versions nor topics nor QoS.
+    private mutating func refuseMQTT(_ flags: DecodeStreamFlags) {
+        let given: [(names: [String], isGiven: Bool)] = [
+            (["-V", "--mqtt-version"], flags.version.version != nil), (["-t", "--topic"], flags.topic != nil),
+            (["-q", "--qos"], flags.qos != nil),
+        ]
+        for (names, isGiven) in given where isGiven {
+            self.report(self.typed(names), "is a matter of MQTT; leave it out, or leave --protocol xmpp out")
+        }
     }
 
     mutating func read(_ flags: DecodeRunFlags, into options: inout DecodeOptions) {

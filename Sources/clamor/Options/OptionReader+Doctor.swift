@@ -6,8 +6,8 @@ extension OptionReader {
         guard var connection = try? ConnectionFlags.parse([]) else { preconditionFailure("every flag has a default") }
         connection.host = command.host
         connection.port = command.port
-        connection.count = command.count
-        connection.ifaddr = command.ifaddr
+        connection.clients.count = command.count
+        connection.clients.ifaddr = command.ifaddr
         self.read(connection, into: &options.load)
         options.load.threads = self.number(command.threads, "--threads", in: 1...1_024)
         options.load.subscribers = self.number(command.subscribers, "--subscribers", in: 0...10_000_000) ?? 0

@@ -68,14 +68,19 @@ extension OptionReader {
     }
 
     mutating func read(_ flags: PublishFlags, into options: inout RunOptions) {
-        self.readPacing(flags, into: &options)
-        self.readPayload(flags, into: &options)
+        self.read(flags.pace, into: &options.common)
+        self.read(flags.payload, atMost: Self.largestPayload, of: "MQTT", into: &options.common)
         options.retain = self.boolean(flags.retain, "-r", "--retain") ?? false
-        options.limit = self.number(flags.limit, "-L", "--limit", in: 0...UInt64.max).flatMap { $0 == 0 ? nil : $0 }
         options.inflight = self.number(flags.inflight, "-F", "--inflight", in: 0...65_535)
         if let given = options.inflight, given > RunOptions.largestBatch, options.highestQoS == 0 {
             self.report("-F", "at QoS 0 it is messages per write, \(RunOptions.largestBatch) at most")
         }
+    }
+
+    /// When operations are due, and how many.
+    mutating func read(_ flags: PaceFlags, into options: inout LoadOptions) {
+        self.readPacing(flags, into: &options)
+        options.limit = self.number(flags.limit, "-L", "--limit", in: 0...UInt64.max).flatMap { $0 == 0 ? nil : $0 }
         options.waitsForAll = self.boolean(flags.wait, "-w", "--wait-before-publishing") ?? !flags.noWait
         if flags.noWait, flags.wait == "true" { self.report("--no-wait", "-w true says the opposite; leave one out") }
         if let timeout = self.duration(flags.ackTimeout, "--ack-timeout") {
@@ -84,7 +89,7 @@ extension OptionReader {
         }
     }
 
-    private mutating func readPacing(_ flags: PublishFlags, into options: inout RunOptions) {
+    private mutating func readPacing(_ flags: PaceFlags, into options: inout LoadOptions) {
         let intervalNames = ["-I", "--interval_of_msg", "--message-interval"]
         let interval = self.milliseconds(flags.messageInterval, "-I", "--interval_of_msg", "--message-interval")
         if let interval, interval > 0 { options.pacing = .interval(interval) }
@@ -101,13 +106,19 @@ extension OptionReader {
     /// The protocol's largest packet (B1) less room for a topic and properties.
     private static let largestPayload = 268_000_000
 
-    private mutating func readPayload(_ flags: PublishFlags, into options: inout RunOptions) {
+    /// What messages carry, at most so many bytes of the protocol.
+    mutating func read(
+        _ flags: PayloadFlags,
+        atMost largest: Int,
+        of name: String,
+        into options: inout LoadOptions
+    ) {
         if let size = self.value(flags.size, "-s", "--size", "--payload-size", parse: SizeText.parse) {
             options.payload = .generated(size: size)
-            if size > Self.largestPayload {
+            if size > largest {
                 self.report(
                     self.typed(["-s", "--size", "--payload-size"]),
-                    "MQTT carries \(Self.largestPayload) bytes at most"
+                    "\(name) carries \(largest) bytes at most"
                 )
             }
         }

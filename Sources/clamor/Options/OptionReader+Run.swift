@@ -1,5 +1,19 @@
 extension OptionReader {
-    mutating func read(_ flags: RunFlags, into options: inout RunOptions) {
+    mutating func read(_ flags: RunFlags, _ validate: ValidateFlag, into options: inout RunOptions) {
+        let hasLedger = options.hasLedger && (options.kind == .sub || options.kind == .pubsub)
+        self.read(flags, hasLedger: hasLedger, into: &options.common)
+        if let seed = options.seed {
+            // A repeatable run has repeatable client ids.
+            let prefix = Self.prefix(seed: seed)
+            options.publisherID = options.publisherID.replacing(self.ownPrefix, with: prefix)
+            options.subscriberID = options.subscriberID.replacing(self.ownPrefix, with: prefix)
+        }
+        options.validates = self.boolean(validate.validate, "--validate", words: ("on", "off")) ?? true
+        self.checkTogether(options)
+    }
+
+    /// The phases of a run, the generator, its results; behind everything else that the run is told.
+    mutating func read(_ flags: RunFlags, hasLedger: Bool, into options: inout LoadOptions) {
         if let duration = self.duration(flags.duration, "--duration") {
             options.duration = duration == 0 ? nil : duration
         } else if options.limit != nil {
@@ -10,19 +24,9 @@ extension OptionReader {
         options.threads = self.number(flags.threads, "--threads", in: 1...1_024)
         options.readSize = self.number(flags.readSize, "--read-size", in: 1...65_536) ?? options.readSize
         options.seed = self.number(flags.seed, "--seed", in: 0...UInt64.max)
-        if let seed = options.seed {
-            // A repeatable run has repeatable client ids.
-            let prefix = Self.prefix(
-                UInt16(truncatingIfNeeded: seed.multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15).high ^ seed)
-            )
-            options.publisherID = options.publisherID.replacing(self.ownPrefix, with: prefix)
-            options.subscriberID = options.subscriberID.replacing(self.ownPrefix, with: prefix)
-        }
-        options.validates = self.boolean(flags.validate, "--validate", words: ("on", "off")) ?? true
         options.perClient = flags.perClient
-        let hasLedger = options.hasLedger && (options.kind == .sub || options.kind == .pubsub)
         self.read(flags.results, hasLedger: hasLedger, into: &options)
-        self.checkTogether(options)
+        self.checkStorms(options)
         options.redactedCommand = ["clamor"] + Redaction.command(self.arguments)
     }
 
@@ -33,6 +37,7 @@ extension OptionReader {
         options.outputDirectory = flags.out
         if flags.out == "" { self.report("--out", "is empty; name a directory") }
         if flags.json, flags.quiet { self.report("--quiet", "--json writes to stdout; leave one of the two out") }
+        self.read(flags.files, into: &options.files)
         options.thresholds = flags.threshold
         for sentence in flags.threshold {
             if let problem = self.checks.threshold(sentence, hasLedger) {
@@ -43,6 +48,14 @@ extension OptionReader {
 
     /// What each flag alone cannot know.
     private mutating func checkTogether(_ options: RunOptions) {
+        if options.topicAlias != nil, options.kind != .sub, options.topic.contains(where: { $0 == "%" }),
+            ["%s", "%t", "%rand_"].contains(where: { options.topic.contains($0) })
+        {
+            self.report(
+                "--topic-alias",
+                "needs a topic that stays the same for a client; leave %s, %t and %rand_N out of -t"
+            )
+        }
         let spread = options.kind == .sub ? options.subscribers : options.publishers
         if spread < options.qualities.count {
             self.report(
@@ -64,5 +77,16 @@ extension OptionReader {
                 )
             }
         }
+    }
+
+    /// A storm that the load's end comes before would never happen.
+    private mutating func checkStorms(_ options: LoadOptions) {
+        guard let duration = options.duration, let last = options.storms.last, last.at >= options.warmup + duration
+        else { return }
+        self.report(
+            "--storm",
+            "\(DurationText.text(last.at)) is not before the load's end, which --warmup and --duration put at "
+                + "\(DurationText.text(options.warmup + duration)); raise --duration, or let the storm begin earlier"
+        )
     }
 }

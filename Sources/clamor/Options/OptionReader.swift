@@ -1,11 +1,20 @@
 import Foundation
 
+/// What is wrong with a flag's value, and what would be right.
+struct OptionProblem: Hashable, Sendable, CustomStringConvertible {
+    /// As it was typed.
+    let flag: String
+    let text: String
+
+    var description: String { "\(self.flag): \(self.text)" }
+}
+
 /// Turns the texts of the flags into options, and collects everything that is wrong with them.
 struct OptionReader {
     let arguments: [String]
     let environment: [String: String]
     let checks: OptionChecks
-    private(set) var problems: [String] = []
+    private(set) var problems: [OptionProblem] = []
     /// Two runs at one broker must not share client ids: each would take over the other's sessions.
     let ownPrefix = Self.prefix(.random(in: 0...UInt16.max))
 
@@ -20,8 +29,13 @@ struct OptionReader {
         return "clamor-\(String(repeating: "0", count: 4 - hex.count))\(hex)"
     }
 
+    /// The same for runs of the same seed.
+    static func prefix(seed: UInt64) -> String {
+        self.prefix(UInt16(truncatingIfNeeded: seed.multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15).high ^ seed))
+    }
+
     mutating func report(_ flag: String, _ problem: String) {
-        self.problems.append("\(flag): \(problem)")
+        self.problems.append(OptionProblem(flag: flag, text: problem))
     }
 
     /// Whether the user typed one of these names.

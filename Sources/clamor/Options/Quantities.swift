@@ -49,13 +49,19 @@ package enum DurationText {
 
 /// Something per second: `500/s` or `500`.
 package enum RateText {
-    /// - Returns: per second, above 0.
+    /// One a nanosecond: what is due is counted in 64 bits, for a year as well.
+    private static let most = 1e9
+
+    /// - Returns: per second, above 0 and at most 10⁹.
     package static func parse(_ text: String) throws(QuantityError) -> Double {
         let number = text.hasSuffix("/s") ? String(text.dropLast(2)) : text
         guard isPlainNumber(number), let value = Double(number), value.isFinite else {
             throw QuantityError("'\(text)' is not a rate; write it like 500/s")
         }
         guard value > 0 else { throw QuantityError("'\(text)' is not above 0; leave the flag out for no limit") }
+        guard value <= Self.most else {
+            throw QuantityError("'\(text)' is more than 1000000000/s; leave the flag out for no limit")
+        }
         return value
     }
 }

@@ -1,16 +1,32 @@
 /// Keeps secrets out of everything that is shown or written.
 package enum Redaction {
     package static let mask = "***"
-    private static let longFlags: Set = ["--password"]
+    private static let longFlags: Set = ["--password", "--psk"]
+    /// Values that are secret in part.
+    private static let partlySecret: [String: @Sendable (String) -> String] = [
+        "--header": Self.hideHeaderValue, "--ws-headers": Self.hideHeaderValue,
+        "--set": Self.hideVariable, "--path": Self.hideQuery(in:), "--raw": { $0.hasPrefix("@") ? $0 : Self.mask },
+    ]
 
     /// The command line with every secret replaced; for `run.json`.
     package static func command(_ arguments: [String]) -> [String] {
         var result: [String] = []
         var isValue = false
+        var hide: (@Sendable (String) -> String)?
         for argument in arguments {
             if isValue {
                 result.append(self.mask)
                 isValue = false
+            } else if let hideValue = hide {
+                result.append(hideValue(argument))
+                hide = nil
+            } else if let hideNext = self.partlySecret[argument] {
+                result.append(argument)
+                hide = hideNext
+            } else if let equals = argument.firstIndex(of: "="),
+                let hideValue = self.partlySecret[String(argument[..<equals])]
+            {
+                result.append(argument[...equals] + hideValue(String(argument[argument.index(after: equals)...])))
             } else if argument == "-P" || self.longFlags.contains(argument) {
                 result.append(argument)
                 isValue = true
@@ -25,7 +41,25 @@ package enum Redaction {
         return result
     }
 
-    /// Replaces what stands between the user's colon and the last `@` before the path of each URL in `text`.
+    /// A header's name stays.
+    private static func hideHeaderValue(_ header: String) -> String {
+        header.firstIndex(of: ":").map { "\(header[..<$0]): \(self.mask)" } ?? self.mask
+    }
+
+    /// A value whose name says that it is secret.
+    private static func hideVariable(_ variable: String) -> String {
+        let name = variable.prefix { $0 != "=" }
+        let isSecret = ["PASS", "SECRET", "TOKEN", "KEY", "PSK"].contains { name.uppercased().contains($0) }
+        return isSecret ? "\(name)=\(self.mask)" : self.hideURLSecrets(in: variable)
+    }
+
+    /// Signed URLs carry their signature in the query.
+    static func hideQuery(in path: String) -> String {
+        path.firstIndex(of: "?").map { "\(path[..<$0])?\(self.mask)" } ?? path
+    }
+
+    /// Replaces what stands between the user's colon and the last `@` before the path of each URL in `text`,
+    /// and its query.
     package static func hideURLSecrets(in text: String) -> String {
         var result = ""
         var rest = text[...]
@@ -34,9 +68,13 @@ package enum Redaction {
             rest = rest[scheme.upperBound...]
             // A password may hold a raw "/" or "?" by mistake: what comes before the last @ of the word is hidden.
             let word = rest.prefix { !$0.isWhitespace && $0 != "'" }
-            guard let at = word.lastIndex(of: "@"), let colon = word[..<at].firstIndex(of: ":") else { continue }
-            result += "\(word[..<colon]):\(self.mask)"
-            rest = rest[at...]
+            guard let at = word.lastIndex(of: "@"), let colon = word[..<at].firstIndex(of: ":") else {
+                result += self.hideQuery(in: String(word))
+                rest = rest[word.endIndex...]
+                continue
+            }
+            result += "\(word[..<colon]):\(self.mask)" + self.hideQuery(in: String(word[at...]))
+            rest = rest[word.endIndex...]
         }
         return result + rest
     }

@@ -1,5 +1,7 @@
 import EmbeddedBroker
 import Foundation
+import SASL
+import Transport
 
 /// `clamor broker`: serves until a signal, or until its parent is gone; then says what it counted.
 struct BrokerService {
@@ -13,22 +15,20 @@ struct BrokerService {
 
     func perform() async -> ExitStatus {
         Descriptors.raiseLimit()
-        let configuration: BrokerConfiguration
-        do throws(FaultPlanError) {
+        let server: BrokerServer
+        do {
             let faults = try FaultPlan.parse(arguments: self.options.faults)
-            configuration = BrokerConfiguration(host: self.options.host, port: self.options.port, faults: faults)
+            var configuration = BrokerConfiguration(host: self.options.host, port: self.options.port, faults: faults)
+            configuration.listeners = self.listeners
+            configuration.webSocket = WebSocketServerSettings(path: self.options.path)
+            configuration.readsProxyHeader = self.options.readsProxyHeader
+            configuration.access = BrokerAccess(self.options.access)
+            server = try await BrokerServer.start(configuration, tls: try self.tls?.makeContext())
         } catch {
             self.screen.warn("\(error)")
             return .usage
         }
-        let server: BrokerServer
-        do {
-            server = try await BrokerServer.start(configuration)
-        } catch {
-            self.screen.warn("cannot listen on \(self.options.host):\(self.options.port): \(error)")
-            return .usage
-        }
-        self.screen.write("listening on \(self.options.host):\(server.port)\n")
+        self.screen.write(BrokerPorts.line(host: self.options.host, server.listeners))
         if self.options.isChild {
             await self.obey(server)
             _ = await server.stop()
@@ -37,6 +37,24 @@ struct BrokerService {
             self.print(await server.stop())
         }
         return .success
+    }
+
+    private var listeners: [BrokerListener] {
+        let ports: [(BrokerListener.Transport, Int?)] = [
+            (.tls, self.options.tlsPort), (.webSocket, self.options.webSocketPort),
+            (.secureWebSocket, self.options.secureWebSocketPort),
+        ]
+        return ports.compactMap { transport, port in port.map { BrokerListener(transport, port: $0) } }
+    }
+
+    private var tls: TLSServer? {
+        get throws {
+            guard self.options.tlsPort != nil || self.options.secureWebSocketPort != nil else { return nil }
+            var server = TLSServer(certificateFile: self.options.certificateFile, keyFile: self.options.keyFile)
+            server.clientAuthorityFile = self.options.authorityFile
+            server.preSharedKeys = try self.options.preSharedKey.map { [try TLSPreSharedKey($0)] } ?? []
+            return server
+        }
     }
 
     /// A child answers `counters` with one line, and ends when its standard input does.
@@ -55,5 +73,44 @@ struct BrokerService {
         encoder.outputFormatting = self.options.isChild ? [.sortedKeys] : [.sortedKeys, .prettyPrinted]
         guard !self.options.quiet || self.options.isChild, let text = try? encoder.encode(counters) else { return }
         self.screen.write(String(decoding: text, as: UTF8.self) + "\n")
+    }
+}
+
+extension BrokerAccess {
+    fileprivate init(_ options: BrokerAccessOptions) {
+        self.init()
+        guard let users = options.users else { return }
+        self.users = users.mapValues { User(password: $0) }
+        self.allowsAnonymous = options.allowsAnonymous
+        switch options.scram {
+        case .sha1: self.scram = .sha1
+        case .sha256: self.scram = .sha256
+        case nil: break
+        }
+    }
+}
+
+/// The broker's first line: `listening on 127.0.0.1:1883, tls 8883, ws 9001`.
+enum BrokerPorts {
+    static func line(host: String, _ listeners: [BrokerListener]) -> String {
+        let others = listeners.dropFirst().map { ", \($0)" }.joined()
+        return "listening on \(host):\(listeners.first?.port ?? 0)\(others)\n"
+    }
+
+    /// Reads the line; `nil` when it is something else.
+    static func read(_ line: String) -> [BrokerListener]? {
+        let parts = line.split(separator: ", ")
+        guard let first = parts.first, first.hasPrefix("listening on "),
+            let port = first.split(separator: ":").last.flatMap({ Int($0) })
+        else { return nil }
+        var listeners = [BrokerListener(.tcp, port: port)]
+        for part in parts.dropFirst() {
+            let words = part.split(separator: " ")
+            guard words.count == 2, let transport = BrokerListener.Transport(rawValue: String(words[0])),
+                let port = Int(words[1])
+            else { return nil }
+            listeners.append(BrokerListener(transport, port: port))
+        }
+        return listeners
     }
 }

@@ -1,12 +1,14 @@
 import Foundation
 import LoopContext
-import NIOCore
+package import NIOCore
 import Synchronization
-import Workloads
+package import Workloads
 
 /// Asks what goes on to end; from any thread.
-final class StopFlag: Sendable {
+package final class StopFlag: Sendable {
     private let flag = Atomic(false)
+
+    package init() {}
 
     var isSet: Bool { self.flag.load(ordering: .acquiring) }
 
@@ -14,7 +16,7 @@ final class StopFlag: Sendable {
 }
 
 /// The streams of a decode, one for each path; made once for all forms.
-struct DecodeStreams: Sendable {
+package struct DecodeStreams: Sendable {
     /// Stays in the second-level cache, where the kernel has just put what a client reads; as large as `make limits`
     /// gives the C program, so that the two can be compared.
     private static let memorySize = 4_096 * 88
@@ -24,17 +26,21 @@ struct DecodeStreams: Sendable {
     let memory: DecodeStream?
     let socket: DecodeStream?
 
+    package init(memory: DecodeStream?, socket: DecodeStream?) {
+        self.memory = memory
+        self.socket = socket
+    }
+
     init(_ options: DecodeOptions, seed: UInt64) {
-        let plan = options.stream(seed: seed)
-        self.memory = options.paths.contains(.memory) ? DecodeStream(plan, atLeast: Self.memorySize) : nil
-        self.socket = options.paths.contains(.socket) ? DecodeStream(plan, atLeast: Self.socketSize) : nil
+        self.memory = options.paths.contains(.memory) ? options.stream(seed: seed, atLeast: Self.memorySize) : nil
+        self.socket = options.paths.contains(.socket) ? options.stream(seed: seed, atLeast: Self.socketSize) : nil
     }
 }
 
 /// Measures one form on one path, on an event loop that has nothing else to do.
-struct DecodeLaneRun {
+package struct DecodeLaneRun {
     /// Takes what came in about a second; `false` ends the lane.
-    typealias Report = (DecodeInterval) async -> Bool
+    package typealias Report = (DecodeInterval) async -> Bool
 
     private static let interval: Int64 = 1_000_000_000
     /// A socket that gives no round within this gives none.
@@ -46,7 +52,15 @@ struct DecodeLaneRun {
     let loop: any EventLoop
     let stop: StopFlag
 
-    func perform(_ streams: DecodeStreams, report: Report) async throws {
+    package init(lane: DecodeLane, options: DecodeOptions, seed: UInt64, loop: any EventLoop, stop: StopFlag) {
+        self.lane = lane
+        self.options = options
+        self.seed = seed
+        self.loop = loop
+        self.stop = stop
+    }
+
+    package func perform(_ streams: DecodeStreams, report: Report) async throws {
         switch self.lane.path {
         case .memory: if let stream = streams.memory { try await self.inMemory(stream, report) }
         case .socket: if let stream = streams.socket { try await self.overSocket(stream, report) }
@@ -58,7 +72,6 @@ struct DecodeLaneRun {
         let work = try await loop.submit {
             let work = DecodeInMemory(
                 stream,
-                version: options.version,
                 metrics: DecodeMetrics(lane),
                 seed: seed,
                 copies: options.copies
@@ -86,7 +99,7 @@ struct DecodeLaneRun {
             let socket = DecodeOverSocket(
                 LoopContext(eventLoop: loop, readSize: options.readSize),
                 port: writer.port,
-                version: options.version,
+                subject: stream.subject,
                 metrics: DecodeMetrics(lane),
                 copies: options.copies
             )
@@ -112,6 +125,6 @@ struct DecodeLaneRun {
         let decoded = try await end.get()
         _ = await report(try await loop.submit { socket.value.take() }.get())
         let encoded = writer.checksum
-        if decoded != encoded { throw DecodeFault.mismatch(encoded: encoded, decoded: decoded) }
+        if decoded != encoded { throw DecodeFault.mismatch(stream.subject, encoded: encoded, decoded: decoded) }
     }
 }

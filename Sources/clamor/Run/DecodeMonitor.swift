@@ -151,7 +151,7 @@ actor DecodeMonitor {
         return Verdict.Reason(
             code: "core-shared",
             text: "\(result.lane.name): the decoding thread had a core for \(percent) of its time, under 90 %; "
-                + "packets/s is that much too low, ns/packet counts CPU time and is not",
+                + "rates are that much too low, times per packet or stanza count CPU time and are not",
             measured: share,
             limit: self.coreShare
         )

@@ -27,6 +27,7 @@ struct DecodeSession {
         if let problem = self.thresholds.lazy.compactMap({ $0.problem(in: known) }).first {
             return self.refuse("--\(problem)", .usage)
         }
+        if let problem = self.options.files.problem { return self.refuse(problem, .cannotCreate) }
         let record = self.firstRecord
         let writer: RunWriter
         do throws(ResultError) {
@@ -124,6 +125,10 @@ struct DecodeSession {
         } else {
             self.screen.show(Summary(record, files: files, style: self.screen.style).text)
         }
+        if let problem = self.options.files.write(record, isStrict: self.options.strict) {
+            self.screen.warn(problem)
+            files = nil
+        }
         if files == nil { return .cannotCreate }
         let status = self.status(record, outcome)
         switch status {
@@ -159,13 +164,10 @@ struct DecodeSession {
 extension DecodeOptions {
     /// The plan as `run.json` holds it.
     fileprivate func planRecord(seed: UInt64) -> [String: JSONValue] {
-        [
+        var plan: [String: JSONValue] = [
             "command": "decode",
-            "protocol": "mqtt",
-            "protocol_level": .integer(Int64(self.protocolLevel)),
-            "topic": .string(self.topic),
+            "protocol": .string(self.protocolName),
             "sizes_bytes": .array(self.sizes.map { .integer(Int64($0)) }),
-            "qos": .array(self.qualities.map { .integer(Int64($0)) }),
             "mix": .bool(self.isMix),
             "forms": .array(self.forms.map { .string($0.rawValue) }),
             "paths": .array(self.paths.map { .string($0.rawValue) }),
@@ -175,5 +177,10 @@ extension DecodeOptions {
             "duration_seconds": .number(Double(self.duration) / 1e9),
             "seed": .integer(Int64(clamping: seed)),
         ]
+        if self.isXMPP { return plan }
+        plan["protocol_level"] = .integer(Int64(self.protocolLevel))
+        plan["topic"] = .string(self.topic)
+        plan["qos"] = .array(self.qualities.map { .integer(Int64($0)) })
+        return plan
     }
 }

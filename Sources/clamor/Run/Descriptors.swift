@@ -7,7 +7,8 @@ enum Descriptors {
     /// them and one for tasks that sleep.
     static let scheduler = 4
     /// An event loop: epoll, eventfd and timerfd of NIO's, and the two ends of the doorbell's pipe.
-    static let perLoop = 5
+    static let perLoop = 3 + Self.perDoorbell
+    static let perDoorbell = 2
     /// Of the result directory: the lock on it, the time line, the histogram log.
     static let results = 3
     /// A file that is open for a moment while all clients are connected.
@@ -22,6 +23,9 @@ enum Descriptors {
     /// A name server is asked through a socket, with a file or another socket beside it; each loop asks for itself.
     static let perLookup = 2
 
+    /// The store's database and its log, and their directory for a moment.
+    static let store = 3
+
     /// Raises the soft limit to the hard one.
     static func raiseLimit() {
         var limit = rlimit()
@@ -35,9 +39,18 @@ enum Descriptors {
     /// The standard streams, and what else the parent left open; first looked at before anything is opened here.
     static let inherited = ProcessFacts.read().openDescriptors ?? 3
 
-    /// How many a run will have beside one for each client.
-    static func beside(_ options: RunOptions, threads: Int) -> Int {
+    /// How many a run will have beside one for each client, and what the protocol keeps open.
+    static func beside(_ options: LoadOptions, threads: Int) -> Int {
         self.inherited + self.scheduler + self.results + self.passing + self.perLoop * threads
-            + (options.isEmbedded ? self.child : 0) + self.perLookup * options.names * threads
+            + self.own(options, threads: threads)
+    }
+
+    /// What a further group of the run adds: its doorbells, and what it needs beside its clients.
+    static func added(_ options: LoadOptions, threads: Int) -> Int {
+        self.perDoorbell * threads + self.own(options, threads: threads)
+    }
+
+    private static func own(_ options: LoadOptions, threads: Int) -> Int {
+        (options.isEmbedded ? self.child : 0) + self.perLookup * options.names * threads
     }
 }

@@ -20,12 +20,13 @@ struct DoctorSession {
         let load = self.options.load
         let threads =
             load.threads
-            ?? RunOptions.defaultThreads(cores: limits.cores ?? System.coreCount, loopback: load.isLoopback)
-        let fit = load.fit(
+            ?? LoadOptions.defaultThreads(cores: limits.cores ?? System.coreCount, loopback: load.isLoopback)
+        let fit = load.common.fit(
             clients: self.options.clients,
+            deliveries: load.deliveries,
             limits: limits,
             threads: threads,
-            descriptorsBeside: Descriptors.beside(load, threads: threads)
+            descriptorsBeside: Descriptors.beside(load.common, threads: threads)
         )
         let record = DoctorRecord(fit, targets: load.targetNames, sources: load.sourceAddresses)
         if self.options.json {

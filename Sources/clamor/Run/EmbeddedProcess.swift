@@ -15,11 +15,28 @@ final class EmbeddedProcess {
     private let output: FileHandle
     private var unread: [UInt8] = []
 
-    /// Starts the broker on a free port of 127.0.0.1, with the flags of `--broker`, which were checked before.
-    init(faults: [String]) throws {
+    /// Starts the broker on free ports of 127.0.0.1, with the flags of `--broker`, which were checked
+    /// before.
+    ///
+    /// - Parameters:
+    ///   - arguments: those flags.
+    ///   - transport: what the run's clients speak below MQTT; ``port`` is its port.
+    ///   - flags: what the broker needs for it, such as `--certfile`.
+    ///   - environment: what it needs beside the environment of this process, and no command line may show.
+    /// - Throws: why there is no broker.
+    init(
+        arguments: [String],
+        transport: BrokerListener.Transport = .tcp,
+        flags: [String] = [],
+        environment: [String: String] = [:]
+    ) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["broker", "--child", "-h", "127.0.0.1", "-p", "0"] + faults
+        let listener = transport == .tcp ? [] : ["--\(transport.rawValue)-port", "0"]
+        process.arguments = ["broker", "--child", "-h", "127.0.0.1", "-p", "0"] + listener + flags + arguments
+        if !environment.isEmpty {
+            process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        }
         let input = Pipe()
         let output = Pipe()
         process.standardInput = input
@@ -36,7 +53,7 @@ final class EmbeddedProcess {
         var rest: [UInt8] = []
         Self.readLine(self.output, &rest, into: &first)
         let line = String(decoding: first, as: UTF8.self)
-        guard let port = line.split(separator: ":").last.flatMap({ Int($0) }) else {
+        guard let port = BrokerPorts.read(line)?.first(where: { $0.transport == transport })?.port else {
             process.waitUntilExit()
             throw StartFailed(description: "the embedded broker did not start, it said: \(line)")
         }

@@ -1,229 +1,202 @@
-import EmbeddedBroker
 import LoadEngine
-import MQTTCodec
 import Measurement
 import NIOCore
 import Report
 import Workloads
 
-/// What is made of a run once everything has stopped: delivery books, verdict, spreads, thresholds, exit status.
+/// What is made of a run once everything has stopped: verdict, spreads, thresholds, exit status.
 struct RunEnding: Sendable {
-    let options: RunOptions
-    let load: MQTTLoad
     let outcome: RunOutcome
-    let results: [MQTTResult]
-    /// What the embedded broker counted, where there was one.
-    let broker: BrokerCounters?
     let thresholds: [Threshold]
-    /// The threshold that ended the run.
-    var brokenThreshold: String?
+    let groups: [GroupEnding]
+    /// Of the plan.
+    var stages: [StageOption] = []
 
-    /// Completes the record with all that needs the whole run.
-    func complete(_ record: inout RunRecord, shares: LedgerExport, audit: GeneratorAudit) {
-        let delivery = self.reconciliation(shares)
-        self.addDelivery(delivery, to: &record)
-        record.books = self.books(record, delivery)
-        record.clients = self.clientGroups
-        record.stages = self.stages
-        if record.ledger.on { self.describeLedger(shares, &record.ledger) }
+    /// Completes the record with all that needs the whole run, and tells of the clients one by one, by group.
+    ///
+    /// `stageMetrics` are those that have a stage; `shares` are the ledgers of the share groups, by group;
+    /// `brokenThreshold` is the one that ended the run.
+    func complete(
+        _ record: inout RunRecord,
+        stageMetrics: [Metric],
+        shares: [LedgerExport],
+        audit: GeneratorAudit,
+        brokenThreshold: String?
+    ) -> [[ClientAccount]] {
+        let accounts = zip(self.groups, shares).map { group, shares in
+            let account = group.account(group.name.map { record.part($0) } ?? record, shares)
+            return group.name.map { account.of(group: $0) } ?? account
+        }
+        record.metrics += accounts.flatMap(\.metrics) + stageMetrics
+        record.books = accounts.flatMap(\.books)
+        record.clients = self.spreads(accounts)
+        record.stages = self.stageRecords
+        let notes = self.groups.flatMap { group in group.notes.map { $0.of(group: group.name) } }
+        if !notes.isEmpty { record.notes = notes }
+        self.closeLedgers(&record, accounts)
         record.thresholds = self.thresholds.map { threshold in
             var result = threshold.evaluate(in: record)
             // It was broken when it ended the run; that it would hold again now does not mend it.
-            if threshold.expression == self.brokenThreshold { result.ok = false }
+            if threshold.expression == brokenThreshold { result.ok = false }
             return result
         }
-        record.verdict = self.verdict(record, delivery, audit)
+        record.verdict = self.verdict(record, accounts, audit, brokenThreshold)
+        return accounts.map(\.clients)
     }
 
-    // MARK: - Delivery and books
-
-    private func reconciliation(_ shares: LedgerExport) -> Reconciliation? {
-        guard self.load.hasLedger, self.load.subscribers > 0 else { return nil }
-        let ledgers = self.load.topology == .shared ? [shares] : self.results.map(\.ledger)
-        let fates = self.load.publishers > 0 ? self.results.flatMap(\.fates) : nil
-        return Reconciliation(ledgers: ledgers, fates: fates, feeds: fates == nil ? [] : self.load.feeds(self.results))
-    }
-
-    private func addDelivery(_ delivery: Reconciliation?, to record: inout RunRecord) {
-        for row in delivery?.rows ?? [] {
-            func add(_ name: String, _ value: UInt64?) {
-                guard let value else { return }
-                let reading = CounterReading(value: Double(value), rate: nil)
-                record.metrics.append(Metric(name: name, labels: ["qos": "\(row.qos)"], reading: .counter(reading)))
-            }
-            add("delivery_expected", row.expected)
-            add("delivery_lost", row.lost)
-            add("delivery_duplicated", row.duplicated)
-            add("delivery_reordered", row.reordered)
-            if row.expected == nil { add("delivery_gaps", row.gaps) }
+    private func closeLedgers(_ record: inout RunRecord, _ accounts: [LoadAccount]) {
+        guard var groups = record.groups else {
+            if record.ledger.on, let account = accounts.first { record.ledger = account.ledger }
+            return
         }
+        for (index, account) in accounts.enumerated() where index < groups.count {
+            if groups[index].ledger.on { groups[index].ledger = account.ledger }
+            groups[index].up = self.outcome.groups[index].up
+        }
+        record.groups = groups
+        record.ledger = .joined(groups)
     }
 
-    private func books(_ record: RunRecord, _ delivery: Reconciliation?) -> [Books] {
-        let rows = delivery?.rows ?? []
-        let levels = Set(self.load.qualities.map(\.rawValue)).union(rows.map(\.qos)).sorted()
-        return levels.map { level in
-            var books = Books(qos: Int(level))
-            if self.load.qualities.contains(where: { $0.rawValue == level }) {
-                self.fillPublishing(&books, record)
-            }
-            if let row = rows.first(where: { $0.qos == level }) {
-                books.expected = row.expected
-                books.received = row.received
-                books.lost = row.lost
-                books.duplicated = row.duplicated
-            }
-            return books
-        }
-    }
-
-    private func fillPublishing(_ books: inout Books, _ record: RunRecord) {
-        let labels: Labels = ["qos": "\(books.qos)"]
-        func counter(_ name: String) -> UInt64? {
-            record.metrics.first { $0.name == name && $0.labels == labels }?.counter.map { UInt64($0.value) }
-        }
-        guard let qos = QoS(rawValue: UInt8(books.qos)) else { return }
-        let parts = self.results.compactMap { $0.books[qos] }
-        func sum(_ part: KeyPath<PublishBook, UInt64>) -> UInt64 { parts.reduce(0) { $0 + $1[keyPath: part] } }
-        books.offered = counter("publish_offered")
-        books.sent = counter("publish_sent")
-        books.notSent = counter("publish_not_sent")
-        if qos == .atMostOnce {
-            books.confirmed = counter("publish_confirmed")
-            books.unconfirmed = sum(\.unconfirmed)
-        } else {
-            books.acked = counter("publish_acked")
-            books.inFlight = sum(\.inFlight)
-            books.timedOut = sum(\.timedOut)
-            books.failed = sum(\.failed)
-        }
-    }
-
-    private func describeLedger(_ shares: LedgerExport, _ ledger: inout LedgerRecord) {
-        let exports = self.load.topology == .shared ? [shares] : self.results.map(\.ledger)
-        ledger.publishers = self.load.publishers > 0 ? self.load.publishers : nil
-        ledger.subscriptions = self.load.topology == .shared ? 1 : self.load.subscribers
-        ledger.streams = exports.reduce(0) { $0 + $1.streams.count }
-        ledger.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }
-    }
+    /// CPU of this process that was not the run's, nanoseconds.
+    var cpuBeside: Int64 { self.groups.reduce(0) { $0 + $1.cpuBeside } }
 
     // MARK: - Verdict
 
-    private func verdict(_ record: RunRecord, _ delivery: Reconciliation?, _ audit: GeneratorAudit) -> Verdict {
+    private func verdict(
+        _ record: RunRecord,
+        _ accounts: [LoadAccount],
+        _ audit: GeneratorAudit,
+        _ brokenThreshold: String?
+    ) -> Verdict {
         var verdict = Verdict()
-        if let reason = self.abortReason(record) { verdict.add(.aborted, reason) }
-        verdict.add(.unreconciled, delivery?.problems ?? [])
+        if let reason = self.abortReason(record, brokenThreshold) { verdict.add(.aborted, reason) }
+        verdict.add(.aborted, self.lossReasons(record))
+        verdict.add(.unreconciled, accounts.flatMap(\.unreconciled))
         for imbalance in record.books.flatMap(\.imbalances) {
             verdict.add(.unreconciled, Verdict.Reason(code: "books", text: imbalance))
         }
-        if let wrong = record.errors.first(where: { $0.kind == "live connections" }) {
-            verdict.add(.unreconciled, Verdict.Reason(code: "live-connections", text: wrong.example))
+        for wrong in record.errors where wrong.kind == "live connections" {
+            let reason = Verdict.Reason(code: "live-connections", text: wrong.example)
+            verdict.add(.unreconciled, reason.of(group: wrong.group))
         }
-        verdict.add(.unreconciled, self.brokerMismatches(record))
+        for reason in accounts.flatMap(\.limited) { verdict.add(.generatorLimited, reason) }
+        for (group, account) in zip(self.groups, accounts) {
+            verdict.add(.unreconciled, group.mismatches(account.books).map { $0.of(group: group.name) })
+        }
         verdict.add(.generatorLimited, audit.reasons)
         return verdict
     }
 
-    private func abortReason(_ record: RunRecord) -> Verdict.Reason? {
+    /// Groups that had nobody left, in a run that went on without them.
+    private func lossReasons(_ record: RunRecord) -> [Verdict.Reason] {
+        guard self.lostGroups else { return [] }
+        return zip(self.groups, self.outcome.groups).compactMap { group, outcome in
+            guard let loss = outcome.loss, let name = group.name else { return nil }
+            let errors = record.part(name).errors
+            return Self.reason(loss, group.nothingCameUp, example: errors.max { $0.count < $1.count }?.example)?
+                .of(group: name)
+        }
+    }
+
+    /// Whether some groups had nobody left, and others had.
+    private var lostGroups: Bool {
+        self.outcome.groups.contains { $0.loss != nil } && self.outcome.groups.contains { $0.loss == nil }
+    }
+
+    private static func reason(_ loss: StopReason, _ nothingCameUp: String, example: String?) -> Verdict.Reason? {
+        let words = example.map { ": \($0)" } ?? ""
+        switch loss {
+        case .everyConnectFailed:
+            return Verdict.Reason(code: "no-connection", text: nothingCameUp + words)
+        case .everyConnectionLost:
+            return Verdict.Reason(
+                code: "connections-lost",
+                text: "all connections were lost and none came back\(words)"
+            )
+        case .planned, .interrupted, .thresholdBroken: return nil
+        }
+    }
+
+    private func abortReason(_ record: RunRecord, _ brokenThreshold: String?) -> Verdict.Reason? {
         let example = record.errors.max { $0.count < $1.count }?.example
         switch self.outcome.stop {
         case .planned: return nil
         case .interrupted:
             return Verdict.Reason(code: "interrupted", text: "a signal ended the run before its time")
         case .thresholdBroken:
-            let words = self.brokenThreshold.map { ": \($0)" } ?? ""
+            let words = brokenThreshold.map { ": \($0)" } ?? ""
             return Verdict.Reason(code: "threshold", text: "a threshold that aborts was broken\(words)")
-        case .everyConnectFailed:
-            let words = example.map { ": \($0)" } ?? ""
-            return Verdict.Reason(code: "no-connection", text: "every connect attempt failed\(words)")
-        case .everyConnectionLost:
-            let words = example.map { ": \($0)" } ?? ""
-            return Verdict.Reason(
-                code: "connections-lost",
-                text: "all connections were lost and none came back\(words)"
-            )
+        case .everyConnectFailed, .everyConnectionLost:
+            let nothingCameUp = self.groups.count == 1 ? self.groups[0].nothingCameUp : "every connect attempt failed"
+            return Self.reason(self.outcome.stop, nothingCameUp, example: example)
         }
-    }
-
-    /// The embedded broker's own counts against ours, where nothing happened that lets them differ.
-    private func brokerMismatches(_ record: RunRecord) -> [Verdict.Reason] {
-        guard let broker = self.broker else { return [] }
-        var reasons: [Verdict.Reason] = []
-        for books in record.books {
-            guard let sent = books.sent, books.unconfirmed ?? 0 == 0, books.failed ?? 0 == 0,
-                books.timedOut ?? 0 == 0, books.inFlight ?? 0 == 0
-            else { continue }
-            let seen = broker.received[UInt8(books.qos)]
-            if seen != sent {
-                reasons.append(
-                    Verdict.Reason(
-                        code: "broker-books",
-                        text: "QoS \(books.qos): \(sent) sent, but the broker received \(seen)",
-                        measured: Double(seen),
-                        limit: Double(sent)
-                    )
-                )
-            }
-        }
-        return reasons
     }
 
     // MARK: - Clients and stages
 
-    private var tallies: [(number: Int, tally: ClientTally)] {
-        self.results.flatMap(\.tallies).sorted { $0.number < $1.number }
-    }
-
-    private func id(_ number: Int) -> String {
-        String(decoding: self.load.values(of: number).clientID, as: UTF8.self)
-    }
-
-    private var clientGroups: [String: ClientGroup] {
-        let all = self.tallies
-        var groups: [String: ClientGroup] = [:]
-        func add(_ name: String, _ members: [(number: Int, tally: ClientTally)], publishes: Bool, subscribes: Bool) {
-            guard !members.isEmpty else { return }
-            groups[name] = ClientGroup(
-                members.map(\.tally),
-                publishes: publishes,
-                acknowledged: publishes && self.load.qualities.contains { $0 > .atMostOnce },
-                subscribes: subscribes,
-                id: { self.id(members[$0].number) }
-            )
+    private func spreads(_ accounts: [LoadAccount]) -> [String: ClientGroup] {
+        var spreads: [String: ClientGroup] = [:]
+        for (group, account) in zip(self.groups, accounts) {
+            for (kind, members) in Dictionary(grouping: account.clients, by: \.group) {
+                spreads[group.name.map { "\($0) \(kind)" } ?? kind] = ClientGroup(
+                    members.map(\.tally),
+                    publishes: members.contains(where: \.sends),
+                    acknowledged: members.contains(where: \.acknowledged),
+                    subscribes: members.contains(where: \.receives),
+                    id: { group.clientID(members[$0].number) }
+                )
+            }
         }
-        let publishers = all.filter { self.load.isPublisher($0.number) }
-        let publishes = !self.load.qualities.isEmpty
-        add(publishes ? "publishers" : "clients", publishers, publishes: publishes, subscribes: false)
-        add("subscribers", all.filter { !self.load.isPublisher($0.number) }, publishes: false, subscribes: true)
-        return groups
+        return spreads
     }
 
     /// A row per client, for `clients.csv`.
-    func clientRows(_ record: RunRecord) -> [ClientRow] {
-        let decodeTime = record.metrics.first { $0.name == "decode_time" }?.counter?.value
-        let bytes = record.metrics.first { $0.name == "decode_bytes" }?.counter?.value
-        return self.tallies.map { number, tally in
-            let publishes = self.load.isPublisher(number) && !self.load.qualities.isEmpty
-            let qos =
-                publishes
-                ? self.load.qos(ofPublisher: number)
-                : self.load.isPublisher(number) ? nil : self.load.qos(ofSubscriber: number - self.load.publishers)
-            var decodeSeconds: Double?
-            if let decodeTime, let bytes, bytes > 0 { decodeSeconds = decodeTime * Double(tally.bytes) / bytes }
-            return ClientRow(
-                id: self.id(number),
-                qos: qos.map { Int($0.rawValue) },
-                tally: tally,
-                publishes: publishes,
-                acknowledged: publishes && qos != .atMostOnce,
-                subscribes: !self.load.isPublisher(number),
-                seconds: self.outcome.loadBegan.map { Double((self.outcome.ended - $0).nanoseconds) / 1e9 },
-                decodeSeconds: decodeSeconds
-            )
+    func rows(_ clients: [[ClientAccount]], _ record: RunRecord) -> [ClientRow] {
+        zip(self.groups, clients).flatMap { group, clients in
+            self.rows(clients, group, group.name.map { record.part($0) } ?? record)
         }
     }
 
-    private var stages: [StageRecord] {
+    private func rows(_ clients: [ClientAccount], _ group: GroupEnding, _ record: RunRecord) -> [ClientRow] {
+        let decodeTime = record.metrics.first { $0.name == "decode_time" }?.counter?.value
+        let bytes = record.metrics.first { $0.name == "decode_bytes" }?.counter?.value
+        return clients.map { client in
+            var decodeSeconds: Double?
+            if let decodeTime, let bytes, bytes > 0 { decodeSeconds = decodeTime * Double(client.tally.bytes) / bytes }
+            var row = ClientRow(
+                id: group.clientID(client.number),
+                qos: client.qos,
+                tally: client.tally,
+                publishes: client.sends,
+                acknowledged: client.acknowledged,
+                subscribes: client.receives,
+                seconds: self.outcome.loadBegan.map { Double((self.outcome.ended - $0).nanoseconds) / 1e9 },
+                decodeSeconds: decodeSeconds
+            )
+            row.group = group.name
+            return row
+        }
+    }
+
+    /// How long each stage was, in seconds; 0 for what never began.
+    var stageSeconds: [Double] {
+        self.stages.indices.map { index in
+            guard index < self.outcome.stages.count else { return 0 }
+            let range = self.outcome.stages[index]
+            return Double((range.upperBound - range.lowerBound).nanoseconds) / 1e9
+        }
+    }
+
+    /// How long what counts took; `nil` if nothing did.
+    var measuredSeconds: Double? {
+        guard self.stages.isEmpty else {
+            let measured = zip(self.stages, self.stageSeconds).filter { !$0.0.isWarmup }.reduce(0) { $0 + $1.1 }
+            return measured > 0 ? measured : nil
+        }
+        return self.outcome.measured.map { Double(($0.upperBound - $0.lowerBound).nanoseconds) / 1e9 }
+    }
+
+    private var stageRecords: [StageRecord] {
         func seconds(_ from: NIODeadline, _ to: NIODeadline) -> Double { Double((to - from).nanoseconds) / 1e9 }
         var stages: [StageRecord] = []
         let began = self.outcome.began
@@ -240,7 +213,11 @@ struct RunEnding: Sendable {
         }
         let load = self.outcome.loadBegan ?? self.outcome.ended
         add("connect", began, load, measured: false)
-        if let measured = self.outcome.measured {
+        for (stage, range) in zip(self.stages, self.outcome.stages) {
+            add(stage.name, range.lowerBound, range.upperBound, measured: !stage.isWarmup)
+        }
+        if let last = self.outcome.stages.last { add("drain", last.upperBound, self.outcome.ended, measured: false) }
+        if let measured = self.outcome.measured, self.stages.isEmpty {
             add("warmup", load, measured.lowerBound, measured: false)
             add("measure", measured.lowerBound, measured.upperBound, measured: true)
             add("drain", measured.upperBound, self.outcome.ended, measured: false)
@@ -251,13 +228,14 @@ struct RunEnding: Sendable {
     // MARK: - Exit status
 
     /// The first status that applies, in the order of the design.
-    func status(_ record: RunRecord) -> ExitStatus {
+    func status(_ record: RunRecord, isStrict: Bool) -> ExitStatus {
+        if self.lostGroups { return .unavailable }
         switch self.outcome.stop {
         case .everyConnectFailed, .everyConnectionLost: return .unavailable
         case .interrupted: return .interrupted
         case .planned, .thresholdBroken: break
         }
-        if self.options.strict {
+        if isStrict {
             let state = record.verdict?.state
             if state == .unreconciled { return .unreconciled }
             if state == .generatorLimited { return .generatorLimited }
@@ -275,5 +253,30 @@ struct RunEnding: Sendable {
             let failed = record.thresholds.filter { !$0.ok }.map { "'\($0.expression)'" }
             return "threshold failed: " + failed.joined(separator: ", ")
         }
+    }
+}
+
+extension LoadAccount {
+    /// The account as it stands among those of other groups.
+    fileprivate func of(group: String) -> LoadAccount {
+        var account = self
+        for index in account.metrics.indices {
+            let metric = account.metrics[index]
+            account.metrics[index].labels = metric.labels.of(group: group, metric: metric.name)
+        }
+        for index in account.books.indices { account.books[index].group = group }
+        account.unreconciled = account.unreconciled.map { $0.of(group: group) }
+        account.limited = account.limited.map { $0.of(group: group) }
+        return account
+    }
+}
+
+extension Verdict.Reason {
+    /// The same with the group's name in front.
+    func of(group: String?) -> Verdict.Reason {
+        guard let group else { return self }
+        var reason = self
+        reason.text = "\(group): \(self.text)"
+        return reason
     }
 }

@@ -1,15 +1,12 @@
 import Measurement
 
-extension RunOptions {
-    /// The plan as `run.json` holds it: what decides the outcome, and no secret.
+extension LoadOptions {
+    /// What `run.json` says of the plan of every run: what decides the outcome, and no secret.
     func planRecord(seed: UInt64) -> [String: JSONValue] {
         var plan: [String: JSONValue] = [
-            "command": .string(self.kind.rawValue),
+            "command": .string(self.name),
             "targets": .array(self.targetNames.map { .string($0) }),
-            "protocol_level": .integer(Int64(self.protocolLevel)),
-            "clients": .integer(Int64(self.publishers + self.subscribers)),
-            "keep_alive_seconds": .integer(Int64(self.keepAlive)),
-            "clean": .bool(self.clean),
+            "clients": .integer(Int64(self.clients)),
             "connect_timeout_seconds": .number(Double(self.connectTimeout) / 1e9),
             "warmup_seconds": .number(Double(self.warmup) / 1e9),
             "drain_seconds": .number(Double(self.drain) / 1e9),
@@ -19,29 +16,41 @@ extension RunOptions {
         if let duration = self.duration { plan["duration_seconds"] = .number(Double(duration) / 1e9) }
         if let rate = self.connectRate { plan["connect_rate"] = .number(rate) }
         if self.reconnects > 0 { plan["reconnects"] = .integer(Int64(self.reconnects)) }
-        if case .embedded(let faults) = self.target, !faults.isEmpty {
-            plan["broker"] = .string(faults.joined(separator: " "))
-        }
-        if self.kind == .pub || self.kind == .pubsub { self.addPublishing(to: &plan) }
-        if self.subscribers > 0 {
-            plan["subscribers"] = .integer(Int64(self.subscribers))
-            if self.kind == .sub { plan["filters"] = .array(self.filters.map { .string($0) }) }
-            if self.kind == .pubsub { plan["topology"] = .string(self.topology.rawValue) }
-        }
+        self.addTransport(to: &plan)
+        self.addDepartures(to: &plan)
         return plan
     }
 
-    private func addPublishing(to plan: inout [String: JSONValue]) {
-        plan["publishers"] = .integer(Int64(self.publishers))
-        plan["topic"] = .string(self.topic)
-        plan["qos"] = .array(self.qualities.map { .integer(Int64($0)) })
-        plan["retain"] = .bool(self.retain)
-        switch self.payload {
-        case .generated(let size): plan["size_bytes"] = .integer(Int64(size))
-        case .message(let bytes): plan["message_bytes"] = .integer(Int64(bytes.count))
+    private func addTransport(to plan: inout [String: JSONValue]) {
+        if let tls = self.transport.tls {
+            plan["tls"] = .string(tls.isInsecure ? "insecure" : tls.psk != nil ? "psk" : "verified")
+            if tls.certificateFile != nil { plan["client_certificates"] = true }
         }
+        if let webSocket = self.transport.webSocket {
+            plan["websocket_path"] = .string(Redaction.hideQuery(in: webSocket.path))
+        }
+        if let proxy = self.transport.proxy { plan["proxy_protocol"] = .string(proxy.rawValue) }
+    }
+
+    private func addDepartures(to plan: inout [String: JSONValue]) {
+        if let churn = self.churn {
+            plan["churn_rate"] = .number(churn.perSecond)
+            plan["churn_cuts"] = .bool(churn.cuts)
+        }
+        guard !self.storms.isEmpty else { return }
+        plan["storms"] = .array(
+            self.storms.map {
+                .object([
+                    "share": .number($0.share), "at_seconds": .number(Double($0.at) / 1e9),
+                    "over_seconds": .number(Double($0.over) / 1e9), "cuts": .bool($0.cuts),
+                ])
+            }
+        )
+    }
+
+    /// How operations are paced, and how long answers are awaited.
+    func addOperations(to plan: inout [String: JSONValue]) {
         plan["window"] = .integer(Int64(self.window))
-        plan["batch"] = .integer(Int64(self.batch))
         plan["ack_timeout_seconds"] = .number(Double(self.ackTimeout) / 1e9)
         plan["waits_for_connects"] = .bool(self.waitsForAll)
         if let limit = self.limit { plan["limit"] = .integer(Int64(clamping: limit)) }
@@ -54,12 +63,77 @@ extension RunOptions {
             plan["interval_seconds"] = .number(Double(nanoseconds) / 1e9)
         case .closedLoop: plan["pacing"] = "closed"
         }
+        self.addShape(to: &plan)
+    }
+
+    private func addShape(to plan: inout [String: JSONValue]) {
+        switch self.shape {
+        case .level: break
+        case .ramp(let from, let to, let over):
+            plan["rate_from"] = .number(from)
+            plan["rate_to"] = .number(to)
+            if let over { plan["rate_over_seconds"] = .number(Double(over) / 1e9) }
+        case .steps(let rates, let every):
+            plan["rate_steps"] = .array(rates.map { .number($0) })
+            plan["rate_every_seconds"] = .number(Double(every) / 1e9)
+        }
+        switch self.arrivals {
+        case .even: break
+        case .poisson: plan["arrivals"] = "poisson"
+        case .bursts(let size): plan["burst"] = .integer(Int64(size))
+        }
+        if self.think > 0 { plan["think_seconds"] = .number(Double(self.think) / 1e9) }
     }
 
     var targetNames: [String] {
         switch self.target {
         case .embedded: ["embedded"]
         case .servers(let servers): servers.map { "\($0.host):\($0.port)" }
+        case .service(let domain, _): [domain]
         }
+    }
+}
+
+extension RunOptions {
+    /// The plan as `run.json` holds it: what decides the outcome, and no secret.
+    func planRecord(seed: UInt64) -> [String: JSONValue] {
+        var plan = self.common.planRecord(seed: seed)
+        plan["protocol_level"] = .integer(Int64(self.protocolLevel))
+        plan["keep_alive_seconds"] = .integer(Int64(self.keepAlive))
+        plan["clean"] = .bool(self.clean)
+        if case .embedded(let faults) = self.target, !faults.isEmpty {
+            plan["broker"] = .string(faults.joined(separator: " "))
+        }
+        if self.auth != .password { plan["auth"] = .string(self.authName) }
+        if let path = self.store { plan["store"] = .string("sqlite:\(path)") }
+        if let will = self.will { plan["will_topic"] = .string(will.topic) }
+        if self.kind == .pub || self.kind == .pubsub { self.addPublishing(to: &plan) }
+        if self.subscribers > 0 {
+            plan["subscribers"] = .integer(Int64(self.subscribers))
+            if self.kind == .sub { plan["filters"] = .array(self.filters.map { .string($0) }) }
+            if self.kind == .pubsub { plan["topology"] = .string(self.topology.rawValue) }
+        }
+        return plan
+    }
+
+    private var authName: String {
+        switch self.auth {
+        case .password: "password"
+        case .scram(let hash): hash.rawValue
+        case .aliyun: "aliyun"
+        }
+    }
+
+    private func addPublishing(to plan: inout [String: JSONValue]) {
+        plan["publishers"] = .integer(Int64(self.publishers))
+        plan["topic"] = .string(self.topic)
+        plan["qos"] = .array(self.qualities.map { .integer(Int64($0)) })
+        plan["retain"] = .bool(self.retain)
+        switch self.payload {
+        case .generated(let size): plan["size_bytes"] = .integer(Int64(size))
+        case .message(let bytes): plan["message_bytes"] = .integer(Int64(bytes.count))
+        }
+        plan["batch"] = .integer(Int64(self.batch))
+        self.common.addOperations(to: &plan)
     }
 }

@@ -1,25 +1,30 @@
 import CPosix
-import LoadEngine
+package import LoadEngine
 import MQTT
 import MQTTCodec
+import Measurement
 import NIOCore
+import SASL
 import Transport
 import Workloads
 
-/// From what the command line says to what the engine and the workload do.
-extension RunOptions {
+/// From what the command line says to what the engine does.
+extension LoadOptions {
     /// The load over all shards; the more different servers, the more connects may be pending at once.
-    func plan(targets: Int) -> LoadPlan {
+    package func plan(targets: Int, seed: UInt64) -> LoadPlan {
         let pace: LoadPlan.Pace
-        switch (self.kind, self.pacing) {
-        case (.conn, _), (.sub, _): pace = .idle
-        case (_, .rate(let perSecond)): pace = .open(.rate(perSecond: perSecond))
-        case (_, .interval(let nanoseconds)): pace = .open(.interval(.nanoseconds(nanoseconds)))
+        switch (self.operates, self.pacing) {
+        case (false, _): pace = .idle
+        case (_, .rate(let perSecond)):
+            pace = .open(self.shaped(perSecond, seed: seed) ?? .rate(perSecond: perSecond))
+        case (_, .interval(let nanoseconds)):
+            let perSecond = Double(self.operators) * 1e9 / Double(nanoseconds)
+            pace = .open(self.shaped(perSecond, seed: seed) ?? .interval(.nanoseconds(nanoseconds)))
         case (_, .closedLoop): pace = .closed
         }
-        return LoadPlan(
-            operators: self.publishers,
-            listeners: self.subscribers,
+        var plan = LoadPlan(
+            operators: self.operators,
+            listeners: self.listeners,
             connect: self.connectRate.map { .rate(perSecond: $0) } ?? .pending(64 * targets),
             pace: pace,
             limit: self.limit,
@@ -28,8 +33,29 @@ extension RunOptions {
             measure: self.duration.map { .nanoseconds($0) },
             drain: .nanoseconds(self.drain)
         )
+        plan.stages = self.planStages
+        plan.think = .nanoseconds(self.think)
+        plan.departures = DeparturePlan(
+            churn: self.churn.map { DeparturePlan.Churn(perSecond: $0.perSecond, cuts: $0.cuts) },
+            storms: self.storms.map { storm in
+                DeparturePlan.Storm(
+                    share: storm.share,
+                    at: .nanoseconds(storm.at),
+                    over: .nanoseconds(storm.over),
+                    cuts: storm.cuts
+                )
+            },
+            seed: seed
+        )
+        return plan
     }
 
+    /// As metrics are labelled with them.
+    var metricStages: [MetricStage] { self.stages.map { MetricStage($0.name, measured: !$0.isWarmup) } }
+}
+
+/// From what the command line says to what the MQTT clients do.
+extension RunOptions {
     /// What the clients do; `run` stands in the header of every message, and `seed` was given or drawn.
     func load(run: UInt32, seed: UInt64) -> MQTTLoad {
         let version = ProtocolVersion(rawValue: self.protocolLevel) ?? .v5
@@ -56,6 +82,9 @@ extension RunOptions {
         )
         load.username = self.username.map { Template(parsing: $0) }
         load.password = self.password.map { Template(parsing: $0) }
+        load.account = self.aliyunAccount
+        load.raw = self.raw
+        if case .scram(let hash) = self.auth { load.scram = hash == .sha1 ? .sha1 : .sha256 }
         load.firstNumber = self.startNumber + 1
         load.retain = self.retain
         load.batch = self.batch
@@ -68,8 +97,60 @@ extension RunOptions {
         load.reconnects = self.reconnects
         load.reconnectPeriod = .nanoseconds(self.reconnectPeriod)
         load.seed = seed
+        load.stages = self.metricStages
+        load.keepsFlows = self.store != nil
         load.publishersAreApart = load.separatesPublishers
+        if self.churn != nil { load.departures.insert(.churn) }
+        if !self.storms.isEmpty { load.departures.insert(.storm) }
+        if self.transport.tls != nil { load.layers.insert(.tls) }
+        if self.transport.webSocket != nil { load.layers.insert(.webSocket) }
+        self.setProperties(of: &load)
         return load
+    }
+
+    private func setProperties(of load: inout MQTTLoad) {
+        load.publishProperties = self.publishProperties
+        load.responseTopic = self.responseTopic.map { Template(parsing: $0) }
+        load.topicAlias = self.topicAlias.map { alias in
+            switch alias {
+            case .automatic: .automatic
+            case .fixed(let number): .fixed(number)
+            }
+        }
+        load.subscribeOptions.noLocal = self.subscribe.noLocal
+        load.subscribeOptions.retainAsPublished = self.subscribe.retainAsPublished
+        load.subscribeOptions.retainHandling =
+            Subscription.RetainHandling(rawValue: self.subscribe.retainHandling) ?? .send
+        load.subscribeOptions.properties = self.subscribe.properties
+        load.will = self.will.map { will in
+            MQTTLoad.WillTemplate(
+                topic: Template(parsing: will.topic),
+                message: Template(parsing: will.message),
+                qos: QoS(rawValue: will.qos) ?? .atMostOnce,
+                retain: will.retain,
+                properties: will.properties
+            )
+        }
+    }
+
+    private var aliyunAccount: MQTTAlibabaCloud? {
+        guard case .aliyun(let aliyun) = self.auth, let accessKey = self.username else { return nil }
+        if let tokens = aliyun.tokens, let instance = aliyun.instanceID {
+            return MQTTAlibabaCloud(accessKey: accessKey, mode: .token(Self.tokens(tokens), instanceID: instance))
+        }
+        guard let secret = self.password else { return nil }
+        if let instance = aliyun.instanceID {
+            return MQTTAlibabaCloud(accessKey: accessKey, mode: .signature(secret: secret, instanceID: instance))
+        }
+        return MQTTAlibabaCloud(accessKey: accessKey, mode: .group(secret: secret, groupID: aliyun.groupID))
+    }
+
+    /// `R|token|W|token`, as it was read and checked.
+    private static func tokens(_ text: String) -> [MQTTAlibabaCloud.Token] {
+        let parts = text.split(separator: "|").map(String.init)
+        return stride(from: 0, to: parts.count - 1, by: 2).compactMap { index in
+            MQTTAlibabaCloud.Token.Use(rawValue: parts[index]).map { MQTTAlibabaCloud.Token($0, parts[index + 1]) }
+        }
     }
 
     private var subscriberQualities: [QoS] {
@@ -93,7 +174,17 @@ extension RunOptions {
             sessionExpiry: self.sessionExpiry,
             // 0: whatever the peer's receive maximum is.
             window: self.window == 0 ? 65_535 : min(self.window, 65_535),
-            ackTimeout: .nanoseconds(self.ackTimeout)
+            ackTimeout: .nanoseconds(self.ackTimeout),
+            maximumPacketSize: self.connect.maximumPacketSize.map(Int.init),
+            receiveMaximum: self.connect.receiveMaximum,
+            topicAliasMaximum: self.connect.topicAliasMaximum ?? 0,
+            requestsResponseInformation: self.connect.requestsResponseInformation,
+            requestsProblemInformation: !self.connect.declinesProblemInformation,
+            userProperties: self.connect.userProperties,
+            // Each step waits for the store: in an earlier run the client may have had the other part.
+            defersReleases: self.store != nil,
+            defersCompletions: self.store != nil,
+            acknowledgesMessages: self.store != nil ? .byOwner : .atOnce
         )
     }
 }

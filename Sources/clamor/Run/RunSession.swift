@@ -1,6 +1,5 @@
 import ArgumentParser
 import CPosix
-import EmbeddedBroker
 import Foundation
 import LoadEngine
 import LoopContext
@@ -13,15 +12,34 @@ import Workloads
 
 /// One run from its options to its files and its exit status.
 struct RunSession {
-    private let options: RunOptions
+    private let groups: [any RunGroup]
+    private let options: LoadOptions
+    private let plan: @Sendable (_ seed: UInt64) -> [String: JSONValue]?
     private let screen: ProgressScreen
     private let thresholds: [Threshold]
     private let seed: UInt64
     private let host: HostFacts
     private let startedAt: Int64
 
-    init(_ options: RunOptions) {
+    /// A run of one command.
+    init(_ part: some RunPart) {
+        self.init([PartGroup(nil, part)], part.options)
+    }
+
+    /// A run of groups on one timeline.
+    ///
+    /// - Parameters:
+    ///   - groups: the phases of their options are those of `options`; where there are several they have names.
+    ///   - options: of the run as a whole: phases, generator, results.
+    ///   - plan: what `run.json` says of it beside the plans of the groups; `nil` where that of the only one says it all.
+    init(
+        _ groups: [any RunGroup],
+        _ options: LoadOptions,
+        plan: @escaping @Sendable (_ seed: UInt64) -> [String: JSONValue]? = { _ in nil }
+    ) {
+        self.groups = groups
         self.options = options
+        self.plan = plan
         self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
         self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
         self.seed = options.seed ?? UInt64.random(in: 1...(1 << 53))
@@ -30,107 +48,105 @@ struct RunSession {
     }
 
     func perform() async -> ExitStatus {
-        let clients = self.options.publishers + self.options.subscribers
-        Descriptors.raiseLimit()
-        let limits = HostLimits.read(clients: clients)
-        if let problem = self.unfit(limits) { return self.refuse(problem, .usage) }
-        let sources: SourceAddresses
-        do {
-            sources = try self.options.sources(clients: clients, limits: limits)
+        defer { for group in self.groups { group.close() } }
+        do throws(RunRefusal) {
+            return try await self.prepare()
         } catch {
-            return self.refuse("\(error)", .usage)
+            self.screen.warn(error.line)
+            return error.status
         }
-        // The kernel's table of sockets may be megabytes, which the event loops' heaps would never get.
-        clamor_return_free_memory()
-        let run = UInt32.random(in: 1...UInt32.max)
-        let load = self.options.load(run: run, seed: self.seed)
-        if self.options.validates, let problem = load.problem() {
-            return self.refuse("\(problem); correct it, or send it as it is with --validate off", .usage)
-        }
-        let metrics = MQTTMetrics(for: load, loops: self.threads)
-        let known = metrics.known(for: load)
-        if let problem = self.thresholds.lazy.compactMap({ $0.problem(in: known) }).first {
-            return self.refuse("--\(problem)", .usage)
-        }
-        var record = self.firstRecord(load)
-        let writer: RunWriter
-        do throws(ResultError) {
-            writer = try self.openResults(record)
-        } catch {
-            return self.refuse("--out \(error)", .cannotCreate)
-        }
-        var broker: EmbeddedProcess?
-        if case .embedded(let faults) = self.options.target {
-            do {
-                broker = try EmbeddedProcess(faults: faults)
-            } catch {
-                return self.refuse("\(error)", .unavailable)
-            }
-        }
-        defer { broker?.stop() }
-        record.generator.eventLoops = self.threads
-        return await self.perform(load, metrics, sources, record, writer, broker)
     }
 
-    private func perform(
-        _ load: MQTTLoad,
-        _ metrics: MQTTMetrics,
-        _ sources: SourceAddresses,
-        _ record: RunRecord,
-        _ writer: sending RunWriter,
-        _ broker: EmbeddedProcess?
-    ) async -> ExitStatus {
-        let targets = self.options.targets(brokerPort: broker?.port ?? 0)
+    private func prepare() async throws(RunRefusal) -> ExitStatus {
+        if let problem = self.options.files.problem { throw RunRefusal(problem, .cannotCreate) }
+        Descriptors.raiseLimit()
+        let limits = HostLimits.read(clients: self.clients)
+        let fit = HostQuestion(self.groups, limits: limits, threads: self.threads)
+        if let problem = fit.problem { throw RunRefusal(problem) }
+        // The kernel's table of sockets may be megabytes, which the event loops' heaps would never get.
+        clamor_return_free_memory()
+        for group in self.groups {
+            do throws(RunRefusal) {
+                try group.prepare(seed: self.seed, loops: self.threads, limits: limits)
+            } catch {
+                throw error.of(group: group.name)
+            }
+        }
+        let known = MetricCatalog.joined(self.groups.map { GroupCatalog($0.name, $0.facts.known) })
+        if let problem = self.thresholds.lazy.compactMap({ $0.problem(in: known) }).first {
+            throw RunRefusal("--\(problem)")
+        }
+        for group in self.groups { try await group.open() }
+        var record = self.firstRecord()
+        let writer: RunWriter
+        do throws(ResultError) {
+            writer = try Self.openResults(self.options, record, startedAt: self.startedAt)
+        } catch {
+            throw RunRefusal("--out \(error)", .cannotCreate)
+        }
+        for group in self.groups {
+            for line in try group.start() { self.screen.warn(line) }
+        }
+        record.generator.eventLoops = self.threads
+        return await self.perform(record, writer)
+    }
+
+    private func perform(_ record: RunRecord, _ writer: sending RunWriter) async -> ExitStatus {
         let monitor = RunMonitor(
-            options: self.options,
+            self.groups.map(\.facts),
             thresholds: self.thresholds,
-            metrics: metrics,
-            load: load,
             writer: writer,
             record: record,
             screen: self.screen
         )
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: self.threads)
+        let threads = MultiThreadedEventLoopGroup(numberOfThreads: self.threads)
+        let loops = Array(threads.makeIterator())
         let events = AsyncStream<RunEvent>.makeStream()
-        let plan = self.options.plan(targets: targets.count)
-        let handles = await self.makeShards(group, plan, load, metrics, targets, sources, events.continuation)
-        await monitor.watch(handles)
-        if !plan.waitsForConnects, plan.listeners > 0 { self.noteEarlySubscriptions(handles) }
-        let run = LoadRun(
-            plan: plan,
-            shards: handles,
-            events: events,
-            reconnects: self.options.reconnects > 0,
-            observer: monitor
-        )
-        let signals = self.forwardSignals(to: events.continuation)
-        let outcome = await run.perform()
-        signals.cancel()
-        self.screen.endProgress()
-        var results: [MQTTResult] = []
-        for handle in handles {
-            if let result = await handle.ask({ $0.work?.takeResult() }) ?? nil { results.append(result) }
+        let signals = SignalRoute(isRegularEnd: self.options.endsBySignal)
+        signals.add(events.continuation)
+        let listening = signals.listen()
+        for group in self.groups { await group.begin(threads: self.threads, signals: signals) }
+        signals.begins()
+        var shards: [LoadGroup<LoadSample>] = []
+        for (number, group) in self.groups.enumerated() {
+            shards.append(
+                await group.makeShards(on: loops, seed: self.seed, number: number, events: events.continuation)
+            )
         }
-        let counters = broker?.counters()
+        await monitor.watch(self.groups.map(\.recyclers))
+        let run = LoadRun(groups: shards, events: events, observer: monitor)
+        let outcome = await run.perform()
+        self.screen.endProgress()
+        var endings: [GroupEnding] = []
+        for group in self.groups {
+            let (ending, lines) = await group.ending()
+            endings.append(ending)
+            for line in lines { self.screen.warn(line) }
+        }
+        listening.cancel()
         let ending = RunEnding(
-            options: self.options,
-            load: load,
             outcome: outcome,
-            results: results,
-            broker: counters,
-            thresholds: self.thresholds
+            thresholds: self.thresholds,
+            groups: endings,
+            stages: self.options.stages
         )
-        let complete = await monitor.finish(ending)
-        let status = await self.save(complete, ending, monitor)
-        try? await group.shutdownGracefully()
-        withExtendedLifetime(handles) {}
+        let (complete, clients) = await monitor.finish(ending)
+        let status = await self.save(complete, clients, ending, monitor)
+        try? await threads.shutdownGracefully()
+        withExtendedLifetime(shards) {}
         return status
     }
 
-    private func save(_ record: RunRecord, _ ending: RunEnding, _ monitor: RunMonitor) async -> ExitStatus {
+    private func save(
+        _ record: RunRecord,
+        _ clients: [[ClientAccount]],
+        _ ending: RunEnding,
+        _ monitor: RunMonitor
+    ) async -> ExitStatus {
         var files: String?
         do throws(ResultError) {
-            files = try await monitor.save(record, clients: self.options.perClient ? ending.clientRows(record) : nil)
+            let rows = self.options.perClient ? ending.rows(clients, record) : nil
+            files = try await monitor.save(record, clients: rows)
         } catch {
             self.screen.warn("\(error)")
         }
@@ -139,119 +155,78 @@ struct RunSession {
         } else {
             self.screen.show(Summary(record, files: files, style: self.screen.style).text)
         }
+        for group in self.groups {
+            for line in group.remarks(group.name.map { record.part($0) } ?? record) { self.screen.warn(line) }
+        }
+        if let problem = self.options.files.write(record, isStrict: self.options.strict) {
+            self.screen.warn(problem)
+            files = nil
+        }
         if files == nil { return .cannotCreate }
-        let status = ending.status(record)
+        let status = ending.status(record, isStrict: self.options.strict)
         if let line = ending.lastWord(status, record) { self.screen.warn(line) }
-        return status
-    }
-
-    private func refuse(_ line: String, _ status: ExitStatus) -> ExitStatus {
-        self.screen.warn(line)
         return status
     }
 
     // MARK: - Before the first socket
 
-    var threads: Int {
+    private var clients: Int { self.groups.reduce(0) { $0 + $1.options.clients } }
+
+    private var threads: Int {
         self.options.threads
-            ?? RunOptions.defaultThreads(
+            ?? LoadOptions.defaultThreads(
                 cores: self.host.cores ?? System.coreCount,
-                loopback: self.options.isLoopback
+                loopback: self.groups.contains { $0.options.isLoopback }
             )
     }
 
-    /// Why this host cannot carry the load.
-    private func unfit(_ limits: HostLimits) -> String? {
-        let fit = self.options.fit(
-            clients: self.options.publishers + self.options.subscribers,
-            limits: limits,
-            threads: self.threads,
-            descriptorsBeside: Descriptors.beside(self.options, threads: self.threads)
-        )
-        let problems = fit.problems
-        return problems.isEmpty ? nil : problems.joined(separator: "; ")
-    }
-
-    private func openResults(_ record: RunRecord) throws(ResultError) -> RunWriter {
+    private static func openResults(
+        _ options: LoadOptions,
+        _ record: RunRecord,
+        startedAt: Int64
+    ) throws(ResultError) -> RunWriter {
         let directory: ResultDirectory
-        if let path = self.options.outputDirectory {
+        if let path = options.outputDirectory {
             directory = try ResultDirectory.create(path)
         } else {
-            directory = try ResultDirectory.createDefault(name: self.options.kind.rawValue, startedAt: self.startedAt)
+            directory = try ResultDirectory.createDefault(name: options.name, startedAt: startedAt)
         }
-        return try RunWriter(directory, record: record, startedAt: self.startedAt)
+        return try RunWriter(directory, record: record, startedAt: startedAt)
     }
 
-    private func firstRecord(_ load: MQTTLoad) -> RunRecord {
-        var ledger = LedgerRecord(on: load.hasLedger && self.options.subscribers > 0)
-        if !ledger.on {
-            ledger.reason =
-                self.options.subscribers == 0
-                ? "no subscriber in this run" : "messages carry no header: -m was given, or -s below 32"
-        }
+    private func firstRecord() -> RunRecord {
+        let facts = self.groups.map(\.facts)
         var record = RunRecord(
             command: self.options.redactedCommand,
             tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
             host: self.host,
-            plan: self.options.planRecord(seed: self.seed),
+            plan: self.planRecord,
             startedAt: WallClock.rfc3339(self.startedAt),
-            ledger: ledger
+            ledger: facts.first?.ledger ?? LedgerRecord(on: false)
         )
+        let named = facts.compactMap { facts in
+            facts.name.map {
+                GroupRecord(
+                    name: $0,
+                    protocolName: facts.protocolName,
+                    clients: facts.clients,
+                    ledger: facts.ledger
+                )
+            }
+        }
+        if !named.isEmpty {
+            record.groups = named
+            record.ledger = .joined(named)
+        }
         // Not yet held: so that they can be judged even if the run is killed.
         record.thresholds = self.thresholds.map { ThresholdResult(expression: $0.expression, ok: false, value: nil) }
         return record
     }
 
-    // MARK: - Shards and signals
-
-    private func makeShards(
-        _ group: MultiThreadedEventLoopGroup,
-        _ plan: LoadPlan,
-        _ load: MQTTLoad,
-        _ metrics: MQTTMetrics,
-        _ targets: [Target],
-        _ sources: SourceAddresses,
-        _ events: AsyncStream<RunEvent>.Continuation
-    ) async -> [ShardHandle<MQTTShardWork>] {
-        var handles: [ShardHandle<MQTTShardWork>] = []
-        let readSize = self.options.readSize
-        let loops = Array(group.makeIterator())
-        for (index, loop) in loops.enumerated() {
-            let handle = try? await loop.submit {
-                let context = LoopContext(eventLoop: loop, readSize: readSize)
-                let shard = Shard<MQTTShardWork>(context: context, plan: plan, index: index, of: loops.count) {
-                    events.yield(.shard($0))
-                }
-                let connector = TCPConnector(context: context, targets: targets, sources: sources)
-                shard.work = MQTTShardWork(load, metrics: metrics, shard: shard, connector: connector)
-                let handle = ShardHandle(shard)
-                return Doorbell.install(on: context).map { handle }
-            }.flatMap { $0 }.get()
-            if let handle { handles.append(handle) }
-        }
-        return handles
-    }
-
-    /// Has every shard note how far its publishers are when a subscription anywhere comes into effect.
-    private func noteEarlySubscriptions(_ handles: [ShardHandle<MQTTShardWork>]) {
-        for handle in handles {
-            handle.tell { shard in
-                shard.work?.subscriptionBegan = { subscription in
-                    for other in handles { other.tell { $0.work?.noteEarly(subscription) } }
-                }
-            }
-        }
-    }
-
-    /// The first signal ends the load in good order, the second closes everything.
-    private func forwardSignals(to events: AsyncStream<RunEvent>.Continuation) -> Task<Void, Never> {
-        let isRegularEnd = self.options.endsBySignal
-        return Task {
-            var count = 0
-            for await _ in Signals.stream() {
-                count += 1
-                events.yield(count == 1 ? .stop(isRegularEnd ? .planned : .interrupted) : .abort)
-            }
-        }
+    private var planRecord: [String: JSONValue] {
+        let plans = self.groups.map { ($0.name ?? "", $0.planRecord(seed: self.seed)) }
+        guard var plan = self.plan(self.seed) else { return plans.first?.1 ?? [:] }
+        plan["groups"] = .object(Dictionary(plans, uniquingKeysWith: { $1 }).mapValues { .object($0) })
+        return plan
     }
 }

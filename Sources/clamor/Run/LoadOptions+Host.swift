@@ -3,7 +3,7 @@ import NIOCore
 import Transport
 
 /// What a run asks of its host: the same for the run that is guarded and for `doctor`, which only asks.
-extension RunOptions {
+extension LoadOptions {
     var isEmbedded: Bool {
         if case .embedded = self.target { true } else { false }
     }
@@ -13,6 +13,8 @@ extension RunOptions {
         case .embedded: true
         case .servers(let servers):
             servers.allSatisfy { $0.host == "localhost" || $0.host == "::1" || $0.host.hasPrefix("127.") }
+        // Nobody knows before it is looked up.
+        case .service: false
         }
     }
 
@@ -21,16 +23,7 @@ extension RunOptions {
         switch self.target {
         case .embedded: [Target(host: "127.0.0.1", port: brokerPort)]
         case .servers(let servers): servers.map { Target(host: $0.host, port: $0.port) }
-        }
-    }
-
-    /// How often each message comes back.
-    private var deliveries: Double {
-        if self.subscribers == 0 { return 0 }
-        return switch self.topology {
-        case .fanIn, .fanOut: Double(self.subscribers)
-        case .shared: 1
-        case .pair: max(1, Double(self.subscribers) / Double(max(1, self.publishers)))
+        case .service(let domain, _): [Target(host: domain, port: 5_222)]
         }
     }
 
@@ -84,11 +77,18 @@ extension RunOptions {
     ///
     /// - Parameters:
     ///   - clients: publishers and subscribers together; `nil` to ask only how many it could be.
+    ///   - deliveries: how often each message comes back.
     ///   - limits: read from this host.
     ///   - threads: event loops.
     ///   - descriptorsBeside: of this process, other than those of clients.
     /// - Returns: the question, which answers itself.
-    func fit(clients: Int?, limits: HostLimits, threads: Int, descriptorsBeside: Int) -> LoadFit {
+    func fit(
+        clients: Int?,
+        deliveries: Double,
+        limits: HostLimits,
+        threads: Int,
+        descriptorsBeside: Int
+    ) -> LoadFit {
         var limits = limits
         // The embedded broker listens on a port that the kernel chooses out of the same range.
         if self.isEmbedded { limits.ports?.listenersToCome = 1 }
@@ -97,7 +97,7 @@ extension RunOptions {
             self.rota(clients: $0, limits: known)
         }
         fit.rate = self.messageRate
-        fit.deliveries = self.deliveries
+        fit.deliveries = deliveries
         fit.loops = threads
         fit.server = self.isEmbedded ? .embedded : self.isLoopback ? .onLoopback : .elsewhere
         let targets = Set(self.targets())
@@ -110,14 +110,15 @@ extension RunOptions {
     }
 
     private var loadFlags: String {
-        self.subscribers > 0 && self.publishers > 0
-            ? "-c \(self.publishers) with \(self.subscribers) subscribers" : "-c \(self.publishers + self.subscribers)"
+        self.listeners > 0 && self.operators > 0
+            ? "-c \(self.operators) with \(self.listeners) subscribers" : "-c \(self.clients)"
     }
 
-    private var messageRate: Double? {
+    /// Operations of all clients together, where they have a pace; `nil` in closed loop.
+    var messageRate: Double? {
         switch self.pacing {
         case .rate(let perSecond): perSecond
-        case .interval(let nanoseconds): Double(self.publishers) * 1e9 / Double(nanoseconds)
+        case .interval(let nanoseconds): Double(self.operators) * 1e9 / Double(nanoseconds)
         case .closedLoop: nil
         }
     }

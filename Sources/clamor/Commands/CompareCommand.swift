@@ -1,0 +1,77 @@
+import ArgumentParser
+
+struct CompareCommand: OptionsCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "compare",
+        abstract: "Holds two runs, or several of each side, against each other; exit 99 where it got worse.",
+        discussion: """
+            Every figure has its change with an interval of 95 %, from the runs of each side drawn anew, and within them \
+            blocks of 5 s. What is judged fails only where it is worse by more than it may, beyond what chance would \
+            make of the same build in 2 of 100 comparisons. Runs of another plan, CPU or number of cores are refused \
+            (exit 65). Five runs of each side, taken in turn, are a good number; of a single pair only large changes show.
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp(
+            "Result directories of two runs, BASE and NEW; either may hold several.",
+            valueName: "dir"
+        )
+    ) var directories: [String] = []
+    @Option(
+        name: .long,
+        parsing: .upToNextOption,
+        help: ArgumentHelp("Runs of the base.", valueName: "dir ...")
+    ) var base: [String] = []
+    @Option(
+        name: .long,
+        parsing: .upToNextOption,
+        help: ArgumentHelp("Runs of what is judged.", valueName: "dir ...")
+    ) var new: [String] = []
+    @Option(
+        name: .long,
+        parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            """
+            What may get worse by how much, such as 'publish_ack_duration{qos=1} p99 10%'. Repeatable; then nothing else \
+            is judged. (default: 5% for medians and rates, 10% for p99 of acknowledgements and deliveries, no more \
+            errors and losses)
+            """,
+            valueName: "sentence"
+        )
+    ) var maxRegression: [String] = []
+    @Option(
+        name: .long,
+        help: ArgumentHelp("What runs of the same build differ by on this host.", valueName: "file")
+    ) var noise: String?
+    @Option(
+        name: .long,
+        help: ArgumentHelp("What may differ, comma-separated: plan, cpu, cores, verdict.", valueName: "kind,...")
+    ) var allowDifferent: String?
+    @OptionGroup var files: ReportFlags
+    @Flag(name: .long, help: "Also what does not differ.") var all = false
+    @Flag(name: .long, help: "Only JSON on stdout.") var json = false
+    @Flag(name: .long, help: "Nothing on stdout.") var quiet = false
+
+    func invocation(_ reader: inout OptionReader) -> Invocation {
+        var options = CompareOptions()
+        reader.read(self, into: &options)
+        return .compare(options)
+    }
+}
+
+/// Files for the programs around a run.
+struct ReportFlags: ParsableArguments {
+    @Option(
+        name: .long,
+        help: ArgumentHelp("What was judged, as JUnit XML; in a directory that exists.", valueName: "file")
+    )
+    var junit: String?
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Adds a summary in Markdown; without it to the file that GITHUB_STEP_SUMMARY names, if any.",
+            valueName: "file"
+        )
+    ) var summaryMd: String?
+}

@@ -1,0 +1,33 @@
+import Report
+
+/// What `clamor capacity` is told, read and checked.
+package struct CapacityOptions: Sendable {
+    /// The command line of a step, but for what the search decides.
+    package var load: [String] = []
+    /// Whether clients vary, and not the rate.
+    package var variesClients = false
+    package var objectives: [String] = []
+    /// Nanoseconds.
+    package var hold: Int64 = 20_000_000_000
+    package var first: Double = 1_000
+    package var most = Double.infinity
+    package var outputDirectory: String?
+    package var json = false
+    package var quiet = false
+    package var strict = false
+    package var redactedCommand: [String] = []
+
+    package init() {}
+}
+
+extension CapacityOptions {
+    /// The command line of one step.
+    package func arguments(load: Double, directory: String) -> [String] {
+        let varied =
+            self.variesClients
+            ? ["-c", String(Int(load))] : ["--rate", "\(PlainNumber.text((load * 1000).rounded() / 1000))/s"]
+        let objectives = self.objectives.flatMap { ["--threshold", $0] }
+        let duration = ["--duration", DurationText.text(self.hold)]
+        return self.load + varied + duration + objectives + ["--out", directory, "--quiet"]
+    }
+}

@@ -1,0 +1,29 @@
+package import Report
+
+/// What `clamor compare` is told, read and checked.
+package struct CompareOptions: Sendable {
+    package var base: [String] = []
+    package var new: [String] = []
+    /// `nil`: the usual.
+    package var limits: [RegressionLimit]?
+    package var noise: String?
+    package var allowed: Set<Comparability.Kind> = []
+    package var files = ReportFileOptions()
+    package var showsAll = false
+    package var json = false
+    package var quiet = false
+
+    package init() {}
+}
+
+/// Files for the programs around a run.
+package struct ReportFileOptions: Hashable, Sendable {
+    /// Replaced.
+    package var junit: String?
+    /// Added to.
+    package var markdown: String?
+    /// Added to as well as can be: the environment's, which nobody asked for on the command line.
+    package var inherited: String?
+
+    package init() {}
+}

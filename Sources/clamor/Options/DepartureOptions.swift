@@ -1,0 +1,28 @@
+/// Clients leave at a steady rate.
+package struct ChurnOption: Hashable, Sendable {
+    /// Clients a second, over all.
+    package var perSecond: Double
+    /// Without a DISCONNECT.
+    package var cuts = false
+
+    package init(perSecond: Double) {
+        self.perSecond = perSecond
+    }
+}
+
+/// A share of all clients leaves at once.
+package struct StormOption: Hashable, Sendable {
+    /// 0 to 1.
+    package var share: Double
+    /// Nanoseconds since the load began.
+    package var at: Int64
+    /// Nanoseconds within which they leave one by one; 0: all at once.
+    package var over: Int64 = 0
+    /// Without a DISCONNECT.
+    package var cuts = true
+
+    package init(share: Double, at: Int64) {
+        self.share = share
+        self.at = at
+    }
+}

@@ -1,0 +1,168 @@
+/// One server, as the command line names it.
+package struct HostAndPort: Hashable, Sendable {
+    package var host: String
+    package var port: Int
+
+    package init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+}
+
+/// Where the clients connect.
+package enum RunTarget: Hashable, Sendable {
+    /// Real servers, taken in turn.
+    case servers([HostAndPort])
+    /// `clamor broker` as a child process; `arguments` are those of `--broker`, checked.
+    case embedded(arguments: [String])
+    /// Where the DNS says that an XMPP domain is served (RFC 6120 §3.2.1); `resolver` is the name server that is asked,
+    /// `nil` the system's.
+    case service(domain: String, resolver: String?)
+}
+
+/// When an operation of a client is due.
+package enum PacingOption: Hashable, Sendable {
+    /// Open loop over all clients together, operations per second.
+    case rate(Double)
+    /// Open loop per client: nanoseconds between its messages.
+    case interval(Int64)
+    /// Each client keeps its window full.
+    case closedLoop
+}
+
+/// What a message carries.
+package enum PayloadOption: Hashable, Sendable {
+    /// This many bytes; from 32 on they begin with the header that the ledger reads.
+    case generated(size: Int)
+    /// A text of the user, with placeholders; the ledger is off.
+    case message([UInt8])
+}
+
+/// What every run is told, whatever its clients speak; read and checked.
+///
+/// Durations are nanoseconds.
+package struct LoadOptions: Hashable, Sendable, ResultOptions {
+    /// The words behind `clamor`, joined by a hyphen: the name of the results.
+    package var name: String
+    /// The command as typed, with every secret replaced by `***`; for `run.json`.
+    package var redactedCommand: [String] = []
+
+    // Where to.
+    package var target: RunTarget
+    /// Local addresses to connect from; empty: the system's choice, spread by itself on loopback.
+    package var sourceAddresses: [String] = []
+    package var transport = TransportOptions()
+
+    // Who.
+    /// Clients that carry out operations, or only connect.
+    package var operators = 1
+    /// Clients that only receive.
+    package var listeners = 0
+    /// `%i` of the first client is this plus 1.
+    package var startNumber = 0
+
+    // Connecting.
+    /// Connects per second, open loop; `nil`: as fast as it goes with 64 pending per target.
+    package var connectRate: Double?
+    package var connectTimeout: Int64 = 10_000_000_000
+    /// Further attempts of a client whose first connect failed.
+    package var connectRetries = 0
+    /// Reconnects of a client at most; 0 is off.
+    package var reconnects = 0
+    package var reconnectPeriod: Int64 = 1_000_000_000
+    /// Clients that leave on purpose and come back.
+    package var churn: ChurnOption?
+    /// In the order of their times.
+    package var storms: [StormOption] = []
+
+    // Operations.
+    /// Whether the clients do anything but connect, and receive.
+    package var operates: Bool
+    package var payload = PayloadOption.generated(size: 256)
+    /// Operations of all clients together; `nil`: no limit.
+    package var limit: UInt64?
+    /// As given with `-F`.
+    package var inflight: Int?
+    package var pacing = PacingOption.closedLoop
+    /// How a rate goes on; what ``pacing`` says is then its highest.
+    package var shape = RateShape.level
+    package var arrivals = ArrivalOption.even
+    /// In closed loop, nanoseconds: how long a client waits before it sends again.
+    package var think: Int64 = 0
+    /// Operations wait until every client is up or has failed.
+    package var waitsForAll = true
+    package var ackTimeout: Int64 = 30_000_000_000
+
+    // Phases.
+    /// `nil`: until the limit is spent, or until SIGINT where there is none.
+    package var duration: Int64? = 10_000_000_000
+    package var warmup: Int64 = 0
+    package var drain: Int64 = 10_000_000_000
+    /// The parts of the load, one behind the other; with them there is no warm-up but those among them.
+    package var stages: [StageOption] = []
+
+    // The generator and its results.
+    /// Event loops; `nil`: ``defaultThreads(cores:loopback:)``.
+    package var threads: Int?
+    /// Bytes of one read at most.
+    package var readSize = 65_536
+    package var seed: UInt64?
+    package var validates = true
+    package var thresholds: [String] = []
+    package var outputDirectory: String?
+    package var files = ReportFileOptions()
+    package var perClient = false
+    package var json = false
+    package var quiet = false
+    package var strict = false
+
+    package init(name: String, port: Int, operates: Bool) {
+        self.name = name
+        self.target = .servers([HostAndPort(host: "127.0.0.1", port: port)])
+        self.operates = operates
+    }
+}
+
+/// What the runs of one protocol are told: all that every run is told, under its names there, and more.
+@dynamicMemberLookup
+package protocol ProtocolOptions {
+    var common: LoadOptions { get set }
+}
+
+extension ProtocolOptions {
+    package subscript<Value>(dynamicMember path: WritableKeyPath<LoadOptions, Value>) -> Value {
+        get { self.common[keyPath: path] }
+        set { self.common[keyPath: path] = newValue }
+    }
+
+    package subscript<Value>(dynamicMember path: KeyPath<LoadOptions, Value>) -> Value { self.common[keyPath: path] }
+}
+
+extension LoadOptions {
+    package var clients: Int { self.operators + self.listeners }
+
+    /// Operations under way per client that are answered; 0: as many as the peer allows.
+    package var window: Int { self.inflight ?? 16 }
+
+    /// The size of the header in front of a payload that the ledger needs.
+    package static let headerSize = 32
+
+    /// Whether messages carry the header, so that each can be accounted for.
+    package var hasLedger: Bool {
+        switch self.payload {
+        case .generated(let size): size >= Self.headerSize
+        case .message: false
+        }
+    }
+
+    /// Whether operations have due times of their own.
+    package var isOpenLoop: Bool { self.pacing != .closedLoop && self.operates }
+
+    /// The run has no end of its own, so SIGINT is its regular end.
+    package var endsBySignal: Bool { self.duration == nil && self.limit == nil }
+
+    /// Event loops where none are asked for: on loopback the server needs a core as well.
+    package static func defaultThreads(cores: Int, loopback: Bool) -> Int {
+        max(1, loopback ? cores - 1 : cores)
+    }
+}

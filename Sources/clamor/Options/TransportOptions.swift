@@ -1,0 +1,100 @@
+/// How connections are secured and wrapped, as the command line says it.
+///
+/// What is in the files is looked at when the run makes its TLS settings, before the first socket.
+package struct TransportOptions: Hashable, Sendable {
+    package struct TLS: Hashable, Sendable {
+        package var caFile: String?
+        /// May hold `%i`: then each client has its own.
+        package var certificateFile: String?
+        package var keyFile: String?
+        package var isInsecure = false
+        /// As given: `sha256/BASE64`, or a path.
+        package var pins: [String] = []
+        package var psk: PSK?
+        package var versions = TLSVersionOption.v12...TLSVersionOption.v13
+        package var ciphers: String?
+        package var alpn: [String] = []
+        package var serverName: String?
+        /// Of XMPP: whom the certificate has to name, whatever the host is called.
+        package var domain: String?
+        /// From the environment's SSLKEYLOGFILE.
+        package var keyLogFile: String?
+
+        package init() {}
+    }
+
+    package struct PSK: Hashable, Sendable {
+        package var identity: String
+        package var key: [UInt8]
+
+        package init(identity: String, key: [UInt8]) {
+            self.identity = identity
+            self.key = key
+        }
+    }
+
+    package struct WebSocket: Hashable, Sendable {
+        /// With the query, if there is one.
+        package var path = "/mqtt"
+        package var headers: [Header] = []
+
+        package init() {}
+    }
+
+    package struct Header: Hashable, Sendable {
+        package var name: String
+        package var value: String
+
+        package init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package var tls: TLS?
+    package var webSocket: WebSocket?
+    package var proxy: ProxyOption?
+
+    package init() {}
+
+    /// The port where none is given: that of the scheme.
+    package var defaultPort: Int {
+        switch (self.webSocket != nil, self.tls != nil) {
+        case (false, false): 1_883
+        case (false, true): 8_883
+        case (true, false): 80
+        case (true, true): 443
+        }
+    }
+
+    /// The scheme of a URL that says the same.
+    package var scheme: String {
+        switch (self.webSocket != nil, self.tls != nil) {
+        case (false, false): "mqtt"
+        case (false, true): "mqtts"
+        case (true, false): "ws"
+        case (true, true): "wss"
+        }
+    }
+}
+
+package enum TLSVersionOption: Int, Hashable, Sendable, Comparable {
+    case v10, v11, v12, v13
+
+    /// Reads `1.2`, as well as OpenSSL's and mosquitto's `tlsv1.2`.
+    package init?(_ text: some StringProtocol) {
+        switch text.lowercased() {
+        case "1.0", "tlsv1", "tlsv1.0": self = .v10
+        case "1.1", "tlsv1.1": self = .v11
+        case "1.2", "tlsv1.2": self = .v12
+        case "1.3", "tlsv1.3": self = .v13
+        default: return nil
+        }
+    }
+
+    package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+}
+
+package enum ProxyOption: String, CaseIterable, Sendable {
+    case v1, v2
+}

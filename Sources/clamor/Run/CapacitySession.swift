@@ -1,0 +1,223 @@
+import Foundation
+import LoadEngine
+import Measurement
+import Report
+
+/// One search, from its options to its files and its exit status.
+struct CapacitySession {
+    private let options: CapacityOptions
+    private let screen: ProgressScreen
+    private let runs = ChildRuns()
+
+    init(_ options: CapacityOptions) {
+        self.options = options
+        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
+    }
+
+    func perform() async -> ExitStatus {
+        let directory: ResultDirectory
+        do throws(ResultError) {
+            if let path = self.options.outputDirectory {
+                directory = try ResultDirectory.create(path)
+            } else {
+                let now = Int64(Date().timeIntervalSince1970 * 1e9)
+                directory = try ResultDirectory.createDefault(name: "capacity", startedAt: now)
+            }
+        } catch {
+            self.screen.warn("--out \(error)")
+            return .cannotCreate
+        }
+        let runs = self.runs
+        let signals = Task { for await _ in Signals.stream() { await runs.stop() } }
+        defer { signals.cancel() }
+        return await self.search(directory)
+    }
+
+    private func search(_ directory: ResultDirectory) async -> ExitStatus {
+        let settings = CapacitySearch.Settings(
+            first: self.options.first,
+            most: self.options.most,
+            isWhole: self.options.variesClients
+        )
+        var search = CapacitySearch(settings)
+        var record = CapacityRecord(
+            command: self.options.redactedCommand,
+            varies: self.options.variesClients ? "clients" : "rate",
+            objectives: self.options.objectives,
+            holdSeconds: Double(self.options.hold) / 1e9
+        )
+        while case .offer(let load, let phase) = search.next {
+            let name = "steps/\(record.steps.count + 1)"
+            let arguments = self.options.arguments(load: load, directory: "\(directory.partial)/\(name)")
+            let (status, errors) = await self.runs.perform(arguments)
+            if await self.runs.isStopped { break }
+            guard let outcome = StepOutcome(directory: "\(directory.partial)/\(name)", status: status) else {
+                let words = errors.split(separator: "\n").first.map(String.init) ?? "exit status \(status)"
+                self.screen.warn("step \(record.steps.count + 1): \(words)")
+                return ExitStatus(rawValue: status) ?? .usage
+            }
+            let step = outcome.step(
+                CapacityRecord.Step(
+                    number: record.steps.count + 1,
+                    load: load,
+                    phase: phase.rawValue,
+                    verdict: outcome.word,
+                    reason: outcome.reason,
+                    directory: name
+                ),
+                clients: self.options.variesClients ? load : nil
+            )
+            record.steps.append(step)
+            search.add(outcome.verdict)
+            self.screen.show(record.line(step))
+        }
+        return await self.end(record, search, directory)
+    }
+
+    private func end(
+        _ record: CapacityRecord,
+        _ search: CapacitySearch,
+        _ directory: ResultDirectory
+    ) async -> ExitStatus {
+        var record = record
+        let isStopped = await self.runs.isStopped
+        if case .end(let answer) = search.next, !isStopped {
+            record.answer = CapacityRecord.Answer(answer)
+        } else {
+            let held = search.steps.filter { $0.verdict == .held }.map(\.load).max()
+            record.answer = CapacityRecord.Answer(kind: "interrupted", load: held)
+        }
+        record.addCurve()
+        do throws(ResultError) {
+            try ReportFile.write(record.json, to: directory.partial + "/capacity.json")
+            try ReportFile.write(record.csv, to: directory.partial + "/capacity.csv")
+            try directory.finish()
+        } catch {
+            self.screen.warn("\(error)")
+            return .cannotCreate
+        }
+        if self.options.json {
+            self.screen.write(record.json)
+        } else {
+            self.screen.show(record.summary(files: directory.path))
+        }
+        if isStopped { return .interrupted }
+        switch record.answer?.kind {
+        case "generator-limited" where self.options.strict: return .generatorLimited
+        case "nothing-holds": return .thresholdFailed
+        default: return .success
+        }
+    }
+}
+
+/// What a step's own results say of it.
+private struct StepOutcome {
+    let verdict: CapacitySearch.Verdict
+    private let record: RunRecord
+
+    /// Nothing where the step did not run.
+    init?(directory: String, status: Int32) {
+        guard let record = try? RunJSON.read(directory: directory), let verdict = record.verdict else { return nil }
+        // Where nobody is, no smaller load would find somebody.
+        if status == ExitStatus.unavailable.rawValue, verdict.reasons.contains(where: { $0.code == "no-connection" }) {
+            return nil
+        }
+        self.record = record
+        let broken = record.thresholds.filter { !$0.ok }.map(\.expression)
+        switch verdict.state {
+        case .aborted, .unreconciled:
+            self.verdict = .broken(verdict.reasons.first?.text ?? verdict.state.rawValue)
+        case .generatorLimited:
+            self.verdict = .generatorLimited(verdict.reasons.first?.text ?? verdict.state.rawValue)
+        case .valid: self.verdict = broken.isEmpty ? .held : .broken(broken.joined(separator: ", "))
+        }
+    }
+
+    var word: String {
+        switch self.verdict {
+        case .held: "held"
+        case .broken: "broken"
+        case .generatorLimited: "generator-limited"
+        }
+    }
+
+    var reason: String? {
+        switch self.verdict {
+        case .held: nil
+        case .broken(let words), .generatorLimited(let words): words
+        }
+    }
+
+    /// The step with what was measured in it.
+    func step(_ step: CapacityRecord.Step, clients: Double?) -> CapacityRecord.Step {
+        var step = step
+        let latencies = ["publish_ack_duration", "delivery_duration", "iq_duration", "publish_write_duration"]
+        let latency = latencies.lazy.compactMap(self.histogram).first
+        step.meanSeconds = latency?.mean.map { $0 / 1e9 }
+        step.p50Seconds = latency?.percentile(50).map { Double($0) / 1e9 }
+        step.p99Seconds = latency?.percentile(99).map { Double($0) / 1e9 }
+        let rates = ["publish_acked", "publish_sent", "stanza_confirmed", "stanza_answered", "received"]
+        step.throughput = rates.lazy.compactMap(self.rate).first
+        if let clients {
+            step.concurrency = clients
+        } else if let mean = step.meanSeconds, let throughput = step.throughput {
+            step.concurrency = mean * throughput
+        }
+        return step
+    }
+
+    private func histogram(_ name: String) -> Histogram? {
+        var merged: Histogram?
+        for metric in self.record.metrics where metric.name == name && metric.labels["leg"] != "pubrec" {
+            guard let histogram = metric.duration?.decodedHistogram() else { continue }
+            if merged == nil { merged = histogram } else { merged?.merge(histogram) }
+        }
+        return merged
+    }
+
+    private func rate(_ name: String) -> Double? {
+        let rates = self.record.metrics.filter { $0.name == name }.compactMap(\.counter?.rate)
+        let sum = rates.reduce(0, +)
+        return sum > 0 ? sum : nil
+    }
+}
+
+extension CapacityRecord.Answer {
+    fileprivate init(_ answer: CapacityAnswer) {
+        switch answer {
+        case .found(let found): self.init(kind: "found", load: found.load, low: found.low, high: found.high)
+        case .atLeast(let load): self.init(kind: "at-least", load: load, low: load)
+        case .nothingHolds(let load): self.init(kind: "nothing-holds", high: load)
+        case .generatorLimited(let load, let held, let reason):
+            self.init(kind: "generator-limited", load: held, high: load, reason: reason)
+        }
+    }
+}
+
+extension CapacityRecord {
+    /// Knee and law, from the steps that measured the server.
+    fileprivate mutating func addCurve() {
+        let measured = self.steps.filter { $0.verdict != "generator-limited" }
+        func power(_ step: Step) -> Double? {
+            guard let throughput = step.throughput, let mean = step.meanSeconds, mean > 0 else { return nil }
+            return throughput / mean
+        }
+        let best = measured.filter { power($0) != nil }.max { (power($0) ?? 0) < (power($1) ?? 0) }
+        self.knee = best?.load
+        let points = measured.compactMap { step -> UniversalScalability.Point? in
+            guard let concurrency = step.concurrency, let throughput = step.throughput else { return nil }
+            return UniversalScalability.Point(concurrency: concurrency, throughput: throughput)
+        }
+        guard let fit = UniversalScalability(fitting: points) else { return }
+        var law = Law(
+            rateOfOne: fit.rateOfOne,
+            contention: fit.contention,
+            coherency: fit.coherency,
+            residuals: fit.residuals,
+            deviation: fit.deviation
+        )
+        law.peakConcurrency = fit.peak?.concurrency
+        law.peakThroughput = fit.peak?.throughput
+        self.law = law
+    }
+}

@@ -1,0 +1,197 @@
+import LoadEngine
+import Measurement
+import NIOCore
+import Workloads
+
+/// What the monitor of a run keeps of one of its groups.
+struct GroupMonitor {
+    let facts: GroupFacts
+    private var watch: (any RunWatch)?
+    /// A whole interval of the drain brought no message.
+    private var isQuiet = false
+    private(set) var shares = ShareGroupLedger()
+    /// By shard: takes back what a sample held.
+    private var recyclers: [@Sendable (LoopSample) -> Void] = []
+    private var lastOffered: [UInt64] = []
+    private var lastLate: [UInt64] = []
+    private var decode = (whole: 0.0, measured: 0.0)
+    /// What was timed so far, and bytes that came before anything was.
+    private var walked = (nanoseconds: 0.0, bytes: 0.0)
+    private var unscaledBytes: UInt64 = 0
+    /// A sample was of no use, and that has been told.
+    private var hasUnreadable = false
+    private var connectsBegun = 0
+    private var lastConnectBegun = NIODeadline.distantPast
+    private var returnShare = 1.0
+
+    init(_ facts: GroupFacts) {
+        self.facts = facts
+        self.watch = facts.watch
+    }
+
+    mutating func watch(_ recyclers: [@Sendable (LoopSample) -> Void]) {
+        self.recyclers = recyclers
+        self.lastOffered = Array(repeating: 0, count: recyclers.count)
+        self.lastLate = self.lastOffered
+    }
+
+    /// Notes what an interval says of connects and of what still comes, and gives the samples back.
+    mutating func note(_ sample: GroupSample<LoadSample>, _ interval: TimelineInterval, phase: RunPhase) {
+        self.shares.merge(sample.samples.map(\.share))
+        for (recycle, sample) in zip(self.recyclers, sample.samples) {
+            var emptied = sample.metrics
+            emptied.clear()
+            recycle(emptied)
+        }
+        if phase == .drain, interval.seconds > 0.5, interval.total("received", of: self.facts.name) == 0 {
+            self.isQuiet = true
+        }
+        self.connectsBegun = sample.facts.reduce(0) { $0 + $1.connectsBegun }
+        self.lastConnectBegun = sample.facts.map(\.lastConnectBegun).max() ?? .distantPast
+        self.returnShare = sample.facts.map(\.returnShare).min() ?? 1
+    }
+
+    func isComplete(_ balance: DeliveryBalance) -> Bool {
+        switch self.facts.completion {
+        case .nothing: return true
+        case .silence: return self.isQuiet
+        case .balance: return balance.isComplete
+        case .shares:
+            // Members of a share group do not know what the others got; their merged ledger does.
+            let distinct = (0...2).reduce(UInt64(0)) { $0 + self.shares.counts[UInt8($1)].distinct }
+            return balance.uncertain == 0 && Int64(distinct) >= balance.expected
+        }
+    }
+
+    // MARK: - What is to be known beside the figures
+
+    /// Takes an interval of the load.
+    mutating func second(_ interval: TimelineInterval) {
+        let own = self.facts.name.map { interval.part($0) } ?? interval
+        self.watch?.second(own)
+    }
+
+    /// By the finished record.
+    func notes(_ record: RunRecord, _ clients: [ClientAccount]) -> [Verdict.Reason] {
+        guard let watch = self.watch else { return [] }
+        let name = self.facts.name
+        return watch.notes(name.map { record.part($0) } ?? record, clients).map { $0.of(group: name) }
+    }
+
+    // MARK: - Decoding
+
+    /// Times a decoder on the reads of one client of each loop, and scales by the loop's bytes.
+    ///
+    /// - Returns: what the interval took, and a line for standard error the first time that nothing could be timed.
+    mutating func decodeTime(
+        _ samples: [LoadSample],
+        phase: RunPhase,
+        seconds: Double
+    ) -> (time: Metric?, warning: String?) {
+        var warning: String?
+        for sample in samples {
+            guard let probe = sample.probe else { continue }
+            let (nanoseconds, bytes) = probe.measure()
+            // Of MQTT these are errors of the server's, and told as such.
+            if bytes == 0, !self.hasUnreadable, self.facts.protocolName == "xmpp" {
+                self.hasUnreadable = true
+                warning =
+                    "decode_time leaves out reads that make no sense without the beginning of their connection, such as "
+                    + "prefixes that a stream header binds"
+            }
+            self.walked.nanoseconds += Double(nanoseconds)
+            self.walked.bytes += Double(bytes)
+        }
+        guard self.walked.bytes > 0 else {
+            self.unscaledBytes += samples.reduce(0) { $0 + $1.decodeBytes }
+            return (nil, warning)
+        }
+        // Seconds in which the chosen client read nothing count by what was measured before.
+        let decoded = Double(samples.reduce(0) { $0 + $1.decodeBytes } + self.unscaledBytes)
+        self.unscaledBytes = 0
+        let gained = self.walked.nanoseconds / self.walked.bytes * decoded / 1e9
+        guard gained > 0 else { return (nil, warning) }
+        self.decode.whole += gained
+        if phase == .measure { self.decode.measured += gained }
+        return (self.decodeTime(gained, rate: seconds > 0 ? gained / seconds : nil), warning)
+    }
+
+    /// What decoding took in the run so far.
+    func decodeTime(measuredSeconds: Double?) -> Metric? {
+        guard self.decode.whole > 0 else { return nil }
+        return self.decodeTime(self.decode.whole, rate: measuredSeconds.map { self.decode.measured / $0 })
+    }
+
+    private func decodeTime(_ value: Double, rate: Double?) -> Metric {
+        let labels: Labels = ["protocol": self.facts.protocolName]
+        return Metric(
+            name: "decode_time",
+            labels: labels.of(group: self.facts.name, metric: "decode_time"),
+            unit: "seconds",
+            reading: .counter(CounterReading(value: value, rate: rate))
+        )
+    }
+
+    // MARK: - Keeping up
+
+    /// Whether the loops kept up with this group in the interval; what is due is asked of groups that have due times.
+    mutating func loopSeconds(
+        _ sample: GroupSample<LoadSample>,
+        _ interval: TimelineInterval,
+        amongOthers: Bool
+    ) -> [GeneratorAudit.LoopSecond] {
+        let hasDueTimes = self.facts.isOpenLoop || !amongOthers
+        let lag = hasDueTimes ? interval.worst("schedule_lag", of: self.facts.name) : nil
+        let ack = interval.worst(self.facts.answerMetric, of: self.facts.name)
+        var loops: [GeneratorAudit.LoopSecond] = []
+        for (index, load) in sample.samples.enumerated()
+        where index < sample.facts.count && index < self.recyclers.count {
+            let fact = sample.facts[index]
+            var second = GeneratorAudit.LoopSecond(
+                scheduleLagP99: lag,
+                ackP99: ack,
+                offered: hasDueTimes ? fact.offered - self.lastOffered[index] : 0,
+                unsent: hasDueTimes ? fact.late - self.lastLate[index] : 0,
+                cpuShare: load.cpuShare,
+                waitingShare: fact.workWaited ? 1 : 0
+            )
+            second.group = self.facts.name
+            loops.append(second)
+            self.lastOffered[index] = fact.offered
+            self.lastLate[index] = fact.late
+        }
+        return loops
+    }
+
+    /// Tells the audit how the connects went that `-R` asked for.
+    func judgeConnects(_ audit: inout GeneratorAudit, began: NIODeadline) {
+        guard let rate = self.facts.connectRate, self.connectsBegun > 0 else { return }
+        let elapsed = self.lastConnectBegun - began
+        audit.connects(
+            rate: rate,
+            begun: UInt64(self.connectsBegun),
+            elapsed: elapsed.nanoseconds,
+            of: self.facts.name
+        )
+        audit.returns(rate: rate, share: self.returnShare, of: self.facts.name)
+    }
+}
+
+extension LoadSample {
+    /// The share of a core that the loop's thread used.
+    var cpuShare: Double { self.span > .zero ? Double(self.cpu) / Double(self.span.nanoseconds) : 0 }
+}
+
+extension TimelineInterval {
+    /// What a counter of the group gained over all its labels.
+    fileprivate func total(_ name: String, of group: String?) -> Double {
+        self.metrics.filter { $0.name == name && $0.labels[Labels.group] == group }
+            .reduce(0) { $0 + ($1.counter?.value ?? 0) }
+    }
+
+    /// The highest p99 of a duration of the group in this interval over all its labels, nanoseconds.
+    fileprivate func worst(_ name: String, of group: String?) -> Int64? {
+        self.metrics.filter { $0.name == name && $0.labels[Labels.group] == group }
+            .compactMap { $0.duration?.p99 }.max().map { Int64($0 * 1e9) }
+    }
+}

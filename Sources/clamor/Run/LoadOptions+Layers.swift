@@ -1,0 +1,125 @@
+import LoopContext
+import Transport
+import Workloads
+
+/// What stands between TCP and the protocol, read and checked before the first socket; one for all event loops.
+struct RunLayers: Sendable {
+    struct Problem: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let proxy: ProxyProtocol?
+    let tls: TLSContext?
+    let webSocket: WebSocketSettings?
+    /// TLS comes later, when both sides have agreed to it (STARTTLS).
+    private let defersTLS: Bool
+
+    /// - Parameters:
+    ///   - options: what the command line says.
+    ///   - authority: PEM file of the embedded broker's certificate, which was made for this run.
+    ///   - xmpp: of XMPP clients, when their streams are secured.
+    /// - Throws: what is wrong with the files, or with the settings together.
+    init(
+        _ options: LoadOptions,
+        trusting authority: String? = nil,
+        xmpp: XMPPLoad.TLSPolicy? = nil
+    ) throws(Problem) {
+        let tlsFlag = xmpp == nil ? "-S" : "--tls"
+        self.defersTLS = xmpp.map { $0 != .direct } ?? false
+        self.proxy = options.transport.proxy.flatMap { ProxyProtocol(rawValue: $0.rawValue) }
+        do throws(TLSSettingsError) {
+            self.tls = try options.tlsSettings(trusting: authority).map { settings throws(TLSSettingsError) in
+                try TLSContext(settings)
+            }
+        } catch {
+            let flag = options.transport.tls.map { Self.flag(of: error, $0) ?? tlsFlag } ?? tlsFlag
+            throw Problem(description: "\(flag): \(error)")
+        }
+        do throws(WebSocketSettings.Problem) {
+            self.webSocket = try options.transport.webSocket.map { options throws(WebSocketSettings.Problem) in
+                let headers = options.headers.map { ($0.name, $0.value) }
+                return xmpp == nil
+                    ? try WebSocketSettings(path: options.path, headers: headers)
+                    : try WebSocketSettings.xmpp(path: options.path, headers: headers)
+            }
+        } catch {
+            throw Problem(description: "--ws: \(error)")
+        }
+    }
+
+    /// Which flag an error is about.
+    private static func flag(of error: TLSSettingsError, _ tls: TransportOptions.TLS) -> String? {
+        switch error {
+        case .unreadable(let path, _), .malformed(let path, _), .isDER(let path), .isPEM(let path):
+            let paths = [("--cacertfile", tls.caFile), ("--certfile", tls.certificateFile), ("--keyfile", tls.keyFile)]
+            // That of a client's own certificate has a number where the flag has %i.
+            let flag = paths.first { _, given in
+                given.map { $0 == path || $0.contains("%i") && path.hasPrefix($0.prefix { $0 != "%" }) } ?? false
+            }
+            return flag?.0 ?? (tls.pins.contains(path) ? "--pin" : nil)
+        case .certificateWithoutKey: return "--certfile"
+        case .keyWithoutCertificate, .keyMismatch, .numberInOnePathOnly: return "--keyfile"
+        case .pskKey, .pskIdentity, .pskWithCertificates: return "--psk"
+        case .versions, .version: return "--tls-version"
+        case .cipher: return "--ciphers"
+        case .applicationProtocol: return "--alpn"
+        case .serverName: return "--sni"
+        case .pin, .noPins: return "--pin"
+        case .keyLog: return "SSLKEYLOGFILE"
+        case .serverWithoutCertificate, .refused: return nil
+        }
+    }
+
+    /// The steps of one event loop, on it.
+    func make(on loop: LoopContext) -> [any ConnectLayer] {
+        var layers: [any ConnectLayer] = []
+        if let proxy = self.proxy { layers.append(ProxyLayer(proxy)) }
+        if let tls = self.tls, !self.defersTLS { layers.append(TLSLayer(tls, loop: loop)) }
+        if let webSocket = self.webSocket {
+            layers.append(WebSocketLayer(webSocket, isSecure: self.tls != nil, receive: loop.receive))
+        }
+        return layers
+    }
+}
+
+extension LoadOptions {
+    fileprivate func tlsSettings(trusting authority: String?) throws(TLSSettingsError) -> TLSSettings? {
+        guard let tls = self.transport.tls else { return nil }
+        var settings = TLSSettings()
+        settings.verifies = !tls.isInsecure
+        settings.authorityFile = tls.caFile ?? authority
+        settings.serverName = tls.serverName
+        settings.xmppDomain = tls.domain
+        settings.applicationProtocols = tls.alpn
+        settings.minimumVersion = tls.versions.lowerBound.version
+        // Where none is named the library's newest is right, and a pre-shared key's own limit.
+        if tls.versions != .v12 ... .v13 { settings.maximumVersion = tls.versions.upperBound.version }
+        settings.ciphers = tls.ciphers.map { $0.split(whereSeparator: { ":,".contains($0) }).map(String.init) } ?? []
+        settings.certificateFile = tls.certificateFile
+        settings.keyFile = tls.keyFile
+        settings.firstClientNumber = self.startNumber + 1
+        settings.preSharedKey = try tls.psk.map { psk throws(TLSSettingsError) in
+            try TLSPreSharedKey(identity: psk.identity, hexKey: psk.key.map { Self.hex($0) }.joined())
+        }
+        settings.keyLogFile = tls.keyLogFile
+        if !tls.pins.isEmpty { settings.pinning = try TLSPinning(pins: tls.pins) }
+        if tls.isInsecure {
+            settings.pinning.allowsInvalidCertificates = true
+            settings.pinning.validatesDomainName = false
+        }
+        return settings
+    }
+
+    private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+}
+
+extension TLSVersionOption {
+    fileprivate var version: TLSProtocolVersion {
+        switch self {
+        case .v10: .v1_0
+        case .v11: .v1_1
+        case .v12: .v1_2
+        case .v13: .v1_3
+        }
+    }
+}

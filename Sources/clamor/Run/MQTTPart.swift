@@ -1,0 +1,102 @@
+import EmbeddedBroker
+import LoadEngine
+import LoopContext
+import Measurement
+import Transport
+import Workloads
+
+/// A run of MQTT clients: `conn`, `pub`, `sub`, `pubsub`.
+final class MQTTPart: RunPart {
+    private let run: RunOptions
+    private var certificate: EmbeddedCertificate?
+    private var layers: RunLayers?
+    private var store: RunStore?
+    private var broker: EmbeddedProcess?
+
+    init(_ run: RunOptions) {
+        self.run = run
+    }
+
+    var options: LoadOptions { self.run.common }
+    var deliveries: Double { self.run.deliveries }
+    var descriptors: Int { self.run.store == nil ? 0 : Descriptors.store }
+
+    func planRecord(seed: UInt64) -> [String: JSONValue] { self.run.planRecord(seed: seed) }
+
+    func prepare(seed: UInt64, loops: Int) throws(RunRefusal) -> MQTTWorkload {
+        do {
+            self.certificate = try EmbeddedCertificate(for: self.run)
+            self.layers = try RunLayers(self.run.common, trusting: self.certificate?.certificateFile)
+        } catch {
+            throw RunRefusal("\(error)")
+        }
+        let load = self.run.load(run: UInt32.random(in: 1...UInt32.max), seed: seed)
+        if self.run.validates, let problem = load.problem() {
+            throw RunRefusal("\(problem); correct it, or send it as it is with --validate off")
+        }
+        return MQTTWorkload(load, metrics: MQTTMetrics(for: load, loops: loops))
+    }
+
+    func open(_ load: MQTTWorkload) async throws(RunRefusal) -> MQTTWorkload {
+        do throws(RunStore.Problem) {
+            self.store = try await RunStore(self.run, load.load)
+        } catch {
+            throw RunRefusal("--store: \(error)")
+        }
+        return MQTTWorkload(load.load, metrics: load.metrics, store: self.store?.flows)
+    }
+
+    func start() throws(RunRefusal) -> [String] {
+        if case .embedded(let arguments) = self.run.target {
+            do {
+                self.broker = try EmbeddedProcess(
+                    arguments: arguments,
+                    transport: self.run.brokerTransport,
+                    flags: self.run.brokerFlags(self.certificate),
+                    environment: self.run.brokerEnvironment
+                )
+            } catch {
+                throw RunRefusal("\(error)", .unavailable)
+            }
+        }
+        return self.store?.remark.map { ["--store: \($0)"] } ?? []
+    }
+
+    var targets: [Target] { self.options.targets(brokerPort: self.broker?.port ?? 0) }
+
+    func connectors(from sources: SourceAddresses) -> @Sendable (LoopContext) -> any ClientConnector {
+        let (targets, layers) = (self.targets, self.layers)
+        return { context in
+            TCPConnector(
+                context: context,
+                targets: targets,
+                sources: sources,
+                layers: layers?.make(on: context) ?? []
+            )
+        }
+    }
+
+    func clientsEnded(_ results: [MQTTResult]) async -> [String] {
+        // Every client has ended, and with it its last commit, unless that did not return.
+        guard let line = await self.store?.close(within: .seconds(30)) else { return [] }
+        return ["--store: \(line)"]
+    }
+
+    func mismatches() -> @Sendable (_ books: [Books]) -> [Verdict.Reason] {
+        let counters = self.broker?.counters()
+        return { books in counters?.mismatches(with: books) ?? [] }
+    }
+
+    /// What became of messages that lay in the store, where it is not what they were kept for.
+    func remarks(_ record: RunRecord) -> [String] {
+        let dropped = record.metrics.filter { $0.name == "store_dropped" }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
+        guard dropped > 0 else { return [] }
+        let words = dropped == 1 ? "1 message of an earlier run was" : "\(Int(dropped)) messages of an earlier run were"
+        return ["--store: \(words) dropped, for the server has no session for them ([MQTT-3.2.2-5])"]
+    }
+
+    func close() {
+        self.broker?.stop()
+        self.certificate?.remove()
+    }
+}

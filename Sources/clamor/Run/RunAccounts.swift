@@ -1,0 +1,128 @@
+import LoadEngine
+import Measurement
+import Report
+import Transport
+import Workloads
+
+/// The accounts of a run: which of them it made, and so removes.
+///
+/// Those that it did not make, or of which nobody knows, are left alone.
+struct RunAccounts {
+    /// By client.
+    private(set) var created: [Int] = []
+    private(set) var unknown: [Int] = []
+    /// Of them those that the server turned out to have.
+    private var found: [Int] = []
+    private var createdLate = 0
+    /// What became of asking again, where it told nothing.
+    private var wordsAgain: String?
+    private(set) var existed = 0
+    private var notBegun = 0
+    private(set) var left: [(number: Int, words: String)] = []
+    private var secondsBefore: Double?
+    private var secondsBehind: Double?
+    private var keeps: Bool
+
+    init(keeps: Bool) { self.keeps = keeps }
+
+    /// Takes what a pass, or the run itself, made.
+    mutating func add(_ accounts: [AccountResult], numbers: [Int]? = nil, seconds: Double? = nil) {
+        self.secondsBefore = seconds
+        for account in accounts {
+            let number = numbers?[account.number] ?? account.number
+            if !account.isBegun { self.notBegun += 1 }
+            switch account.fate {
+            case .created: self.created.append(number)
+            case .unknown: self.unknown.append(number)
+            case .existed: self.existed += 1
+            case .untouched, .refused, .removed: break
+            }
+        }
+    }
+
+    /// Takes what became of asking again for ``unknown``, in its order.
+    ///
+    /// Who is created now was not there. Who is there may be this run's or somebody's from before: nobody knows.
+    mutating func decide(_ outcome: AccountPass.Outcome) {
+        let asked = self.unknown
+        var decided: Set<Int> = []
+        for account in outcome.accounts {
+            let number = asked[account.number]
+            switch account.fate {
+            case .created:
+                self.created.append(number)
+                self.createdLate += 1
+            case .existed: self.found.append(number)
+            case .untouched, .refused, .unknown, .removed:
+                self.wordsAgain = self.wordsAgain ?? account.refusal?.words ?? "there was no time for it"
+                continue
+            }
+            decided.insert(number)
+        }
+        self.unknown.removeAll { decided.contains($0) }
+    }
+
+    /// Takes what became of ``created``, in its order.
+    mutating func remove(_ outcome: AccountPass.Outcome) {
+        self.secondsBehind = outcome.seconds
+        for account in outcome.accounts where account.fate != .removed {
+            self.left.append((self.created[account.number], account.refusal?.words ?? "the server was not asked"))
+        }
+    }
+
+    /// Nobody tried.
+    mutating func leave(_ words: String) { self.left = self.created.map { ($0, words) } }
+
+    /// What was left behind: lines for standard error.
+    func lines(_ load: XMPPLoad) -> [String] {
+        var lines: [String] = []
+        if let first = self.left.first {
+            lines.append(
+                "\(Self.count(self.left.count)) that this run created \(Self.were(self.left.count)) not removed, "
+                    + "such as \(load.user(first.number).bare): \(first.words)"
+            )
+        }
+        if let first = self.found.first {
+            let (exist, they) = self.found.count == 1 ? ("exists", "it") : ("exist", "they")
+            lines.append(
+                "\(Self.count(self.found.count)) \(exist), and \(Self.were(self.found.count)) not removed, such as "
+                    + "\(load.user(first).bare): the server did not answer, and said conflict when it was asked again; "
+                    + "whether \(they) \(Self.were(self.found.count)) created by this run is not known"
+            )
+        }
+        if let first = self.unknown.first {
+            let again = self.wordsAgain.map { "; asked again: \($0)" } ?? ""
+            lines.append(
+                "\(Self.count(self.unknown.count)) may have been created, and \(Self.were(self.unknown.count)) not removed, "
+                    + "such as \(load.user(first).bare): the server was asked, and did not answer\(again)"
+            )
+        }
+        return lines
+    }
+
+    /// What the record says of it.
+    func notes(_ load: XMPPLoad) -> [Verdict.Reason] {
+        var parts = ["\(Self.count(self.created.count)) created"]
+        if let seconds = self.secondsBefore {
+            parts[0] += " before the run in \(Human.duration(seconds)), which is in no other figure"
+        }
+        if self.createdLate > 0 {
+            parts[0] += ", \(Human.count(UInt64(self.createdLate))) of them when the server was asked again"
+        }
+        if self.existed > 0 { parts.append("\(Human.count(UInt64(self.existed))) existed already") }
+        if self.notBegun > 0 { parts.append("\(Human.count(UInt64(self.notBegun))) not begun") }
+        if self.keeps {
+            parts.append("all kept")
+        } else if let seconds = self.secondsBehind {
+            let removed = Human.count(UInt64(self.created.count - self.left.count))
+            parts.append("\(removed) removed behind the run in \(Human.duration(seconds)), which is in no other figure")
+        }
+        return [Verdict.Reason(code: "accounts", text: parts.joined(separator: "; "))]
+            + self.lines(load).map { Verdict.Reason(code: "accounts-left", text: $0) }
+    }
+
+    private static func count(_ count: Int) -> String {
+        "\(Human.count(UInt64(count))) account\(count == 1 ? "" : "s")"
+    }
+    private static func were(_ count: Int) -> String { count == 1 ? "was" : "were" }
+}

@@ -1,0 +1,198 @@
+import LoadEngine
+import LoopContext
+import Measurement
+import NIOCore
+import Transport
+import Workloads
+
+/// One part of a run as the run handles it, whatever protocol its clients speak.
+///
+/// The run asks in the order of the declarations.
+protocol RunGroup: AnyObject {
+    /// `nil` in a run of one command.
+    var name: String? { get }
+    var options: LoadOptions { get }
+    var deliveries: Double { get }
+    var descriptors: Int { get }
+    var clientBytes: UInt64 { get }
+    func planRecord(seed: UInt64) -> [String: JSONValue]
+
+    /// Reads and checks what the clients need, and where they connect from.
+    func prepare(seed: UInt64, loops: Int, limits: HostLimits) throws(RunRefusal)
+    /// Opens it, before results may be written.
+    func open() async throws(RunRefusal)
+    /// What the run knows of it from now on.
+    var facts: GroupFacts { get }
+    func start() throws(RunRefusal) -> [String]
+
+    /// Before the first client: what they need on servers that is not the load's.
+    func begin(threads: Int, signals: SignalRoute) async
+    /// Makes its shards, one on each loop; they report as group number `number` of the run.
+    func makeShards(
+        on loops: [any EventLoop],
+        seed: UInt64,
+        number: Int,
+        events: AsyncStream<RunEvent>.Continuation
+    ) async -> LoadGroup<LoadSample>
+    /// By shard: takes back what a sample held.
+    var recyclers: [@Sendable (LoopSample) -> Void] { get }
+    /// Every client has ended: what became of it all, and lines for standard error.
+    func ending() async -> (ending: GroupEnding, lines: [String])
+    func remarks(_ record: RunRecord) -> [String]
+    func close()
+}
+
+/// What a run has to know of a group beside its plan.
+struct GroupFacts: Sendable {
+    var name: String?
+    var clients: Int
+    var isOpenLoop: Bool
+    var connectRate: Double?
+    var protocolName: String
+    var answerMetric: String
+    var realtimeOffset: Int64
+    var completion: DeliveryCompletion
+    var catalog: MetricCatalog
+    /// Beside what is recorded, what is settled at the end.
+    var known: MetricCatalog
+    var ledger: LedgerRecord
+    /// Its clients are accounts, which are made one by one and gone after that.
+    var isOfAccounts: Bool
+    var watch: (any RunWatch)?
+}
+
+/// What is made of a group once everything has stopped.
+struct GroupEnding: Sendable {
+    let name: String?
+    /// What a client is called, by its number.
+    let clientID: @Sendable (_ number: Int) -> String
+    /// What became of everything, by the record of what was measured, as if it were the group's alone.
+    let account: @Sendable (_ record: RunRecord, _ shares: LedgerExport) -> LoadAccount
+    /// What does not go together with anybody else's count, by the books.
+    let mismatches: @Sendable (_ books: [Books]) -> [Verdict.Reason]
+    /// What is to be said beside the figures.
+    let notes: [Verdict.Reason]
+    /// CPU of this process that was not the run's, nanoseconds.
+    let cpuBeside: Int64
+    /// The words for a group of which no client came up.
+    let nothingCameUp: String
+}
+
+/// A part with its workload and shards.
+final class PartGroup<Part: RunPart>: RunGroup {
+    private struct Prepared {
+        var load: Part.Load
+        var sources: SourceAddresses
+    }
+
+    let name: String?
+    private let part: Part
+    private var prepared: Prepared?
+    private var handles: [ShardHandle<Part.Load.Work>] = []
+
+    init(_ name: String?, _ part: Part) {
+        self.name = name
+        self.part = part
+    }
+
+    var options: LoadOptions { self.part.options }
+    var deliveries: Double { self.part.deliveries }
+    var descriptors: Int { self.part.descriptors }
+    var clientBytes: UInt64 { self.part.clientBytes }
+
+    private var load: Part.Load {
+        guard let load = self.prepared?.load else { preconditionFailure("a group is prepared before it is asked") }
+        return load
+    }
+
+    func planRecord(seed: UInt64) -> [String: JSONValue] { self.part.planRecord(seed: seed) }
+
+    func prepare(seed: UInt64, loops: Int, limits: HostLimits) throws(RunRefusal) {
+        let sources: SourceAddresses
+        do {
+            sources = try self.options.sources(clients: self.options.clients, limits: limits)
+        } catch {
+            throw RunRefusal("\(error)")
+        }
+        self.prepared = Prepared(load: try self.part.prepare(seed: seed, loops: loops), sources: sources)
+    }
+
+    func open() async throws(RunRefusal) {
+        let load = try await self.part.open(self.load)
+        self.prepared?.load = load
+    }
+
+    var facts: GroupFacts {
+        GroupFacts(
+            name: self.name,
+            clients: self.options.clients,
+            isOpenLoop: self.options.isOpenLoop,
+            connectRate: self.options.connectRate,
+            protocolName: self.load.protocolName,
+            answerMetric: self.load.answerMetric,
+            realtimeOffset: self.load.realtimeOffset,
+            completion: self.load.completion,
+            catalog: self.load.catalog,
+            known: self.load.known,
+            ledger: self.load.ledger,
+            isOfAccounts: self.load.isOfAccounts,
+            watch: self.load.makeWatch()
+        )
+    }
+
+    func start() throws(RunRefusal) -> [String] { try self.part.start() }
+
+    func begin(threads: Int, signals: SignalRoute) async {
+        guard let prepared = self.prepared else { return }
+        let setting = RunSetting(sources: prepared.sources, threads: threads, signals: signals)
+        self.prepared?.load = await self.part.begin(prepared.load, beside: setting)
+    }
+
+    func makeShards(
+        on loops: [any EventLoop],
+        seed: UInt64,
+        number: Int,
+        events: AsyncStream<RunEvent>.Continuation
+    ) async -> LoadGroup<LoadSample> {
+        let load = self.load
+        var plan = self.options.plan(targets: self.part.targets.count, seed: seed)
+        self.part.complete(&plan)
+        self.handles = await Shards.make(
+            load,
+            on: loops,
+            plan: plan,
+            readSize: self.options.readSize,
+            connectors: self.part.connectors(from: self.prepared?.sources ?? .any),
+            group: number,
+            events: events
+        )
+        load.prepare(self.handles, plan: plan)
+        return LoadGroup(plan: plan, shards: self.handles, reconnects: load.comesBack)
+    }
+
+    var recyclers: [@Sendable (LoopSample) -> Void] {
+        self.handles.map { handle in { sample in handle.tell { $0.work?.recycle(sample) } } }
+    }
+
+    func ending() async -> (ending: GroupEnding, lines: [String]) {
+        let load = self.load
+        var results: [Part.Load.Result] = []
+        for handle in self.handles {
+            if let result = await handle.ask({ $0.work.map { load.result(of: $0) } }) ?? nil { results.append(result) }
+        }
+        let lines = await self.part.clientsEnded(results)
+        let ending = GroupEnding(
+            name: self.name,
+            clientID: { load.clientID($0) },
+            account: { [results] in load.account(results, shares: $1, record: $0) },
+            mismatches: self.part.mismatches(),
+            notes: self.part.notes,
+            cpuBeside: self.part.cpuBeside,
+            nothingCameUp: self.part.nothingCameUp
+        )
+        return (ending, lines)
+    }
+
+    func remarks(_ record: RunRecord) -> [String] { self.part.remarks(record) }
+    func close() { self.part.close() }
+}

@@ -1,0 +1,180 @@
+import CPosix
+import LoadEngine
+import LoopContext
+import Measurement
+import NIOCore
+import Transport
+import Workloads
+
+/// A run of XMPP clients.
+final class XMPPPart: RunPart {
+    let run: XMPPOptions
+    private var layers: RunLayers?
+    /// Those that the run made, or had made for it.
+    var accounts: RunAccounts
+    /// What they belong to, and what their removal needs.
+    var accountLoad: (load: XMPPLoad, setting: RunSetting)?
+    var cpuBeside: Int64 = 0
+
+    init(_ run: XMPPOptions) {
+        self.run = run
+        self.accounts = RunAccounts(keeps: run.keepsAccounts)
+    }
+
+    var options: LoadOptions { self.run.common }
+    var deliveries: Double { Double(self.run.deliveries) }
+    var clientBytes: UInt64 {
+        guard self.run.hasGroups, self.run.hasLedger else { return 0 }
+        let comesLate =
+            self.run.reconnects > 0 || self.run.churn != nil || !self.run.storms.isEmpty || !self.run.waitsForAll
+        // A stream of 32 bytes for each member, what the reckoning at the end has for it, and what was missed.
+        return UInt64(self.run.groupSize) * (comesLate ? 240 : 180) + 256
+    }
+    var nothingCameUp: String {
+        self.run.kind == .register ? "no account was created" : "every connect attempt failed"
+    }
+    /// What STARTTLS puts in.
+    var deferredTLS: TLSContext? { self.run.tls == .direct ? nil : self.layers?.tls }
+
+    func planRecord(seed: UInt64) -> [String: JSONValue] { self.run.planRecord(seed: seed) }
+
+    func prepare(seed: UInt64, loops: Int) throws(RunRefusal) -> XMPPWorkload {
+        do throws(RunLayers.Problem) {
+            self.layers = try RunLayers(self.run.common, xmpp: self.run.tls)
+        } catch {
+            throw RunRefusal("\(error)")
+        }
+        let load = self.run.load(run: UInt32.random(in: 1...UInt32.max), seed: seed)
+        if let problem = load.problem() {
+            throw RunRefusal("\(self.run.users.isEmpty ? "--jid" : "--users"): \(problem)")
+        }
+        if let problem = load.groupProblem() {
+            let flag = self.run.kind == .muc ? problem.flag : self.run.users.isEmpty ? "--jid" : "--users"
+            throw RunRefusal("\(flag): \(problem.words)")
+        }
+        return XMPPWorkload(
+            load,
+            metrics: XMPPMetrics(for: load, loops: loops),
+            tls: self.deferredTLS
+        )
+    }
+
+    func complete(_ plan: inout LoadPlan) {
+        plan.operatorsListen = self.run.kind == .message || self.run.hasGroups
+        if self.run.hasGroups { plan.row = self.run.operators / self.run.groupSize }
+        guard self.run.kind == .register else { return }
+        // The connects are the load: they are measured from the first one on.
+        plan.endsWithConnects = true
+        plan.waitsForConnects = false
+    }
+
+    func connectors(from sources: SourceAddresses) -> @Sendable (LoopContext) -> any ClientConnector {
+        let (targets, layers) = (self.targets, self.layers)
+        guard case .service(let domain, let resolver) = self.options.target else {
+            return { context in
+                TCPConnector(
+                    context: context,
+                    targets: targets,
+                    sources: sources,
+                    layers: layers?.make(on: context) ?? []
+                )
+            }
+        }
+        let isDirect = self.run.tls == .direct
+        let given = resolver.flatMap { NameServers.parse($0) }
+        let servers = given.map { [$0] } ?? NameServers.system()
+        return { context in
+            let dns = DNSClient(eventLoop: context.eventLoop, servers: servers)
+            return ServiceConnector(
+                context: context,
+                domain: domain,
+                kinds: isDirect ? .direct : .standard,
+                dns: dns,
+                sources: sources,
+                layers: ServiceConnector.Layers(direct: layers?.make(on: context) ?? []),
+                resolver: given == nil ? nil : dns
+            )
+        }
+    }
+}
+
+extension XMPPOptions {
+    /// What the clients do; `run` stands in the header of every message, and `seed` was given or drawn.
+    func load(run: UInt32, seed: UInt64) -> XMPPLoad {
+        var load = XMPPLoad(
+            self.kind,
+            clients: self.operators,
+            local: Template(parsing: self.local),
+            domain: self.domain,
+            resource: Template(parsing: self.resource),
+            password: Template(parsing: self.password),
+            pairing: self.pairing,
+            run: run,
+            seed: seed,
+            realtimeOffset: clamor_realtime_nanoseconds() - clamor_monotonic_nanoseconds()
+        )
+        load.users = self.users
+        load.firstNumber = self.startNumber + 1
+        load.tls = self.tls
+        load.mechanism = self.mechanism
+        // Both were asked for by name.
+        load.allowsPlainWithoutTLS = self.mechanism == "PLAIN" && (self.tls == .off || self.tls == .allowed)
+        load.streamManagement = self.streamManagement
+        load.payload =
+            switch self.payload {
+            case .generated(let size): .generated(size: size)
+            case .message(let bytes): .message(Template(parsing: bytes))
+            }
+        load.groupSize = self.groupSize
+        load.room = self.room
+        load.service = self.service
+        load.nick = Template(parsing: self.nick)
+        load.window = self.window
+        load.isOpenLoop = self.isOpenLoop
+        load.ackTimeout = .nanoseconds(self.ackTimeout)
+        load.connectTimeout = .nanoseconds(self.connectTimeout)
+        load.connectRetries = self.connectRetries
+        load.stages = self.metricStages
+        load.reconnects = self.reconnects
+        load.reconnectPeriod = .nanoseconds(self.reconnectPeriod)
+        if self.churn != nil { load.departures.insert(.churn) }
+        if !self.storms.isEmpty { load.departures.insert(.storm) }
+        if self.tls == .direct { load.layers.insert(.tls) }
+        if self.transport.webSocket != nil { load.layers.insert(.webSocket) }
+        return load
+    }
+
+    /// The plan as `run.json` holds it: what decides the outcome, and no secret.
+    func planRecord(seed: UInt64) -> [String: JSONValue] {
+        var plan = self.common.planRecord(seed: seed)
+        plan["domain"] = .string(self.domain)
+        if self.users.isEmpty {
+            plan["jid"] = .string("\(self.local)@\(self.domain)/\(self.resource)")
+        } else {
+            plan["users"] = .integer(Int64(self.users.count))
+        }
+        plan["tls_policy"] = .string(self.tls.rawValue)
+        if let mechanism = self.mechanism { plan["mechanism"] = .string(mechanism) }
+        if self.streamManagement { plan["stream_management"] = true }
+        if self.registers { plan["register"] = true }
+        if self.registers || self.kind == .register { plan["keeps_accounts"] = .bool(self.keepsAccounts) }
+        guard self.operates else { return plan }
+        self.common.addOperations(to: &plan)
+        plan["window"] = .integer(Int64(self.window))
+        guard self.kind == .message || self.hasGroups else { return plan }
+        switch self.kind {
+        case .muc:
+            plan["rooms"] = .integer(Int64(self.operators / self.groupSize))
+            plan["room_size"] = .integer(Int64(self.groupSize))
+            plan["room"] = .string("\(self.room)@\(self.service)")
+            plan["nick"] = .string(self.nick)
+        case .presence: plan["contacts"] = .integer(Int64(self.groupSize - 1))
+        case .login, .message, .ping, .register, .unregister: plan["pairing"] = .string(self.pairing.rawValue)
+        }
+        switch self.payload {
+        case .generated(let size): plan["size_bytes"] = .integer(Int64(size))
+        case .message(let bytes): plan["message_bytes"] = .integer(Int64(bytes.count))
+        }
+        return plan
+    }
+}

@@ -1,0 +1,228 @@
+/// A scenario that is in the program, to begin with.
+package struct ReadyScenario: Sendable {
+    /// Of the command line, and of the file without `.yaml`.
+    package let name: String
+    /// One line.
+    package let about: String
+    package let text: String
+
+    /// The first is the one that is written where no name is given.
+    package static let all = [
+        Self.fleetTelemetry, Self.fanOut, Self.doorAccess, Self.loginStorm, Self.sessionDrain, Self.mixed,
+    ]
+}
+
+extension ReadyScenario {
+    static let fleetTelemetry = ReadyScenario(
+        name: "fleet-telemetry",
+        about: "many devices report at a steady rate, a few services share the messages",
+        text: """
+            # Devices report telemetry; the services of a backend share the messages among themselves.
+            #
+            #   clamor run fleet-telemetry.yaml --check
+            #   clamor run fleet-telemetry.yaml --set TARGET=mqtt://broker.example --set DEVICES=10000 --set RATE=5000/s
+            name: fleet telemetry
+            target: ${TARGET:-embedded}          # mqtt://, mqtts://, ws:// or wss://host:port
+            seed: 42                             # the same ids and topics each time
+            groups:
+              fleet:
+                clients: ${DEVICES:-100}
+                subscribers: ${SERVICES:-4}
+                topology: shared                 # $share/clamor/...: each message goes to one of them
+                connect: { rate: "${CONNECTS:-500/s}", protocol: 5, keep_alive: 60s }
+                publish:
+                  topic: fleet/%i/telemetry      # %i is the number of the device
+                  qos: 1
+                  size: 256                      # bytes; from 32 on each message is accounted for
+                  rate: ${RATE:-500/s}           # of all devices together: open loop
+            stages:
+              - { name: settle, for: "${SETTLE:-5s}", load: 20%, warmup: true }
+              - { name: peak, for: "${PEAK:-20s}" }
+              - { name: storm, for: "${STORM:-5s}", reconnect: 30% }    # spread over the stage
+            thresholds:
+              - "publish_ack_duration{stage=peak} p99 < ${P99:-250ms}"
+              - "delivery_lost == 0"
+
+            """
+    )
+
+    static let fanOut = ReadyScenario(
+        name: "fan-out",
+        about: "one sender, every message to everybody",
+        text: """
+            # One sender, and many that all hear it: what a broadcast costs the server.
+            #
+            #   clamor run fan-out.yaml --set TARGET=mqtt://broker.example --set LISTENERS=5000
+            name: fan-out broadcast
+            target: ${TARGET:-embedded}
+            seed: 42
+            groups:
+              broadcast:
+                clients: 1
+                subscribers: ${LISTENERS:-200}
+                topology: fan-out
+                connect: { rate: "${CONNECTS:-500/s}" }
+                publish:
+                  topic: news/all
+                  qos: 1
+                  size: 512
+                  # So many messages a second, then twice, then four times as many.
+                  rate: { steps: ["${RATE:-5/s}", "${RATE2:-10/s}", "${RATE4:-20/s}"], every: "${STEP:-10s}" }
+            stages:
+              - { name: one, for: "${STEP:-10s}" }
+              - { name: two, for: "${STEP:-10s}" }
+              - { name: four, for: "${STEP:-10s}" }
+            thresholds:
+              - "delivery_duration{stage=four} p99 < ${P99:-500ms}"
+              - "delivery_lost == 0"
+
+            """
+    )
+
+    static let doorAccess = ReadyScenario(
+        name: "door-access",
+        about: "XMPP clients ask each other by direct messages, at random times",
+        text: """
+            # Door controllers and their desks send each other direct messages, at random times as people come and go.
+            #
+            #   clamor run door-access.yaml --set TARGET=xmpp://xmpp.example:5222 --set DOMAIN=example.org
+            #
+            # The password is that of all accounts: CLAMOR_PASSWORD in the environment, or --set.
+            name: door access
+            target: ${TARGET:-xmpp://127.0.0.1:5222}
+            seed: 42
+            duration: ${DURATION:-30s}
+            warmup: ${WARMUP:-5s}
+            groups:
+              doors:
+                clients: ${DOORS:-50}
+                jid: door%i@${DOMAIN:-localhost}
+                password: ${CLAMOR_PASSWORD:-secret}
+                register: ${REGISTER:-true}      # creates the accounts, and removes them again
+                tls: ${TLS:-required}            # or direct, allowed, off
+                connect: { rate: "${CONNECTS:-50/s}" }
+                message:
+                  size: 128
+                  rate: ${RATE:-100/s}
+                  arrivals: poisson              # independent of each other, by the seed
+                  pairing: random
+            thresholds:
+              - "delivery_duration p99 < ${P99:-500ms}"
+              - "delivery_lost == 0"
+
+            """
+    )
+
+    static let loginStorm = ReadyScenario(
+        name: "login-storm",
+        about: "everybody is cut off within seconds and comes back at once",
+        text: """
+            # A network comes back: all clients connect again within a few seconds, while others go on with their work.
+            #
+            #   clamor run login-storm.yaml --set TARGET=mqtt://broker.example --set CLIENTS=20000 --set CONNECTS=2000/s
+            name: login storm
+            target: ${TARGET:-embedded}
+            seed: 42
+            groups:
+              devices:
+                clients: ${CLIENTS:-300}
+                connect: { rate: "${CONNECTS:-300/s}", clean: false, session_expiry: 5m }
+                publish: { topic: "devices/%i", qos: 1, size: 64, rate: "${RATE:-100/s}" }
+            stages:
+              - { name: calm, for: "${CALM:-10s}" }
+              - { name: storm, for: "${STORM:-3s}", reconnect: 100% }
+              - { name: after, for: "${AFTER:-10s}" }
+            thresholds:
+              - "reconnect_duration{phase=total} p99 < ${P99:-1s}"
+              - "publish_ack_duration{stage=after} p99 < ${P99:-1s}"
+
+            """
+    )
+
+    static let sessionDrain = ReadyScenario(
+        name: "session-drain",
+        about: "persistent sessions: clients are cut off one by one, come back, and lose nothing",
+        text: """
+            # Sessions that outlive their connections: half of the clients are cut off one by one and come back at once; at
+            # QoS 1 nothing is lost.
+            #
+            #   clamor run session-drain.yaml --set TARGET=mqtt://broker.example
+            name: persistent-session drain
+            target: ${TARGET:-embedded}
+            seed: 42
+            drain: 30s                           # time for what the server still holds
+            groups:
+              sessions:
+                clients: ${PAIRS:-50}
+                subscribers: ${PAIRS:-50}
+                topology: pair                   # subscriber k reads what publisher k writes
+                connect: { rate: "${CONNECTS:-500/s}", protocol: 5, clean: false, session_expiry: 10m }
+                publish: { topic: "inbox/%i", qos: 1, size: 128, rate: "${RATE:-200/s}" }
+            stages:
+              - { name: steady, for: "${STEADY:-10s}" }
+              - { name: away, for: "${AWAY:-10s}", reconnect: 50% }
+              - { name: drain-off, for: "${AFTER:-5s}", load: 10% }
+            thresholds:
+              - "delivery_lost == 0"
+              - "delivery_duration{stage=steady} p99 < ${P99:-250ms}"
+
+            """
+    )
+
+    static let mixed = ReadyScenario(
+        name: "mixed",
+        about: "MQTT devices and XMPP users on one timeline, say on one ejabberd",
+        text: """
+            # MQTT devices and XMPP users side by side, on one timeline.
+            #
+            #   clamor run mixed.yaml --set XMPP=xmpp://xmpp.example:5222 --set DOMAIN=example.org
+            name: mixed
+            seed: 42
+            groups:
+              sensors:
+                target: ${MQTT:-embedded}
+                clients: ${SENSORS:-50}
+                subscribers: 2
+                topology: fan-in
+                publish: { topic: "fleet/%i/telemetry", qos: 1, size: 256, rate: "${RATE:-200/s}" }
+              chat:
+                target: ${XMPP:-xmpp://127.0.0.1:5222}
+                clients: ${USERS:-20}
+                jid: user%i@${DOMAIN:-localhost}
+                password: ${CLAMOR_PASSWORD:-secret}
+                register: ${REGISTER:-true}
+                tls: ${TLS:-required}
+                message: { size: 128, rate: "${MESSAGES:-50/s}", pairing: random }
+            stages:
+              - { name: settle, for: "${SETTLE:-5s}", load: 20%, warmup: true }
+              - { name: peak, for: "${PEAK:-20s}" }
+            thresholds:
+              - "publish_ack_duration{group=sensors,stage=peak} p99 < ${P99:-250ms}"
+              - "delivery_lost == 0"
+
+            """
+    )
+
+    /// A workflow that runs a scenario on every pull request.
+    package static let workflow = """
+        # Runs a load on every pull request, and fails when a threshold of the scenario fails (exit code 99).
+        name: load
+        on: [pull_request]
+        jobs:
+          load:
+            runs-on: ubuntu-latest
+            container: swift:6.2
+            steps:
+              - uses: actions/checkout@v4
+              # The broker under test; leave this out with TARGET=embedded.
+              - run: apt-get update && apt-get install -y mosquitto && (mosquitto -d -p 1883)
+              # Where Clamor's source is. Name a revision, so that two runs can be compared.
+              - run: git clone --depth 1 --branch "${{ vars.CLAMOR_REVISION }}" "${{ vars.CLAMOR_REPOSITORY }}" /tmp/clamor
+              - run: cd /tmp/clamor && apt-get install -y zlib1g-dev libsqlite3-dev && swift build -c release --product clamor
+              - run: /tmp/clamor/.build/release/clamor run fleet-telemetry.yaml --set TARGET=mqtt://127.0.0.1:1883 --out load
+              - uses: actions/upload-artifact@v4
+                if: always()
+                with: { name: load, path: load }
+
+        """
+}

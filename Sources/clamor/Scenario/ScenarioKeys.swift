@@ -1,0 +1,199 @@
+/// A key of a group, and the flag of the short command that means the same.
+///
+/// The flag's reader is the key's reader too, so a value means the same in both places.
+struct ScenarioKey: Sendable {
+    enum Form: Sendable {
+        case text
+        /// One, or several as a list.
+        case list
+        /// A span of time that the flag takes as whole seconds.
+        case seconds
+        /// A span of time with its unit.
+        case duration
+        /// `true` is the flag alone, `false` its absence; the other way round if it means the opposite.
+        case flag(means: Bool = true)
+    }
+
+    /// Below the group: `connect.rate`.
+    let path: String
+    /// Every name of the flag; the first is what the command is given.
+    let flags: [String]
+    let form: Form
+
+    init(_ path: String, _ flags: String..., form: Form = .text) {
+        self.path = path
+        self.flags = flags
+        self.form = form
+    }
+}
+
+/// What the clients of a group do: the short command, and the keys that only it has.
+struct ScenarioJob: Sendable {
+    enum Speech: String, Sendable {
+        case mqtt = "MQTT"
+        case xmpp = "XMPP"
+    }
+
+    let speech: Speech
+    let command: [String]
+    /// A group with one of these keys has this job.
+    let marks: Set<String>
+    let keys: [ScenarioKey]
+
+    /// A group has the job whose marks it has, and without any the last of its protocol.
+    static let all = [
+        ScenarioJob(
+            speech: .mqtt,
+            command: ["pubsub"],
+            marks: ["subscribers", "topology"],
+            keys: Self.publish + [
+                ScenarioKey("subscribers", "--subscribers"), ScenarioKey("topology", "--topology"),
+            ]
+        ),
+        ScenarioJob(speech: .mqtt, command: ["pub"], marks: ["publish"], keys: Self.publish),
+        ScenarioJob(speech: .mqtt, command: ["sub"], marks: ["subscribe"], keys: [Self.filter, Self.filterQoS]),
+        ScenarioJob(speech: .mqtt, command: ["conn"], marks: [], keys: []),
+        ScenarioJob(
+            speech: .xmpp,
+            command: ["xmpp", "message"],
+            marks: ["message"],
+            keys: Self.pace("message") + Self.payload("message") + [
+                ScenarioKey("message.pairing", "--pairing")
+            ]
+        ),
+        ScenarioJob(speech: .xmpp, command: ["xmpp", "ping"], marks: ["ping"], keys: Self.pace("ping")),
+        ScenarioJob(
+            speech: .xmpp,
+            command: ["xmpp", "muc"],
+            marks: ["muc"],
+            keys: Self.pace("muc") + Self.payload("muc") + [
+                ScenarioKey("muc.rooms", "--rooms"), ScenarioKey("muc.room_size", "--room-size"),
+                ScenarioKey("muc.room", "--room"), ScenarioKey("muc.service", "--service"),
+                ScenarioKey("muc.nick", "--nick"),
+            ]
+        ),
+        ScenarioJob(
+            speech: .xmpp,
+            command: ["xmpp", "presence"],
+            marks: ["presence"],
+            keys: Self.pace("presence") + Self.payload("presence") + [
+                ScenarioKey("presence.contacts", "--contacts")
+            ]
+        ),
+        ScenarioJob(
+            speech: .xmpp,
+            command: ["xmpp", "register"],
+            marks: ["registration"],
+            keys: [ScenarioKey("registration.keep", "--keep", form: .flag())]
+        ),
+        ScenarioJob(speech: .xmpp, command: ["xmpp", "login"], marks: [], keys: []),
+    ]
+
+    /// Keys of every group.
+    static let common = [
+        ScenarioKey("target", "--host", "-h", "--hostname", "--url", "-p", "--port"),
+        ScenarioKey("clients", "--count", "-c"),
+        ScenarioKey("start_number", "--startnumber", "-n"),
+        ScenarioKey("connect.rate", "--connrate", "-R"),
+        ScenarioKey("connect.timeout", "--connect-timeout"),
+        ScenarioKey("connect.retries", "--num-retry-connect"),
+        ScenarioKey("reconnect", "--reconnect", "--maximum-reconnect-times"),
+        ScenarioKey("password", "--password", "-P"),
+        ScenarioKey("password_file", "--password-file"),
+        ScenarioKey("ca_file", "--cacertfile", "--ca"),
+        ScenarioKey("cert_file", "--certfile", "--cert"),
+        ScenarioKey("key_file", "--keyfile", "--key"),
+        ScenarioKey("insecure", "--insecure", form: .flag()),
+    ]
+
+    static func keys(of speech: Speech) -> [ScenarioKey] {
+        switch speech {
+        case .mqtt:
+            [
+                ScenarioKey("connect.protocol", "--mqtt-version", "-V"),
+                ScenarioKey("connect.keep_alive", "--keepalive", "-k", form: .seconds),
+                ScenarioKey("connect.clean", "--no-clean", "-C", "--clean", form: .flag(means: false)),
+                ScenarioKey(
+                    "connect.session_expiry",
+                    "--session-expiry",
+                    "-x",
+                    "--session-expiry-interval",
+                    form: .seconds
+                ),
+                ScenarioKey("username", "--username", "-u"),
+                ScenarioKey("client_id", "--client-id"),
+                ScenarioKey("prefix", "--prefix"),
+            ]
+        case .xmpp:
+            [
+                ScenarioKey("jid", "--jid"),
+                ScenarioKey("users", "--users"),
+                ScenarioKey("register", "--register", form: .flag()),
+                ScenarioKey("tls", "--tls"),
+                ScenarioKey("mechanism", "--mechanism"),
+                ScenarioKey("stream_management", "--sm", form: .flag()),
+            ]
+        }
+    }
+
+    /// Of what the filters of `subscribe` are.
+    static let filter = ScenarioKey("subscribe.filter", "--topic", "-t")
+    static let filterQoS = ScenarioKey("subscribe.qos", "--qos", "-q")
+
+    private static let publish =
+        Self.pace("publish") + [
+            ScenarioKey("publish.topic", "--topic", "-t"),
+            ScenarioKey("publish.qos", "--qos", "-q", form: .list),
+            ScenarioKey("publish.size", "--size", "-s", "--payload-size"),
+            ScenarioKey("publish.message", "--message", "-m"),
+            ScenarioKey("publish.retain", "--retain", "-r", form: .flag()),
+        ]
+
+    /// Of stanzas.
+    private static func payload(_ section: String) -> [ScenarioKey] {
+        [
+            ScenarioKey("\(section).size", "--size", "-s", "--payload-size"),
+            ScenarioKey("\(section).body", "--message", "-m"),
+        ]
+    }
+
+    private static func pace(_ section: String) -> [ScenarioKey] {
+        [
+            ScenarioKey("\(section).rate", "--rate"),
+            ScenarioKey(
+                "\(section).interval",
+                "--message-interval",
+                "-I",
+                "--interval_of_msg",
+                form: .duration
+            ),
+            ScenarioKey("\(section).window", "--inflight", "-F"),
+            ScenarioKey("\(section).ack_timeout", "--ack-timeout"),
+        ]
+    }
+}
+
+extension ScenarioJob {
+    /// Keys that stand in a mapping of their own.
+    static let sections: Set<String> = Set(
+        (Self.common + Self.keys(of: .mqtt) + Self.keys(of: .xmpp) + Self.all.flatMap(\.keys))
+            .filter { !$0.path.hasPrefix("subscribe.") }
+            .compactMap { key in
+                let parts = key.path.split(separator: ".")
+                return parts.count > 1 ? String(parts[0]) : nil
+            }
+    )
+
+    /// What only groups of a protocol have.
+    static func owners(of path: String) -> Set<Speech> {
+        let top = path.split(separator: ".").first.map(String.init) ?? path
+        var owners: Set<Speech> = []
+        for speech in [Speech.mqtt, .xmpp] {
+            let own = Self.keys(of: speech) + Self.all.filter { $0.speech == speech }.flatMap(\.keys)
+            if own.contains(where: { $0.path == path || $0.path.hasPrefix("\(top).") && top != "connect" }) {
+                owners.insert(speech)
+            }
+        }
+        return owners
+    }
+}

@@ -1,0 +1,122 @@
+import Measurement
+import Workloads
+
+/// Everything that a scenario file asks for, read and checked.
+package struct ScenarioOptions: Sendable {
+    package var name: String
+    /// Of the run as a whole: phases, generator, results.
+    package var common: LoadOptions
+    package var groups: [ScenarioGroup]
+    /// Only to be told, not to be run.
+    package var isCheck = false
+}
+
+/// The clients of one group, as the short command has them that does the same.
+package struct ScenarioGroup: Sendable {
+    package enum Work: Hashable, Sendable {
+        case mqtt(RunOptions)
+        case xmpp(XMPPOptions)
+    }
+
+    package var name: String
+    package var work: Work
+
+    package var options: LoadOptions {
+        switch self.work {
+        case .mqtt(let options): options.common
+        case .xmpp(let options): options.common
+        }
+    }
+
+    /// Whether its messages are accounted for one by one.
+    package var hasLedger: Bool {
+        switch self.work {
+        case .mqtt(let options): options.hasLedger && (options.kind == .sub || options.kind == .pubsub)
+        case .xmpp(let options): options.hasLedger
+        }
+    }
+
+    /// The metrics that it will have.
+    var known: MetricCatalog {
+        switch self.work {
+        case .mqtt(let options):
+            let load = options.load(run: 0, seed: 0)
+            return MQTTMetrics(for: load, loops: 1).known(for: load)
+        case .xmpp(let options):
+            let load = options.load(run: 0, seed: 0)
+            return XMPPMetrics(for: load, loops: 1).known(for: load)
+        }
+    }
+
+    /// As a run has it; a new one each time.
+    var runGroup: any RunGroup {
+        switch self.work {
+        case .mqtt(let options): PartGroup(self.name, MQTTPart(options))
+        case .xmpp(let options): PartGroup(self.name, XMPPPart(options))
+        }
+    }
+
+    /// Takes over what is of the run, so that all groups have one timeline.
+    mutating func join(_ run: LoadOptions) {
+        func join(_ options: inout LoadOptions) {
+            options.duration = run.duration
+            options.warmup = run.warmup
+            options.drain = run.drain
+            options.stages = run.stages
+            // An account is created once.
+            if options.name != "xmpp-register" { options.storms += run.stageStorms }
+            options.threads = run.threads
+            options.readSize = run.readSize
+            options.seed = run.seed
+            options.redactedCommand = run.redactedCommand
+        }
+        switch self.work {
+        case .mqtt(var options):
+            join(&options.common)
+            self.work = .mqtt(options)
+        case .xmpp(var options):
+            join(&options.common)
+            self.work = .xmpp(options)
+        }
+    }
+}
+
+extension ScenarioOptions {
+    /// The plan as `run.json` holds it, beside those of the groups.
+    func planRecord(seed: UInt64) -> [String: JSONValue] {
+        var plan = self.timeline
+        plan["command"] = "run"
+        plan["name"] = .string(self.name)
+        plan["clients"] = .integer(Int64(self.groups.reduce(0) { $0 + $1.options.clients }))
+        plan["seed"] = .integer(Int64(clamping: seed))
+        plan["schedule_hash"] = .string(self.scheduleHash)
+        return plan
+    }
+
+    /// What all groups have in common.
+    var timeline: [String: JSONValue] {
+        var plan: [String: JSONValue] = [
+            "warmup_seconds": .number(Double(self.common.warmup) / 1e9),
+            "drain_seconds": .number(Double(self.common.drain) / 1e9),
+        ]
+        if let duration = self.common.duration { plan["duration_seconds"] = .number(Double(duration) / 1e9) }
+        guard !self.common.stages.isEmpty else { return plan }
+        plan["stages"] = .array(
+            self.common.stages.map { stage in
+                .object([
+                    "name": .string(stage.name), "seconds": .number(Double(stage.length) / 1e9),
+                    "load": .number(stage.load), "warmup": .bool(stage.isWarmup),
+                    "reconnect": .number(stage.reconnect),
+                ])
+            }
+        )
+        return plan
+    }
+}
+
+extension RunSession {
+    /// A run of several groups on one timeline.
+    init(_ scenario: ScenarioOptions) {
+        self.init(scenario.groups.map(\.runGroup), scenario.common, plan: { scenario.planRecord(seed: $0) })
+    }
+}

@@ -1,0 +1,131 @@
+import Foundation
+
+// One file, and those that it includes.
+extension ScenarioReader {
+    /// Of one run.
+    private static let mostFiles = 100
+
+    /// What the files say together, by top-level key.
+    ///
+    /// `chain`: the numbers of the files that include each other down to this one.
+    mutating func load(_ text: String, path: String, chain: [Int] = []) -> [String: ScenarioValue]? {
+        let file = self.files.count
+        self.files.append(path)
+        if let foreign = ScenarioVariables.foreign(in: text) {
+            let before = text.unicodeScalars.prefix(foreign.offset)
+            let column = before.reversed().prefix { $0 != "\n" }.count + 1
+            let place = ScenarioPlace(line: before.count { $0 == "\n" } + 1, column: column, file: file)
+            let name = String(foreign.scalar.value, radix: 16, uppercase: true)
+            self.report(place, "the private character U+\(name) has no place in a scenario; take it out")
+            return nil
+        }
+        let root: ScenarioValue
+        do throws(ScenarioProblem) {
+            root = try ScenarioValue(yaml: ScenarioVariables.mask(text), file: file)
+        } catch {
+            self.report(error.place, error.text)
+            return nil
+        }
+        guard case .mapping(let entries) = root.content else {
+            self.report(root.place, "the file is \(root.kind); write keys such as target:, duration: and groups:")
+            return nil
+        }
+        var values: [String: ScenarioValue] = [:]
+        for entry in entries {
+            if Self.topKeys.contains(entry.key) {
+                values[entry.key] = entry.value
+            } else {
+                self.report(entry.place, self.unknown(ScenarioVariables.shown(entry.key), known: Self.topKeys))
+            }
+        }
+        if let vars = values.removeValue(forKey: "vars") { self.readDefaults(vars) }
+        if let include = values.removeValue(forKey: "include") {
+            for value in self.paths(include) { self.include(value, into: &values, chain: chain + [file]) }
+        }
+        return values
+    }
+
+    /// `vars: { RATE: 5000/s }`.
+    private mutating func readDefaults(_ value: ScenarioValue) {
+        guard case .mapping(let entries) = value.content else {
+            return self.report(value.place, "vars is \(value.kind); write names and values, such as { RATE: 5000/s }")
+        }
+        for entry in entries {
+            guard ScenarioVariables.isName(entry.key) else {
+                let words = "'\(ScenarioVariables.shown(entry.key))' is no name; use letters, digits and _"
+                self.report(entry.place, "vars: \(words)")
+                continue
+            }
+            guard let text = self.text(self.resolved(entry.value), of: "vars.\(entry.key)") else { continue }
+            self.variables.add(entry.key, text)
+        }
+    }
+
+    private mutating func paths(_ value: ScenarioValue) -> [ScenarioValue] {
+        switch value.content {
+        case .list(let values): values
+        case .text: [value]
+        case .nothing, .mapping:
+            self.wrongPaths(value)
+        }
+    }
+
+    private mutating func wrongPaths(_ value: ScenarioValue) -> [ScenarioValue] {
+        self.report(value.place, "include is \(value.kind); name a file, or a list of them")
+        return []
+    }
+
+    private mutating func include(_ value: ScenarioValue, into values: inout [String: ScenarioValue], chain: [Int]) {
+        guard let name = self.text(self.resolved(value), of: "include"), let own = chain.last else { return }
+        let folder = URL(filePath: self.files[own]).deletingLastPathComponent()
+        let path =
+            name.hasPrefix("/") || self.files[own].firstIndex(of: "/") == nil ? name : Self.path(name, in: folder)
+        func identity(_ path: String) -> String {
+            URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path
+        }
+        if let first = chain.firstIndex(where: { identity(self.files[$0]) == identity(path) }) {
+            let circle = (chain[first...].map { self.files[$0] } + [path]).joined(separator: " includes ")
+            return self.report(value.place, "include: \(circle); leave one of them out")
+        }
+        guard self.files.count < Self.mostFiles else {
+            return self.report(value.place, "include: these are over \(Self.mostFiles) files; include fewer")
+        }
+        guard let data = try? Data(contentsOf: URL(filePath: path)) else {
+            return self.report(value.place, "include: cannot read \(path); give its path as seen from this file")
+        }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            return self.report(value.place, "include: \(path) is not text in UTF-8; save it as that")
+        }
+        guard let others = self.load(text, path: path, chain: chain) else { return }
+        self.merge(others, into: &values)
+    }
+
+    private static func path(_ name: String, in folder: URL) -> String {
+        let path = folder.appending(path: name).path(percentEncoded: false)
+        return path.hasPrefix("./") ? String(path.dropFirst(2)) : path
+    }
+
+    /// Groups and thresholds of all files; of all else what the file itself says goes before what it includes.
+    private mutating func merge(_ others: [String: ScenarioValue], into values: inout [String: ScenarioValue]) {
+        for (key, other) in others {
+            guard let own = values[key] else {
+                values[key] = other
+                continue
+            }
+            switch (key, own.content, other.content) {
+            case ("groups", .mapping(let mine), .mapping(let theirs)):
+                for entry in mine {
+                    guard let twin = theirs.first(where: { $0.key == entry.key }) else { continue }
+                    let path = self.files[twin.place.file]
+                    self.report(entry.place, "'\(entry.key)' stands in \(path) too; give one of them another name")
+                }
+                let names = Set(mine.map(\.key))
+                let content = theirs.filter { !names.contains($0.key) } + mine
+                values[key] = ScenarioValue(place: own.place, content: .mapping(content))
+            case ("thresholds", .list(let mine), .list(let theirs)):
+                values[key] = ScenarioValue(place: own.place, content: .list(theirs + mine))
+            default: break
+            }
+        }
+    }
+}

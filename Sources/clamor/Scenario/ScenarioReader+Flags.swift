@@ -1,0 +1,162 @@
+// The keys of a group as the flags of its command.
+extension ScenarioReader {
+    mutating func arguments(_ given: Given, _ job: ScenarioJob, _ sources: inout Sources) -> [String] {
+        if given.path == "subscribe", job.command == ["sub"] { return self.filters(given, &sources) }
+        if ScenarioJob.sections.contains(given.path), case .nothing = given.value.content,
+            given.path == "connect" || job.keys.contains(where: { $0.path.hasPrefix("\(given.path).") })
+        {
+            return []
+        }
+        // A section that is none of this group's is told once, not key by key.
+        let section = given.path.prefix { $0 != "." }
+        if section.count < given.path.count, !sources.keys.contains(where: { $0.path.hasPrefix("\(section).") }) {
+            return []
+        }
+        if self.pacing(given, &sources) { return [] }
+        guard let key = sources.keys.first(where: { $0.path == given.path && !$0.path.hasPrefix("subscribe.") }) else {
+            self.report(given.place, self.unknown(given, job, sources))
+            return []
+        }
+        if key.path.hasSuffix(".rate"), key.path != "connect.rate", let rate = self.shape(given, &sources) {
+            return rate.isEmpty ? [] : ["--rate=\(rate)"]
+        }
+        sources.places[key.path] = given.value.place
+        return self.arguments(key, given.value, "\(sources.group).\(key.path)")
+    }
+
+    private func unknown(_ given: Given, _ job: ScenarioJob, _ sources: Sources) -> String {
+        let owners = ScenarioJob.owners(of: given.path)
+        if owners.count == 1, let owner = owners.first, owner != job.speech {
+            return
+                "\(sources.group).\(given.path) is of \(owner.rawValue) groups, and this one speaks \(job.speech.rawValue); leave it out, or change its target"
+        }
+        let parts = given.path.split(separator: ".").map(String.init)
+        let section = parts.count > 1 ? "\(parts[0])." : ""
+        let known = sources.keys.map(\.path).filter { $0.hasPrefix(section) }
+            .compactMap { $0.dropFirst(section.count).split(separator: ".").first.map(String.init) }
+        let others = section != "connect." && known.contains("rate") ? Self.paceKeys : []
+        let unique = (known + others).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+        return "\(sources.group): " + self.unknown(parts.last ?? given.path, known: unique)
+    }
+
+    private mutating func arguments(_ key: ScenarioKey, _ value: ScenarioValue, _ name: String) -> [String] {
+        let flag = key.flags[0]
+        if case .list = key.form, case .list(let values) = value.content {
+            let texts = values.compactMap { self.text($0, of: name) }
+            return texts.count == values.count ? ["\(flag)=\(texts.joined(separator: ","))"] : []
+        }
+        guard let text = self.text(value, of: name) else { return [] }
+        switch key.form {
+        case .text, .list: return ["\(flag)=\(text)"]
+        case .flag(let meaning):
+            guard let isSet = ["true": true, "false": false][text] else {
+                self.report(value.place, "\(name): '\(text)' is not true or false")
+                return []
+            }
+            return isSet == meaning ? [flag] : []
+        case .duration, .seconds:
+            do throws(QuantityError) {
+                let nanoseconds = try DurationText.parse(text)
+                guard case .seconds = key.form else { return ["\(flag)=\(text)"] }
+                guard nanoseconds % 1_000_000_000 == 0 else {
+                    self.report(value.place, "\(name): '\(text)' is not whole seconds; write it like 60s")
+                    return []
+                }
+                return ["\(flag)=\(nanoseconds / 1_000_000_000)"]
+            } catch {
+                self.report(value.place, "\(name): \(error)")
+                return []
+            }
+        }
+    }
+
+    /// `subscribe: [{ filter: "a/#", qos: 1 }]`.
+    private mutating func filters(_ given: Given, _ sources: inout Sources) -> [String] {
+        guard case .list(let subscriptions) = given.value.content, !subscriptions.isEmpty else {
+            self.report(
+                given.value.place,
+                "\(sources.group).subscribe is \(given.value.kind); write it like [{ filter: \"a/#\", qos: 1 }]"
+            )
+            return []
+        }
+        var arguments: [String] = []
+        var level: (text: String, place: ScenarioPlace)?
+        for (number, subscription) in subscriptions.enumerated() {
+            guard case .mapping(let entries) = subscription.content else {
+                self.report(
+                    subscription.place,
+                    "a subscription is \(subscription.kind); write it like { filter: \"a/#\", qos: 1 }"
+                )
+                continue
+            }
+            for entry in entries where !["filter", "qos"].contains(entry.key) {
+                self.report(
+                    entry.place,
+                    "\(sources.group).subscribe: " + self.unknown(entry.key, known: ["filter", "qos"])
+                )
+            }
+            if let filter = entries.first(where: { $0.key == "filter" })?.value {
+                guard let text = self.text(filter, of: "filter") else { continue }
+                sources.filters.append((text, filter.place))
+                arguments.append("--topic=\(text)")
+            } else {
+                self.report(
+                    subscription.place,
+                    "\(sources.group).subscribe: filter is missing; write it like { filter: \"a/#\", qos: 1 }"
+                )
+            }
+            let qos = entries.first { $0.key == "qos" }?.value
+            let text = qos.map { self.text($0, of: "qos") ?? "0" } ?? "0"
+            let place = qos?.place ?? subscription.place
+            if number == 0 { level = (text, place) }
+            if let level, level.text != text {
+                self.report(
+                    place,
+                    "\(sources.group).subscribe: in this build all filters of a group have one QoS; make two groups"
+                )
+            }
+        }
+        guard let level else { return arguments }
+        sources.places["subscribe.qos"] = level.place
+        return arguments + ["--qos=\(level.text)"]
+    }
+
+    /// What would be the same for two groups at one server, and must not be.
+    func defaults(_ group: String, _ speech: ScenarioJob.Speech, _ given: [Given]) -> [String] {
+        switch speech {
+        case .mqtt:
+            guard !given.contains(where: { ["client_id", "prefix"].contains($0.path) }) else { return [] }
+            let prefix = self.seed.map { OptionReader.prefix(seed: $0) } ?? OptionReader.prefix(self.salt)
+            return ["--prefix=\(prefix)-\(group)"]
+        case .xmpp: return []
+        }
+    }
+
+    mutating func arguments(
+        target: ScenarioValue,
+        _ speech: ScenarioJob.Speech,
+        tlsIsGiven: Bool
+    ) -> [String] {
+        guard let text = self.text(target, of: "target") else { return [] }
+        if text == "embedded" { return ["--host=embedded"] }
+        guard let scheme = text.firstRange(of: "://"), Self.scheme(target) != nil else {
+            self.report(
+                target.place,
+                "target: '\(text)' is no target; write it like mqtt://127.0.0.1:1883, with mqtts://, ws://, wss://, xmpp:// or xmpps://, or embedded"
+            )
+            return []
+        }
+        guard speech == .xmpp else { return ["--url=\(text)"] }
+        let authority = text[scheme.upperBound...].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let host = authority.first, !host.isEmpty, !host.contains("@"),
+            authority.count == 1 || authority[1].isEmpty
+        else {
+            self.report(
+                target.place,
+                "target: '\(text)' is no XMPP server; write it like xmpp://127.0.0.1:5222, the users in jid"
+            )
+            return []
+        }
+        return ["--host=\(host)"] + (text.hasPrefix("xmpps:") && !tlsIsGiven ? ["--tls=direct"] : [])
+    }
+}

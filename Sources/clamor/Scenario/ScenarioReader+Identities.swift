@@ -1,0 +1,79 @@
+import Workloads
+
+// Two groups that would push each other off a server.
+extension ScenarioReader {
+    /// What the clients of a group are called at their server.
+    struct Identity {
+        var group: String
+        /// The key that says it.
+        var key: String
+        var place: ScenarioPlace
+        var servers: Set<String>
+        /// With `%i` for the number, and the numbers.
+        var template: String
+        var numbers: ClosedRange<Int>
+        /// From a table: all of them.
+        var names: Set<String> = []
+
+        func meets(_ other: Identity) -> String? {
+            guard !self.servers.isDisjoint(with: other.servers) else { return nil }
+            if !self.names.isEmpty || !other.names.isEmpty {
+                return self.names.intersection(other.names).min()
+            }
+            guard self.template == other.template else { return nil }
+            guard self.template.contains("%i") else { return self.template }
+            let first = max(self.numbers.lowerBound, other.numbers.lowerBound)
+            guard first <= min(self.numbers.upperBound, other.numbers.upperBound) else { return nil }
+            return self.template.replacing("%i", with: "\(first)")
+        }
+    }
+
+    mutating func checkIdentities(_ groups: [(group: ScenarioGroup, sources: Sources)]) {
+        var known: [Identity] = []
+        for (group, sources) in groups {
+            for identity in Self.identities(group, sources) {
+                for other in known where other.group != identity.group {
+                    guard let name = identity.meets(other) else { continue }
+                    self.report(
+                        identity.place,
+                        "\(identity.group).\(identity.key): '\(name)' is a client of \(other.group) too, and a server lets one "
+                            + "of them in; give the groups different names or start_number"
+                    )
+                    break
+                }
+                known.append(identity)
+            }
+        }
+    }
+
+    private static func identities(_ group: ScenarioGroup, _ sources: Sources) -> [Identity] {
+        func identity(_ template: String, _ count: Int, keys: [String], servers: [String]) -> Identity? {
+            // What is random or of the time is nobody else's.
+            guard count > 0, !template.contains("%rand_"), !template.contains("%t") else { return nil }
+            let key = keys.first { sources.places[$0] != nil }
+            let first = group.options.startNumber + 1
+            return Identity(
+                group: group.name,
+                key: key ?? keys[0],
+                place: key.flatMap { sources.places[$0] } ?? sources.place,
+                servers: Set(servers),
+                template: template,
+                numbers: first...(first + count - 1)
+            )
+        }
+        switch group.work {
+        case .mqtt(let options):
+            let keys = ["client_id", "prefix"]
+            return [(options.publisherID, options.publishers), (options.subscriberID, options.subscribers)]
+                .compactMap { identity($0.0, $0.1, keys: keys, servers: options.targetNames) }
+        case .xmpp(let options):
+            guard options.users.isEmpty else {
+                var table = identity("", options.operators, keys: ["users"], servers: ["xmpp"])
+                table?.names = Set(options.users.map(\.full))
+                return table.map { [$0] } ?? []
+            }
+            let jid = "\(options.local)@\(options.domain)/\(options.resource)"
+            return identity(jid, options.operators, keys: ["jid"], servers: ["xmpp"]).map { [$0] } ?? []
+        }
+    }
+}

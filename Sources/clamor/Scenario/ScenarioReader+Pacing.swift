@@ -1,0 +1,186 @@
+import Measurement
+
+// How the rate of a group goes on, which no flag says.
+extension ScenarioReader {
+    /// What a group is told beside the flags of its command.
+    struct Pacing {
+        var shape = RateShape.level
+        var burst: (size: Int, place: ScenarioPlace)?
+        var poisson: ScenarioPlace?
+        var think: (time: Int64, place: ScenarioPlace)?
+        /// Of a shape: where it stands, and how long the load must go on at least to have all of it.
+        var need: (place: ScenarioPlace, length: Int64?)?
+
+        /// `group`: its name, by which its random arrivals are its own, wherever in the file it stands.
+        func apply(to options: inout LoadOptions, group: String) {
+            options.shape = self.shape
+            if let burst = self.burst { options.arrivals = .bursts(burst.size) }
+            if self.poisson != nil { options.arrivals = .poisson(number: group.stableHash) }
+            if let think = self.think { options.think = think.time }
+        }
+    }
+
+    /// Keys of a section with a pace that are no flags.
+    static let paceKeys = ["arrivals", "burst", "think"]
+
+    /// Reads one of them.
+    ///
+    /// - Returns: whether it was one.
+    mutating func pacing(_ given: Given, _ sources: inout Sources) -> Bool {
+        let parts = given.path.split(separator: ".").map(String.init)
+        guard parts.count == 2, sources.keys.contains(where: { $0.path == "\(parts[0]).rate" && parts[0] != "connect" })
+        else { return false }
+        let name = "\(sources.group).\(given.path)"
+        switch parts[1] {
+        case "arrivals":
+            guard let text = self.text(given.value, of: name) else { return true }
+            if text == "poisson" {
+                sources.pacing.poisson = given.place
+            } else if text != "even" {
+                self.report(given.value.place, "\(name): '\(text)' is not even or poisson")
+            }
+        case "burst":
+            guard let text = self.text(given.value, of: name) else { return true }
+            guard let size = Int(text), (1...1_000_000).contains(size) else {
+                self.report(given.value.place, "\(name): '\(text)' is not a whole number of 1 to 1000000")
+                return true
+            }
+            sources.pacing.burst = (size, given.place)
+        case "think":
+            if let time = self.quantity(given.value, of: name, parse: Self.length) {
+                sources.pacing.think = (time, given.place)
+            }
+        default: return false
+        }
+        return true
+    }
+
+    /// `rate: { from: 100/s, to: 5000/s, over: 1m }` or `rate: { steps: [1000/s, 2000/s], every: 30s }`.
+    ///
+    /// - Returns: the highest rate, as a flag has it.
+    mutating func shape(_ given: Given, _ sources: inout Sources) -> String? {
+        guard case .mapping(let entries) = given.value.content else { return nil }
+        let name = "\(sources.group).\(given.path)"
+        sources.places[given.path] = given.value.place
+        let isRamp = entries.contains { ["from", "to", "over"].contains($0.key) }
+        let keys = isRamp ? ["from", "to", "over"] : ["steps", "every"]
+        var values: [String: ScenarioValue] = [:]
+        for entry in entries {
+            if keys.contains(entry.key) {
+                values[entry.key] = entry.value
+            } else {
+                self.report(entry.place, "\(name): " + self.unknown(entry.key, known: keys))
+            }
+        }
+        for key in isRamp ? ["from", "to"] : keys where values[key] == nil {
+            self.report(
+                given.value.place,
+                "\(name): \(key) is missing; write { from: 100/s, to: 5000/s } or { steps: [1000/s, 2000/s], every: 30s }"
+            )
+            return ""
+        }
+        return isRamp ? self.ramp(values, name, given, &sources) : self.steps(values, name, &sources)
+    }
+
+    private mutating func ramp(
+        _ values: [String: ScenarioValue],
+        _ name: String,
+        _ given: Given,
+        _ sources: inout Sources
+    ) -> String {
+        let from = values["from"].flatMap { self.quantity($0, of: "\(name).from", parse: Self.rate) }
+        let to = values["to"].flatMap { self.quantity($0, of: "\(name).to", parse: Self.rate) }
+        let over = values["over"].flatMap { self.quantity($0, of: "\(name).over", parse: Self.length) }
+        guard let from, let to, over != nil || values["over"] == nil else { return "" }
+        guard from > 0 || to > 0 else {
+            self.report(given.value.place, "\(name): from and to are both 0; one of them must be above")
+            return ""
+        }
+        sources.pacing.shape = .ramp(from: from, to: to, over: over)
+        sources.pacing.need = (given.value.place, over)
+        return "\(max(from, to))"
+    }
+
+    private mutating func steps(
+        _ values: [String: ScenarioValue],
+        _ name: String,
+        _ sources: inout Sources
+    ) -> String {
+        guard let list = values["steps"], case .list(let steps) = list.content, !steps.isEmpty else {
+            let place = values["steps"]?.place ?? sources.place
+            self.report(place, "\(name).steps: is no list of rates; write it like [1000/s, 2000/s]")
+            return ""
+        }
+        let rates = steps.compactMap { self.quantity($0, of: "\(name).steps", parse: Self.rate) }
+        let every = values["every"].flatMap { self.quantity($0, of: "\(name).every", parse: Self.length) }
+        guard let every, rates.count == steps.count else { return "" }
+        guard let highest = rates.max(), highest > 0 else {
+            self.report(list.place, "\(name).steps: all are 0; one of them must be above")
+            return ""
+        }
+        let (length, overflow) = every.multipliedReportingOverflow(by: Int64(rates.count))
+        guard !overflow, length <= Self.longest else {
+            self.report(list.place, "\(name).steps: together they are longer than a year; shorten them")
+            return ""
+        }
+        sources.pacing.shape = .steps(rates, every: every)
+        // The last one has to begin, and stays.
+        sources.pacing.need = (list.place, length - every + 1)
+        return "\(highest)"
+    }
+
+    /// A rate that may be 0.
+    private static func rate(_ text: String) throws(QuantityError) -> Double {
+        ["0", "0/s"].contains(text) ? 0 : try RateText.parse(text)
+    }
+
+    private static func length(_ text: String) throws(QuantityError) -> Int64 {
+        let length = try DurationText.parse(text)
+        if length == 0 { throw QuantityError("'\(text)' is no time; write it like 30s") }
+        return length
+    }
+
+    // MARK: - With the rest of the group
+
+    /// What does not go together, with what would.
+    mutating func check(_ pacing: Pacing, _ options: LoadOptions, _ sources: Sources) {
+        let group = sources.group
+        if options.pacing == .closedLoop {
+            let remedy = "add rate: 500/s, say; without one an operation is due when its client can send it"
+            if let place = pacing.poisson { self.report(place, "\(group): arrivals goes with a rate; \(remedy)") }
+            if let burst = pacing.burst { self.report(burst.place, "\(group): burst goes with a rate; \(remedy)") }
+            if let think = pacing.think, let window = options.inflight, window != 1 {
+                self.report(
+                    think.place,
+                    "\(group): who thinks has one operation under way, and window is \(window); leave window out"
+                )
+            }
+        } else if let think = pacing.think {
+            self.report(
+                think.place,
+                "\(group): think is for a closed loop, and this group has a rate; leave one of the two out"
+            )
+        }
+        if let place = pacing.poisson, pacing.burst != nil {
+            self.report(place, "\(group): arrivals: poisson and burst do not go together; leave one of the two out")
+        }
+        if let place = pacing.poisson, self.loadLength == nil {
+            self.report(place, "\(group): arrivals: poisson needs an end of the load; give a duration")
+        }
+        self.checkLength(pacing, group)
+    }
+
+    /// A rate that the load's end comes before would never be asked for.
+    private mutating func checkLength(_ pacing: Pacing, _ group: String) {
+        guard let need = pacing.need else { return }
+        guard let length = self.loadLength else {
+            guard need.length == nil else { return }
+            return self.report(need.place, "\(group): a load without an end has no ramp; add over: 1m, say")
+        }
+        guard let wanted = need.length, wanted > length else { return }
+        self.report(
+            need.place,
+            "\(group): the load ends after \(DurationText.text(length)), before this rate is reached; make it longer"
+        )
+    }
+}

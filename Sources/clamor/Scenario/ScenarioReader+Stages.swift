@@ -1,0 +1,156 @@
+// `stages:`, one behind the other.
+extension ScenarioReader {
+    static let stageKeys = ["name", "for", "load", "warmup", "reconnect"]
+    /// As a duration may be, nanoseconds.
+    static let longest: Int64 = 365 * 86_400 * 1_000_000_000
+
+    mutating func stages(_ value: ScenarioValue) -> [StageOption] {
+        let example = "write a list such as - { name: peak, for: 2m, load: 100% }"
+        guard case .list(let values) = value.content, !values.isEmpty else {
+            let kind = if case .list = value.content { "empty" } else { value.kind }
+            self.report(value.place, "stages is \(kind); \(example)")
+            return []
+        }
+        let before = self.problems.count
+        var stages: [StageOption] = []
+        var names: Set<String> = []
+        var length: Int64 = 0
+        for value in values {
+            guard case .mapping(let entries) = value.content else {
+                self.report(value.place, "a stage is \(value.kind); write it like { name: peak, for: 2m, load: 100% }")
+                continue
+            }
+            guard let (stage, place) = self.stage(entries, value.place) else { continue }
+            if !names.insert(stage.name).inserted {
+                self.report(place, "stages: '\(stage.name)' stands twice; give each stage a name of its own")
+            }
+            stages.append(stage)
+            length += stage.length
+            if length > Self.longest {
+                self.report(place, "stages: up to the end of '\(stage.name)' they are longer than a year; shorten them")
+                return stages
+            }
+        }
+        if self.problems.count == before, stages.allSatisfy(\.isWarmup) {
+            self.report(
+                value.place,
+                "stages: all of them are warm-up, so nothing would be measured; add one that is not"
+            )
+        }
+        return stages
+    }
+
+    private mutating func stage(
+        _ entries: [ScenarioValue.Entry],
+        _ place: ScenarioPlace
+    ) -> (StageOption, ScenarioPlace)? {
+        var values: [String: ScenarioValue] = [:]
+        for entry in entries {
+            if Self.stageKeys.contains(entry.key) {
+                values[entry.key] = entry.value
+            } else if entry.key == "clients" {
+                let known = Self.stageKeys.joined(separator: ", ")
+                self.report(entry.place, "stages: 'clients' is not in this build; here it knows \(known)")
+            } else {
+                self.report(entry.place, "stages: " + self.unknown(entry.key, known: Self.stageKeys))
+            }
+        }
+        for key in ["name", "for"] where values[key] == nil {
+            self.report(place, "stages: \(key) is missing; write it like { name: peak, for: 2m, load: 100% }")
+        }
+        let name = values["name"].flatMap { self.stageName($0) }
+        let length = values["for"].flatMap { value in
+            self.quantity(value, of: "stages.for") { text throws(QuantityError) in
+                let length = try DurationText.parse(text)
+                if length == 0 { throw QuantityError("'\(text)' is no time; a stage lasts longer than that") }
+                return length
+            }
+        }
+        guard let name, let length else { return nil }
+        var stage = StageOption(name: name, length: length)
+        if let value = values["load"] {
+            stage.load = self.quantity(value, of: "stages.load", parse: Self.loadShare) ?? 1
+        }
+        if let value = values["reconnect"] {
+            stage.reconnect = self.quantity(value, of: "stages.reconnect", parse: PercentText.parse) ?? 0
+        }
+        if let value = values["warmup"], let text = self.text(value, of: "stages.warmup") {
+            if !["true", "false"].contains(text) {
+                self.report(value.place, "stages.warmup: '\(text)' is not true or false")
+            }
+            stage.isWarmup = text == "true"
+        }
+        return (stage, values["name"]?.place ?? place)
+    }
+
+    /// As labels of metrics have it.
+    private mutating func stageName(_ value: ScenarioValue) -> String? {
+        guard let text = self.text(value, of: "stages.name") else { return nil }
+        guard !text.isEmpty, text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "_-.".contains($0)) })
+        else {
+            self.report(value.place, "stages.name: '\(text)' is no name of a stage; use letters, digits, _, - and .")
+            return nil
+        }
+        guard !["connect", "drain"].contains(text) else {
+            self.report(value.place, "stages.name: every run has its own \(text); give the stage another name")
+            return nil
+        }
+        return text
+    }
+
+    /// A share that may be above 100 %.
+    private static func loadShare(_ text: String) throws(QuantityError) -> Double {
+        let number = text.dropLast()
+        guard text.hasSuffix("%"), !number.isEmpty, number.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }),
+            let value = Double(number), value <= 10_000
+        else { throw QuantityError("'\(text)' is no part of a load; write it like 50%, from 0% to 10000%") }
+        return value / 100
+    }
+
+    /// A text that one of the readers of quantities reads.
+    mutating func quantity<Value>(
+        _ value: ScenarioValue,
+        of name: String,
+        parse: (String) throws(QuantityError) -> Value
+    ) -> Value? {
+        guard let text = self.text(value, of: name) else { return nil }
+        do throws(QuantityError) {
+            return try parse(text)
+        } catch {
+            self.report(value.place, "\(name): \(error)")
+            return nil
+        }
+    }
+
+    // MARK: - With the rest of the file
+
+    /// Stages and what else says how long a load lasts.
+    mutating func checkStages(
+        _ values: [String: ScenarioValue],
+        _ flags: RunFlags,
+        _ flagReader: inout OptionReader
+    ) {
+        for key in ["duration", "warmup"] where values[key] != nil {
+            let words =
+                key == "duration"
+                ? "the stages say how long the load lasts; leave duration out"
+                : "with stages a warm-up is one of them; write warmup: true on it"
+            if let value = values[key] { self.report(value.place, "\(key): \(words)") }
+        }
+        for (flag, text) in [("--duration", flags.duration), ("--warmup", flags.warmup)] where text != nil {
+            flagReader.report(flag, "the stages of \(self.files[0]) say how long the load lasts; leave the flag out")
+        }
+    }
+
+    /// What stages ask for that no group can do.
+    mutating func checkLoads(_ stages: ScenarioValue, _ options: ScenarioOptions) {
+        let isScaled = options.common.stages.contains { $0.load != 1 }
+        guard isScaled, self.problems.isEmpty, !options.groups.contains(where: { $0.options.isOpenLoop }) else {
+            return
+        }
+        self.report(
+            stages.place,
+            "stages: load scales rates, and no group has one; give a group publish: { rate: 500/s }, say, or leave load out"
+        )
+    }
+}

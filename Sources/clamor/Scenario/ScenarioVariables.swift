@@ -1,0 +1,171 @@
+/// `${RATE:-5000}` in the values of a scenario file.
+///
+/// A value is the command line's (`--set`), else the file's (`vars:`), else the environment's, else the one behind `:-`.
+struct ScenarioVariables {
+    private let given: [String: String]
+    private let environment: [String: String]
+    private(set) var own: [String: String] = [:]
+    private(set) var used: Set<String> = []
+
+    init(given: [String: String], environment: [String: String]) {
+        self.given = given
+        self.environment = environment
+    }
+
+    /// Of `--set` that stand nowhere.
+    var unused: [String] { self.given.keys.filter { !self.used.contains($0) }.sorted() }
+
+    /// Takes a default of a file; that of the file which includes it goes before.
+    mutating func add(_ name: String, _ value: String) {
+        if self.own[name] == nil { self.own[name] = value }
+    }
+
+    static func isName(_ name: some StringProtocol) -> Bool {
+        guard let first = name.first, first.isASCII, first.isLetter || first == "_" else { return false }
+        return name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+    }
+
+    /// Puts values in the place of variables.
+    ///
+    /// - Throws: what is wrong with one of them.
+    mutating func resolve(_ text: String) throws(QuantityError) -> String {
+        guard text.unicodeScalars.contains(where: Self.isMasked) || text.contains("${") else { return text }
+        var result = ""
+        // Only what stands in the file is looked at, and not what is put in.
+        var literal = ""
+        var variable: String?
+        for scalar in text.unicodeScalars {
+            let plain = Self.unmasked(scalar)
+            guard plain == "$" || variable != nil else {
+                literal.unicodeScalars.append(scalar)
+                continue
+            }
+            var open = variable ?? ""
+            open.unicodeScalars.append(plain ?? scalar)
+            variable = open
+            if plain == "}" {
+                result += try Self.plain(literal) + self.value(of: open)
+                literal = ""
+                variable = nil
+            }
+        }
+        // Made of the escapes of such characters, which the file's own text does not show.
+        if let variable { throw Self.unended(variable) }
+        return try result + Self.plain(literal)
+    }
+
+    private static func unended(_ text: some StringProtocol) -> QuantityError {
+        QuantityError("'\(text.prefix(20))' has no '}' on its line; write ${NAME}, or $${ for the signs themselves")
+    }
+
+    /// `$${` is for the signs themselves.
+    private static func plain(_ literal: String) throws(QuantityError) -> String {
+        let bare = literal.replacing("$${", with: "")
+        if let start = bare.firstRange(of: "${") { throw self.unended(bare[start.lowerBound...]) }
+        return literal.replacing("$${", with: "${")
+    }
+
+    /// `${NAME}` or `${NAME:-value}`.
+    private mutating func value(of variable: String) throws(QuantityError) -> String {
+        let inner = variable.dropFirst(2).dropLast()
+        let parts = inner.firstRange(of: ":-")
+        let name = String(parts.map { inner[..<$0.lowerBound] } ?? inner)
+        guard Self.isName(name) else {
+            throw QuantityError("'\(variable)' is no variable; write ${NAME} or ${NAME:-value}")
+        }
+        self.used.insert(name)
+        if let value = self.given[name] ?? self.own[name] ?? self.environment[name] { return value }
+        if let parts { return String(inner[parts.upperBound...]) }
+        throw QuantityError("${\(name)} has no value; give --set \(name)=..., or write ${\(name):-value}")
+    }
+
+    // MARK: - Braces that are none of YAML's
+
+    /// Private characters stand for those of variables, one for one, so that YAML sees no braces and places stay.
+    static func mask(_ text: String) -> String {
+        var result = String.UnicodeScalarView()
+        var rest = text.unicodeScalars[...]
+        var last: Unicode.Scalar?
+        while let scalar = rest.first {
+            if scalar == "$", last != "$", rest.dropFirst().first == "{",
+                let end = rest.firstIndex(where: { ["}", "\n", "\"", "'"].contains($0) }), rest[end] == "}"
+            {
+                for scalar in rest[...end] {
+                    result.append(scalar.isASCII ? Unicode.Scalar(Self.base + scalar.value) ?? scalar : scalar)
+                }
+                rest = rest[rest.index(after: end)...]
+                last = "}"
+            } else {
+                result.append(scalar)
+                rest = rest.dropFirst()
+                last = scalar
+            }
+        }
+        return String(result)
+    }
+
+    /// The first character of the user's own that would be taken for one of these, by its offset.
+    static func foreign(in text: String) -> (scalar: Unicode.Scalar, offset: Int)? {
+        text.unicodeScalars.enumerated().first { self.isMasked($0.element) }.map { ($0.element, $0.offset) }
+    }
+
+    private static let base: UInt32 = 0xE000
+
+    private static func isMasked(_ scalar: Unicode.Scalar) -> Bool { (self.base..<self.base + 128) ~= scalar.value }
+
+    private static func unmasked(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
+        self.isMasked(scalar) ? Unicode.Scalar(scalar.value - self.base) : nil
+    }
+
+    /// A text as the file has it, for what is told of it.
+    static func shown(_ text: String) -> String {
+        var result = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars { result.append(self.unmasked(scalar) ?? scalar) }
+        return String(result)
+    }
+}
+
+extension ScenarioReader {
+    /// The same with values in the place of variables.
+    mutating func resolved(_ value: ScenarioValue) -> ScenarioValue {
+        var value = value
+        switch value.content {
+        case .nothing: break
+        case .text(let text):
+            do throws(QuantityError) {
+                value.content = .text(try self.variables.resolve(text))
+            } catch {
+                self.report(value.place, "\(error)")
+                // What is read there instead is not what was meant.
+                self.unresolved.insert(value.place)
+                value.content = .text(ScenarioVariables.shown(text))
+            }
+        case .list(let values): value.content = .list(values.map { self.resolved($0) })
+        case .mapping(let entries):
+            value.content = .mapping(
+                entries.map { entry in
+                    ScenarioValue.Entry(
+                        key: ScenarioVariables.shown(entry.key),
+                        place: entry.place,
+                        value: self.resolved(entry.value)
+                    )
+                }
+            )
+        }
+        return value
+    }
+
+    /// `--set RATE=5000`, as often as wanted.
+    static func variables(of words: [String], _ reader: inout OptionReader) -> [String: String] {
+        var values: [String: String] = [:]
+        for word in words {
+            let name = String(word.prefix { $0 != "=" })
+            guard ScenarioVariables.isName(name), word.contains("=") else {
+                reader.report("--set", "'\(name)' is no NAME=VALUE; write it like --set RATE=5000")
+                continue
+            }
+            values[name] = String(word.dropFirst(name.count + 1))
+        }
+        return values
+    }
+}

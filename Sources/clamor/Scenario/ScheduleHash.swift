@@ -1,0 +1,60 @@
+import Crypto
+import Foundation
+import Workloads
+
+extension ScenarioOptions {
+    /// SHA-256 of what decides who does what when, but for the seed.
+    ///
+    /// Files that mean the same have the same, however they are written, and whatever servers they name.
+    package var scheduleHash: String {
+        var parts = ["\(self.common.warmup)", "\(self.common.drain)", "\(self.common.duration ?? 0)"]
+        parts.append("\(self.common.stages)")
+        for group in self.groups.sorted(by: { $0.name < $1.name }) {
+            parts.append(group.name)
+            switch group.work {
+            case .mqtt(var options):
+                Self.leaveOut(&options.common)
+                options.password = nil
+                options.store = nil
+                options.publisherID = Self.withoutSalt(options.publisherID)
+                options.subscriberID = Self.withoutSalt(options.subscriberID)
+                parts.append("\(options)")
+            case .xmpp(var options):
+                Self.leaveOut(&options.common)
+                options.password = ""
+                for index in options.users.indices { options.users[index].password = "" }
+                parts.append("\(options)")
+            }
+        }
+        let bytes = Data(parts.joined(separator: "\n").utf8)
+        return SHA256.hash(data: bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
+    /// What is of the file, the servers or the generator, and not of the schedule.
+    private static func leaveOut(_ options: inout LoadOptions) {
+        options.name = ""
+        options.redactedCommand = []
+        options.target = .servers([])
+        options.sourceAddresses = []
+        options.transport = TransportOptions()
+        options.connectTimeout = 0
+        options.threads = nil
+        options.readSize = 0
+        options.seed = nil
+        options.thresholds = []
+        // The same due times.
+        if case .ramp(let from, let to, nil) = options.shape, let length = options.loadLength {
+            options.shape = .ramp(from: from, to: to, over: length)
+        }
+        if case .interval(let nanoseconds) = options.pacing {
+            options.pacing = .rate(Double(options.operators) * 1e9 / Double(nanoseconds))
+        }
+    }
+
+    /// Where no prefix is given it has four digits of the run.
+    private static func withoutSalt(_ id: String) -> String {
+        let start = "clamor-"
+        guard id.hasPrefix(start), id.dropFirst(start.count).prefix(4).allSatisfy(\.isHexDigit) else { return id }
+        return start + id.dropFirst(start.count + 4)
+    }
+}

@@ -1,0 +1,45 @@
+import EmbeddedBroker
+import Measurement
+import Testing
+import clamor
+
+@Suite("The embedded broker's counts against the generator's")
+struct BrokerMismatchTests {
+    private func reasons(sent: UInt64, received: UInt64, again: UInt64 = 0, failed: UInt64 = 0) -> [String] {
+        var books = Books(qos: 1)
+        books.sent = sent
+        books.failed = failed
+        var broker = BrokerCounters()
+        broker.received = CountPerQoS(0, received)
+        broker.receivedDUP = CountPerQoS(0, again)
+        return broker.mismatches(with: [books]).map { "\($0.code): \($0.text)" }
+    }
+
+    @Test(
+        "what a resumed session sends again may be the first that the broker sees of it",
+        arguments: [(10, 10, 0), (10, 9, 1), (10, 8, 5), (10, 10, 3), (10, 0, 10), (0, 0, 0)]
+            as [(UInt64, UInt64, UInt64)]
+    )
+    func agrees(_ sent: UInt64, _ received: UInt64, _ again: UInt64) {
+        #expect(self.reasons(sent: sent, received: received, again: again) == [])
+    }
+
+    @Test("what cannot be explained is told with its figures")
+    func differs() {
+        #expect(
+            self.reasons(sent: 10, received: 9) == ["broker-books: QoS 1: 10 sent, but the broker received 9"]
+        )
+        #expect(
+            self.reasons(sent: 10, received: 11) == ["broker-books: QoS 1: 10 sent, but the broker received 11"]
+        )
+        #expect(
+            self.reasons(sent: 10, received: 11, again: 5)
+                == ["broker-books: QoS 1: 10 sent, but the broker received 11, and 5 with DUP"]
+        )
+        #expect(
+            self.reasons(sent: 10, received: 7, again: 2)
+                == ["broker-books: QoS 1: 10 sent, but the broker received 7, and 2 with DUP"]
+        )
+        #expect(self.reasons(sent: 10, received: 7, failed: 1) == [])
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import TestSupport
+import Testing
+import clamor
+
+@Suite("Who may connect to the broker, and through what")
+struct BrokerOptionsTests {
+    private func broker(_ arguments: [String]) -> BrokerOptions? {
+        guard case .broker(let options) = Invocation.parse(["broker"] + arguments) else { return nil }
+        return options
+    }
+
+    @Test("users are read from their file: the first colon parts name and password")
+    func users() throws {
+        let folder = try ScratchFolder()
+        let path = try folder.write("ann:sesame\r\n\nbob:with:colon\nÉve:\n", to: "users")
+        var expected = BrokerAccessOptions()
+        expected.users = ["ann": Array("sesame".utf8), "bob": Array("with:colon".utf8), "Éve": []]
+        #expect(self.broker(["--users", path])?.access == expected)
+        expected.allowsAnonymous = true
+        #expect(self.broker(["--users", path, "--allow-anonymous"])?.access == expected)
+        expected.allowsAnonymous = false
+        let proven = try folder.write("ann:sesame\nÉve:geheim\n", to: "proven")
+        expected.users = ["ann": Array("sesame".utf8), "Éve": Array("geheim".utf8)]
+        for (word, hash) in [("scram-sha-1", AuthOption.ScramHash.sha1), ("scram-sha-256", .sha256)] {
+            expected.scram = hash
+            #expect(self.broker(["--users", proven, "--auth", word])?.access == expected)
+        }
+        #expect(self.broker([])?.access == BrokerAccessOptions())
+    }
+
+    @Test("--broker hands them on as they are, behind the faults")
+    func embedded() throws {
+        let folder = try ScratchFolder()
+        let path = try folder.write("ann:sesame", to: "users")
+        let flags = "--users \(path) --drop 1% --auth scram-sha-256"
+        guard case .run(let options) = Invocation.parse(["conn", "-h", "embedded", "--broker", flags]) else {
+            Issue.record("no run")
+            return
+        }
+        #expect(
+            options.target
+                == .embedded(arguments: ["--drop", "1%", "--users", path, "--auth", "scram-sha-256"])
+        )
+    }
+
+    @Test("a PROXY header is wanted of everybody, or of nobody")
+    func proxy() {
+        #expect(self.broker(["--proxy-protocol"])?.readsProxyHeader == true)
+        #expect(self.broker([])?.readsProxyHeader == false)
+    }
+
+    static let refused: [(flags: String, users: String, words: String)] = [
+        ("--users /nowhere", "", "--users: cannot read /nowhere (no such file); check the path and its permissions"),
+        ("--users FILE", "", "--users: FILE holds no users; write them like NAME:PASSWORD, one a line"),
+        ("--users FILE", "ann:a\nsecret\n", "--users: line 2 of FILE is not NAME:PASSWORD"),
+        ("--users FILE", ":secret\n", "--users: line 1 of FILE is not NAME:PASSWORD"),
+        ("--users FILE", "a:b\n\na:c\n", "--users: line 3 of FILE has the name 'a' again; leave one of the two out"),
+        ("--users /dev/null", "", "--users: /dev/null is no regular file; write the users into one"),
+        (
+            "--users FILE --auth scram-sha-256", "ann:a\nbob:\n",
+            "--users: line 2 of FILE has a name or a password that SCRAM cannot use; change it"
+        ),
+        (
+            "--users FILE --auth scram-sha-256", "ann:a\nb\u{A0}b:secret\n",
+            "--users: line 2 of FILE has a name or a password that SCRAM cannot use; change it"
+        ),
+        (
+            "--users FILE --auth scram-sha-256", "ann:a\nbob:\u{7}\n",
+            "--users: line 2 of FILE has a name or a password that SCRAM cannot use; change it"
+        ),
+        ("--users FILE --auth plain", "a:b", "--auth: 'plain' is not one of scram-sha-256, scram-sha-1"),
+        (
+            "--users FILE --auth scram-sha-1 --allow-anonymous", "a:b",
+            "--allow-anonymous: --auth lets nobody in without a user; leave one of the two out"
+        ),
+        ("--auth scram-sha-1", "", "--auth: is about users, and there are none; add --users"),
+        ("--allow-anonymous", "", "--allow-anonymous: everybody may connect as it is; add --users, or leave it out"),
+    ]
+
+    @Test("what is wrong with them is said in one line, without a password", arguments: refused)
+    func refuses(_ flags: String, _ users: String, _ words: String) throws {
+        let folder = try ScratchFolder()
+        let path = try folder.write(users, to: "users")
+        let text = flags.replacing("FILE", with: path)
+        guard case .refused(let lines) = Invocation.parse(["broker"] + text.split(separator: " ").map(String.init))
+        else {
+            Issue.record("taken")
+            return
+        }
+        #expect(lines == ["clamor broker: " + words.replacing("FILE", with: path)])
+        // The same by way of a run.
+        guard case .refused(let others) = Invocation.parse(["conn", "-h", "embedded", "--broker", text]) else {
+            Issue.record("taken")
+            return
+        }
+        #expect(others == ["clamor conn: --broker " + words.replacing("FILE", with: path)])
+    }
+
+    @Test("SCRAM wants users on the other side too")
+    func noUsers() {
+        let line = "conn -h embedded --auth scram-sha-256 -u a -P b"
+        guard case .refused(let lines) = Invocation.parse(line.split(separator: " ").map(String.init)) else {
+            Issue.record("taken")
+            return
+        }
+        #expect(lines == ["clamor conn: --auth: the embedded broker knows no users; add --broker '--users FILE'"])
+    }
+}

@@ -1,0 +1,52 @@
+import Testing
+import clamor
+
+@Suite("clamor init")
+struct InitTests {
+    private func draft(_ line: String) throws -> Draft {
+        let invocation = Invocation.parse(line.split(separator: " ").map(String.init))
+        guard case .draft(let draft) = invocation else { throw ScenarioFile.Unexpected(what: "\(invocation)") }
+        return draft
+    }
+
+    @Test(
+        "each ready scenario is one, has comments, and nothing of it is wrong",
+        arguments: ReadyScenario.all.map(\.name)
+    )
+    func ready(_ name: String) throws {
+        let draft = try self.draft("init \(name)")
+        #expect(draft.path == "\(name).yaml")
+        #expect(draft.text.hasPrefix("# ") && draft.text.hasSuffix("\n"))
+        let scenario = try ScenarioFile(draft.text).scenario()
+        #expect(!scenario.groups.isEmpty)
+        #expect(scenario.common.seed == 42)
+        #expect(!scenario.common.thresholds.isEmpty)
+        // With what stands in its own words of use.
+        for line in draft.text.split(separator: "\n") where line.hasPrefix("#   clamor run \(name).yaml ") {
+            let flags = line.split(separator: " ").dropFirst(4).joined(separator: " ")
+            _ = try ScenarioFile(draft.text).scenario(flags)
+        }
+    }
+
+    @Test("without a name it is the first; it goes where it is told")
+    func names() throws {
+        #expect(try self.draft("init").path == "fleet-telemetry.yaml")
+        #expect(try self.draft("init mixed --out -").path == "-")
+        #expect(try self.draft("init --ci").path == ".github/workflows/load.yml")
+    }
+
+    @Test(
+        "what is none is refused",
+        arguments: [
+            ("init login-strom", "login-strom: is no ready scenario; did you mean login-storm? there are "),
+            ("init mixed --ci", "mixed: --ci writes a workflow; leave one of the two out"),
+        ]
+    )
+    func refusals(line: String, words: String) {
+        guard case .refused(let lines) = Invocation.parse(line.split(separator: " ").map(String.init)) else {
+            Issue.record("is taken")
+            return
+        }
+        #expect(lines.first?.hasPrefix("clamor init: \(words)") == true, "\(lines)")
+    }
+}

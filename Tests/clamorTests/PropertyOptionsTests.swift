@@ -1,0 +1,240 @@
+import MQTTCodec
+import Testing
+import clamor
+
+@Suite("Properties, will, authentication and departures on the command line")
+struct PropertyOptionsTests {
+    @Test("CONNECT: MQTTX's names")
+    func connect() throws {
+        let line =
+            "conn --receive-maximum 5 --maximum-packet-size 6 --topic-alias-maximum 7 --req-response-info "
+            + "--no-req-problem-info --conn-user-properties=a:b --conn-user-properties=a:c"
+        let connect = try options(line).connect
+        #expect(connect.receiveMaximum == 5)
+        #expect(connect.maximumPacketSize == 6)
+        #expect(connect.topicAliasMaximum == 7)
+        #expect(connect.requestsResponseInformation)
+        #expect(connect.declinesProblemInformation)
+        #expect(connect.userProperties == [UserProperty("a", "b"), UserProperty("a", "c")])
+    }
+
+    @Test("a will with all its properties, in the order of the standard's table")
+    func will() throws {
+        let line =
+            "conn --will-topic a/%i --will-message gone --will-qos 2 --will-retain --will-delay-interval 1 "
+            + "--will-payload-format-indicator --will-message-expiry-interval 2 --will-content-type t "
+            + "--will-response-topic r --will-correlation-data c --will-user-properties=k:v"
+        var will = WillOptions(topic: "a/%i")
+        will.message = Array("gone".utf8)
+        will.qos = 2
+        will.retain = true
+        will.properties = [
+            .willDelayInterval(1), .payloadFormatIndicator(1), .messageExpiryInterval(2), .contentType("t"),
+            .responseTopic("r"), .correlationData(Array("c".utf8)), .userProperty("k", "v"),
+        ]
+        #expect(try options(line).will == will)
+        #expect(try options("conn").will == nil)
+        #expect(try options("conn -V 4 --will-topic a").will == WillOptions(topic: "a"))
+    }
+
+    @Test("PUBLISH")
+    func publish() throws {
+        let line =
+            "pub --payload-format-indicator --message-expiry-interval 9 --topic-alias --response-topic r/%i "
+            + "--correlation-data c --content-type t --user-properties=k:v --subscription-identifier 3"
+        let options = try options(line)
+        #expect(
+            options.publishProperties == [
+                .payloadFormatIndicator(1), .messageExpiryInterval(9), .contentType("t"),
+                .correlationData(Array("c".utf8)), .userProperty("k", "v"), .subscriptionIdentifier(3),
+            ]
+        )
+        #expect(options.responseTopic == "r/%i")
+        #expect(options.topicAlias == .automatic)
+        #expect(try clamorTests.options("pub --topic-alias 4").topicAlias == .fixed(4))
+        #expect(try clamorTests.options("pub").publishProperties.entries.isEmpty)
+    }
+
+    @Test("SUBSCRIBE; in pubsub user properties are those of PUBLISH")
+    func subscribe() throws {
+        let line =
+            "--no_local --retain-as-published --retain-handling 2 --subscription-identifier 7 --user-properties=k:v"
+        let sub = try options("sub " + line)
+        #expect(sub.subscribe.noLocal && sub.subscribe.retainAsPublished)
+        #expect(sub.subscribe.retainHandling == 2)
+        #expect(sub.subscribe.properties == [.subscriptionIdentifier(7), .userProperty("k", "v")])
+        let pubsub = try options("pubsub " + line)
+        #expect(pubsub.subscribe.properties == [.subscriptionIdentifier(7)])
+        #expect(pubsub.publishProperties == [.userProperty("k", "v")])
+    }
+
+    @Test(
+        "MQTT 3 refuses what is MQTT 5's, by name",
+        arguments: [
+            "--receive-maximum 5", "--rcv-max 5", "--maximum-packet-size 9", "--topic-alias-maximum 1",
+            "--req-response-info", "--no-req-problem-info", "--conn-user-properties a:b",
+            "--payload-format-indicator", "--message-expiry-interval 5", "--topic-alias", "--response-topic a",
+            "--correlation-data a", "--content-type a", "--user-properties a:b", "--subscription-identifier 4",
+            "--no_local", "--retain-as-published", "--retain-handling 1", "--will-delay-interval 1",
+            "--will-content-type a", "--will-user-properties a:b",
+        ]
+    )
+    func version5Only(_ flag: String) {
+        let name = flag.split(separator: " ")[0]
+        let line = "pubsub -V 4 --will-topic w " + flag
+        #expect(
+            refusal(line) == [
+                "clamor pubsub: \(name): MQTT 3 has no such property; leave it out, or use -V 5"
+            ]
+        )
+    }
+
+    @Test("aliyun: group in the ids, keep-alive within its limit, tokens from a file")
+    func aliyun() throws {
+        let options = try options("conn --auth aliyun -u ak -P sk --group-id G --prefix p")
+        #expect(options.auth == .aliyun(AliyunOptions(groupID: "G")))
+        #expect(options.publisherID == "G@@@p-conn-%i")
+        #expect(options.keepAlive == 60)
+        var newer = AliyunOptions(groupID: "G")
+        newer.instanceID = "i"
+        #expect(
+            try clamorTests.options("conn --auth aliyun -u ak -P sk --group-id G --instance-id i -k 120").auth
+                == .aliyun(newer)
+        )
+    }
+
+    @Test("SCRAM", arguments: [AuthOption.ScramHash.sha1, .sha256])
+    func scram(_ hash: AuthOption.ScramHash) throws {
+        #expect(try options("conn --auth \(hash.rawValue) -u a -P b").auth == .scram(hash))
+    }
+
+    @Test("churn and storms, earliest first")
+    func departures() throws {
+        let options = try options("pub --duration 21s --churn 50/s --storm 30%@20s:disconnect --storm 100%@5s")
+        var churn = ChurnOption(perSecond: 50)
+        #expect(options.churn == churn)
+        churn.cuts = true
+        #expect(try clamorTests.options("conn --churn 50:cut").churn == churn)
+        var late = StormOption(share: 0.3, at: 20_000_000_000)
+        late.cuts = false
+        #expect(options.storms == [StormOption(share: 1, at: 5_000_000_000), late])
+    }
+
+    @Test("--store and --raw")
+    func storeAndRaw() throws {
+        #expect(try options("pub --store memory").store == nil)
+        #expect(try options("pub -c 2 -q 0,1 --store sqlite:a/b.db").store == "a/b.db")
+        #expect(try options("sub -q 2 --store sqlite:%i").store == "%i")
+        #expect(try options("conn --raw c000").raw == [0xC0, 0])
+    }
+
+    @Test(
+        "each mistake has its line",
+        arguments: [
+            ("conn --receive-maximum 0", "--receive-maximum: '0' is not a whole number of 1 or more"),
+            ("conn --will-message a", "--will-message: belongs to a will, which needs a topic; add --will-topic"),
+            ("conn --will-topic a --will-qos 3", "--will-qos: '3' is not a whole number of 0 to 2"),
+            (
+                "conn --conn-user-properties a",
+                "--conn-user-properties: 'a' is not a user property; write it like 'name: value'"
+            ),
+            ("pub --topic-alias 0", "--topic-alias: '0' is not a topic alias; it is 1 to 65535, or auto"),
+            (
+                "pub --topic-alias -t a/%s",
+                "--topic-alias: needs a topic that stays the same for a client; leave %s, %t and %rand_N out of -t"
+            ),
+            ("sub --retain-handling 3", "--retain-handling: '3' is not a whole number of 0 to 2"),
+            (
+                "sub --subscription-identifier 0",
+                "--subscription-identifier: '0' is not a whole number of 1 to 268435455"
+            ),
+            ("conn --auth kerberos", "--auth: 'kerberos' is not one of aliyun, scram-sha-256, scram-sha-1"),
+            ("conn --auth scram-sha-256 -u a", "--auth: scram-sha-256 needs a user and a password; add -u and -P"),
+            (
+                "conn --auth scram-sha-1 -u a -P b -V 4",
+                "--auth: MQTT 3 has no scram-sha-1; leave it out, or use -V 5"
+            ),
+            (
+                "conn --auth aliyun -u a -P b",
+                "--auth: aliyun needs the group that the clients are of; add --group-id GID_..."
+            ),
+            ("conn --auth aliyun --group-id g -P b", "--auth: aliyun needs the access key; add -u"),
+            ("conn --auth aliyun --group-id g -u a", "--auth: aliyun needs the secret key; add -P, or --token-file"),
+            (
+                "conn --auth aliyun --group-id g -u a -P b -k 121",
+                "-k: Alibaba Cloud takes 1 to 120 seconds"
+            ),
+            ("conn --group-id g", "--group-id: is a matter of Alibaba Cloud; add --auth aliyun, or leave it out"),
+            ("conn --churn 0", "--churn: '0' is not above 0; leave the flag out for no limit"),
+            ("conn --storm 30%", "--storm: '30%' is not a storm; write it like 30%@5s, or 30%@5s:disconnect"),
+            ("conn --storm 0%@1s", "--storm: 0% is nobody; write it like 30%@5s, or leave it out"),
+            ("conn --storm 5@1s", "--storm: '5' is not a share; write it like 0.1%, from 0% to 100%"),
+            (
+                "conn --storm 30%@20s",
+                "--storm: 20s is not before the load's end, which --warmup and --duration put at 10s; raise --duration, "
+                    + "or let the storm begin earlier"
+            ),
+            (
+                "conn --storm 1%@1s --storm 30%@2500ms --duration 2s --warmup 500ms",
+                "--storm: 2500ms is not before the load's end, which --warmup and --duration put at 2500ms; "
+                    + "raise --duration, or let the storm begin earlier"
+            ),
+            ("pub --store file", "--store: 'file' is not memory or sqlite:PATH"),
+            ("pub --store sqlite:", "--store: 'sqlite:' is not memory or sqlite:PATH"),
+            ("pub --store sqlite:a", "--store: nothing is kept at QoS 0; add -q 1 or -q 2, or leave it out"),
+            (
+                "sub -q 1 --store sqlite:a",
+                "--store: a subscriber keeps what comes at QoS 2; add -q 2, or leave it out"
+            ),
+            (
+                "conn --raw zz",
+                "--raw: is neither bytes in hexadecimal, such as 'c0 00', nor a file, such as @connect.bin"
+            ),
+            ("conn --raw @/nowhere", "--raw: cannot read /nowhere (no such file); check the path and its permissions"),
+        ]
+    )
+    func refuses(_ line: String, _ answer: String) {
+        #expect(refusal(line) == ["clamor \(line.prefix { $0 != " " }): " + answer])
+    }
+
+    @Test(
+        "what belongs to CONNECT is refused beside --raw",
+        arguments: [
+            "-u a", "--username a", "--auth scram-sha-1 -u a -P b", "-u a -P b", "-u a --password-file /etc/passwd",
+            "--will-topic a", "--will-topic a --will-qos 1", "--receive-maximum 5", "--rcv-max 5",
+            "--maximum-packet-size 6", "--topic-alias-maximum 7", "--req-response-info", "--no-req-problem-info",
+            "--conn-user-properties=a:b", "-x 5", "--session-expiry-interval 5",
+        ]
+    )
+    func besideRaw(_ flags: String) throws {
+        _ = try options("conn " + flags)
+        let names = flags.split(separator: " ").filter { $0.hasPrefix("-") }.map { $0.prefix { $0 != "=" } }
+        let answer = refusal("conn --raw c000 " + flags)
+        #expect(answer.count == names.count)
+        for name in names {
+            #expect(
+                answer.contains(
+                    "clamor conn: \(name): belongs to CONNECT, and --raw takes its place; leave one of the two out"
+                )
+            )
+        }
+    }
+
+    @Test("a user in the URL is refused beside --raw too, and what is the client's own is not")
+    func besideRawElse() throws {
+        #expect(
+            refusal("conn --raw c000 --url mqtt://a:b@h")
+                == [
+                    "clamor conn: --url: its user belongs to CONNECT, and --raw takes its place; leave one of the two out"
+                ]
+        )
+        #expect(try options("conn --raw c000 --url mqtt://h -V 4 -k 5 -C false").raw == [0xC0, 0])
+    }
+
+    private func refusal(_ line: String) -> [String] {
+        guard case .refused(let lines) = Invocation.parse(line.split(separator: " ").map(String.init)) else {
+            return []
+        }
+        return lines
+    }
+}

@@ -1,0 +1,311 @@
+import Foundation
+import Testing
+import clamor
+
+@Suite("What is wrong with a scenario file is told with its place")
+struct ScenarioRefusalTests {
+    struct Wrong: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let text: String
+        /// Without the path of the file.
+        var lines: [String]
+
+        init(_ name: String, _ text: String, _ lines: String...) {
+            self.testDescription = name
+            self.text = text
+            self.lines = lines
+        }
+
+        func check() throws {
+            let file = try ScenarioFile(self.text)
+            guard case .wrong(let lines) = file.parsed() else {
+                Issue.record("is taken: \(file.parsed())")
+                return
+            }
+            #expect(lines == self.lines.map { "\(file.path):\($0)" })
+        }
+    }
+
+    static let topKeys =
+        "name, target, seed, duration, warmup, drain, groups, stages, thresholds, vars, include"
+    private static let who = "jid: u%i@x, password: p"
+
+    static let wrongs = [
+        Wrong("an empty file", "# nothing\n", "1:1: the file is empty; it needs groups"),
+        Wrong("a list", "- a\n", "1:1: the file is a list; write keys such as target:, duration: and groups:"),
+        Wrong(
+            "no YAML",
+            "groups:\n  a: { clients: 1\n  b: 2\n",
+            "3:4: not YAML: while parsing a flow mapping did not find expected ',' or '}'; check indentation and quotes"
+        ),
+        Wrong(
+            "a tab",
+            "groups:\n\ta: 1\n",
+            "2:1: not YAML: while scanning for the next token found character that cannot start any token; check indentation and quotes"
+        ),
+        Wrong(
+            "a key twice",
+            "groups:\n  a: { clients: 1 }\n  a: { clients: 2 }\n",
+            "2:3: 'a' stands twice in one mapping; leave one out"
+        ),
+        Wrong(
+            "an alias to nothing",
+            "groups: *a\n",
+            "1:9: not YAML: found undefined alias; check indentation and quotes"
+        ),
+        Wrong(
+            "no groups",
+            "name: x\n",
+            "1:1: groups is missing: who connects, and what they do; write groups: with one or more names below it"
+        ),
+        Wrong(
+            "groups that are none",
+            "groups: 3\n",
+            "1:9: groups is a text; write a name for each group, and its keys below the name"
+        ),
+        Wrong(
+            "an unknown key",
+            "group:\n  a: {}\ngroups: { a: {} }\n",
+            "1:1: unknown key 'group'; did you mean groups? here are \(topKeys)"
+        ),
+        Wrong(
+            "a key that comes later",
+            "templates: []\ngroups: { a: {} }\n",
+            "1:1: 'templates' is not in this build; here it knows \(topKeys)"
+        ),
+        Wrong(
+            "a group's name",
+            "groups:\n  two words: {}\n",
+            "2:3: 'two words' is no name of a group; use letters, digits, _, - and ."
+        ),
+        Wrong("an empty group", "groups:\n  a:\n", "2:5: a is empty; write its keys below it, such as clients: 100"),
+        Wrong(
+            "a unit that is missing",
+            "duration: 30\ngroups: { a: {} }\n",
+            "1:11: duration: '30' is not a duration; write it like 10s, 250ms or 2m"
+        ),
+        Wrong(
+            "a seed",
+            "seed: -1\ngroups: { a: {} }\n",
+            "1:7: seed: '-1' is not a whole number of 0 or more"
+        ),
+        Wrong(
+            "a rate",
+            "groups:\n  a:\n    publish: { topic: t, rate: fast }\n",
+            "3:32: a.publish.rate: 'fast' is not a rate; write it like 500/s"
+        ),
+        Wrong(
+            "a number of clients",
+            "groups:\n  a:\n    clients: many\n",
+            "3:14: a.clients: 'many' is not a whole number of 1 to 10000000"
+        ),
+        Wrong(
+            "an unknown key in a section",
+            "groups:\n  a:\n    connect: { rat: 5/s }\n",
+            "3:16: a: unknown key 'rat'; did you mean rate? here are rate, timeout, retries, protocol, keep_alive, clean, session_expiry"
+        ),
+        Wrong(
+            "a section that is none",
+            "groups:\n  a:\n    connect: 5/s\n",
+            "3:14: a.connect is a text; write its keys below it, such as { rate: 500/s }"
+        ),
+        Wrong(
+            "a list where one value stands",
+            "groups:\n  a:\n    clients: [1, 2]\n",
+            "3:14: a.clients is a list; give it one value"
+        ),
+        Wrong(
+            "a keep-alive in parts of a second",
+            "groups:\n  a:\n    connect: { keep_alive: 1500ms }\n",
+            "3:28: a.connect.keep_alive: '1500ms' is not whole seconds; write it like 60s"
+        ),
+        Wrong(
+            "a keep-alive without its unit",
+            "groups:\n  a:\n    connect: { keep_alive: 60 }\n",
+            "3:28: a.connect.keep_alive: '60' is not a duration; write it like 10s, 250ms or 2m"
+        ),
+        Wrong(
+            "no truth",
+            "groups:\n  a:\n    connect: { clean: maybe }\n",
+            "3:23: a.connect.clean: 'maybe' is not true or false"
+        ),
+        Wrong(
+            "a protocol",
+            "groups:\n  a:\n    connect: { protocol: 6 }\n",
+            "3:26: a.connect.protocol: '6' is not an MQTT version; it is 3 (3.1), 4 (3.1.1) or 5"
+        ),
+        Wrong(
+            "a remedy in words of the file",
+            "groups:\n  a:\n    connect: { protocol: 4 }\n    password: p\n",
+            "4:15: a.password: MQTT 3 has no password without a user name; add username, or use connect.protocol 5"
+        ),
+        Wrong(
+            "a size beyond the protocol",
+            "groups:\n  a:\n    publish: { size: 300MB }\n",
+            "3:22: a.publish.size: MQTT carries 268000000 bytes at most"
+        ),
+        Wrong(
+            "two paces",
+            "groups:\n  a:\n    publish: { rate: 1/s, interval: 1s }\n",
+            "3:22: a.publish.rate: publish.interval sets the pace too, per client; leave one of the two out"
+        ),
+        Wrong(
+            "a QoS",
+            "groups:\n  a:\n    publish: { qos: [0, 3] }\n",
+            "3:21: a.publish.qos: '0,3' is not QoS 0, 1 or 2, nor a list of them such as 0,1,2 with each once"
+        ),
+        Wrong(
+            "subscribers without publishers",
+            "groups:\n  a:\n    subscribers: 3\n",
+            "3:5: a.subscribers goes with publish: in the same group; add that, or subscribe: alone"
+        ),
+        Wrong(
+            "publishers that subscribe",
+            "groups:\n  a:\n    publish: { topic: t }\n    subscribe: [{ filter: t }]\n",
+            "2:3: a has publish and subscribe, and a group does one thing; write subscribers: beside publish: for those who read it, or make two groups"
+        ),
+        Wrong(
+            "messages and pings",
+            "groups:\n  a: { \(who), ping: {}, message: {} }\n",
+            "2:3: a has message and ping, and a group does one thing; make two groups"
+        ),
+        Wrong(
+            "no filter",
+            "groups:\n  a:\n    subscribe: [{ qos: 1 }]\n",
+            "3:17: a.subscribe: filter is missing; write it like { filter: \"a/#\", qos: 1 }"
+        ),
+        Wrong(
+            "a filter with something else",
+            "groups:\n  a:\n    subscribe: [{ filter: a, retain: true }]\n",
+            "3:30: a.subscribe: unknown key 'retain'; here are filter, qos"
+        ),
+        Wrong(
+            "filters of several QoS",
+            "groups:\n  a:\n    subscribe: [{ filter: a }, { filter: b, qos: 2 }]\n",
+            "3:50: a.subscribe: in this build all filters of a group have one QoS; make two groups"
+        ),
+        Wrong(
+            "a target",
+            "target: broker.example\ngroups: { a: {} }\n",
+            "1:9: target: 'broker.example' is no target; write it like mqtt://127.0.0.1:1883, with mqtts://, ws://, wss://, xmpp:// or xmpps://, or embedded"
+        ),
+        Wrong(
+            "a port",
+            "groups:\n  a: { target: \"mqtt://b:99999\" }\n",
+            "2:16: a.target: 'b:99999' is not a host; write it like broker.example, 10.0.0.1:1884 or [::1]:1884"
+        ),
+        Wrong(
+            "users in an XMPP target",
+            "groups:\n  a: { target: \"xmpp://u@b\", \(who) }\n",
+            "2:16: target: 'xmpp://u@b' is no XMPP server; write it like xmpp://127.0.0.1:5222, the users in jid"
+        ),
+        Wrong(
+            "a key of the other protocol",
+            "groups:\n  a: { target: \"mqtt://b\", jid: x@y }\n",
+            "2:28: a.jid is of XMPP groups, and this one speaks MQTT; leave it out, or change its target"
+        ),
+        Wrong(
+            "publishing over XMPP",
+            "groups:\n  a: { target: \"xmpp://b\", \(who), publish: { rate: 1/s } }\n",
+            "2:53: a.publish is of MQTT groups, and this one speaks XMPP; leave it out, or change its target"
+        ),
+        Wrong(
+            "no user",
+            "groups:\n  a: { target: \"xmpp://b\", password: p }\n",
+            "2:3: a.jid: is missing: whom to log in as, such as 'user%i@example.org'; or give users"
+        ),
+        Wrong(
+            "no password",
+            "groups:\n  a: { jid: u@x }\n",
+            "2:3: a.password: is missing; add it, or set CLAMOR_PASSWORD in the environment"
+        ),
+        Wrong(
+            "one user for many clients",
+            "groups:\n  a: { clients: 2, jid: u@x, password: p }\n",
+            "2:25: a.jid: 'u@x' is the same for all 2 clients; put %i into it"
+        ),
+        Wrong(
+            "a TLS policy",
+            "groups:\n  a: { \(who), tls: maybe }\n",
+            "2:38: a.tls: 'maybe' is not one of required, preferred, allowed, direct, off"
+        ),
+        Wrong(
+            "a pairing without a pace",
+            "groups:\n  a: { \(who), message: { pairing: hotspot } }\n",
+            "2:53: a.message.pairing: hotspot has no answers to go by, so it needs a pace; add message.rate or message.interval"
+        ),
+        Wrong(
+            "two embedded brokers",
+            "target: embedded\ngroups:\n  a: {}\n  b: {}\n",
+            "4:3: b: one group can have the embedded broker; give the others a target of their own"
+        ),
+        Wrong(
+            "a client id that no server takes",
+            "groups:\n  a: { connect: { protocol: 3 }, prefix: a-prefix-that-is-long }\n",
+            "2:29: a.connect.protocol: client ids of MQTT 3.1 have 23 characters at most, and 'a-prefix-that-is-long-conn-1' has 28; add --shortids"
+        ),
+        Wrong(
+            "thresholds that are no list",
+            "groups: { a: {} }\nthresholds: x\n",
+            "2:13: thresholds is a text; write a list: - \"connect_duration p99 < 250ms\""
+        ),
+        Wrong(
+            "a threshold on a group that is not there",
+            "groups: { a: {} }\nthresholds:\n  - \"connect_duration{group=b} p99 < 1s\"\n",
+            "3:5: threshold 'connect_duration{group=b} p99 < 1s': connect_duration has no such labels; it has {group=a,phase=dns} {group=a,phase=tcp} {group=a,phase=session} {group=a,phase=total}"
+        ),
+        Wrong(
+            "everything at once, in the order of the file",
+            "duration: x\ngroups:\n  a: { clients: 0, topic: t }\n  b: { connect: { rate: 0/s } }\n",
+            "1:11: duration: 'x' is not a duration; write it like 10s, 250ms or 2m",
+            "3:17: a.clients: '0' is not a whole number of 1 to 10000000",
+            "3:20: a: unknown key 'topic'; here are target, clients, start_number, connect, reconnect, password, password_file, ca_file, cert_file, key_file, insecure, username, client_id, prefix",
+            "4:25: b.connect.rate: '0/s' is not above 0; leave the flag out for no limit"
+        ),
+    ]
+
+    @Test("each problem names line, column, what was wrong and what would be right", arguments: wrongs)
+    func refusal(_ wrong: Wrong) throws { try wrong.check() }
+
+    @Test("a file that is not there is refused as an input, not as a scenario")
+    func missing() {
+        guard case .refused(let lines) = Invocation.parse(["run", "/nowhere.yaml"]) else {
+            Issue.record("is taken")
+            return
+        }
+        #expect(
+            lines == [
+                "clamor run: /nowhere.yaml: cannot read /nowhere.yaml (no such file); check the path and its permissions"
+            ]
+        )
+    }
+
+    @Test("a password is in no line, whatever is wrong with the file")
+    func secrets() throws {
+        let file = try ScenarioFile(
+            "groups:\n  a: { target: \"mqtt://me:s3cret@b:x\", clients: none }\n"
+                + "  b: { password: s3cret, connect: { protocol: 4 } }\n"
+        )
+        guard case .wrong(let lines) = file.parsed() else {
+            Issue.record("is taken")
+            return
+        }
+        #expect(lines.count == 3)
+        #expect(!lines.joined().contains("s3cret"))
+    }
+
+    @Test("a file of aliases of aliases is refused before it fills the memory")
+    func aliases() throws {
+        var text = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+        for (one, next) in zip("abcdefgh", "bcdefghi") {
+            text += "\(next): &\(next) [\(Array(repeating: "*\(one)", count: 10).joined(separator: ", "))]\n"
+        }
+        let file = try ScenarioFile(text)
+        guard case .wrong(let lines) = file.parsed() else {
+            Issue.record("is taken")
+            return
+        }
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("has over 100000 values; use fewer aliases") == true)
+    }
+}

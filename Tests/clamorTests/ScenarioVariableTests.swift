@@ -1,0 +1,122 @@
+import Foundation
+import TestSupport
+import Testing
+import Workloads
+import clamor
+
+@Suite("Variables and includes of a scenario file")
+struct ScenarioVariableTests {
+    @Test("a value is the command line's, else the file's, else the environment's, else the one that stands there")
+    func order() throws {
+        let text = "groups: { a: { clients: ${CLIENTS:-7} } }\n"
+        let own = "vars: { CLIENTS: 3 }\n" + text
+        func clients(_ text: String, _ flags: String = "", _ environment: [String: String] = [:]) throws -> Int {
+            try ScenarioFile(text).scenario(flags, environment: environment).groups[0].options.clients
+        }
+        #expect(try clients(text) == 7)
+        #expect(try clients(text, "", ["CLIENTS": "5"]) == 5)
+        #expect(try clients(own, "", ["CLIENTS": "5"]) == 3)
+        #expect(try clients(own, "--set CLIENTS=2", ["CLIENTS": "5"]) == 2)
+    }
+
+    @Test("variables stand anywhere in a value, several in one, quoted or not, and columns stay what they are")
+    func places() throws {
+        let text = """
+            # ${NOT_LOOKED_AT}
+            name: ${A}-${B:-two: three, four} run
+            target: "mqtt://${HOST:-h}:${PORT:-1884}"
+            groups:
+              a: { publish: { topic: "x/$${y}/%i", rate: ${RATE:-50}/s }, clients: ${N:-3}, password: p }
+            """
+        let scenario = try ScenarioFile(text).scenario("--set A=one --set N=4")
+        #expect(scenario.name == "one-two: three, four run")
+        #expect(scenario.groups[0].options.target == .servers([HostAndPort(host: "h", port: 1884)]))
+        #expect(scenario.groups[0].options.pacing == .rate(50))
+        #expect(scenario.groups[0].options.clients == 4)
+        guard case .mqtt(let options) = scenario.groups[0].work else { return }
+        #expect(options.topic == "x/${y}/%i")
+        guard case .wrong(let lines) = try ScenarioFile(text).parsed("--set A=b --set RATE=x --set N=0") else { return }
+        #expect(
+            lines.map { $0.drop { $0 != ":" } } == [
+                ":5:46: a.publish.rate: 'x/s' is not a rate; write it like 500/s",
+                ":5:72: a.clients: '0' is not a whole number of 1 to 10000000",
+            ]
+        )
+    }
+
+    @Test("a value that was given and is used nowhere is refused, and what is none too")
+    func unused() throws {
+        let file = try ScenarioFile("groups: { a: { clients: ${CLIENTS:-7} } }\n")
+        guard case .refused(let lines) = file.parsed("--set CLEINTS=2 --set 3") else {
+            Issue.record("is taken")
+            return
+        }
+        #expect(
+            lines == [
+                "clamor run: --set: '3' is no NAME=VALUE; write it like --set RATE=5000",
+                "clamor run: --set: \(file.path) has no ${CLEINTS}; it has ${CLIENTS}",
+            ]
+        )
+    }
+
+    @Test("what a file says goes before what it includes; groups and thresholds add up; values reach all files")
+    func includes() throws {
+        let folder = try ScratchFolder()
+        let parts = folder.path("parts")
+        try FileManager.default.createDirectory(atPath: parts, withIntermediateDirectories: true)
+        _ = try folder.write(
+            """
+            name: base
+            seed: 7
+            vars: { RATE: 10/s, CLIENTS: 2 }
+            groups: { base: { clients: "${CLIENTS}", publish: { rate: "${RATE}" } } }
+            thresholds: ["publish_offered{group=base} > 0"]
+            """,
+            to: "parts/base.yaml"
+        )
+        _ = try folder.write("include: base.yaml\nvars: { CLIENTS: 5 }\nduration: 9s\n", to: "parts/middle.yaml")
+        let main = try folder.write(
+            """
+            include: parts/${FILE:-middle}.yaml
+            name: main
+            vars: { RATE: 20/s }
+            groups: { own: {} }
+            thresholds: ["connect_lag{group=own} count > 0"]
+            """,
+            to: "main.yaml"
+        )
+        guard case .scenario(let scenario) = Invocation.parse(["run", main]) else {
+            Issue.record("\(Invocation.parse(["run", main]))")
+            return
+        }
+        #expect(scenario.name == "main")
+        #expect(scenario.common.seed == 7)
+        #expect(scenario.common.duration == 9_000_000_000)
+        #expect(scenario.groups.map(\.name) == ["base", "own"])
+        #expect(scenario.groups[0].options.clients == 5)
+        #expect(scenario.groups[0].options.pacing == .rate(20))
+        #expect(
+            scenario.common.thresholds == ["publish_offered{group=base} > 0", "connect_lag{group=own} count > 0"]
+        )
+    }
+
+    @Test("rooms, presence and registration are jobs of a group")
+    func xmppJobs() throws {
+        let who = "jid: u%i@x, password: p"
+        let scenario = try ScenarioFile(
+            """
+            groups:
+              rooms: { \(who), muc: { rooms: 3, room_size: 4, rate: 10/s, size: 80 } }
+              circles: { \(who), clients: 6, presence: { contacts: 2 } }
+              accounts: { \(who), clients: 5, registration: { keep: true } }
+            """
+        ).scenario()
+        let kinds: [XMPPLoad.Work] = scenario.groups.compactMap { group in
+            if case .xmpp(let options) = group.work { options.kind } else { nil }
+        }
+        #expect(kinds == [.muc, .presence, .register])
+        #expect(scenario.groups.map(\.options.clients) == [12, 6, 5])
+        guard case .xmpp(let accounts) = scenario.groups[2].work else { return }
+        #expect(accounts.keepsAccounts)
+    }
+}
