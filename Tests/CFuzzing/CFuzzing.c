@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined(__GLIBC__)
@@ -68,14 +68,31 @@ void clamor_report_input_on_crash(void) {
     }
 }
 
+// Of this thread's own time, so that a busy machine, a stopped process or another test is no endless loop.
+static void be_patient(uint32_t seconds) {
+#if defined(__linux__)
+    static _Thread_local timer_t timer;
+    static _Thread_local int has_timer;
+    if (!has_timer) {
+        struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
+        event._sigev_un._tid = gettid();
+        if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) { return; }
+        has_timer = 1;
+    }
+    struct itimerspec patience = {.it_value = {.tv_sec = seconds}};
+    timer_settime(timer, 0, &patience, NULL);
+#endif
+}
+
 void clamor_input_begins(const void *bytes, size_t count, uint32_t seconds) {
     input_bytes = bytes;
     input_count = count;
-    if (seconds > 0) {
-        // Of its own time, so that a busy machine or a stopped process is no endless loop.
-        struct itimerval patience = {.it_value = {.tv_sec = seconds}};
-        setitimer(ITIMER_PROF, &patience, NULL);
-    }
+    if (seconds > 0) { be_patient(seconds); }
+}
+
+void clamor_inputs_end(void) {
+    be_patient(0);
+    input_count = 0;
 }
 
 size_t clamor_peak_memory(void) {

@@ -10,7 +10,7 @@ nonisolated(unsafe) private var mutator: Mutator?
 /// Hands the process over to libFuzzer.
 func runLibFuzzer(_ chosen: Seeds.Target, _ arguments: [String]) {
     target = chosen.make()
-    mutator = Mutator(seed: 1, layout: chosen.layout, packets: Seeds.packets)
+    mutator = Mutator(seed: 1, layout: chosen.layout, packets: chosen.packets)
     atexit {
         guard let target else { return }
         print(target.reached)

@@ -15,7 +15,7 @@ func stop(_ words: String) -> Never {
 
 let arguments = Array(CommandLine.arguments.dropFirst())
 guard arguments.count >= 2, let chosen = Seeds.Target(rawValue: arguments[1]) else {
-    stop("usage: clamor-fuzz corpus|run|replay|libfuzzer decoder|session|broker ...")
+    stop("usage: clamor-fuzz corpus|run|replay|libfuzzer decoder|session|broker|tokenizer|stream ...")
 }
 
 func seconds(_ microseconds: UInt64) -> String { String(format: "%.1f", Double(microseconds) / 1e6) }
@@ -78,5 +78,5 @@ case "libfuzzer":
     stop("built without libFuzzer's runtime")
     #endif
 default:
-    stop("usage: clamor-fuzz corpus|run|replay|libfuzzer decoder|session|broker ...")
+    stop("usage: clamor-fuzz corpus|run|replay|libfuzzer decoder|session|broker|tokenizer|stream ...")
 }

@@ -61,11 +61,13 @@ package final class BrokerTarget: FuzzTarget {
             ("reordered", counters.reordered.total), ("reorder released", counters.reorderReleased.total),
             ("delayed", counters.delayed.total), ("reset", counters.disconnected),
             ("repeated", counters.receivedRepeated.total), ("paused", counters.publishersPaused),
-            ("PUBCOMP received", counters.acknowledgementsReceived.pubcomp),
+            ("PUBCOMP received", counters.acknowledgementsReceived.pubcomp), ("resent", counters.resent.total),
+            ("expired", counters.expired.total), ("wills", counters.wills.total),
+            ("sessions expired", counters.sessionsExpired), ("sessions away", counters.sessionsAway),
         ]
         for (index, (name, count)) in events.enumerated() where count > 0 {
             self.reached.note(name, Int(count))
-            signature |= 1 << UInt64(20 + index)
+            signature |= 1 << UInt64(20 + index % 30)
         }
         for (cause, count) in counters.disconnects { self.reached.note("end: \(cause)", Int(count)) }
         self.signature = signature
@@ -110,6 +112,8 @@ private final class BrokerLife {
     /// PUBLISH that the broker has handed out.
     private var delivered: UInt64 = 0
     private var hasStatistics = false
+    /// A client has come back to its session, with all that waited there.
+    private var hasResumed = false
     private var isDown = false
     private(set) var packets = [Int](repeating: 0, count: 16)
     private(set) var errors: [DecodeError] = []
@@ -164,8 +168,9 @@ private final class BrokerLife {
         if !wasClosing, count == taken.count, let error { self.errors.append(error) }
         let isAccepted = hasConnect && self.broker.counters.connects > connects
         for packet in taken.prefix(count) {
+            if case .connect(let connect) = packet, !connect.cleanStart { self.hasResumed = true }
             self.packets[Int(packet.type.rawValue)] += 1
-            self.model.take(packet, from: slot.model, isAccepted: isAccepted, self.configuration)
+            self.model.take(packet, from: slot.model, isAccepted: isAccepted, self.configuration, now: self.now)
         }
         try self.act()
     }
@@ -201,7 +206,13 @@ private final class BrokerLife {
             publish.retain = rest & 16 != 0
             publish.payload = ByteBuffer(bytes: [rest, 1, 2, 3].prefix(Int(rest) & 3))
             if publish.qos != .atMostOnce { publish.packetID = PacketID(rawValue: UInt16(rest >> 4) + 1) }
+            if rest & 4 != 0 { publish.properties = [.messageExpiryInterval(UInt32(rest >> 4))] }
             try self.send(.publish(publish), on: index)
+        case 9 where rest & 1 != 0:
+            guard self.slots[index] != nil else { return }
+            var disconnect = Disconnect(reason: rest & 2 == 0 ? .normalDisconnection : .disconnectWithWillMessage)
+            if rest & 4 != 0 { disconnect.properties = [.sessionExpiryInterval(UInt32(rest >> 4))] }
+            try self.send(.disconnect(disconnect), on: index)
         case 9:
             self.broker.stalled(from: 1, to: 2, now: self.now)
             if let slot = self.slots[index] { self.broker.heard(slot.id, now: self.now) }
@@ -213,7 +224,15 @@ private final class BrokerLife {
         default:
             let version = ProtocolVersion.allCases[Int(rest) % 3]
             if self.slots[index] != nil { try self.close(index) }
-            let connect = Connect(version: version, clientID: "c\(rest & 3)", keepAlive: rest & 16 == 0 ? 0 : 1)
+            var connect = Connect(version: version, clientID: "c\(rest & 3)", keepAlive: rest & 16 == 0 ? 0 : 1)
+            if rest & 8 != 0 {
+                connect.cleanStart = false
+                connect.properties = [.sessionExpiryInterval(rest & 4 == 0 ? 1 : .max)]
+            }
+            if rest & 32 != 0 {
+                connect.will = Will(topic: "a/b", payload: [rest], qos: QoS.allCases[Int(rest) % 3])
+                connect.will?.properties = [.willDelayInterval(UInt32(rest & 1))]
+            }
             try self.send(.connect(connect), on: index)
         }
     }
@@ -232,7 +251,7 @@ private final class BrokerLife {
     /// The connection breaks.
     private func close(_ index: Int) throws(Finding) {
         guard let slot = self.slots[index] else { return }
-        self.model.end(slot.model, byClient: false)
+        self.model.end(slot.model, byClient: false, isDown: self.isDown, now: self.now)
         self.slots[index] = nil
         self.broker.closed(slot.id, now: self.now)
         try self.act()
@@ -272,6 +291,7 @@ private final class BrokerLife {
             try Finding.unless(left > 0, "deadlines without end")
             self.now = max(self.now, self.broker.nextDeadline)
             self.broker.advance(to: self.now)
+            self.model.advance(to: self.now)
             try self.act()
         }
         self.now = max(self.now, end)
@@ -290,7 +310,7 @@ private final class BrokerLife {
                 guard let index = self.index(of: id), let slot = self.slots[index] else {
                     throw Finding("the end of a connection that is none")
                 }
-                self.model.end(slot.model, byClient: false)
+                self.model.end(slot.model, byClient: false, isDown: self.isDown, now: self.now)
                 try self.flush(slot)
                 if self.lingers {
                     slot.isClosing = true
@@ -329,12 +349,15 @@ private final class BrokerLife {
                 if publish.topic.hasPrefix("$SYS") { self.hasStatistics = true }
                 try slot.model.receives(publish, self.configuration)
                 if publish.qos != .atMostOnce { slot.pending.append(packet) }
-            case .pubRel, .pubRec: slot.pending.append(packet)
+            case .pubRel(let pubRel):
+                slot.model.isReleased(pubRel.packetID.rawValue)
+                slot.pending.append(packet)
+            case .pubRec: slot.pending.append(packet)
             default: continue
             }
         }
         try Finding.unless(
-            publishBytes <= self.configuration.queueLimit,
+            publishBytes <= self.configuration.queueLimit || self.hasResumed,
             "\(publishBytes) bytes of PUBLISH waited for one client"
         )
     }
@@ -351,7 +374,14 @@ private final class BrokerLife {
         self.isDown = true
         try self.advance(to: self.now + .milliseconds(600))
         let counters = self.broker.counters
-        try Finding.unless(counters.waiting == CountPerQoS(), "still waiting: \(counters.waiting)")
+        if counters.sessionsAway == 0 {
+            try Finding.unless(counters.waiting == CountPerQoS(), "still waiting: \(counters.waiting)")
+            try Finding.unless(counters.storedBytes == 0, "\(counters.storedBytes) bytes stored for nobody")
+        }
+        try Finding.unless(
+            counters.sessionsAway == UInt64(self.model.sessionsAway),
+            "\(counters.sessionsAway) sessions are left, \(self.model.sessionsAway) by the model"
+        )
         try Finding.unless(counters.clientsNow == 0, "\(counters.clientsNow) clients are left")
         try Finding.unless(counters.connections == self.opened, "connections are miscounted")
         let ends = counters.disconnects.values.reduce(0, +)
@@ -360,149 +390,11 @@ private final class BrokerLife {
             counters.expected == self.model.expected,
             "the books expect \(counters.expected), the model \(self.model.expected)"
         )
-        let copies = counters.delivered.total
+        let copies = counters.delivered.total + counters.resent.total
         try Finding.unless(copies <= self.delivered, "\(copies) delivered by the books, \(self.delivered) handed out")
         if counters.deliveredRetained.total == 0, !self.hasStatistics {
             try Finding.unless(copies == self.delivered, "\(copies) by the books, \(self.delivered) handed out")
         }
         return counters
-    }
-}
-
-/// What the model knows of one connection.
-private final class ModelConnection {
-    /// The client id; nil before CONNECT and behind the end.
-    var client: String?
-    var version = ProtocolVersion.v311
-    var receiveMaximum = 65_535
-    /// QoS 2 packet identifiers received and not released.
-    var held: Set<UInt16> = []
-    /// Packet identifiers of PUBLISH to the client.
-    private var outstanding: Set<UInt16> = []
-    /// It has acknowledged what it has not got yet, so nothing is known any more.
-    private var isBlurred = false
-
-    func acknowledges(_ id: UInt16) { if self.outstanding.remove(id) == nil { self.isBlurred = true } }
-
-    func receives(_ publish: Publish, _ configuration: BrokerConfiguration) throws(Finding) {
-        guard let id = publish.packetID?.rawValue, !self.isBlurred else { return }
-        try Finding.unless(self.outstanding.insert(id).inserted, "packet identifier \(id) is in use")
-        let limit = min(self.receiveMaximum, Int(configuration.maximumInFlight))
-        try Finding.unless(self.outstanding.count <= limit, "\(self.outstanding.count) in flight, \(limit) allowed")
-    }
-}
-
-/// Who has subscribed to what, and what that makes of every PUBLISH: the definition, without tree, cache or routes.
-private struct BrokerModel {
-    private struct Held {
-        let filter: TopicFilter
-        var noLocal: Bool
-        var isLive = true
-    }
-
-    private struct Client {
-        weak var connection: ModelConnection?
-        /// By the whole filter's bytes.
-        var filters: [[UInt8]: Held] = [:]
-    }
-
-    private(set) var expected = CountPerQoS()
-    private var clients: [String: Client] = [:]
-    private var assigned = 0
-
-    mutating func take(
-        _ packet: Packet,
-        from connection: ModelConnection,
-        isAccepted: Bool,
-        _ configuration: BrokerConfiguration
-    ) {
-        switch packet {
-        case .connect(let connect):
-            if isAccepted { self.connect(connect, on: connection) }
-        case .publish(let publish): self.publish(publish, from: connection, configuration)
-        case .pubRel(let packet): connection.held.remove(packet.packetID.rawValue)
-        case .pubAck(let packet): connection.acknowledges(packet.packetID.rawValue)
-        case .pubRec(let packet): if packet.reason.isError { connection.acknowledges(packet.packetID.rawValue) }
-        case .pubComp(let packet): connection.acknowledges(packet.packetID.rawValue)
-        case .subscribe(let packet):
-            guard let client = connection.client else { return }
-            for wanted in packet.subscriptions {
-                // A client of 3.1 is disconnected for it, behind what it has subscribed to so far.
-                guard let filter = try? TopicFilter(validating: wanted.filter), filter.levels.count < 1_000 else {
-                    if connection.version == .v31 { return }
-                    continue
-                }
-                let held = Held(filter: filter, noLocal: wanted.noLocal)
-                self.clients[client]?.filters[Array(wanted.filter.utf8)] = held
-            }
-        case .unsubscribe(let packet):
-            guard let client = connection.client else { return }
-            for filter in packet.filters {
-                let key = Array(filter.utf8)
-                if self.clients[client]?.filters[key]?.isLive == true { self.clients[client]?.filters[key] = nil }
-            }
-        case .disconnect: self.end(connection, byClient: true)
-        default: break
-        }
-    }
-
-    private mutating func connect(_ connect: Connect, on connection: ModelConnection) {
-        var client = connect.clientID
-        if client.isEmpty {
-            self.assigned += 1
-            client = "clamor-auto-\(self.assigned)"
-        }
-        if let old = self.clients[client]?.connection { self.end(old, byClient: false) }
-        connection.client = client
-        connection.version = connect.version
-        connection.receiveMaximum = Int(connect.properties.receiveMaximum ?? .max)
-        self.clients[client, default: Client()].connection = connection
-    }
-
-    mutating func end(_ connection: ModelConnection, byClient: Bool) {
-        guard let client = connection.client else { return }
-        connection.client = nil
-        self.clients[client]?.connection = nil
-        if byClient { self.clients[client]?.filters = [:] }
-        for key in self.clients[client]?.filters.keys.map({ $0 }) ?? [] {
-            self.clients[client]?.filters[key]?.isLive = false
-        }
-        if self.clients[client]?.filters.isEmpty == true { self.clients[client] = nil }
-    }
-
-    private mutating func publish(
-        _ publish: Publish,
-        from connection: ModelConnection,
-        _ configuration: BrokerConfiguration
-    ) {
-        guard let source = connection.client, publish.properties.topicAlias == nil else { return }
-        if publish.qos == .exactlyOnce, let id = publish.packetID {
-            guard connection.held.insert(id.rawValue).inserted,
-                connection.held.count <= Int(configuration.receiveMaximum)
-            else { return }
-        }
-        var groups: Set<[UInt8]> = []
-        for (name, client) in self.clients {
-            var matches = 0
-            // Of those that are live, or of all when none is.
-            var isLive = false
-            var noLocal = true
-            for (key, held) in client.filters where held.filter.matches(topic: publish.topic) {
-                if held.filter.share != nil {
-                    groups.insert(key)
-                    continue
-                }
-                matches += 1
-                if held.isLive == isLive {
-                    noLocal = noLocal && held.noLocal
-                } else if held.isLive {
-                    isLive = true
-                    noLocal = held.noLocal
-                }
-            }
-            if matches == 0 || noLocal && name == source { continue }
-            self.expected[publish.qos.rawValue] += 1
-        }
-        self.expected[publish.qos.rawValue] += UInt64(groups.count)
     }
 }

@@ -85,10 +85,10 @@ package final class DecoderTarget: FuzzTarget {
     /// What a cut packet keeps is bounded by what has come of it and by the limit, never by what its length says.
     ///
     /// The heap is the whole process's. What other threads take meanwhile is not there in every try, what the decoder
-    /// keeps is.
+    /// keeps is: it would be there in all of so many tries.
     private func checkMemory(_ stream: UnsafeRawBufferPointer, _ settings: Settings) throws(Finding) {
         var problem: String?
-        for _ in 0..<50 {
+        for _ in 0..<5_000 {
             problem = self.excess(stream, settings)
             if problem == nil { return }
         }
@@ -198,15 +198,20 @@ struct GuardedMemory {
         self.end = end
     }
 
+    /// The same bytes, at the very end.
+    func place(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let start = self.end - bytes.count
+        if let base = bytes.baseAddress { start.copyMemory(from: base, byteCount: bytes.count) }
+        return UnsafeRawBufferPointer(start: start, count: bytes.count)
+    }
+
     func decode(
         _ bytes: UnsafeRawBufferPointer,
         with decoder: inout PacketDecoder,
         into sink: inout PacketLog
     ) -> DecodeError? {
-        let start = self.end - bytes.count
-        if let base = bytes.baseAddress { start.copyMemory(from: base, byteCount: bytes.count) }
         do throws(DecodeError) {
-            try decoder.decode(UnsafeRawBufferPointer(start: start, count: bytes.count), into: &sink)
+            try decoder.decode(self.place(bytes), into: &sink)
             return nil
         } catch {
             return error

@@ -2,11 +2,16 @@
 ///
 /// The bytes behind the settings are one stream for the decoder. For the others they are steps, two bytes each:
 /// with the first byte's top bit clear a read on one of four connections, whose length is the second byte and whose
-/// bytes follow; else a call, with the second byte as its argument. Any bytes are an input.
+/// bytes follow; else a call, with the second byte as its argument. A conversation has one connection, whose place in
+/// the first byte is the upper part of the length. Any bytes are an input.
 package struct FuzzInput {
     package enum Layout: Sendable {
         case stream
+        /// A stream too, of XML.
+        case xml
         case program
+        /// Steps too, in which much XML is read.
+        case conversation
     }
 
     enum Step {
@@ -30,10 +35,10 @@ package struct FuzzInput {
         let rest = bytes.dropFirst(Self.settingsCount)
         self.steps = []
         switch layout {
-        case .stream: self.steps = [.feed(connection: 0, Array(rest))]
-        case .program:
+        case .stream, .xml: self.steps = [.feed(connection: 0, Array(rest))]
+        case .program, .conversation:
             rest.withUnsafeBytes { rest in
-                var walk = ProgramWalk(rest)
+                var walk = ProgramWalk(rest, isWide: layout == .conversation)
                 while let step = walk.next() {
                     switch step {
                     case .feed(let connection, let bytes):
@@ -49,8 +54,8 @@ package struct FuzzInput {
         var bytes = self.settings
         for step in self.steps {
             switch (step, layout) {
-            case (.feed(_, let stream), .stream): bytes += stream
-            case (.call, .stream): continue
+            case (.feed(_, let stream), .stream), (.feed(_, let stream), .xml): bytes += stream
+            case (.call, .stream), (.call, .xml): continue
             case (.feed(let connection, let stream), .program):
                 var start = 0
                 repeat {
@@ -60,7 +65,12 @@ package struct FuzzInput {
                     bytes += stream[start..<end]
                     start = end
                 } while start < stream.count
-            case (.call(let code, let argument), .program):
+            case (.feed(_, let stream), .conversation):
+                let count = min(stream.count, 0x7FFF)
+                bytes.append(UInt8(count >> 8))
+                bytes.append(UInt8(count & 0xFF))
+                bytes += stream[..<count]
+            case (.call(let code, let argument), .program), (.call(let code, let argument), .conversation):
                 bytes.append(code | 0x80)
                 bytes.append(argument)
             }
@@ -77,9 +87,13 @@ struct ProgramWalk {
     }
 
     private let bytes: UnsafeRawBufferPointer
+    private let isWide: Bool
     private var offset = 0
 
-    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    init(_ bytes: UnsafeRawBufferPointer, isWide: Bool = false) {
+        self.bytes = bytes
+        self.isWide = isWide
+    }
 
     mutating func next() -> Step? {
         guard self.offset + 1 < self.bytes.count else { return nil }
@@ -87,9 +101,11 @@ struct ProgramWalk {
         let second = self.bytes[self.offset + 1]
         self.offset += 2
         if first & 0x80 != 0 { return .call(first & 0x7F, argument: second) }
-        let end = min(self.offset + Int(second), self.bytes.count)
+        let count = self.isWide ? Int(first) << 8 | Int(second) : Int(second)
+        let end = min(self.offset + count, self.bytes.count)
         defer { self.offset = end }
-        return .feed(connection: Int(first & 3), UnsafeRawBufferPointer(rebasing: self.bytes[self.offset..<end]))
+        let connection = self.isWide ? 0 : Int(first & 3)
+        return .feed(connection: connection, UnsafeRawBufferPointer(rebasing: self.bytes[self.offset..<end]))
     }
 }
 

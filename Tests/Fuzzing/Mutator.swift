@@ -6,7 +6,13 @@ package struct Mutator {
     private let packets: [[UInt8]]
     /// How many calls a target knows.
     private static let calls = 24
-    private var largest: Int { self.layout == .stream ? 1_024 : 256 }
+    private var largest: Int {
+        switch self.layout {
+        case .program: 256
+        case .stream, .xml: 1_024
+        case .conversation: 6_144
+        }
+    }
 
     package init(seed: UInt64, layout: FuzzInput.Layout, packets: [[UInt8]]) {
         self.dice = Dice(seed: seed)
@@ -26,18 +32,36 @@ package struct Mutator {
     }
 
     private mutating func change(_ input: inout FuzzInput, with other: [UInt8]) {
+        if self.layout == .xml { return self.changeXML(&input, with: other) }
         switch self.dice.below(16) {
         case 0: input.settings[self.dice.below(input.settings.count)] = self.dice.byte()
         case 1: self.crossOver(&input, FuzzInput(other, self.layout))
-        case 2...5 where self.layout == .program: self.changeSteps(&input)
+        case 2...5 where self.layout == .program || self.layout == .conversation: self.changeSteps(&input)
         default:
             let feeds = input.steps.indices.filter { if case .feed = input.steps[$0] { true } else { false } }
             guard !feeds.isEmpty else { return self.changeSteps(&input) }
             let index = feeds[self.dice.below(feeds.count)]
             guard case .feed(let connection, var stream) = input.steps[index] else { return }
-            self.change(&stream)
+            if self.layout == .conversation {
+                XMLMutator(elements: self.packets).change(&stream, &self.dice)
+            } else {
+                self.change(&stream)
+            }
             input.steps[index] = .feed(connection: connection, stream)
         }
+    }
+
+    private mutating func changeXML(_ input: inout FuzzInput, with other: [UInt8]) {
+        guard case .feed(_, var stream)? = input.steps.first else { return }
+        switch self.dice.below(16) {
+        case 0: input.settings[self.dice.below(input.settings.count)] = self.dice.byte()
+        case 1:
+            let tail = other.dropFirst(FuzzInput.settingsCount)
+            stream = Array(stream.prefix(self.dice.below(stream.count + 1)))
+            stream += tail.dropFirst(self.dice.below(tail.count + 1))
+        default: XMLMutator(elements: self.packets).change(&stream, &self.dice)
+        }
+        input.steps = [.feed(connection: 0, stream)]
     }
 
     private mutating func crossOver(_ input: inout FuzzInput, _ other: FuzzInput) {

@@ -6,15 +6,33 @@ import TestSupport
 /// The seed corpus, made from the vectors of Tests/Vectors/mqtt.
 package enum Seeds {
     package enum Target: String, CaseIterable, Sendable {
-        case decoder, session, broker
+        case decoder, session, broker, tokenizer, stream
 
-        package var layout: FuzzInput.Layout { self == .decoder ? .stream : .program }
+        package var layout: FuzzInput.Layout {
+            switch self {
+            case .decoder: .stream
+            case .tokenizer: .xml
+            case .session, .broker: .program
+            case .stream: .conversation
+            }
+        }
+
+        /// What the mutator splices in.
+        package var packets: [[UInt8]] {
+            switch self {
+            case .tokenizer: XMLSeeds.elements
+            case .stream: StreamSeeds.elements
+            case .decoder, .session, .broker: Seeds.packets
+            }
+        }
 
         package func make() -> any FuzzTarget {
             switch self {
             case .decoder: DecoderTarget()
             case .session: SessionTarget()
             case .broker: BrokerTarget()
+            case .tokenizer: TokenizerTarget()
+            case .stream: StreamTarget()
             }
         }
     }
@@ -55,6 +73,8 @@ package enum Seeds {
             case .decoder: Self.decoderInputs
             case .session: Self.sessionInputs
             case .broker: Self.brokerInputs
+            case .tokenizer: XMLSeeds.inputs
+            case .stream: StreamSeeds.inputs
             }
         return inputs + Self.crashes(target)
     }
@@ -123,13 +143,34 @@ package enum Seeds {
             input.steps += [.call(0, 0), .call(11, 0), .call(13, 0)]
             return input.bytes(.program)
         }
-        return single + lives
+        return single + lives + Self.carefulLives
+    }
+
+    /// Lives in which the owner acknowledges, releases and completes, with aliases, AUTH and a receive maximum.
+    private static var carefulLives: [[UInt8]] {
+        (0..<16).map { index -> [UInt8] in
+            let bits = UInt8(index) << 2 | (index & 1 == 0 ? 128 : 0)
+            let settings: [UInt8] = [
+                index % 4 == 3 ? 1 : 2 | 8, UInt8(index & 3) | 4 | 8, 0, bits | (index & 2 == 0 ? 64 : 0),
+            ]
+            var input = FuzzInput(settings: settings, steps: [])
+            for round in 0..<2 as Range<UInt8> {
+                input.steps += [
+                    .call(21, 0), .call(2, round * 3), .call(3, 3), .call(4, 2), .call(22, 12), .call(22, 8),
+                    .call(16, 1), .call(16, 18), .call(1, 3), .call(17, 0), .call(18, round), .call(18, 2),
+                    .call(0, 0), .call(19, 0), .call(20, 0), .call(0, 0), .call(10, 0), .call(13, round), .call(17, 1),
+                    .call(14, 0),
+                ]
+            }
+            input.steps += [.call(2, 0), .call(0, 0), .call(23, UInt8(index)), .call(13, 0)]
+            return input.bytes(.program)
+        }
     }
 
     /// Subscribers and publishers of every version, and the vector among them.
     private static var brokerInputs: [[UInt8]] {
         let toServer = Self.vectors.filter { $0.isServer && $0.wire.count <= 255 }
-        return toServer.enumerated().map { index, vector -> [UInt8] in
+        let single = toServer.enumerated().map { index, vector -> [UInt8] in
             let settings: [UInt8] = [UInt8(index % 12), UInt8(index & 31), UInt8(index & 1), 1]
             var input = FuzzInput(settings: settings, steps: [])
             let version = ProtocolVersion.allCases[Int(vector.versionIndex)]
@@ -163,6 +204,45 @@ package enum Seeds {
             input.steps += [.call(0, 0), .call(1, 10), .call(0, 0), .call(UInt8(index % 13), 2), .call(1, 200)]
             return input.bytes(.program)
         }
+        return single + (0..<18).map(Self.brokerLife)
+    }
+
+    /// A session with flows at every step that loses its connection, is fed meanwhile, and comes back, in the same
+    /// version or another, by a take-over or too late.
+    private static func brokerLife(_ index: Int) -> [UInt8] {
+        let settings: [UInt8] = [UInt8(index % 9), index % 4 == 3 ? 1 : 0, UInt8(index & 1), 1]
+        var input = FuzzInput(settings: settings, steps: [])
+        func keeper(_ version: ProtocolVersion, expiry: UInt32) -> [UInt8] {
+            var connect = Connect(version: version, clientID: "k", cleanStart: false, keepAlive: 0)
+            connect.will = Will(topic: "a/b", payload: [1], qos: .atLeastOnce, properties: [.willDelayInterval(1)])
+            connect.properties = [.sessionExpiryInterval(expiry)]
+            return Packet.connect(connect).bytes(as: version)
+        }
+        let first = ProtocolVersion.allCases[index % 3]
+        let second = ProtocolVersion.allCases[index / 6 % 3]
+        let subscribe = Packet.subscribe(Subscribe(1, [Subscription(filter: "a/+", qos: .exactlyOnce)]))
+        let publisher = Packet.connect(Connect(version: .v5, clientID: "p", keepAlive: 0))
+        func publishes(_ id: PacketID) -> [FuzzInput.Step] {
+            [QoS.atLeastOnce, .exactlyOnce].map { qos in
+                let properties: Properties = index & 2 == 0 ? [] : [.messageExpiryInterval(1)]
+                let publish = Publish(topic: "a/b", qos: qos, packetID: id, properties: properties)
+                return .feed(connection: 1, Packet.publish(publish).bytes(as: .v5))
+            }
+        }
+        input.steps = [
+            .feed(connection: 0, keeper(first, expiry: index < 12 ? 3 : .max)),
+            .feed(connection: 0, subscribe.bytes(as: first)), .feed(connection: 1, publisher.bytes(as: .v5)),
+        ]
+        input.steps += publishes(1)
+        // PUBACK and PUBREC come for some; the rest is in flight.
+        if index & 1 == 0 { input.steps.append(.call(0, 0)) }
+        input.steps += publishes(2)
+        if index & 4 == 0 { input.steps.append(.call(3, 0)) }
+        input.steps += publishes(3)
+        if index & 8 != 0 { input.steps.append(.call(1, 150)) }
+        input.steps.append(.feed(connection: 2, keeper(second, expiry: 1)))
+        input.steps += [.call(0, 2), .call(0, 2), .call(0, 2), .call(3, 2), .call(1, 250)]
+        return input.bytes(.program)
     }
 }
 

@@ -8,7 +8,14 @@ struct FuzzingTests {
     private static let freshSeed = UInt64.random(in: 3...(.max))
 
     /// Inputs of one run: a few seconds altogether.
-    private static func count(_ target: Seeds.Target) -> Int { target == .decoder ? 40_000 : 15_000 }
+    private static func count(_ target: Seeds.Target) -> Int {
+        switch target {
+        case .decoder: 40_000
+        case .session, .broker, .tokenizer: 15_000
+        // Each a whole conversation.
+        case .stream: 4_000
+        }
+    }
 
     @Test("break no rule", arguments: Seeds.Target.allCases, [1, 2, Self.freshSeed])
     func mutated(_ target: Seeds.Target, _ seed: UInt64) throws {
@@ -32,6 +39,15 @@ struct FuzzingTests {
         try driver.run(Self.count(.decoder))
         #expect(driver.target.reached.packetTypesMissing == [])
         #expect(driver.target.reached.errorsMissing == [])
+    }
+
+    @Test("reach every error of the tokenizer")
+    func reachesTokenizer() throws {
+        var driver = Driver(.tokenizer, seed: 1)
+        try driver.runSeeds()
+        try driver.run(Self.count(.tokenizer))
+        let target = try #require(driver.target as? TokenizerTarget)
+        #expect(target.errorsMissing == [])
     }
 
     @Test("found these once", arguments: Seeds.crashes)

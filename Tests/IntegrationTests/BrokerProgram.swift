@@ -40,7 +40,11 @@ struct BrokerProgram {
         var delayHolds: Holds
         var stalls: [Stall]
         var disconnected: Int
+        var connections: Int
         var connects: Int
+        var connectsRefused: Int
+        var proxied: [String: Int]
+        var proxyRefused: Int
         var clientsMaximum: Int
     }
 

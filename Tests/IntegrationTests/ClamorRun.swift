@@ -74,5 +74,15 @@ extension RunRecord {
     }
 
     var state: Verdict.State? { self.verdict?.state }
+    /// Nothing is wrong with it, but what a busy host makes of any run, and a run then has to say: of one of less than
+    /// half a second only that what was due began a second late.
+    var isSound: Bool {
+        let busy: Set = ["schedule-lag", "generator-cpu", "cpu-steal"]
+        let seconds = self.stages.first { $0.measured }?.durationSeconds ?? 0
+        let allowed: Set = ["unsent", "connect-rate"]
+        return self.state == .valid
+            || self.state == .generatorLimited
+                && Set(self.reasonCodes).isSubset(of: seconds < 0.5 ? allowed : allowed.union(busy))
+    }
     var reasonCodes: [String] { self.verdict?.reasons.map(\.code) ?? [] }
 }

@@ -50,6 +50,28 @@ extension Integration {
             #expect((0.99...1).contains(perRead("cuts")))
         }
 
+        @Test("stanzas have the same figures in every form on both paths", arguments: ["-s 44", "--mix"])
+        func stanzas(_ what: String) async throws {
+            let run = try await ClamorRun.of("decode --protocol xmpp \(what) --duration 100ms --seed 1")
+            #expect(run.status == 0, "\(run.ending.errors)")
+            #expect(run.record.stages.count == 8)
+            for stage in run.record.stages {
+                let parts = stage.name.split(separator: "-").map(String.init)
+                let labels: Labels = ["protocol": "xmpp", "path": parts[0], "form": parts[1]]
+                let stanzas = run.record.count("decode_packets", labels)
+                #expect(stanzas > 0)
+                if what == "-s 44" { #expect(run.record.count("decode_bytes", labels) == 185 * stanzas) }
+                #expect(try #require(self.gauge(run, "decode_packet_time", parts[1], parts[0])?.median) > 0)
+                let thousand = try #require(run.record.duration("decode_thousand_duration", labels))
+                #expect(thousand.count >= 1)
+            }
+            #expect(run.ending.output.contains("stanzas/s"))
+            #expect(!run.ending.output.contains("ns/packet"))
+            let plan = run.record.plan
+            #expect(plan["protocol"] == "xmpp")
+            #expect(plan["qos"] == nil && plan["topic"] == nil)
+        }
+
         @Test("a read size cuts what the kernel joined")
         func readSize() async throws {
             let run = try await ClamorRun.of("decode --path socket --form pipelined --duration 50ms --read-size 10")
@@ -109,6 +131,32 @@ extension Integration {
                 #expect(each >= 1_000 + none, "\(path)")
             }
             #expect(view.ending.output.contains("allocated"))
+        }
+
+        @Test(
+            "of a stanza nothing is allocated, in fragments neither",
+            .enabled("needs libjemalloc.so.2, of the package libjemalloc2") { Self.hasAllocator }
+        )
+        func stanzaAllocations() async throws {
+            let line = "decode --protocol xmpp --path memory --duration 50ms"
+            // What is not optimised allocates where the optimiser finds nothing to.
+            #if DEBUG
+            let most = 256.0
+            #else
+            let most = 1.0
+            #endif
+            for what in ["-s 256", "-s 5000", "--mix"] {
+                let run = try await ClamorRun.of("\(line) \(what)")
+                for form in ["pipelined", "segments", "fragments", "cuts"] {
+                    let bytes = try #require(self.gauge(run, "decode_packet_allocated_bytes", form, "memory")?.value)
+                    // What the reader's memory is, once: not a byte a stanza.
+                    #expect(bytes < most, "\(form), \(what)")
+                }
+            }
+            let copy = try await ClamorRun.of("\(line) -s 256 --form pipelined --sink copy")
+            #expect(
+                try #require(self.gauge(copy, "decode_packet_allocated_bytes", "pipelined", "memory")?.value) >= 256
+            )
         }
 
         @Test("without jemalloc the figure is absent, and the summary says what to install")

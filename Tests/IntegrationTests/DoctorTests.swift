@@ -166,26 +166,21 @@ extension Integration {
         func schema(_ line: String) async throws {
             let ending = try await ClamorBinary.run(line.split(separator: " ").map(String.init))
             #expect(ending.status == (line.contains("9000000") ? 64 : 0))
-            let program = """
-                import json, sys, jsonschema
-                schema = json.load(open(sys.argv[1]))
-                jsonschema.Draft202012Validator.check_schema(schema)
-                for error in jsonschema.Draft202012Validator(schema).iter_errors(json.loads(sys.argv[2])):
-                    print(list(error.absolute_path), error.message[:200])
-                """
-            let schema = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent().appending(path: "results/schema/doctor.schema.json").path
-            let answer = try await OtherReader.run(program, schema, ending.output)
-            #expect(answer.status == 0, "\(answer.errors)")
-            #expect(answer.output.isEmpty)
+            #expect(try await OtherReader.violations(of: "doctor", in: ending.output) == "")
         }
 
         // MARK: -
 
+        /// Without what this process, busy with other tests, may leave open at the moment of the fork.
+        private static let limiting = """
+            for open in /proc/$$/fd/*; do open=${open##*/}; if [ "$open" -gt 2 ]; then eval "exec $open>&-"; fi; done
+            ulimit -n 500; exec "$0" "$@"
+            """
+
         private func start(_ line: String) throws -> RunningProgram {
             try RunningProgram(
-                "/bin/sh",
-                ["-c", "ulimit -n 500; exec \"$0\" \"$@\"", ClamorBinary.path]
+                "/bin/bash",
+                ["-c", Self.limiting, ClamorBinary.path]
                     + line.split(separator: " ").map(String.init)
             )
         }

@@ -87,7 +87,7 @@ extension Integration {
                 ["--threshold", "delivery_lost == 0"],
                 ["-t", "a/#"],
                 ["--read-size", "0"],
-                ["-S"],
+                ["--cacertfile", "/nowhere/ca.pem", "-S"],
             ]
         )
         func refused(_ flags: [String]) async throws {

@@ -25,7 +25,7 @@ extension Integration {
             #expect(broken.ending.errorLines.count == 1)
             #expect(broken.ending.errors.contains("publish_sent count > 20"))
             #expect(broken.record.thresholds.map { $0.ok } == [false])
-            #expect(broken.record.state == .valid)
+            #expect(broken.record.isSound)
         }
 
         @Test("a broken threshold with abort ends the run")
@@ -116,7 +116,7 @@ extension Integration {
             for size in [1, 7] {
                 let run = try await ClamorRun.of("\(line) --read-size \(size)")
                 #expect(run.status == 0)
-                #expect(run.record.state == .valid, "\(run.record.reasonCodes)")
+                #expect(run.record.isSound, "\(run.record.reasonCodes)")
                 #expect(run.record.count("delivery_expected") == 200)
                 #expect(run.record.count("received") == 200)
                 #expect(run.record.count("reads") * size >= run.record.count("bytes_received"))
@@ -125,16 +125,17 @@ extension Integration {
 
         @Test("publishers wait for all clients, and with --no-wait they do not")
         func noWait() async throws {
-            let line = "pub -h embedded -c 5 -q 1 --rate 50/s -R 5/s --duration 1s"
+            // All are up 2 s after the first, and a load at once is still under way then.
+            let line = "pub -h embedded -c 5 -q 1 --rate 50/s -R 2/s --duration 3s"
             let waiting = try await ClamorRun.of(line)
             #expect(waiting.status == 0)
             #expect(waiting.record.stages.first?.name == "connect")
-            #expect((waiting.record.stages.first?.durationSeconds ?? 0) > 0.79)
+            #expect((waiting.record.stages.first?.durationSeconds ?? 0) > 1.99)
 
             let atOnce = try await ClamorRun.of("\(line) --no-wait")
             #expect(atOnce.status == 0)
-            #expect((atOnce.record.stages.first { $0.name == "connect" }?.durationSeconds ?? 0) < 0.79)
-            #expect(atOnce.record.count("publish_sent") == 50)
+            #expect((atOnce.record.stages.first { $0.name == "connect" }?.durationSeconds ?? 0) < 1.99)
+            #expect(atOnce.record.count("publish_sent") == 150)
         }
 
         @Test("secrets appear nowhere")

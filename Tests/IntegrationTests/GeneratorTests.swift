@@ -19,17 +19,24 @@ extension Integration {
             try await DiscardingPeer.with { peer in
                 let run = try await ClamorRun.of(
                     """
-                    pub -p \(peer.port) -c 4 -q 0 -s 64 --rate 20000000/s --duration 2s --drain 1s --strict
+                    pub -p \(peer.port) -c 4 -q 0 -s 64 --rate 200000000/s --duration 2s --drain 1s --strict
                     """
                 )
                 #expect(run.record.state == .generatorLimited)
                 #expect(run.record.reasonCodes.contains("unsent"))
                 #expect(run.status == 98)
-                // The plan is arithmetic: 20,000,000/s for 2 s.
-                #expect(run.record.count("publish_offered") == 40_000_000)
+                // The plan is arithmetic: 200,000,000/s for 2 s.
+                #expect(run.record.count("publish_offered") == 400_000_000)
                 #expect(run.record.count("publish_sent") > 0)
                 #expect(run.record.books.flatMap(\.imbalances).isEmpty)
             }
+        }
+
+        /// Whatever its hypervisor took of this host is told, and nothing else is.
+        private static func expectNotLimited(_ run: ClamorRun) {
+            let isStolen = run.record.reasonCodes == ["cpu-steal"]
+            #expect(run.record.state == (isStolen ? .generatorLimited : .valid), "\(run.record.reasonCodes)")
+            #expect(run.status == (isStolen ? 98 : 0))
         }
 
         @Test("a slow broker is the broker's limit in closed loop")
@@ -37,8 +44,7 @@ extension Integration {
             let (run, broker) = try await BrokerProgram.with("--max-rate 1000/s") { broker in
                 try await ClamorRun.of("pub -p \(broker.port) -c 8 -q 1,2 -s 64 --duration 2s --drain 2s --strict")
             }
-            #expect(run.record.state == .valid, "\(run.record.reasonCodes)")
-            #expect(run.status == 0)
+            Self.expectNotLimited(run)
             #expect(run.record.perQoS("publish_acked") == broker.received.all)
             #expect(run.record.perQoS("publish_sent") == broker.received.all)
         }
@@ -51,8 +57,7 @@ extension Integration {
                     "pub -p \(broker.port) -c 8 -q 1 -s 64 --rate 2000/s --duration 1500ms --drain 500ms --strict"
                 )
             }
-            #expect(run.record.state == .valid, "\(run.record.reasonCodes)")
-            #expect(run.status == 0)
+            Self.expectNotLimited(run)
             #expect(run.record.count("publish_offered") == 3_000)
             #expect(run.record.count("publish_not_sent") > 0)
             let sent = run.record.count("publish_sent")

@@ -10,8 +10,10 @@ struct NetworkNamespace {
 
     /// For `.enabled(if:)`.
     static let canBeMade =
-        (try? Self.status("/usr/bin/env", ["unshare", "--net", "sh", "-c", "ip link set lo up && command -v nsenter"]))
-        == 0
+        (try? RunningProgram.run(
+            "/usr/bin/env",
+            ["unshare", "--net", "sh", "-c", "ip link set lo up && command -v nsenter"]
+        ))?.status == 0
 
     /// Runs `body` in one, beside its broker.
     static func with<Result>(
@@ -53,16 +55,5 @@ struct NetworkNamespace {
     func run(_ line: String) async throws -> ClamorRun {
         let folder = try ScratchFolder()
         return try ClamorRun(try await self.clamor(ClamorRun.arguments(line, in: folder)), folder)
-    }
-
-    private static func status(_ program: String, _ arguments: [String]) throws -> Int32 {
-        let process = Process()
-        process.executableURL = URL(filePath: program)
-        process.arguments = arguments
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        return process.terminationStatus
     }
 }

@@ -57,7 +57,7 @@ extension Integration {
             }
             #expect(run.status == 0)
             #expect(run.ending.errors.isEmpty)
-            #expect(run.record.state == .valid, "\(run.record.reasonCodes)")
+            #expect(run.record.isSound, "\(run.record.reasonCodes)")
         }
     }
 }

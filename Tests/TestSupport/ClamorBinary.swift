@@ -9,9 +9,13 @@ package enum ClamorBinary {
             .appending(path: "clamor").path
     }
 
+    /// On GitHub each run of the tests would add itself to the job's summary.
+    private static let hasNoSummary: Void = { unsetenv("GITHUB_STEP_SUMMARY") }()
+
     /// Starts it.
     package static func start(_ arguments: [String]) throws -> RunningProgram {
-        try RunningProgram(self.path, arguments)
+        _ = self.hasNoSummary
+        return try RunningProgram(self.path, arguments)
     }
 
     /// Runs it to its end.

@@ -7,20 +7,42 @@ package struct Mosquitto: Sendable {
     package static let missing = "needs mosquitto and mosquitto-clients: make test installs them"
 
     package let port: Int
+    /// Those of the listeners that were asked for beside the plain one.
+    package let ports: [Int]
     package let program: RunningProgram
 
     private struct NotInstalled: Error {}
 
     /// Runs `body` beside a fresh broker, which is gone after that.
-    package static func with<Result>(_ body: (Mosquitto) async throws -> Result) async throws -> Result {
+    ///
+    /// There always is a plain listener. With one for WebSocket alone mosquitto 2.0 ends with "Unable to start any
+    /// listening sockets", whatever its address: it counts the sockets it has opened itself, and those of WebSocket are
+    /// libwebsockets' (eclipse-mosquitto/mosquitto#2578, #3383; 2.1 has its own). For the same reason 2.0.11 opens a
+    /// WebSocket listener on every address, not on 127.0.0.1 only as it is told.
+    ///
+    /// - Parameters:
+    ///   - listener: more lines of its first listener, such as `cafile /...`.
+    ///   - listeners: the lines of more listeners, such as `protocol websockets`; see ``ports``.
+    ///   - body: what to run.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws, or why there is no broker.
+    package static func with<Result>(
+        listener: [String] = [],
+        listeners: [String] = [],
+        _ body: (Mosquitto) async throws -> Result
+    ) async throws -> Result {
         let folder = try ScratchFolder()
-        let broker = try await self.start(in: folder)
+        let broker = try await self.start(in: folder, listener, listeners)
         defer { broker.program.send(SIGKILL) }
         return try await body(broker)
     }
 
     /// A free port can be taken by somebody else before the broker binds it: then another is tried.
-    private static func start(in folder: ScratchFolder) async throws -> Mosquitto {
+    private static func start(
+        in folder: ScratchFolder,
+        _ listener: [String],
+        _ listeners: [String]
+    ) async throws -> Mosquitto {
         var attempt = 1
         while true {
             let port = try ReservedPort().port
@@ -28,6 +50,7 @@ package struct Mosquitto: Sendable {
             // and be slow: it is searched from end to end. $SYS once a second.
             let configuration = """
                 listener \(port) 127.0.0.1
+                \(listener.joined(separator: "\n"))
                 allow_anonymous true
                 persistence false
                 sys_interval 1
@@ -36,12 +59,15 @@ package struct Mosquitto: Sendable {
                 max_inflight_messages 100
                 log_dest stderr
                 """
-            let path = try folder.write(configuration + "\n", to: "mosquitto-\(port).conf")
+            let reserved = try listeners.map { _ in try ReservedPort() }
+            let more = zip(listeners, reserved).map { "listener \($1.port) 127.0.0.1\n\($0)\n" }.joined()
+            let path = try folder.write(configuration + "\n" + more, to: "mosquitto-\(port).conf")
+            for port in reserved { port.release() }
             guard let command = self.find("mosquitto") else { throw NotInstalled() }
             let program = try RunningProgram(command, ["-c", path])
             do {
                 try await program.line(on: .errors) { $0.hasSuffix(" running") }
-                return Mosquitto(port: port, program: program)
+                return Mosquitto(port: port, ports: reserved.map(\.port), program: program)
             } catch  where attempt < 5 {
                 program.send(SIGKILL)
                 attempt += 1

@@ -2,12 +2,15 @@ import Foundation
 import Synchronization
 
 /// A port of 127.0.0.1 that is bound and does not listen: connections to it are refused until it is released.
+///
+/// Of datagrams only those from itself are taken, so that all others are told that nobody is there.
 package final class ReservedPort: Sendable {
     package let port: Int
     private let descriptor: Mutex<CInt?>
 
-    package init() throws {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    package init(ofDatagrams: Bool = false) throws {
+        let kind = ofDatagrams ? SOCK_DGRAM.rawValue : SOCK_STREAM.rawValue
+        let descriptor = socket(AF_INET, Int32(kind | SOCK_CLOEXEC.rawValue), 0)
         self.descriptor = Mutex(descriptor)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -15,7 +18,10 @@ package final class ReservedPort: Sendable {
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let isBound = withUnsafeMutableBytes(of: &address) { bytes in
             let address = bytes.bindMemory(to: sockaddr.self).baseAddress
-            return bind(descriptor, address, size) == 0 && getsockname(descriptor, address, &size) == 0
+            guard bind(descriptor, address, size) == 0, getsockname(descriptor, address, &size) == 0 else {
+                return false
+            }
+            return !ofDatagrams || connect(descriptor, address, size) == 0
         }
         self.port = Int(UInt16(bigEndian: address.sin_port))
         guard isBound else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EADDRINUSE) }

@@ -1,3 +1,4 @@
+import CSpawn
 package import Foundation
 import Synchronization
 
@@ -24,6 +25,12 @@ package final class RunningProgram: Sendable {
     /// It ended, or closed the stream, before what was awaited had come.
     package struct EndedEarly: Error, CustomStringConvertible {
         package let description: String
+
+        package init(description: String) { self.description = description }
+    }
+
+    package struct NotStarted: Error, CustomStringConvertible {
+        package let description: String
     }
 
     package let pid: pid_t
@@ -33,7 +40,7 @@ package final class RunningProgram: Sendable {
         var output = Text()
         var errors = Text()
         var status: Int32?
-        var waiting: [(isReady: @Sendable (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiting: [(isReady: @Sendable (State) -> Bool, resume: @Sendable () -> Void)] = []
 
         var isOver: Bool { self.status != nil && !self.output.isOpen && !self.errors.isOpen }
     }
@@ -58,30 +65,29 @@ package final class RunningProgram: Sendable {
         }
     }
 
+    /// Starts it with the environment of the tests, nothing on its standard input, and none of the tests' descriptors.
     package init(_ path: String, _ arguments: [String]) throws {
-        let process = Process()
-        let output = Pipe()
-        let errors = Pipe()
-        process.executableURL = URL(filePath: path)
-        process.arguments = arguments
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = errors
-        let ended = Mutex<(@Sendable (Int32) -> Void)?>(nil)
-        let status = Mutex<Int32?>(nil)
-        process.terminationHandler = { process in
-            let code = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
-            status.withLock { $0 = code }
-            ended.withLock { $0 }?(code)
-        }
-        try process.run()
-        self.pid = process.processIdentifier
-        // It may have ended before this is set, or while.
-        ended.withLock { $0 = { code in self.change { $0.status = code } } }
-        if let code = status.withLock({ $0 }) { self.change { $0.status = code } }
-        self.read(output.fileHandleForReading) { $1.output.take($0) }
-        self.read(errors.fileHandleForReading) { $1.errors.take($0) }
+        var words = ([path] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var output: Int32 = -1
+        var errors: Int32 = -1
+        self.pid = clamor_spawn(path, &words, &output, &errors)
+        guard self.pid > 0 else { throw NotStarted(description: "\(path): \(String(cString: strerror(-self.pid)))") }
+        Thread.detachNewThread { self.reap() }
+        self.read(output) { $1.output.take($0) }
+        self.read(errors) { $1.errors.take($0) }
     }
+
+    /// Runs one to its end on this thread, for what cannot be asynchronous.
+    package static func run(_ path: String, _ arguments: [String]) throws -> Ending {
+        let program = try RunningProgram(path, arguments)
+        let over = DispatchSemaphore(value: 0)
+        program.whenReady({ $0.isOver }, { over.signal() })
+        over.wait()
+        return program.ending
+    }
+
+    package var hasEnded: Bool { self.state.withLock { $0.status != nil } }
 
     /// Does nothing once it has ended.
     package func send(_ signal: Int32) {
@@ -94,7 +100,11 @@ package final class RunningProgram: Sendable {
     package func ended() async throws -> Ending {
         await self.wait { $0.isOver }
         try Task.checkCancellation()
-        return self.state.withLock { state in
+        return self.ending
+    }
+
+    private var ending: Ending {
+        self.state.withLock { state in
             Ending(
                 status: state.status ?? 0,
                 output: String(decoding: state.output.bytes, as: UTF8.self),
@@ -135,13 +145,31 @@ package final class RunningProgram: Sendable {
 
     // MARK: - What the threads tell
 
-    private func read(_ handle: FileHandle, _ take: @escaping @Sendable ([UInt8], inout State) -> Void) {
+    private func read(_ descriptor: Int32, _ take: @escaping @Sendable ([UInt8], inout State) -> Void) {
         Thread.detachNewThread {
+            defer { close(descriptor) }
             while true {
-                let bytes = [UInt8](handle.availableData)
+                let bytes = [UInt8](unsafeUninitializedCapacity: 65536) { buffer, count in
+                    repeat {
+                        count = Foundation.read(descriptor, buffer.baseAddress, buffer.count)
+                    } while count < 0 && errno == EINTR
+                    count = max(0, count)
+                }
                 self.change { take(bytes, &$0) }
                 if bytes.isEmpty { return }
             }
+        }
+    }
+
+    /// The process stays until its end is noted: a signal cannot meet another one with its number.
+    private func reap() {
+        var info = siginfo_t()
+        while waitid(P_PID, id_t(self.pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR {}
+        self.change { state in
+            var status: Int32 = 0
+            waitpid(self.pid, &status, 0)
+            let signal = status & 0x7f
+            state.status = signal == 0 ? (status >> 8) & 0xff : -signal
         }
     }
 
@@ -149,22 +177,26 @@ package final class RunningProgram: Sendable {
         let ready = self.state.withLock { state in
             body(&state)
             let now = state
-            let ready = state.waiting.filter { $0.isReady(now) }.map(\.continuation)
+            let ready = state.waiting.filter { $0.isReady(now) }.map(\.resume)
             if !ready.isEmpty { state.waiting.removeAll { $0.isReady(now) } }
             return ready
         }
-        for continuation in ready { continuation.resume() }
+        for resume in ready { resume() }
+    }
+
+    private func whenReady(_ isReady: @escaping @Sendable (State) -> Bool, _ resume: @escaping @Sendable () -> Void) {
+        let isNow = self.state.withLock { state in
+            guard !isReady(state) else { return true }
+            state.waiting.append((isReady, resume))
+            return false
+        }
+        if isNow { resume() }
     }
 
     private func wait(until isReady: @escaping @Sendable (State) -> Bool) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let isNow = self.state.withLock { state in
-                    guard !isReady(state) else { return true }
-                    state.waiting.append((isReady, continuation))
-                    return false
-                }
-                if isNow { continuation.resume() }
+                self.whenReady(isReady) { continuation.resume() }
             }
         } onCancel: {
             self.send(SIGKILL)

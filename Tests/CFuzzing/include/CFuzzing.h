@@ -15,9 +15,12 @@ void *clamor_guarded_memory_end(size_t pages);
 /// On a signal that ends the process, the input at hand is written to stderr as hex.
 void clamor_report_input_on_crash(void);
 
-/// The input at hand; kept by address, so it has to stay where it is until the next call. `seconds` of processor time,
-/// unless 0, end the process with it.
+/// The input at hand; kept by address, so it has to stay where it is until the next call. `seconds` of this thread's
+/// processor time, unless 0, end the process with it.
 void clamor_input_begins(const void *bytes, size_t count, uint32_t seconds);
+
+/// There is no input at hand any more, and the time that was set ends nothing.
+void clamor_inputs_end(void);
 
 /// The most memory that the process had resident so far, in KiB.
 size_t clamor_peak_memory(void);

@@ -1,0 +1,49 @@
+import Foundation
+import Report
+import TestSupport
+import Testing
+
+extension Integration {
+    @Suite("clamor capacity")
+    struct CapacityTests {
+        @Test("the search ends at the most that may be offered, or where the generator is the limit, and says which")
+        func most() async throws {
+            let folder = try ScratchFolder()
+            let ending = try await ClamorBinary.run([
+                "capacity", "--slo", "delivery_lost == 0", "--hold", "1s", "--first", "50/s", "--max-rate", "150/s",
+                "--out", folder.path("out"), "--json", "pubsub", "-h", "embedded", "-c", "2", "-q", "1",
+            ])
+            #expect(ending.status == 0, "\(ending.errors)")
+            #expect(folder.entries() == ["out"])
+            #expect(folder.entries("out") == ["capacity.csv", "capacity.json", "steps"])
+            let record = try JSONDecoder().decode(CapacityRecord.self, from: Data(ending.output.utf8))
+            #expect(record.schema == "clamor.capacity/1" && record.varies == "rate" && record.holdSeconds == 1)
+            let answer = try #require(record.answer)
+            // A busy host limits the generator at any load.
+            #expect(["at-least", "generator-limited"].contains(answer.kind))
+            if answer.kind == "at-least" {
+                #expect(answer.load == 150)
+                #expect(record.steps.filter { $0.verdict == "held" }.count >= 4)
+            }
+            #expect(record.steps.map(\.load).prefix(1) == [50])
+            #expect(record.steps.allSatisfy { ($0.throughput ?? 0) > 0 && ($0.p99Seconds ?? 0) > 0 })
+            #expect(folder.entries("out/steps").count == record.steps.count)
+            let rows = try String(contentsOfFile: folder.path("out/capacity.csv"), encoding: .utf8).split(
+                separator: "\n"
+            )
+            #expect(rows.count == record.steps.count + 1)
+        }
+
+        @Test("a server that is not there is said to be none, 69")
+        func nobody() async throws {
+            let folder = try ScratchFolder()
+            let ending = try await ClamorBinary.run([
+                "capacity", "--slo", "connect_duration p99 < 1s", "--hold", "1s", "--out", folder.path("out"), "conn",
+                "-h", "127.0.0.1", "-p", "1",
+            ])
+            #expect(ending.status == 69)
+            #expect(ending.errorLines.count == 1)
+            #expect(ending.errors.hasPrefix("clamor: step 1: clamor: every connect attempt failed"))
+        }
+    }
+}

@@ -1,0 +1,229 @@
+import Foundation
+import Measurement
+import Report
+import TestSupport
+import Testing
+
+extension Integration {
+    @Suite("MQTT and XMPP clients side by side, by clamor run", .timeLimit(.minutes(10)))
+    struct MixedRunTests {
+        /// Numbers of clients, rates and sizes that no two groups share, so that one cannot pass for the other.
+        private static func scenario(_ sensors: String, _ chat: String, duration: String = "2s") -> String {
+            """
+            name: mixed
+            seed: 11
+            duration: \(duration)
+            groups:
+              sensors:
+                clients: 6
+                subscribers: 3
+                topology: fan-in
+                publish: { topic: "fleet/%i/telemetry", qos: 1, size: 64, rate: 120/s }
+                \(sensors)
+              chat:
+                clients: 4
+                jid: user%i@localhost
+                password: \(XMPPServer.password)
+                message: { size: 80, rate: 50/s }
+                \(chat)
+            thresholds:
+              - "publish_ack_duration{group=sensors} p99 < 10s"
+              - "connect_duration{group=chat} count == 4"
+              - "delivery_lost == 0"
+            """
+        }
+
+        private static func run(
+            _ scenario: String,
+            _ flags: String = "",
+            beside body: (RunningProgram) async throws -> Void = { _ in }
+        ) async throws -> ClamorRun {
+            let folder = try ScratchFolder()
+            let file = try folder.write(scenario, to: "mixed.yaml")
+            return try await ClamorRun.of("run \(file) --threads 2 --per-client \(flags)", beside: body)
+        }
+
+        /// The books of both groups, with what each offered.
+        private func checkBooks(_ record: RunRecord, _ offered: [String: Int]) {
+            #expect(record.books.map(\.name) == ["sensors QoS 1", "chat message"])
+            #expect(record.books.allSatisfy { $0.balances }, "\(record.books)")
+            #expect(record.count("publish_offered", ["group": "sensors"]) == offered["sensors"])
+            #expect(record.count("stanza_offered", ["group": "chat"]) == offered["chat"])
+            for (book, name) in zip(record.books, ["sensors", "chat"]) {
+                let copies = name == "sensors" ? 3 : 1
+                #expect(book.expected == offered[name].map { UInt64($0 * copies) }, "\(name)")
+                #expect(book.received == book.expected, "\(name)")
+                #expect(book.lost == 0, "\(name)")
+                #expect(book.duplicated == 0, "\(name)")
+            }
+        }
+
+        @Test(
+            "one ejabberd serves both: one timeline, two ledgers that balance, one report",
+            .enabled(if: Ejabberd.isInstalled, "\(Ejabberd.missing)")
+        )
+        func ejabberd() async throws {
+            let certificates = try await Certificates.all()
+            let run = try await Ejabberd.with(
+                certificate: certificates.bundle(.xmpp),
+                servesXMPP: true,
+                users: 4
+            ) { server in
+                try await Self.run(
+                    Self.scenario(
+                        """
+                        target: mqtt://127.0.0.1:\(server.port)
+                            connect: { rate: 100/s, protocol: 5, keep_alive: 60s }
+                            username: \(Ejabberd.username)
+                            password: \(Ejabberd.password)
+                        """,
+                        """
+                        target: xmpp://127.0.0.1:\(server.clientPort)
+                            ca_file: \(certificates.authority)
+                        """
+                    )
+                )
+            }
+            let record = run.record
+            #expect(run.status == 0, "\(run.ending.errors) \(record.thresholds)")
+            #expect(run.ending.errors.isEmpty)
+            #expect(record.isSound, "\(record.reasonCodes)")
+            #expect(record.errors.isEmpty)
+            // By arithmetic: 120/s and 50/s for the same 2 s.
+            self.checkBooks(record, ["sensors": 240, "chat": 100])
+            #expect(record.groups?.map(\.name) == ["sensors", "chat"])
+            #expect(record.groups?.map(\.protocolName) == ["mqtt", "xmpp"])
+            #expect(record.groups?.map(\.up) == [9, 4])
+            #expect(record.groups?.allSatisfy { $0.ledger.on && $0.ledger.overflowed == 0 } == true)
+            #expect(record.groups?.map(\.ledger.streams) == [18, 4])
+            #expect(record.ledger.streams == 22)
+            #expect(record.stages.count { $0.name == "measure" } == 1)
+            #expect(record.generator.loopCPUShares?.count == 2)
+            #expect(record.metrics.filter { $0.name == "loop_lag" }.map(\.labels) == [["loop": "0"], ["loop": "1"]])
+            #expect(
+                Set(record.clients.keys) == ["sensors publishers", "sensors subscribers", "chat clients"]
+            )
+            try self.checkTimeline(run)
+            try self.checkReport(run)
+        }
+
+        /// Both are offered their first at once; the groups are sampled one after the other, so a second's end may part them.
+        private func checkTimeline(_ run: ClamorRun) throws {
+            let text = try String(contentsOfFile: run.directory + "/timeline.csv", encoding: .utf8)
+            var seconds: [String: [Int]] = [:]
+            for line in text.split(separator: "\n").dropFirst() {
+                let cells = line.split(separator: ",", omittingEmptySubsequences: false)
+                guard ["publish_offered", "stanza_offered"].contains(cells[2]), Double(cells[6]) ?? 0 > 0 else {
+                    continue
+                }
+                seconds[String(cells[2]), default: []].append(Int(cells[0]) ?? -1)
+            }
+            let first = try #require(seconds["publish_offered"]?.first)
+            let other = try #require(seconds["stanza_offered"]?.first)
+            #expect(abs(first - other) <= 1)
+            let rows = try String(contentsOfFile: run.directory + "/clients.csv", encoding: .utf8)
+            #expect(rows.split(separator: "\n").count == 1 + 9 + 4)
+            #expect(rows.hasPrefix("group,id,qos,"))
+            #expect(rows.contains("\nchat,user3@localhost/chat,"))
+            let log = try String(contentsOfFile: run.directory + "/latency.hlog", encoding: .utf8)
+            #expect(log.contains("Tag=publish_ack_duration;group=sensors;leg=puback;qos=1,"))
+            #expect(log.contains("Tag=delivery_duration;group=chat;stanza=message,"))
+        }
+
+        /// What the terminal showed, and what the report makes of the files.
+        private func checkReport(_ run: ClamorRun) throws {
+            let again = Summary(run.record, files: run.directory).text
+            for text in [run.ending.output, again] {
+                let sensors = try #require(text.range(of: "── sensors · mqtt · 9 clients ──"))
+                let chat = try #require(text.range(of: "── chat · xmpp · 4 clients ──"))
+                let end = try #require(text.range(of: "\nThresholds  all 3 hold"))
+                let mqtt = text[sensors.upperBound..<chat.lowerBound]
+                let xmpp = text[chat.upperBound..<end.lowerBound]
+                for words in ["\nPublish ", "QoS 1 puback", "\n  QoS 1        720       720 "] {
+                    #expect(mqtt.contains(words), "\(words) in\n\(mqtt)")
+                }
+                #expect(!mqtt.contains("Stanzas"))
+                for words in ["\nStanzas ", "  sasl ", "  bind ", "\n  message       100       100 "] {
+                    #expect(xmpp.contains(words), "\(words) in\n\(xmpp)")
+                }
+                #expect(!xmpp.contains("Publish"))
+                #expect(text[end.lowerBound...].contains("  chat message  offered 100 = sent 100 + not sent 0"))
+            }
+        }
+
+        @Test("a group that cannot connect is told by name, 69, and the other's figures are kept")
+        func oneFails() async throws {
+            let nobody = try ReservedPort()
+            let run = try await Self.run(
+                Self.scenario(
+                    "target: embedded",
+                    "target: xmpp://127.0.0.1:\(nobody.port)\n    tls: off"
+                )
+            )
+            #expect(run.status == 69)
+            #expect(run.ending.errorLines.count == 1, "\(run.ending.errors)")
+            #expect(run.ending.errors.hasPrefix("clamor: chat: every connect attempt failed: "))
+            #expect(run.record.state == .aborted)
+            #expect(run.record.reasonCodes.first == "no-connection")
+            #expect(run.record.groups?.map(\.up) == [9, 0])
+            #expect(run.record.errors.map(\.kind) == ["refused"])
+            #expect(run.record.errors.map(\.group) == ["chat"])
+            #expect(run.record.books.first?.expected == 720)
+            #expect(run.record.books.first?.received == 720)
+            #expect(run.record.books.allSatisfy { $0.balances })
+            // What was due and nobody could send.
+            #expect(run.record.books.last?.notSent == 100)
+            #expect(run.record.thresholds.map(\.ok) == [true, false, true])
+        }
+
+        @Test(
+            "SIGINT ends all groups in good order: 105, and what was measured is kept",
+            .enabled(if: Ejabberd.isInstalled, "\(Ejabberd.missing)")
+        )
+        func interrupted() async throws {
+            let run = try await XMPPServer.with(.ejabberd, users: 4) { server in
+                try await Self.run(
+                    Self.scenario(
+                        "target: embedded",
+                        """
+                        target: xmpp://127.0.0.1:\(server.port)
+                            ca_file: \(server.certificates.authority)
+                        """,
+                        duration: "1h"
+                    )
+                ) {
+                    try await $0.line { $0.contains(" measure ") }
+                    $0.send(SIGINT)
+                }
+            }
+            #expect(run.status == 105)
+            #expect(run.record.reasonCodes.first == "interrupted")
+            #expect(run.record.books.count == 2)
+            #expect(run.record.books.allSatisfy { $0.balances && $0.lost == 0 && $0.sent ?? 0 > 0 })
+        }
+
+        @Test("--check and a wrong file connect nothing and leave nothing")
+        func checks() async throws {
+            let folder = try ScratchFolder()
+            let nobody = try ReservedPort()
+            let right = try folder.write(
+                "groups: { a: { clients: 3, target: \"mqtt://127.0.0.1:\(nobody.port)\" } }\n",
+                to: "right.yaml"
+            )
+            let check = try await ClamorBinary.run(["run", right, "--check", "--out", folder.path("out")])
+            #expect(check.status == 0, "\(check.errors)")
+            #expect(check.output.hasPrefix("scenario: 1 group, 3 clients, 10s measured"))
+            let wrong = try folder.write("groups:\n  a: { clients: 0 }\n  b: { jid: x }\n", to: "wrong.yaml")
+            let refused = try await ClamorBinary.run(["run", wrong, "--out", folder.path("out")])
+            #expect(refused.status == 65)
+            #expect(
+                refused.errorLines == [
+                    "\(wrong):2:17: a.clients: '0' is not a whole number of 1 to 10000000",
+                    "\(wrong):3:3: b.password: is missing; add it, or set CLAMOR_PASSWORD in the environment",
+                    "\(wrong):3:13: b.jid: 'x' is no user's JID; write it like 'user%i@example.org/clamor'",
+                ]
+            )
+            #expect(folder.entries() == ["right.yaml", "wrong.yaml"])
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Measurement
+import TestSupport
+import Testing
+import clamor
+
+extension Integration {
+    @Suite("The ready scenarios of clamor init, shortened", .timeLimit(.minutes(10)))
+    struct ReadyScenarioTests {
+        /// Writes one where it is to be, as a user does.
+        private static func file(_ name: String, in folder: borrowing ScratchFolder) async throws -> String {
+            let path = folder.path("\(name).yaml")
+            let written = try await ClamorBinary.run(["init", name, "--out", path])
+            #expect(written.status == 0, "\(written.errors)")
+            #expect(written.output == "wrote \(path); what would run: clamor run \(path) --check\n")
+            // It is the user's now.
+            let again = try await ClamorBinary.run(["init", name, "--out", path])
+            #expect(again.status == 73)
+            #expect(again.errorLines.count == 1)
+            return path
+        }
+
+        @Test(
+            "on the embedded broker",
+            arguments: [
+                ("fleet-telemetry", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=1s STORM=1s P99=30s", 3),
+                ("fan-out", "LISTENERS=8 STEP=1s P99=30s", 3),
+                ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s", 3),
+                ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s", 3),
+            ]
+        )
+        func embedded(name: String, variables: String, stages: Int) async throws {
+            let folder = try ScratchFolder()
+            let path = try await Self.file(name, in: folder)
+            let given = variables.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
+            let run = try await ClamorRun.of("run \(path) --threads 2 \(given)")
+            #expect(run.status == 0, "\(run.ending.errors) \(run.record.thresholds)")
+            #expect(run.record.isSound, "\(run.record.reasonCodes)")
+            #expect(run.record.stages.count == stages + 2)
+            #expect(run.record.books.allSatisfy { $0.balances && $0.lost == 0 || $0.lost == nil })
+        }
+
+        @Test(
+            "on ejabberd",
+            .enabled(if: Ejabberd.isInstalled, "\(Ejabberd.missing)"),
+            arguments: [
+                ("door-access", "TARGET", "DOORS=4 RATE=40/s DURATION=1s WARMUP=0s"),
+                ("mixed", "XMPP", "USERS=4 SENSORS=5 SETTLE=1s PEAK=1s"),
+            ]
+        )
+        func ejabberd(name: String, target: String, variables: String) async throws {
+            let folder = try ScratchFolder()
+            let path = try await Self.file(name, in: folder)
+            // The accounts are made by the run, and gone behind it.
+            let run = try await XMPPServer.with(.ejabberd) { server in
+                let all = "\(variables) \(target)=xmpp://127.0.0.1:\(server.port) TLS=off P99=30s"
+                let flags = all.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
+                return try await ClamorRun.of("run \(path) --threads 2 \(flags)")
+            }
+            #expect(run.status == 0, "\(run.ending.errors) \(run.record.thresholds)")
+            #expect(run.record.isSound, "\(run.record.reasonCodes)")
+        }
+    }
+}

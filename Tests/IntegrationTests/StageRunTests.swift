@@ -1,0 +1,131 @@
+import Foundation
+import Measurement
+import TestSupport
+import Testing
+
+extension Integration {
+    @Suite("Stages and load models, by clamor run", .timeLimit(.minutes(10)))
+    struct StageRunTests {
+        private static func run(_ scenario: String, _ flags: String = "") async throws -> ClamorRun {
+            let folder = try ScratchFolder()
+            let file = try folder.write(scenario, to: "staged.yaml")
+            return try await ClamorRun.of("run \(file) --threads 2 \(flags)")
+        }
+
+        /// The value of a counter of the whole run, or of one stage.
+        private func count(_ record: RunRecord, _ name: String, _ labels: Labels) -> Int? {
+            record.metrics.first { $0.name == name && $0.labels == labels }?.counter.map { Int($0.value) }
+        }
+
+        private static let staged = """
+            name: staged
+            target: embedded
+            seed: 3
+            groups:
+              a:
+                clients: 10
+                subscribers: 2
+                topology: fan-in
+                connect: { clean: false, session_expiry: 5m }
+                publish: { qos: 1, size: 64, rate: 200/s }
+            stages:
+              - { name: settle, for: 1s, load: 50%, warmup: true }
+              - { name: peak, for: 2s }
+              - { name: storm, for: 1s, load: 25%, reconnect: 40% }
+            thresholds:
+              - "publish_acked{stage=peak} > 0"
+              - "publish_ack_duration{stage=peak} p99 < 10s"
+              - "publish_offered{stage=storm} count == 50"
+              - "delivery_lost == 0"
+            """
+
+        @Test("each stage has what was asked of it, the whole run the sum, and the thresholds of a stage hold")
+        func stages() async throws {
+            let run = try await Self.run(Self.staged)
+            let record = run.record
+            #expect(run.status == 0, "\(run.ending.errors) \(record.thresholds)")
+            #expect(record.isSound, "\(record.reasonCodes)")
+            #expect(record.thresholds.map(\.ok) == [true, true, true, true])
+            #expect(record.stages.map(\.name) == ["connect", "settle", "peak", "storm", "drain"])
+            #expect(record.stages.map(\.measured) == [false, false, true, true, false])
+            for (stage, seconds) in zip(record.stages[1...3], [1, 2, 1] as [Double]) {
+                #expect(abs(stage.durationSeconds - seconds) < 1e-6, "\(stage.name)")
+            }
+            // 200/s at a half, as it is and at a quarter, for 1, 2 and 1 s.
+            let whole: Labels = ["group": "a", "qos": "1"]
+            #expect(self.count(record, "publish_offered", whole) == 550)
+            for (stage, offered) in [("settle", 100), ("peak", 400), ("storm", 50)] {
+                let labels = whole.adding("stage", stage)
+                #expect(self.count(record, "publish_offered", labels) == offered, "\(stage)")
+                let ack = record.metrics.first {
+                    $0.name == "publish_ack_duration" && $0.labels == labels.adding("leg", "puback")
+                }
+                // What was under way when its connection was cut has no answer.
+                let failed = stage == "settle" ? 0 : record.books.first?.failed ?? 0
+                let answered = ack?.duration?.count ?? 0
+                #expect(answered <= UInt64(offered) && answered + failed >= UInt64(offered), "\(stage)")
+            }
+            let all = record.metrics.first {
+                $0.name == "publish_ack_duration" && $0.labels == whole.adding("leg", "puback")
+            }
+            // The warm-up is left out of it.
+            #expect((all?.duration?.count ?? 0) + (record.books.first?.failed ?? 0) == 450)
+            let rate = record.metrics.first { $0.name == "publish_offered" && $0.labels == whole }?.counter?.rate
+            #expect(abs((rate ?? 0) - 150) < 0.01)
+            #expect(record.books.allSatisfy { $0.balances && $0.lost == 0 })
+            // 40 % of 12 clients, spread over the last second.
+            let left: Labels = ["group": "a", "reason": "storm"]
+            let missed = self.count(record, "departures_missed", left) ?? 0
+            #expect((self.count(record, "disconnects", left) ?? 0) + missed == 5)
+            #expect(self.count(record, "disconnects", left.adding("stage", "peak")) == 0)
+            let plan = record.plan["stages"].map { "\($0)" } ?? ""
+            #expect(plan.contains("settle") && plan.contains("storm"))
+            try self.checkSummary(run)
+        }
+
+        /// The summary counts nothing twice.
+        private func checkSummary(_ run: ClamorRun) throws {
+            let publish = try #require(run.ending.output.range(of: "\nPublish "))
+            let text = run.ending.output[publish.lowerBound...]
+            #expect(text.contains(" 550 "), "\(text)")
+            #expect(text.contains("a QoS 1  offered 550 = sent 550 + not sent 0"))
+        }
+
+        @Test("a stage's broken threshold fails the run, 99, and names no other")
+        func broken() async throws {
+            let run = try await Self.run(
+                Self.staged.replacing("p99 < 10s", with: "p99 < 1ns").replacing("reconnect: 40%", with: "reconnect: 0%")
+            )
+            #expect(run.status == 99)
+            #expect(run.record.thresholds.map(\.ok) == [true, false, true, true])
+        }
+
+        @Test("Poisson arrivals leave as the seed says, twice the same; who thinks sends no faster than that")
+        func models() async throws {
+            func run(_ seed: Int) async throws -> RunRecord {
+                try await Self.run(
+                    """
+                    target: embedded
+                    seed: \(seed)
+                    duration: 2s
+                    groups: { a: { clients: 5, publish: { qos: 1, rate: 300/s, arrivals: poisson } } }
+                    """
+                ).record
+            }
+            let first = try await run(5)
+            let offered = first.count("publish_offered")
+            #expect(abs(offered - 600) < 120)
+            #expect(try await run(5).count("publish_offered") == offered)
+            #expect(first.books.allSatisfy { $0.balances })
+            let closed = try await Self.run(
+                """
+                target: embedded
+                duration: 2s
+                groups: { a: { clients: 4, publish: { qos: 1, think: 500ms } } }
+                """
+            ).record
+            // Each of them at most every 500 ms: once in the first, and 3 times more where the host is not busy.
+            #expect((4...16).contains(closed.count("publish_acked")))
+        }
+    }
+}

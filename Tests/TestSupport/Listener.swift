@@ -1,0 +1,34 @@
+import Foundation
+
+/// A port of 127.0.0.1 that somebody is about to listen on.
+package enum Listener {
+    /// Returns when a connection to it is accepted.
+    package static func wait(for port: Int, of program: RunningProgram? = nil) async throws {
+        while !Self.accepts(port) {
+            try Task.checkCancellation()
+            if let program, program.hasEnded {
+                throw RunningProgram.EndedEarly(description: "ended before it listened: \(try await program.ended())")
+            }
+            // A server tells nobody when it listens; the pause is only between two looks.
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        // Somebody else may have got the port.
+        if let program, program.hasEnded {
+            throw RunningProgram.EndedEarly(description: "ended at once: \(try await program.ended())")
+        }
+    }
+
+    private static func accepts(_ port: Int) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = UInt16(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+}

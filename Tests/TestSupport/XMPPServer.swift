@@ -1,0 +1,219 @@
+import Foundation
+import NIOCore
+import NIOPosix
+
+/// A real XMPP server on free ports of 127.0.0.1, whichever of the two.
+///
+/// Accounts: ``user``, and as many `user1`, `user2` ... as are asked for, all with ``password`` at ``domain``; others by
+/// in-band registration, which both allow without limit. ``anonymousDomain`` lets everybody in. Both have roster, ping,
+/// registration, MUC (`conference.localhost`), carbons, MAM, PEP and pubsub (`pubsub.localhost`, on prosody nodes are
+/// made by ``user`` alone), and stream management, and hold nobody back (shapers, limits on rates).
+package struct XMPPServer: Sendable {
+    package enum Kind: String, CaseIterable, Sendable {
+        case ejabberd, prosody
+
+        package var isInstalled: Bool { self == .ejabberd ? Ejabberd.isInstalled : Prosody.isInstalled }
+
+        /// `/ws` or `/xmpp-websocket`.
+        package var webSocketPath: String { self == .ejabberd ? "/ws" : "/xmpp-websocket" }
+
+        /// Those that are on this machine; an empty list runs no test.
+        package static var installed: [Kind] { Self.allCases.filter(\.isInstalled) }
+    }
+
+    package static let domain = "localhost"
+    package static let anonymousDomain = "anon.localhost"
+    package static let user = "clamor"
+    package static let password = "secret"
+
+    package let kind: Kind
+    /// In clear, with STARTTLS on offer and not required.
+    package let port: Int
+    /// TLS at once.
+    package let directTLSPort: Int
+    package let webSocketPort: Int
+    package let secureWebSocketPort: Int
+    package let program: RunningProgram
+    /// The server's is ``Certificates/Name/xmpp``.
+    package let certificates: Certificates
+
+    /// Runs `body` beside a fresh server, which is gone after that.
+    ///
+    /// - Parameters:
+    ///   - kind: which of the two.
+    ///   - users: accounts `user1`, `user2` ...
+    ///   - limit: bytes a second that a client gets through, as the server's package has it; `nil`: as many as it sends.
+    ///   - registers: whether accounts can be made in-band.
+    ///   - body: the test.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws, or why there is no server.
+    package static func with<Result>(
+        _ kind: Kind,
+        users: Int = 0,
+        limit: Int? = nil,
+        registers: Bool = true,
+        _ body: (XMPPServer) async throws -> Result
+    ) async throws -> Result {
+        let certificates = try await Certificates.all()
+        switch kind {
+        case .ejabberd:
+            let pem = try certificates.bundle(.xmpp)
+            return try await Ejabberd.with(
+                certificate: pem,
+                servesXMPP: true,
+                users: users,
+                limit: limit,
+                registers: registers
+            ) { server in
+                try await body(
+                    XMPPServer(
+                        kind: kind,
+                        port: server.clientPort,
+                        directTLSPort: server.clientTLSPort,
+                        webSocketPort: server.webSocketPort,
+                        secureWebSocketPort: server.secureWebSocketPort,
+                        program: server.program,
+                        certificates: certificates
+                    )
+                )
+            }
+        case .prosody:
+            return try await Prosody.with(
+                certificate: certificates.certificate(.xmpp),
+                key: certificates.key(.xmpp),
+                users: users,
+                limit: limit,
+                registers: registers
+            ) { server in
+                try await body(
+                    XMPPServer(
+                        kind: kind,
+                        port: server.clientPort,
+                        directTLSPort: server.clientTLSPort,
+                        webSocketPort: server.webSocketPort,
+                        secureWebSocketPort: server.secureWebSocketPort,
+                        program: server.program,
+                        certificates: certificates
+                    )
+                )
+            }
+        }
+    }
+
+    /// What a client opens a stream with.
+    package static func header(to domain: String = Self.domain) -> String {
+        "<?xml version='1.0'?><stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' "
+            + "version='1.0' to='\(domain)'>"
+    }
+
+    /// Makes an account by in-band registration (XEP-0077), over a connection of its own.
+    package func register(_ user: String, password: String = Self.password) async throws {
+        try await TextConnection.with(port: self.port) { connection in
+            try await connection.send(Self.header())
+            try await connection.until { $0.contains("</stream:features>") }
+            try await connection.send(
+                "<iq type='set' id='register' to='\(Self.domain)'><query xmlns='jabber:iq:register'>"
+                    + "<username>\(user)</username><password>\(password)</password></query></iq>"
+            )
+            let answer = try await connection.until { text in
+                guard let start = text.range(of: "</stream:features>")?.upperBound else { return false }
+                return text[start...].contains("</iq>") || text[start...].contains("/>")
+            }
+            guard answer.contains("result") else { throw NotRegistered(description: answer) }
+        }
+    }
+
+    private struct NotRegistered: Error, CustomStringConvertible {
+        let description: String
+    }
+}
+
+/// A TCP connection for tests that speak text by hand.
+package final class TextConnection: Sendable {
+    package struct Ended: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    private let channel: any Channel
+    private let reader: NIOLoopBound<TextReader>
+
+    /// Runs `body` with a connection to a port of 127.0.0.1, which is closed after that.
+    package static func with<Result>(
+        port: Int,
+        _ body: (TextConnection) async throws -> Result
+    ) async throws -> Result {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let reader = try await loop.submit { NIOLoopBound(TextReader(), eventLoop: loop) }.get()
+        let channel = try await ClientBootstrap(group: loop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(reader.value)
+                }
+            }
+            .connect(host: "127.0.0.1", port: port).get()
+        let connection = TextConnection(channel, reader)
+        do {
+            let result = try await body(connection)
+            try? await channel.close()
+            return result
+        } catch {
+            try? await channel.close()
+            throw error
+        }
+    }
+
+    private init(_ channel: any Channel, _ reader: NIOLoopBound<TextReader>) {
+        self.channel = channel
+        self.reader = reader
+    }
+
+    package func send(_ text: String) async throws {
+        try await self.channel.writeAndFlush(ByteBuffer(string: text)).get()
+    }
+
+    /// Returns all that has come, once it is right.
+    @discardableResult
+    package func until(_ isRight: @escaping @Sendable (String) -> Bool) async throws -> String {
+        let loop = self.channel.eventLoop
+        return try await loop.flatSubmit {
+            let promise = loop.makePromise(of: String.self)
+            self.reader.value.waiting.append((isRight, promise))
+            self.reader.value.wake()
+            return promise.futureResult
+        }.get()
+    }
+}
+
+private final class TextReader: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    var waiting: [(isRight: (String) -> Bool, promise: EventLoopPromise<String>)] = []
+    private var bytes: [UInt8] = []
+    private var hasEnded = false
+
+    func wake() {
+        guard !self.waiting.isEmpty else { return }
+        let text = String(decoding: self.bytes, as: UTF8.self)
+        let ready = self.waiting.filter { $0.isRight(text) }
+        self.waiting.removeAll { $0.isRight(text) }
+        for entry in ready { entry.promise.succeed(text) }
+        guard self.hasEnded else { return }
+        let late = self.waiting
+        self.waiting = []
+        for entry in late {
+            entry.promise.fail(TextConnection.Ended(description: "the connection ended behind: \(text)"))
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.bytes += self.unwrapInboundIn(data).readableBytesView
+        self.wake()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.hasEnded = true
+        self.wake()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+}
