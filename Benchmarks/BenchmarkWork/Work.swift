@@ -5,6 +5,7 @@ package struct Work: Sendable {
     /// The areas of the code, one suite each.
     package enum Suite: String, CaseIterable, Sendable, Codable {
         case mqttCodec = "MQTTCodec"
+        case xmppCodec = "XMPPCodec"
         case session = "Session"
         case engine = "Engine"
         case report = "Report"
@@ -35,7 +36,7 @@ package struct Work: Sendable {
         self.make = make
     }
 
-    package static let all = codec + sessions + engine + reports
+    package static let all = codec + xmppCodec + sessions + engine + reports
 
     package static func all(of suite: Suite) -> [Work] { self.all.filter { $0.suite == suite } }
 

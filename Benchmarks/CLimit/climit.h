@@ -7,7 +7,7 @@
 struct options {
     const char *host;
     int port;
-    const char *mode;    // sink: what it does; decode: how the stream is cut
+    const char *mode;    // sink: what it does; decode, xml: how the stream is cut
     const char *topic;   // all topics begin with it
     int clients;         // publishers, pairs, or connections
     int subscribers;     // fan-out: all read what one publisher sends; 0 is pairs
@@ -19,6 +19,10 @@ struct options {
     double seconds;      // the steady phase
     int sources;         // addresses 127.0.0.2... to connect from; 0 leaves it to the kernel
     int pending;         // connects under way at once
+    const char *cafile;  // clients speak TLS, and verify the server by it
+    const char *certfile, *keyfile;  // the sink speaks TLS
+    int websocket;       // clients speak WebSocket
+    const char *domain;  // xmpp: of the JIDs u1@DOMAIN/climit..., password p
 };
 
 int run_sink(const struct options *options);
@@ -26,5 +30,7 @@ int run_publish(const struct options *options);
 int run_receive(const struct options *options);
 int run_connect(const struct options *options);
 int run_decode(const struct options *options);
+int run_xmpp(const struct options *options);
+int run_xml(const struct options *options);
 
 #endif

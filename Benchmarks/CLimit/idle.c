@@ -2,9 +2,11 @@
 
 #define _GNU_SOURCE
 #include "climit.h"
+#include "link.h"
 #include "support.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -17,6 +19,7 @@ enum state { CONNECTING, AWAITING_CONNACK, UP };
 struct client {
     int descriptor;
     enum state state;
+    uint32_t events;
     int64_t began;
 };
 
@@ -27,16 +30,22 @@ static struct histogram latency;
 /// Takes the next step of a client's connect; true when it is through.
 static bool step(struct client *client, int epoll) {
     int number = (int)(client - clients) + 1;
-    uint8_t packet[64];
     if (client->state == CONNECTING) {
-        size_t size = encode_connect(packet, "conn", number);
-        if (send(client->descriptor, packet, size, MSG_NOSIGNAL) != (ssize_t)size) fail("CONNECT of client %d", number);
-        client->state = AWAITING_CONNACK;
-        struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)(client - clients)};
+        short wanted = link_step(client->descriptor);
+        if (wanted == 0) {
+            send_connect(client->descriptor, "conn", number);
+            client->state = AWAITING_CONNACK;
+            wanted = POLLIN;
+        }
+        uint32_t events = wanted == POLLIN ? EPOLLIN : EPOLLOUT;
+        if (events == client->events) return false;
+        client->events = events;
+        struct epoll_event event = {.events = events, .data.u64 = (uint64_t)(client - clients)};
         epoll_ctl(epoll, EPOLL_CTL_MOD, client->descriptor, &event);
         return false;
     }
-    ssize_t n = recv(client->descriptor, packet, sizeof packet, 0);
+    uint8_t packet[64];
+    ssize_t n = link_recv(client->descriptor, packet, sizeof packet);
     if (n < 0 && errno == EAGAIN) return false;
     if (client->state == UP || n != 4 || packet[0] != 0x20 || packet[3] != 0) {
         errno = 0;
@@ -50,6 +59,7 @@ static bool step(struct client *client, int epoll) {
 int run_connect(const struct options *with) {
     options = with;
     raise_descriptor_limit();
+    link_use(options);
     long resident_before = resident_bytes();
     histogram_open(&latency);
     clients = calloc((size_t)options->clients, sizeof *clients);
@@ -63,6 +73,7 @@ int run_connect(const struct options *with) {
             struct client *client = &clients[begun];
             client->began = now_ns();
             client->descriptor = begin_connect(options, begun + 1);
+            client->events = EPOLLOUT;
             struct epoll_event event = {.events = EPOLLOUT, .data.u64 = (uint64_t)begun++};
             epoll_ctl(epoll, EPOLL_CTL_ADD, client->descriptor, &event);
         }

@@ -3,6 +3,7 @@
 
 #define _GNU_SOURCE
 #include "climit.h"
+#include "link.h"
 #include "support.h"
 
 #include <errno.h>
@@ -41,7 +42,8 @@ static bool is_writable(const struct client *client) { return client->rest == NU
 
 /// Hands bytes to the kernel; what it does not take waits for EPOLLOUT.
 static void write_out(struct client *client, const uint8_t *bytes, size_t size) {
-    ssize_t n = send(client->descriptor, bytes, size, MSG_NOSIGNAL);
+    link_wrap(&bytes, &size);
+    ssize_t n = link_send(client->descriptor, bytes, size);
     writes++;
     if (n == (ssize_t)size) return;
     if (n < 0 && errno != EAGAIN) fail("write");
@@ -56,8 +58,7 @@ static void write_out(struct client *client, const uint8_t *bytes, size_t size) 
 
 static void on_writable(struct client *client) {
     if (!client->rest) return;
-    ssize_t n = send(client->descriptor, client->rest + client->rest_sent, client->rest_size - client->rest_sent,
-                     MSG_NOSIGNAL);
+    ssize_t n = link_send(client->descriptor, client->rest + client->rest_sent, client->rest_size - client->rest_sent);
     writes++;
     if (n < 0 && errno != EAGAIN) fail("write");
     if (n > 0) client->rest_sent += (size_t)n;
@@ -183,8 +184,10 @@ static void on_acknowledgements(struct client *client, const uint8_t *bytes, siz
     if (is_writable(client)) {
         write_out(client, output, answered);
     } else {
+        const uint8_t *bytes = output;
+        link_wrap(&bytes, &answered);
         client->rest = realloc(client->rest, client->rest_size + answered);
-        memcpy(client->rest + client->rest_size, output, answered);
+        memcpy(client->rest + client->rest_size, bytes, answered);
         client->rest_size += answered;
     }
 }
@@ -192,7 +195,7 @@ static void on_acknowledgements(struct client *client, const uint8_t *bytes, siz
 static void on_readable(struct client *client) {
     static uint8_t input[4 + 65536];
     memcpy(input, client->cut, sizeof client->cut);
-    ssize_t n = recv(client->descriptor, input + client->cut_size, 65536, 0);
+    ssize_t n = link_recv(client->descriptor, input + client->cut_size, 65536);
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) fail("client %d lost its connection", (int)(client - clients));
     reads++;
@@ -263,6 +266,7 @@ static void run_open_loop(struct ticker *ticker) {
 int run_publish(const struct options *with) {
     options = with;
     raise_descriptor_limit();
+    link_use(options);
     if (options->size > 2048) fail("--size is 2048 at most");
     if (options->qos > 0 && (options->window < 1 || options->window > RING / 2)) fail("--window is 1 to %d", RING / 2);
     histogram_open(&lag);

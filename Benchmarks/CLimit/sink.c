@@ -7,6 +7,7 @@
 
 #define _GNU_SOURCE
 #include "climit.h"
+#include "link.h"
 #include "support.h"
 
 #include <errno.h>
@@ -58,7 +59,7 @@ static void drop(struct peer *peer) {
         if (subscribers[i] == peer->descriptor) subscribers[i--] = subscribers[--subscriber_count];
     }
     peers[peer->descriptor] = NULL;
-    close(peer->descriptor);
+    link_close(peer->descriptor);
     free(peer->carry);
     free(peer);
     counts.live--;
@@ -67,7 +68,7 @@ static void drop(struct peer *peer) {
 /// Writes all of it, waiting for the peer where its socket is full.
 static bool write_all(int descriptor, const uint8_t *bytes, size_t length) {
     while (length > 0) {
-        ssize_t n = send(descriptor, bytes, length, MSG_NOSIGNAL);
+        ssize_t n = link_send(descriptor, bytes, length);
         if (n >= 0) {
             bytes += n;
             length -= (size_t)n;
@@ -194,7 +195,7 @@ static ssize_t take(struct peer *peer, const uint8_t *bytes, size_t length) {
 
 static void on_readable(struct peer *peer) {
     size_t carried = peer->carried;
-    ssize_t n = recv(peer->descriptor, input + CARRY_LIMIT, READ_SIZE, 0);
+    ssize_t n = link_recv(peer->descriptor, input + CARRY_LIMIT, READ_SIZE);
     if (n <= 0) {
         if (n < 0 && errno == EAGAIN) return;
         if (n < 0) counts.errors++;
@@ -249,6 +250,7 @@ static void accept_all(int listener, int epoll) {
         struct peer *peer = calloc(1, sizeof *peer);
         peer->descriptor = descriptor;
         peers[descriptor] = peer;
+        link_accepted(descriptor);
         counts.connections++;
         counts.live++;
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)descriptor};
@@ -278,6 +280,7 @@ int run_sink(const struct options *options) {
     else fail("--mode is discard, ack or fanout, not %s", options->mode);
 
     raise_descriptor_limit();
+    link_serve(options);
     peers = calloc(DESCRIPTORS, sizeof *peers);
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     int port = options->port;
@@ -322,7 +325,8 @@ int run_sink(const struct options *options) {
                     return 0;
                 }
             } else if (peers[from]) {
-                on_readable(peers[from]);
+                do on_readable(peers[from]);
+                while (link_has_more && peers[from]);
             }
         }
     }

@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "link.h"
 #include "support.h"
 
 #include <arpa/inet.h>
@@ -154,14 +155,24 @@ static void await(int descriptor, short events, int number) {
     if (poll(&wait, 1, 10000) != 1) fail("client %d waited 10 s for its server", number);
 }
 
+void send_connect(int descriptor, const char *role, int number) {
+    uint8_t packet[64];
+    const uint8_t *bytes = packet;
+    size_t size = encode_connect(packet, role, number);
+    link_wrap(&bytes, &size);
+    if (link_send(descriptor, bytes, size) != (ssize_t)size) fail("CONNECT of client %d", number);
+}
+
 int connected_client(const struct options *options, const char *role, int number) {
     int descriptor = begin_connect(options, number);
     await(descriptor, POLLOUT, number);
+    for (short events; (events = link_step(descriptor)) != 0;) await(descriptor, events, number);
+    send_connect(descriptor, role, number);
     uint8_t packet[64];
-    size_t size = encode_connect(packet, role, number);
-    if (send(descriptor, packet, size, MSG_NOSIGNAL) != (ssize_t)size) fail("CONNECT of client %d", number);
-    await(descriptor, POLLIN, number);
-    if (recv(descriptor, packet, 4, 0) != 4 || packet[0] != 0x20 || packet[3] != 0) {
+    ssize_t size;
+    do await(descriptor, POLLIN, number);
+    while ((size = link_recv(descriptor, packet, sizeof packet)) < 0 && errno == EAGAIN);
+    if (size != 4 || packet[0] != 0x20 || packet[3] != 0) {
         errno = 0;
         fail("client %d was not accepted", number);
     }
@@ -182,10 +193,12 @@ void subscribe(int descriptor, const char *topic) {
 }
 
 void disconnect_all(const int *descriptors, int count) {
-    static const uint8_t packet[] = {0xE0, 0};
+    const uint8_t *packet = (const uint8_t[]){0xE0, 0};
+    size_t size = 2;
+    link_wrap(&packet, &size);
     for (int i = 0; i < count; i++) {
-        if (send(descriptors[i], packet, sizeof packet, MSG_NOSIGNAL) < 0) continue;
-        shutdown(descriptors[i], SHUT_WR);
+        if (link_send(descriptors[i], packet, size) < 0) continue;
+        link_end(descriptors[i]);
     }
     for (int i = 0; i < count; i++) {
         char rest[4096];
@@ -194,7 +207,7 @@ void disconnect_all(const int *descriptors, int count) {
             if (n == 0 || (n < 0 && errno != EAGAIN)) break;
             if (n < 0) await(descriptors[i], POLLIN, i);
         }
-        close(descriptors[i]);
+        link_close(descriptors[i]);
     }
 }
 

@@ -83,6 +83,9 @@ int begin_connect(const struct options *options, int number);
 /// A client that is through CONNACK; waits for it. The socket is non-blocking afterwards.
 int connected_client(const struct options *options, const char *role, int number);
 
+/// Sends CONNECT over a link that is open.
+void send_connect(int descriptor, const char *role, int number);
+
 /// Asks for `topic` at QoS 0 and waits for SUBACK.
 void subscribe(int descriptor, const char *topic);
 

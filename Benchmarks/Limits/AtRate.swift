@@ -1,7 +1,7 @@
 import Measurement
 
 /// CPU and messages of one run.
-private struct Bill {
+struct Bill {
     var cpuSeconds: Double
     var messages: UInt64
     var figures: [String: Double] = [:]
@@ -15,9 +15,9 @@ private struct Bill {
     }
 }
 
-/// A run at a rate keeps a core busy for a part of the time only, so that the start would weigh: a run of one second
-/// is taken off.
-private func steady(
+/// A run at a rate, or one that waits for its server, keeps a core busy for a part of the time only, so that the start
+/// would weigh: a run of one second is taken off.
+func steady(
     seconds: Double,
     _ laboratory: Laboratory,
     _ run: (Double) throws -> Bill

@@ -1,3 +1,5 @@
+// The compiler holds it for the one that defines `timespec`, once a module is imported that SQLite comes with.
+import CoreFoundation
 import Foundation
 import Glibc
 

@@ -5,23 +5,36 @@ struct Publishing {
     let name: String
     let label: String
     let server: Server.Kind
+    let wire: Server.Wire
+    let clients: Int
     let qos: Int
     let window: Int
-    let goal: Double
+    let goal: Goal
 
-    init(_ name: String, _ label: String, _ server: Server.Kind, qos: Int, window: Int, goal: Double) {
+    init(
+        _ name: String,
+        _ label: String,
+        _ server: Server.Kind,
+        over wire: Server.Wire = .plain,
+        clients: Int = 100,
+        qos: Int,
+        window: Int,
+        goal: Double? = nil
+    ) {
         self.name = name
         self.label = label
         self.server = server
+        self.wire = wire
+        self.clients = clients
         self.qos = qos
         self.window = window
-        self.goal = goal
+        self.goal = goal.map { .atMostTimes($0) } ?? .none
     }
 
     func workload(seconds: Double) -> Workload {
-        let line = Line(label: self.label, key: Workload.cost, unit: "CPU-µs", goal: .atMostTimes(self.goal))
+        let line = Line(label: self.label, key: Workload.cost, unit: "CPU-µs", goal: self.goal)
         return Workload(name: self.name, lines: [line]) { side, laboratory in
-            let server = try Server(self.server, in: laboratory)
+            let server = try Server(self.server, over: self.wire, in: laboratory)
             return switch side {
             case .reference: try self.reference(laboratory, server, seconds: seconds)
             case .clamor: try self.clamor(laboratory, server, seconds: seconds)
@@ -32,10 +45,11 @@ struct Publishing {
     private func reference(_ laboratory: Laboratory, _ server: Server, seconds: Double) throws -> [String: Double] {
         let result = try laboratory.client(
             [
-                laboratory.climit, "publish", "--port", "\(server.port)", "--clients", "100", "--size", "64",
+                laboratory.climit, "publish", "--port", "\(server.port)", "--clients", "\(self.clients)", "--size",
+                "64",
                 "--topic", topic, "--qos", "\(self.qos)", "--batch", "\(self.qos == 0 ? self.window : 1)",
                 "--window", "\(self.window)", "--seconds", "\(seconds)",
-            ],
+            ] + laboratory.arguments(.reference, self.wire),
             server: server
         )
         let sent = UInt64(result.figures["messages"] ?? 0)
@@ -47,9 +61,9 @@ struct Publishing {
     private func clamor(_ laboratory: Laboratory, _ server: Server, seconds: Double) throws -> [String: Double] {
         let run = try laboratory.clamorRun(
             [
-                "pub", "-p", "\(server.port)", "-V", "4", "-c", "100", "-s", "64", "-t", topic + "%i",
+                "pub", "-p", "\(server.port)", "-V", "4", "-c", "\(self.clients)", "-s", "64", "-t", topic + "%i",
                 "-q", "\(self.qos)", "-F", "\(self.window)", "--duration", "\(seconds)s",
-            ],
+            ] + laboratory.arguments(.clamor, self.wire),
             server: server
         )
         guard let books = run.record.books.first else { throw Mismatch("run.json has no books") }

@@ -32,6 +32,8 @@ final class Laboratory {
     /// jemalloc counts what a thread allocates; without it those figures are absent.
     let jemalloc: String?
     let directory: String
+    /// Of servers with TLS; made when the first is started.
+    private(set) lazy var certificates = Result { try Certificates(in: self.directory) }
     /// Whether this `clamor` has the command.
     private(set) var hasDecode = false
     private var number = 0

@@ -6,13 +6,15 @@ import Measurement
 struct Connecting {
     /// As many as the descriptors allow, up to 15,000.
     let clients: Int
+    let wire: Server.Wire
     private let few = 10
     private let addresses = 4
 
-    init() {
+    init(over wire: Server.Wire = .plain, most: Int = 15_000) {
+        self.wire = wire
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        self.clients = min(15_000, Int(min(limit.rlim_max, 1 << 30)) - 200)
+        self.clients = min(most, Int(min(limit.rlim_max, 1 << 30)) - 200)
     }
 
     /// What each client beyond the first ten costs, from begin to the moment all are up.
@@ -23,6 +25,7 @@ struct Connecting {
         return [
             Workload.cost: (full.cpu - base.cpu) * 1e6 / more,
             "resident_kib": (full.resident - base.resident) / 1024 / more,
+            "per_second": full.rate,
             "server_share": laboratory.lastServerShare,
         ]
     }
@@ -31,8 +34,8 @@ struct Connecting {
         _ side: Side,
         _ laboratory: Laboratory,
         clients: Int
-    ) throws -> (cpu: Double, resident: Double) {
-        let server = try Server(.sink("discard"), in: laboratory)
+    ) throws -> (cpu: Double, resident: Double, rate: Double) {
+        let server = try Server(.sink("discard"), over: self.wire, in: laboratory)
         let hold = 2
         let sources = (0..<self.addresses).map { "127.0.0.\($0 + 2)" }.joined(separator: ",")
         let command =
@@ -46,18 +49,25 @@ struct Connecting {
                 "--duration", "\(hold)s", "--connect-timeout", "60s", "--quiet", "--out",
                 "\(laboratory.directory)/\(laboratory.unique("run"))",
             ]
-        var sample = (cpu: 0.0, resident: 0.0)
-        _ = try laboratory.bill(command, server: server) { child in
+        var sample = (cpu: 0.0, resident: 0.0, rate: 0.0)
+        _ = try laboratory.bill(command + laboratory.arguments(side, self.wire), server: server) { child in
             let limit = Date().addingTimeInterval(120)
-            while try server.counts().connects < UInt64(clients) {
+            // Where the count stood when it was first seen to rise; the server is asked every 50 ms.
+            var first: (time: Date, connects: UInt64)?
+            var connects = try server.counts().connects
+            while connects < UInt64(clients) {
+                if first == nil, connects > 0 { first = (Date(), connects) }
                 // It says so when the client is gone.
                 _ = try child.residentBytes()
                 if Date() > limit { throw Mismatch("\(clients) clients were not up after 120 s") }
                 usleep(50_000)
+                connects = try server.counts().connects
             }
+            if let first { sample.rate = Double(connects - first.connects) / Date().timeIntervalSince(first.time) }
             // The last CONNACK has to arrive.
             usleep(300_000)
-            sample = (try child.cpuSeconds(), try child.residentBytes())
+            sample.cpu = try child.cpuSeconds()
+            sample.resident = try child.residentBytes()
             let live = try server.counts().live
             guard live == UInt64(clients) else { throw Mismatch("\(live) of \(clients) clients were up when sampled") }
         }

@@ -46,7 +46,8 @@ struct Outcome {
             table.lowest = spread.min()
             table.highest = spread.max()
             (table.goal, table.isHeld) = Self.judge(line.goal, median: median, ratio: ratios.median)
-            table.note = self.note(line)
+            table.note = [self.note(line), line.peer].compactMap { $0 }.joined(separator: "; ")
+            if table.note?.isEmpty == true { table.note = nil }
             return table
         }
     }
@@ -56,6 +57,7 @@ struct Outcome {
         case .atMostTimes(let limit): ("≤ \(limit.plain) ×", ratio.map { $0 <= limit })
         case .atLeastTimes(let limit): ("≥ \(limit.plain) ×", ratio.map { $0 >= limit })
         case .atMost(let limit): ("≤ \(limit.plain)", median <= limit)
+        case .atLeast(let limit): ("≥ \(limit.plain)", median >= limit)
         case .none: ("", nil)
         }
     }

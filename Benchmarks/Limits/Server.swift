@@ -17,6 +17,13 @@ final class Server {
         case sink(String)
         case mosquitto
         case embedded
+        /// Its XMPP side, for whoever comes.
+        case ejabberd
+    }
+
+    /// What lies between the packets and TCP.
+    enum Wire {
+        case plain, tls, webSocket
     }
 
     let name: String
@@ -26,7 +33,7 @@ final class Server {
     /// Its end is the sink's end.
     private let stdin: Int32
 
-    init(_ kind: Kind, in laboratory: Laboratory) throws {
+    init(_ kind: Kind, over wire: Wire = .plain, in laboratory: Laboratory) throws {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0, fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0 else {
             throw Refusal("no pipe: \(String(cString: strerror(errno)))")
@@ -38,27 +45,21 @@ final class Server {
         let command: [String]
         switch kind {
         case .sink(let mode):
-            self.name = "climit sink --mode \(mode)"
-            command = [laboratory.climit, "sink", "--mode", mode]
+            self.name = "climit sink --mode \(mode)" + (wire == .tls ? ", TLS" : "")
+            guard wire != .webSocket else { throw Refusal("the sink speaks no WebSocket") }
+            let secret = try wire == .tls ? laboratory.certificates.get().serverArguments : []
+            command = [laboratory.climit, "sink", "--mode", mode] + secret
         case .embedded:
             self.name = "clamor broker"
             command = [laboratory.clamor, "broker", "-p", "0", "--quiet"]
         case .mosquitto:
-            self.name = "mosquitto"
+            self.name = "mosquitto" + (wire == .plain ? "" : wire == .tls ? ", TLS" : ", WebSocket")
             self.port = try Self.freePort()
-            let file = "\(laboratory.directory)/\(laboratory.unique("mosquitto.conf"))"
-            // Nothing is stored and nothing is dropped for want of room.
-            let text = """
-                listener \(self.port) 127.0.0.1
-                allow_anonymous true
-                persistence false
-                log_dest none
-                max_queued_messages 0
-                set_tcp_nodelay true
-                user root
-                """
-            try text.write(toFile: file, atomically: false, encoding: .utf8)
-            command = [laboratory.mosquitto, "-c", file]
+            command = try [laboratory.mosquitto, "-c", Self.configuration(port: self.port, wire, laboratory)]
+        case .ejabberd:
+            self.name = "ejabberd"
+            self.port = try Self.freePort()
+            command = try Self.ejabberd(port: self.port, laboratory)
         }
         self.child = try Child(
             // A server must not outlive this process, whatever ends it.
@@ -81,9 +82,11 @@ final class Server {
     private func awaitStart() throws {
         let limit = Date().addingTimeInterval(20)
         while Date() < limit {
-            if case .mosquitto = self.kind {
-                if Self.accepts(self.port) { return }
-            } else if let port = Self.port(in: self.child.output) {
+            switch self.kind {
+            case .mosquitto, .ejabberd: if Self.accepts(self.port) { return }
+            case .sink, .embedded: break
+            }
+            if self.port == 0, let port = Self.port(in: self.child.output) {
                 self.port = port
                 return
             }
@@ -119,6 +122,70 @@ final class Server {
     private static func decode(_ output: String) throws -> SinkCounts {
         let line = output.split(separator: "\n").last ?? ""
         return try JSONDecoder().decode(SinkCounts.self, from: Data(line.utf8))
+    }
+
+    /// Writes mosquitto's file: nothing is stored, and nothing is dropped for want of room.
+    private static func configuration(port: Int, _ wire: Wire, _ laboratory: Laboratory) throws -> String {
+        // Settings that stand behind a listener are its own.
+        let listener =
+            switch wire {
+            case .plain: "listener \(port) 127.0.0.1"
+            case .tls: try "listener \(port) 127.0.0.1\n" + laboratory.certificates.get().mosquittoLines
+            // With listeners for WebSocket alone, 2.0.11 says that it has none, and ends.
+            case .webSocket:
+                try "listener \(Self.freePort()) 127.0.0.1\nlistener \(port) 127.0.0.1\nprotocol websockets"
+            }
+        let text = """
+            \(listener)
+            allow_anonymous true
+            persistence false
+            log_dest none
+            max_queued_messages 0
+            set_tcp_nodelay true
+            user root
+
+            """
+        let file = "\(laboratory.directory)/\(laboratory.unique("mosquitto.conf"))"
+        try text.write(toFile: file, atomically: false, encoding: .utf8)
+        return file
+    }
+
+    /// An Erlang node without distribution, whose users need no accounts and which holds nobody back.
+    private static func ejabberd(port: Int, _ laboratory: Laboratory) throws -> [String] {
+        let folder = "\(laboratory.directory)/\(laboratory.unique("ejabberd"))"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let text = """
+            hosts: ["localhost"]
+            loglevel: error
+            log_rotate_count: 0
+            auth_method: [anonymous]
+            anonymous_protocol: login_anon
+            allow_multiple_connections: true
+            listen:
+              - port: \(port)
+                ip: "127.0.0.1"
+                module: ejabberd_c2s
+                backlog: 4096
+                max_stanza_size: 1048576
+                max_fsm_queue: 1000000
+                starttls: false
+            modules:
+              mod_ping: {}
+              mod_stream_mgmt: {max_ack_queue: infinity}
+
+            """
+        try text.write(toFile: "\(folder)/ejabberd.yml", atomically: false, encoding: .utf8)
+        let libraries = ["x86_64-linux-gnu", "aarch64-linux-gnu"].map { "/usr/lib/\($0)" }
+            .first { FileManager.default.fileExists(atPath: $0) }
+        guard access("/usr/bin/erl", X_OK) == 0, access("/usr/sbin/ejabberdctl", X_OK) == 0, let libraries else {
+            throw Refusal("ejabberd is missing: apt-get install ejabberd")
+        }
+        return [
+            "env", "EJABBERD_CONFIG_PATH=\(folder)/ejabberd.yml", "EJABBERD_LOG_PATH=\(folder)/ejabberd.log",
+            "ERL_LIBS=\(libraries)", "ERL_CRASH_DUMP=/dev/null", "HOME=\(folder)", "ERL_MAX_PORTS=65536",
+            "/usr/bin/erl", "-noinput", "+P", "1000000", "+Q", "65536", "-mnesia", "dir", "\"\(folder)/mnesia\"",
+            "-eval", "{ok, _} = application:ensure_all_started(ejabberd).",
+        ]
     }
 
     // MARK: Ports

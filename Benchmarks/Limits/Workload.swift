@@ -6,6 +6,8 @@ enum Goal: Hashable {
     case atLeastTimes(Double)
     /// Clamor's figure itself, at most.
     case atMost(Double)
+    /// Clamor's figure itself, at least.
+    case atLeast(Double)
     /// There is none; the figure is stated.
     case none
 }
@@ -18,26 +20,30 @@ struct Line: Hashable {
     let goal: Goal
     /// Not all figures are measured on both sides.
     var hasReference = true
+    /// What another load generator reached with the same work on a host of this kind; printed below the table.
+    var peer: String?
 }
 
 /// Something that both programs do, and the figures that come of it.
 struct Workload {
     let name: String
     let lines: [Line]
-    /// Fewer or more than `--pairs`, where the figures are of another kind.
-    var pairs: Int? = nil
+    /// No more than these, whatever `--pairs` says.
+    var mostPairs: Int? = nil
     let measure: (Side, Laboratory) throws -> [String: Double]
 }
 
 extension Workload {
     static let cost = "cpu_us"
 
+    /// Of what is beside the MQTT table of goals, which has five pairs: the whole has to end within 20 minutes.
+    static let otherPairs = 3
+
     /// All rows of the goal table.
     static func all(seconds: Double) -> [Workload] {
         let discard = Server.Kind.sink("discard")
         let ack = Server.Kind.sink("ack")
-        // What is taken off a run at a rate, or does not start with it, needs no long one.
-        let shorter = max(1, seconds - 2)
+        let shorter = max(1, seconds - 1)
         return [
             Publishing("qos0-64", "QoS 0, discard sink, 64 a write", discard, qos: 0, window: 64, goal: 1.2),
             Publishing("qos0-1", "QoS 0, discard sink, one a write", discard, qos: 0, window: 1, goal: 1.3),
@@ -47,16 +53,19 @@ extension Workload {
             Publishing("qos2-ack", "QoS 2, window 16, acknowledging sink", ack, qos: 2, window: 16, goal: 1.8),
             Publishing("qos2-mosquitto", "QoS 2, window 16, mosquitto", .mosquitto, qos: 2, window: 16, goal: 1.2),
         ].map { $0.workload(seconds: seconds) } + [
-            Self.receive(seconds: shorter),
-            Self.endToEnd(seconds: shorter),
+            Self.receive(seconds: seconds),
+            Self.endToEnd(seconds: seconds),
             Self.decode("contiguous", "contiguous 64 KiB", goal: 1.1),
             Self.decode("segments", "1,460 bytes", goal: 1.3),
             Self.decode("fragments", "1 to 7 bytes", goal: 1.5),
+            Self.xml("contiguous", "contiguous 64 KiB", goal: 0.5),
+            Self.xml("fragments", "1 to 7 bytes", goal: 1),
             Self.connect(),
             Self.recording(),
-            Self.openLoop(seconds: shorter),
+            Self.openLoop(seconds: seconds),
             Self.brokers(seconds: shorter),
-        ]
+            Self.store(),
+        ] + Self.wires(seconds: shorter) + Self.xmpp(seconds: shorter)
     }
 
     /// 1 publisher to 1,000 subscribers, and the ledger on.
@@ -169,6 +178,66 @@ extension Workload {
             case .clamor:
                 try laboratory.figures([CommandLine.arguments[0], "--micro", "decode", form])
                     .merging(try DecodeCommand.figures(form, laboratory)) { $1 }
+            }
+        }
+    }
+
+    /// The tokenizer beside libexpat with its namespaces.
+    private static func xml(_ form: String, _ cut: String, goal: Double) -> Workload {
+        let lines = [
+            Line(
+                label: "read an XMPP message of 185 bytes beside libexpat, \(cut)",
+                key: "read_ns",
+                unit: "ns",
+                goal: .atMostTimes(goal)
+            ),
+            Line(label: "the same", key: "megabytes_per_second", unit: "MB/s", goal: .none),
+            Line(
+                label: "the same, allocated a message",
+                key: "bytes",
+                unit: "bytes",
+                goal: .atMost(0),
+                hasReference: false
+            ),
+        ]
+        return Workload(name: "xml-\(form)", lines: lines, mostPairs: Self.otherPairs) { side, laboratory in
+            switch side {
+            case .reference: try laboratory.figures([laboratory.climit, "xml", "--mode", form, "--seconds", "2"])
+            case .clamor: try laboratory.figures([CommandLine.arguments[0], "--micro", "xml", form])
+            }
+        }
+    }
+
+    /// The store on disk, as one client with a long queue uses it, and as many with short windows do.
+    private static func store() -> Workload {
+        let forms = [
+            ("queue", "one client, 256 a commit"), ("clients", "100 clients, 16 a commit"),
+            ("window", "one client, 16 a commit"),
+        ]
+        let lines = forms.flatMap { form, words in
+            [
+                Line(
+                    label: "store on disk: insert, step on and remove 100 bytes, \(words)",
+                    key: "\(form)_per_second",
+                    unit: "msg/s",
+                    goal: .atLeast(50_000),
+                    hasReference: false
+                ),
+                Line(
+                    label: "the same, a message",
+                    key: "\(form)_cpu_us",
+                    unit: "CPU-µs",
+                    goal: .none,
+                    hasReference: false
+                ),
+            ]
+        }
+        return Workload(name: "store", lines: lines, mostPairs: Self.otherPairs) { side, laboratory in
+            guard side == .clamor else { return [:] }
+            return try forms.reduce(into: [:]) { figures, form in
+                let path = "\(laboratory.directory)/\(laboratory.unique("store"))"
+                let measured = try laboratory.figures([CommandLine.arguments[0], "--micro", "store", form.0, path])
+                for (name, value) in measured { figures["\(form.0)_\(name)"] = value }
             }
         }
     }

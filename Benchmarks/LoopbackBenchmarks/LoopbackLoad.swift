@@ -59,7 +59,8 @@ struct LoopbackLoad {
             return Doorbell.install(on: context).map { handle }
         }.get()
         guard let handle else { fatalError("the event loop is not to be had") }
-        let run = LoadRun(plan: plan, shards: [handle], events: events, reconnects: false, observer: NoObserver())
+        let group = LoadGroup<LoadSample>(plan: plan, shards: [handle], reconnects: false)
+        let run = LoadRun(groups: [group], events: events, observer: NoObserver())
         let outcome = await run.perform()
         precondition(outcome.stop == .planned && !outcome.wasAborted, "the load did not end as planned: \(outcome)")
     }
@@ -77,15 +78,12 @@ struct LoopbackLoad {
 
 /// Nobody looks on: what the clients record stays with them.
 private struct NoObserver: RunObserver {
-    typealias Work = MQTTShardWork
-
     func interval(
         second: Int,
         phase: RunPhase,
         span: TimeAmount,
-        samples: [MQTTSample],
-        facts: [ShardFacts]
+        groups: [GroupSample<LoadSample>]
     ) async -> StopReason? { nil }
 
-    func isComplete(_ balance: DeliveryBalance) async -> Bool { balance.isComplete }
+    func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool { balance.isComplete }
 }
