@@ -13,8 +13,19 @@ let house: [SwiftSetting] = [
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
+let nioHTTP: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioWebSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
+let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
+let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let collections: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+/// Of scenario files.
+let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 /// The oracle of the histogram tests; the product has a histogram of its own.
 let histogramOracle: Target.Dependency = .product(name: "Histogram", package: "hdrhistogram-swift")
 
@@ -31,80 +42,174 @@ let package = Package(
     name: "clamor",
     platforms: [.macOS(.v15)],
     products: [
-        .executable(name: "clamor", targets: ["clamor"])
+        .executable(name: "clamor", targets: ["clamor"]),
+        .library(name: "MQTT", targets: ["MQTT"]),
+        .library(name: "MQTTSQLiteStore", targets: ["MQTTSQLiteStore"]),
+        .library(name: "XMPP", targets: ["XMPP"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
         // Floor 0
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "CPosix"),
+        source("DataEncodings", []),
         source("MQTTCodec", [nioCore]),
+        source("XMPPCodec", ["DataEncodings", nioCore]),
         source("LoopContext", [nioCore, "CPosix"]),
-        source("Measurement", ["CZlib", "CPosix"]),
+        source("Measurement", ["CZlib", "CPosix", "DataEncodings"]),
+        source("SASL", ["DataEncodings", crypto, cryptoExtras]),
         // Floor 1
-        source("Transport", ["LoopContext", "CPosix", nioCore, nioPosix]),
-        source("LoadEngine", ["LoopContext", nioCore]),
+        source(
+            "Transport",
+            [
+                "LoopContext", "CPosix", "DataEncodings", nioCore, nioPosix, nioTLS, nioSSL, nioHTTP, nioWebSocket,
+                x509,
+                asn1, crypto,
+            ]
+        ),
+        source("LoadEngine", ["LoopContext", "Measurement", nioCore]),
         source("Report", ["Measurement"]),
         // Floor 2
-        source("MQTT", ["MQTTCodec", "LoopContext", nioCore]),
-        source("EmbeddedBroker", ["MQTTCodec", "LoopContext", nioCore, nioPosix, collections]),
+        source(
+            "MQTT",
+            ["MQTTCodec", "LoopContext", "Transport", "SASL", "DataEncodings", nioCore, nioPosix, crypto, collections]
+        ),
+        source(
+            "XMPP",
+            ["XMPPCodec", "LoopContext", "Transport", "SASL", "DataEncodings", nioCore, nioPosix, crypto]
+        ),
+        source(
+            "EmbeddedBroker",
+            ["MQTTCodec", "LoopContext", "Transport", "SASL", nioCore, nioPosix, nioSSL, collections]
+        ),
         // Floor 3
+        source("MQTTSQLiteStore", ["MQTT", "MQTTCodec", grdb]),
         source(
             "Workloads",
-            ["MQTT", "MQTTCodec", "Transport", "LoadEngine", "LoopContext", "Measurement", "CPosix", nioCore]
+            [
+                "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "Transport", "SASL", "LoadEngine", "LoopContext",
+                "Measurement",
+                "CPosix", nioCore,
+            ]
         ),
         // Floor 4
         .executableTarget(
             name: "clamor",
             dependencies: [
-                "Workloads", "MQTT", "MQTTCodec", "EmbeddedBroker", "Transport", "LoadEngine", "LoopContext",
-                "Measurement", "Report", "CPosix", nioCore, nioPosix, arguments,
+                "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "Transport", "SASL",
+                "LoadEngine", "LoopContext", "Measurement", "Report", "CPosix", nioCore, nioPosix, arguments, x509,
+                asn1,
+                crypto, yams,
             ],
             swiftSettings: house
         ),
         // Tests
+        .target(name: "CSpawn", path: "Tests/CSpawn"),
         .target(
             name: "TestSupport",
-            dependencies: [nioCore, nioPosix],
+            dependencies: ["CSpawn", nioCore, nioPosix],
             path: "Tests/TestSupport",
             swiftSettings: house
         ),
+        test("DataEncodingsTests", ["DataEncodings"]),
         test("MQTTCodecTests", ["MQTTCodec", "TestSupport", nioCore]),
+        test("XMPPCodecTests", ["XMPPCodec", "TestSupport", nioCore]),
         test("LoopContextTests", ["LoopContext", nioCore, nioEmbedded]),
-        test("MeasurementTests", ["Measurement", "TestSupport", histogramOracle]),
-        test("TransportTests", ["Transport", "LoopContext", "TestSupport", nioCore, nioPosix]),
-        test("LoadEngineTests", ["LoadEngine", "LoopContext", "TestSupport", nioCore, nioPosix, nioEmbedded]),
+        test("MeasurementTests", ["Measurement", "DataEncodings", "TestSupport", histogramOracle]),
+        test("SASLTests", ["SASL", "DataEncodings", "TestSupport", crypto]),
+        test(
+            "TransportTests",
+            [
+                "Transport", "LoopContext", "TestSupport", nioCore, nioPosix, nioEmbedded, nioTLS, nioSSL, nioHTTP,
+                nioWebSocket, x509, crypto,
+            ]
+        ),
+        test(
+            "LoadEngineTests",
+            ["LoadEngine", "LoopContext", "Measurement", "TestSupport", nioCore, nioPosix, nioEmbedded]
+        ),
         test("ReportTests", ["Report", "Measurement", "TestSupport"], data: ["Golden"]),
         test(
             "MQTTTests",
-            ["MQTT", "MQTTCodec", "LoopContext", "Transport", "TestSupport", nioCore, nioPosix, nioEmbedded]
+            [
+                "MQTT", "MQTTCodec", "LoopContext", "Transport", "SASL", "EmbeddedBroker", "TestSupport", nioCore,
+                nioPosix, nioEmbedded,
+            ]
         ),
-        test("EmbeddedBrokerTests", ["EmbeddedBroker", "MQTTCodec", "TestSupport", nioCore, nioPosix]),
+        test(
+            "XMPPTests",
+            [
+                "XMPP", "XMPPCodec", "LoopContext", "Transport", "SASL", "DataEncodings", "TestSupport", nioCore,
+                nioPosix, nioEmbedded,
+            ]
+        ),
+        // A process that the store's tests start, and kill.
+        .executableTarget(
+            name: "StoreVictim",
+            dependencies: ["MQTTSQLiteStore", "MQTT", "MQTTCodec"],
+            path: "Tests/StoreVictim",
+            swiftSettings: house
+        ),
+        test("MQTTSQLiteStoreTests", ["MQTTSQLiteStore", "MQTT", "MQTTCodec", "StoreVictim", "TestSupport", grdb]),
+        test(
+            "ConformanceTests",
+            [
+                "MQTT", "MQTTSQLiteStore", "MQTTCodec", "Transport", "SASL", "EmbeddedBroker", "LoopContext",
+                "TestSupport", nioCore, nioPosix, nioSSL,
+            ],
+            data: ["README.md", "Coverage"]
+        ),
+        test(
+            "EmbeddedBrokerTests",
+            [
+                "EmbeddedBroker", "MQTTCodec", "Transport", "SASL", "TestSupport", nioCore, nioPosix, nioSSL,
+                nioWebSocket,
+            ]
+        ),
         test(
             "WorkloadsTests",
             [
-                "Workloads", "MQTT", "MQTTCodec", "LoadEngine", "LoopContext", "Measurement", "Transport",
+                "Workloads", "MQTT", "MQTTCodec", "XMPPCodec", "LoadEngine", "LoopContext", "Measurement", "Transport",
                 "EmbeddedBroker", "TestSupport", nioCore, nioEmbedded,
             ]
         ),
-        test("clamorTests", ["clamor", "Measurement", "Report", "LoadEngine", "Workloads", "TestSupport"]),
+        test(
+            "clamorTests",
+            [
+                "clamor", "MQTTCodec", "Measurement", "Report", "LoadEngine", "Workloads", "EmbeddedBroker",
+                "TestSupport", nioCore, nioPosix,
+            ]
+        ),
         .target(name: "CFuzzing", path: "Tests/CFuzzing"),
         .target(
             name: "Fuzzing",
             dependencies: [
-                "EmbeddedBroker", "MQTT", "MQTTCodec", "LoopContext", "TestSupport", "CFuzzing", nioCore, nioEmbedded,
+                "EmbeddedBroker", "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "LoopContext", "Transport", "SASL",
+                "TestSupport", "CFuzzing", nioCore, nioEmbedded,
             ],
             path: "Tests/Fuzzing",
             exclude: ["README.md"],
             swiftSettings: house
         ),
         test("FuzzingTests", ["Fuzzing", "CFuzzing", "TestSupport"]),
-        test("IntegrationTests", ["clamor", "Measurement", "Report", "MQTTCodec", "TestSupport", nioCore, nioPosix]),
+        test(
+            "IntegrationTests",
+            [
+                "clamor", "MQTTSQLiteStore", "MQTT", "Measurement", "Report", "MQTTCodec", "TestSupport", nioCore,
+                nioPosix,
+            ]
+        ),
     ]
 )
 
@@ -131,7 +236,9 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
         library(
             "BenchmarkWork",
             [
-                "MQTTCodec", "MQTT", "EmbeddedBroker", "LoopContext", "LoadEngine", "Measurement", "Report", nioCore,
+                "MQTTCodec", "XMPPCodec", "MQTT", "EmbeddedBroker", "LoopContext", "LoadEngine", "Measurement",
+                "Report",
+                nioCore,
             ]
         ),
         library("BenchmarkSupport", ["BenchmarkWork", benchmark]),
@@ -144,6 +251,7 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
             linkerSettings: [.unsafeFlags(["-Xlinker", "--strip-debug"])]
         ),
         suite("MQTTCodecBenchmarks", ["BenchmarkWork"]),
+        suite("XMPPCodecBenchmarks", ["BenchmarkWork"]),
         suite("SessionBenchmarks", ["BenchmarkWork"]),
         suite("EngineBenchmarks", ["BenchmarkWork"]),
         suite("ReportBenchmarks", ["BenchmarkWork"]),
@@ -163,10 +271,16 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
         .executable(name: "climit", targets: ["CLimit"]), .executable(name: "limits", targets: ["Limits"]),
     ]
     package.targets += [
-        .executableTarget(name: "CLimit", path: "Benchmarks/CLimit"),
+        .executableTarget(
+            name: "CLimit",
+            path: "Benchmarks/CLimit",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("expat")]
+        ),
         .executableTarget(
             name: "Limits",
-            dependencies: ["MQTTCodec", "Measurement", "Report", "CPosix"],
+            dependencies: [
+                "MQTT", "MQTTSQLiteStore", "MQTTCodec", "XMPPCodec", "Measurement", "Report", "CPosix",
+            ],
             path: "Benchmarks/Limits",
             swiftSettings: house
         ),
@@ -178,7 +292,7 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
 if let runtime = Context.environment["CLAMOR_FUZZ"] {
     let hasLibFuzzer = runtime.hasSuffix(".a")
     let coverage: [SwiftSetting] = hasLibFuzzer ? [.unsafeFlags(["-sanitize=fuzzer"])] : []
-    let underTest = ["MQTTCodec", "MQTT", "EmbeddedBroker", "LoopContext"]
+    let underTest = ["MQTTCodec", "MQTT", "EmbeddedBroker", "LoopContext", "XMPPCodec"]
     for target in package.targets where underTest.contains(target.name) {
         target.swiftSettings = (target.swiftSettings ?? []) + coverage
     }
@@ -191,4 +305,31 @@ if let runtime = Context.environment["CLAMOR_FUZZ"] {
             linkerSettings: hasLibFuzzer ? [.unsafeFlags([runtime]), .linkedLibrary("stdc++")] : []
         )
     )
+}
+
+// What one works on, and what that needs: CLAMOR_ONLY=SASLTests,TransportTests swift build --build-tests
+if let names = Context.environment["CLAMOR_ONLY"], !names.isEmpty {
+    var wanted = Set(names.split(separator: ",").map(String.init))
+    var packages: Set<String> = []
+    var isComplete = false
+    while !isComplete {
+        let before = wanted.count
+        for dependency in package.targets.filter({ wanted.contains($0.name) }).flatMap(\.dependencies) {
+            switch dependency {
+            case .byNameItem(let name, _), .targetItem(let name, _): wanted.insert(name)
+            case .productItem(_, let package?, _, _): packages.insert(package)
+            default: break
+            }
+        }
+        isComplete = wanted.count == before
+    }
+    package.targets.removeAll { !wanted.contains($0.name) }
+    package.products.removeAll { product in
+        let targets = (product as? Product.Library)?.targets ?? (product as? Product.Executable)?.targets ?? []
+        return !targets.allSatisfy(wanted.contains)
+    }
+    package.dependencies.removeAll { dependency in
+        guard case .sourceControl(_, let location, _) = dependency.kind else { return false }
+        return !packages.contains { location.hasSuffix("/\($0)") }
+    }
 }
