@@ -30,18 +30,19 @@ demo: build
 WIDTH = $(shell swift test --help-hidden 2>/dev/null | grep -e --experimental-maximum-parallelization-width \
 	>/dev/null && echo --experimental-maximum-parallelization-width 12)
 
-# In release: the program that the tests start is the one that is shipped, and the dependencies build once.
+# In release: the program that the tests start is the one that is shipped. No test looks at what is internal, and where
+# that were allowed (as `swift build --build-tests` allows it) every module would build once more, and other than shipped.
+SWIFT_TEST := swift test -c release --disable-testable-imports
+# Further flags of that build, such as CI's.
+CHECKS ?=
 test: needs-test
-	swift build -c release --product clamor
-	swift build -c release --build-tests
-	CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" CLAMOR_PYTHON="$(CURDIR)/$(VENV)/bin/python" \
-		swift test -c release --skip-build $(WIDTH)
+	swift build -c release --product clamor $(CHECKS)
+	CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" CLAMOR_PYTHON="$(CURDIR)/$(VENV)/bin/python" $(SWIFT_TEST) $(CHECKS) $(WIDTH)
 
 # Real runs whose figures depend on the host: five runs each, medians printed. Wants a quiet machine.
 check-meter: needs-test
 	swift build -c release --product clamor
-	swift build --build-tests
-	CLAMOR_CHECK_METER=1 CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" swift test --skip-build --filter CheckMeter
+	CLAMOR_CHECK_METER=1 CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" $(SWIFT_TEST) --filter CheckMeter
 
 # Benchmarks: Benchmarks/README.md says how to read them.
 .PHONY: bench bench-suites bench-gate bench-update bench-compare bench-proof needs-bench
@@ -118,9 +119,8 @@ tsan: export TSAN_OPTIONS := suppressions=$(CURDIR)/Tests/thread-sanitizer.supp
 asan tsan: export CLAMOR_PYTHON := $(CURDIR)/$(VENV)/bin/python
 asan tsan: needs-test
 	swift build -c release --sanitize=$(SANITIZER) --scratch-path .build/$@ --product clamor
-	swift build -c release --sanitize=$(SANITIZER) --scratch-path .build/$@ --build-tests
 	CLAMOR_BINARY="$(CURDIR)/.build/$@/release/clamor" \
-		swift test -c release --sanitize=$(SANITIZER) --scratch-path .build/$@ --skip-build $(WIDTH) $(SANITIZED)
+		$(SWIFT_TEST) --sanitize=$(SANITIZER) --scratch-path .build/$@ $(WIDTH) $(SANITIZED)
 asan: SANITIZER := address
 tsan: SANITIZER := thread
 SANITIZED ?= --skip IntegrationTests
