@@ -82,6 +82,7 @@ let package = Package(
                 asn1, crypto,
             ]
         ),
+        source("FaultInjection", [nioCore]),
         source("LoadEngine", ["LoopContext", "Measurement", nioCore]),
         source("Report", ["Measurement"]),
         // Floor 2
@@ -95,7 +96,10 @@ let package = Package(
         ),
         source(
             "EmbeddedBroker",
-            ["MQTTCodec", "LoopContext", "Transport", "SASL", nioCore, nioPosix, nioSSL, collections]
+            [
+                "MQTTCodec", "LoopContext", "Transport", "FaultInjection", "SASL", nioCore, nioPosix, nioSSL,
+                collections,
+            ]
         ),
         // Floor 3
         source("MQTTSQLiteStore", ["MQTT", "MQTTCodec", grdb]),
@@ -177,15 +181,15 @@ let package = Package(
         test(
             "EmbeddedBrokerTests",
             [
-                "EmbeddedBroker", "MQTTCodec", "Transport", "SASL", "TestSupport", nioCore, nioPosix, nioSSL,
-                nioWebSocket,
+                "EmbeddedBroker", "FaultInjection", "MQTTCodec", "Transport", "SASL", "TestSupport", nioCore, nioPosix,
+                nioSSL, nioWebSocket,
             ]
         ),
         test(
             "WorkloadsTests",
             [
                 "Workloads", "MQTT", "MQTTCodec", "XMPPCodec", "LoadEngine", "LoopContext", "Measurement", "Transport",
-                "EmbeddedBroker", "TestSupport", nioCore, nioEmbedded,
+                "EmbeddedBroker", "FaultInjection", "TestSupport", nioCore, nioEmbedded,
             ]
         ),
         test(

@@ -1,4 +1,5 @@
 import DequeModule
+import FaultInjection
 import MQTTCodec
 package import NIOCore
 

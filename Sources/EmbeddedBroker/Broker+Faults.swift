@@ -1,4 +1,5 @@
 import DequeModule
+import FaultInjection
 import NIOCore
 
 /// A message that `--delay` holds.

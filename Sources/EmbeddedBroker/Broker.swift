@@ -1,4 +1,5 @@
 import DequeModule
+import FaultInjection
 package import MQTTCodec
 package import NIOCore
 

@@ -1,3 +1,5 @@
+package import FaultInjection
+
 /// One count for each QoS level: the publisher's, whatever QoS a copy was delivered at.
 package struct CountPerQoS: Hashable, Sendable, Codable {
     package var qos0: UInt64 = 0

@@ -1,3 +1,4 @@
+import FaultInjection
 import MQTTCodec
 import NIOCore
 import Transport
@@ -57,7 +58,7 @@ final class BrokerLink: ChannelInboundHandler {
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
     func channelActive(context: ChannelHandlerContext) {
-        if self.loop.fragmentSizes == nil, self.door == nil { self.descriptor = Socket.descriptor(of: context.channel) }
+        if self.loop.fragments == nil, self.door == nil { self.descriptor = Socket.descriptor(of: context.channel) }
         self.id = self.loop.opened(self)
     }
 
@@ -96,7 +97,7 @@ final class BrokerLink: ChannelInboundHandler {
     /// Ends the connection by RST, whatever is still under way in the layers below.
     func reset() {
         guard let context = self.door?.context ?? self.context else { return }
-        Socket.reset(context)
+        SocketEnd.reset(context)
     }
 
     // MARK: Reading
@@ -139,7 +140,7 @@ final class BrokerLink: ChannelInboundHandler {
 
     func write(_ bytes: ByteBuffer) {
         guard let context = self.context else { return }
-        guard self.loop.fragmentSizes != nil else {
+        guard self.loop.fragments != nil else {
             self.channelMayHold = true
             context.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
             return

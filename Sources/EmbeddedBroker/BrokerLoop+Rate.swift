@@ -1,4 +1,5 @@
 import DequeModule
+import FaultInjection
 import NIOCore
 
 // `--max-rate`: links wait in turn for what the gate lets through.

@@ -1,4 +1,5 @@
 import DequeModule
+import FaultInjection
 import LoopContext
 import NIOCore
 
@@ -9,7 +10,7 @@ import NIOCore
 final class BrokerLoop {
     let configuration: BrokerConfiguration
     let context: LoopContext
-    let fragmentSizes: ClosedRange<Int>?
+    private(set) var fragments: FragmentSizes?
     var broker: Broker
     private var links: [BrokerLink?] = []
     /// Clients whose output is written at the end of the turn.
@@ -24,7 +25,6 @@ final class BrokerLoop {
     private var ending: [BrokerLink] = []
     var gate: RateGate?
     var waitingForRate = Deque<BrokerLink>()
-    private var fragmentSeed: UInt64 = 0x2545_F491_4F6C_DD1D
     private var isStopped = false
 
     /// How long a connection that was ended may take to answer with its FIN, or a reset one to take its output.
@@ -34,7 +34,7 @@ final class BrokerLoop {
     init(_ configuration: BrokerConfiguration, eventLoop: any EventLoop) {
         self.configuration = configuration
         self.context = LoopContext(eventLoop: eventLoop, tick: .exact)
-        self.fragmentSizes = configuration.faults.fragment
+        self.fragments = configuration.faults.fragment.map(FragmentSizes.init)
         let now = self.context.refresh()
         self.broker = Broker(configuration, now: now)
         if let rate = configuration.faults.maximumRate { self.gate = RateGate(rate: rate, now: now) }
@@ -154,20 +154,13 @@ final class BrokerLoop {
         self.scheduleFlush()
     }
 
-    func nextFragmentSize() -> Int {
-        guard let sizes = self.fragmentSizes else { return .max }
-        // Xorshift from a fixed seed: every run cuts alike.
-        self.fragmentSeed ^= self.fragmentSeed << 13
-        self.fragmentSeed ^= self.fragmentSeed >> 7
-        self.fragmentSeed ^= self.fragmentSeed << 17
-        return sizes.lowerBound + Int(self.fragmentSeed % UInt64(sizes.count))
-    }
+    func nextFragmentSize() -> Int { self.fragments?.next() ?? .max }
 
     private func stall(until end: NIODeadline) {
-        let begin = WallClock.now()
+        let begin = StallClock.now()
         // The loop's own thread sleeps, so nothing at all is read or written.
-        WallClock.sleep(until: end)
-        self.broker.stalled(from: begin, to: WallClock.now(), now: self.context.refresh())
+        StallClock.sleep(until: end)
+        self.broker.stalled(from: begin, to: StallClock.now(), now: self.context.refresh())
     }
 
     // MARK: Ends
@@ -226,7 +219,7 @@ final class BrokerLoop {
     private func hasEnded(_ link: BrokerLink, now: NIODeadline) -> Bool {
         guard let context = link.context, let deadline = link.endDeadline else { return true }
         if link.ending == .reset {
-            let hasArrived = link.canWrite && Socket.unsentBytes(context.channel) == 0
+            let hasArrived = link.canWrite && SocketEnd.unsentBytes(context.channel) == 0
             guard hasArrived || deadline <= now else { return false }
             link.reset()
             return true

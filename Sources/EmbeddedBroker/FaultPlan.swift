@@ -1,3 +1,4 @@
+package import FaultInjection
 package import NIOCore
 
 /// The faults a broker injects on command.
@@ -18,7 +19,8 @@ package struct FaultPlan: Hashable, Sendable {
     /// How long a message chosen by `delayEvery` is held; later ones pass it.
     package var delay: TimeAmount?
     package var delayEvery: UInt64 = 1
-    package var stall: Stall?
+    /// Counted from the first CONNECT.
+    package var stall: FaultStall?
     /// One connection is reset every so often, round robin over all.
     package var disconnectEvery: TimeAmount?
     /// PUBLISH read per second over all clients.
@@ -27,17 +29,6 @@ package struct FaultPlan: Hashable, Sendable {
     package var fragment: ClosedRange<Int>?
     /// CONNACK code for every CONNECT, as given; translated for a client of the other family.
     package var refuse: UInt8?
-
-    package struct Stall: Hashable, Sendable {
-        package var length: TimeAmount
-        /// Counted from the first CONNECT.
-        package var after: TimeAmount
-
-        package init(length: TimeAmount, after: TimeAmount) {
-            self.length = length
-            self.after = after
-        }
-    }
 
     package init() {}
 
@@ -140,7 +131,7 @@ extension FaultPlan {
             guard parts.count == 2, let length = FaultValue.time(String(parts[0])), length > .zero,
                 let after = FaultValue.time(String(parts[1]))
             else { return "wants LENGTH@AFTER like 2s@10s, not '\(value)'" }
-            self.stall = Stall(length: length, after: after)
+            self.stall = FaultStall(length: length, after: after)
         case "--max-rate":
             guard let rate = FaultValue.rate(value) else { return "wants a rate like 1000/s, not '\(value)'" }
             self.maximumRate = rate

@@ -1,4 +1,5 @@
 import EmbeddedBroker
+import FaultInjection
 import MQTTCodec
 import NIOCore
 import Testing

@@ -1,4 +1,5 @@
 import EmbeddedBroker
+import FaultInjection
 import NIOCore
 import Testing
 
@@ -18,7 +19,7 @@ struct FaultPlanTests {
         expected.reorderEvery = 50
         expected.delay = .milliseconds(5)
         expected.delayEvery = 2
-        expected.stall = FaultPlan.Stall(length: .seconds(2), after: .seconds(10))
+        expected.stall = FaultStall(length: .seconds(2), after: .seconds(10))
         expected.disconnectEvery = .milliseconds(500)
         expected.maximumRate = 1_000
         expected.fragment = 1...7

@@ -1,4 +1,5 @@
 import EmbeddedBroker
+import FaultInjection
 import LoadEngine
 import MQTTCodec
 import Measurement

@@ -9,6 +9,13 @@ package struct HoldTimes: Sendable {
         package var min: Int64?
         package var p50: Int64?
         package var max: Int64?
+
+        package init(count: UInt64 = 0, min: Int64? = nil, p50: Int64? = nil, max: Int64? = nil) {
+            self.count = count
+            self.min = min
+            self.p50 = p50
+            self.max = max
+        }
     }
 
     private static let linear = 2_048

@@ -1,39 +1,3 @@
-package import NIOCore
-
-/// How many PUBLISH may be read now, so that over time there are `rate` a second.
-///
-/// A token bucket that holds 5 ms worth and one, so that a pause is not made up for by a burst.
-package struct RateGate {
-    private let perNanosecond: Double
-    private let capacity: Double
-    private var tokens: Double
-    private var last: NIODeadline
-
-    package init(rate: Double, now: NIODeadline) {
-        self.perNanosecond = rate / 1e9
-        self.capacity = 1 + rate * 0.005
-        self.tokens = self.capacity
-        self.last = now
-    }
-
-    /// Whole PUBLISH that may be read at `now`.
-    package mutating func available(now: NIODeadline) -> Int {
-        if now > self.last {
-            self.tokens = min(self.capacity, self.tokens + Double((now - self.last).nanoseconds) * self.perNanosecond)
-            self.last = now
-        }
-        return Int(self.tokens)
-    }
-
-    package mutating func take(_ count: Int) { self.tokens -= Double(count) }
-
-    /// When the next whole one is there, but not before half a millisecond: a wake-up has its price.
-    func nextDue(now: NIODeadline) -> NIODeadline {
-        let missing = max(0, 1 - self.tokens) / self.perNanosecond
-        return now + .nanoseconds(Int64(min(max(missing, 500_000), 3.6e12)))
-    }
-}
-
 /// Follows the packets of a byte stream, to cut it in front of a PUBLISH that may not be read yet.
 package struct PublishScanner {
     private enum Position {
