@@ -82,7 +82,7 @@ let package = Package(
                 asn1, crypto,
             ]
         ),
-        source("FaultInjection", [nioCore]),
+        source("FaultInjection", [nioCore, collections]),
         source("LoadEngine", ["LoopContext", "Measurement", nioCore]),
         source("Report", ["Measurement"]),
         // Floor 2
@@ -101,6 +101,7 @@ let package = Package(
                 collections,
             ]
         ),
+        source("FaultProxy", ["FaultInjection", "LoopContext", "Transport", nioCore, nioPosix]),
         // Floor 3
         source("MQTTSQLiteStore", ["MQTT", "MQTTCodec", grdb]),
         source(
@@ -133,7 +134,7 @@ let package = Package(
         test("DataEncodingsTests", ["DataEncodings"]),
         test("MQTTCodecTests", ["MQTTCodec", "TestSupport", nioCore]),
         test("XMPPCodecTests", ["XMPPCodec", "TestSupport", nioCore]),
-        test("LoopContextTests", ["LoopContext", nioCore, nioEmbedded]),
+        test("LoopContextTests", ["LoopContext", nioCore, nioPosix, nioEmbedded]),
         test("MeasurementTests", ["Measurement", "DataEncodings", "TestSupport", histogramOracle]),
         test("SASLTests", ["SASL", "DataEncodings", "TestSupport", crypto]),
         test(
@@ -178,6 +179,8 @@ let package = Package(
             ],
             data: ["README.md", "Coverage"]
         ),
+        test("FaultInjectionTests", ["FaultInjection", "TestSupport", nioCore]),
+        test("FaultProxyTests", ["FaultProxy", "FaultInjection", "Transport", "TestSupport", nioCore, nioPosix]),
         test(
             "EmbeddedBrokerTests",
             [

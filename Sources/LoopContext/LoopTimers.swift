@@ -146,6 +146,8 @@ package final class LoopTimers {
     // MARK: Waking up
 
     private func wake() {
+        // What the loop has taken out of its queue already comes, cancelled or not.
+        guard !self.isStopped else { return }
         self.armed = nil
         self.refresh()
         self.isFiring = true

@@ -22,20 +22,24 @@ package struct DirectSocket {
     /// - Returns: bytes that the kernel has taken; they are gone from `bytes`. The rest, for want of room, because the
     ///   connection is broken or because it would overtake, is for the channel, which writes it or finds what is wrong.
     package mutating func write(_ bytes: inout ByteBuffer, past channel: any Channel) -> Int {
+        let taken = bytes.withUnsafeReadableBytes { self.write($0, past: channel) }
+        if taken == bytes.readableBytes {
+            bytes.clear()
+        } else {
+            bytes.moveReaderIndex(forwardBy: taken)
+        }
+        return taken
+    }
+
+    /// The same of memory, which stays as it is.
+    package mutating func write(_ bytes: UnsafeRawBufferPointer, past channel: any Channel) -> Int {
         guard channel.isActive, channel.isWritable, self.isEmpty(channel) else { return 0 }
         let socket = self.descriptor ?? self.find(channel)
         guard socket >= 0 else { return 0 }
         // NIO has SIGPIPE ignored.
-        let taken = bytes.withUnsafeReadableBytes { send(socket, $0.baseAddress, $0.count, 0) }
-        if taken == bytes.readableBytes {
-            bytes.clear()
-        } else if taken > 0 {
-            bytes.moveReaderIndex(forwardBy: taken)
-        } else if taken < 0 {
-            if errno == ECONNRESET { self.wasReset = true }
-            return 0
-        }
-        return taken
+        let taken = send(socket, bytes.baseAddress, bytes.count, 0)
+        if taken < 0, errno == ECONNRESET { self.wasReset = true }
+        return max(0, taken)
     }
 
     /// The channel lets go of its socket, whose number may be another's next.
