@@ -116,8 +116,9 @@ let package = Package(
         .executableTarget(
             name: "clamor",
             dependencies: [
-                "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "Transport", "SASL",
-                "LoadEngine", "LoopContext", "Measurement", "Report", "CPosix", nioCore, nioPosix, arguments, x509,
+                "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy",
+                "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Report", "CPosix", nioCore, nioPosix,
+                arguments, x509,
                 asn1,
                 crypto, yams,
             ],
@@ -199,6 +200,7 @@ let package = Package(
             "clamorTests",
             [
                 "clamor", "MQTTCodec", "Measurement", "Report", "LoadEngine", "Workloads", "EmbeddedBroker",
+                "FaultInjection", "FaultProxy",
                 "TestSupport", nioCore, nioPosix,
             ]
         ),

@@ -19,7 +19,8 @@ struct Clamor: ParsableCommand {
         subcommands: [
             Conn.self, Pub.self, Sub.self, PubSub.self, XMPPCommand.self, RunFile.self, DecodeCommand.self,
             DoctorCommand.self,
-            BrokerCommand.self, ReportCommand.self, CompareCommand.self, CapacityCommand.self, InitCommand.self,
+            BrokerCommand.self, ProxyCommand.self, ReportCommand.self, CompareCommand.self, CapacityCommand.self,
+            InitCommand.self,
         ],
         helpNames: [.long]
     )
@@ -42,6 +43,7 @@ enum Main {
         case .scenario(let options): self.perform { await Wiring.run(options) }
         case .decode(let options): self.perform { await Wiring.decode(options) }
         case .broker(let options): self.perform { await Wiring.serve(options) }
+        case .proxy(let options): self.perform { await ProxyService(options).perform() }
         case .doctor(let options): self.perform { await Wiring.examine(options) }
         case .draft(let draft): exit(draft.write(ProgressScreen(quiet: false, json: false)).rawValue)
         case .report(let options): exit(Wiring.report(options).rawValue)

@@ -6,7 +6,7 @@ import clamor
 struct ExampleTests {
     /// Help without its line breaks, which fall anywhere; made once, for that takes its time.
     private static let helps = Dictionary(
-        uniqueKeysWithValues: ["conn", "broker"].map { command in
+        uniqueKeysWithValues: ["conn", "broker", "proxy"].map { command in
             guard case .text(let text) = Invocation.parse([command, "--help"]) else { return (command, "") }
             return (command, text.split(whereSeparator: \.isWhitespace).joined(separator: " "))
         }
@@ -73,13 +73,18 @@ struct ExampleTests {
         Form(command: "broker", flag: "--stall") { Self.words($0, with: "s@") },
         Form(command: "broker", flag: "--fragment") { Self.words($0, with: "1-7") },
         Form(command: "broker", flag: "--refuse") { Self.words($0, with: "0x") },
+        Form(command: "proxy", flag: "--delay") { Self.words($0, with: "%") },
+        Form(command: "proxy", flag: "--rate") { Self.words($0, with: "KiB/s") },
+        Form(command: "proxy", flag: "--stall") { Self.words($0, with: "s@") },
+        Form(command: "proxy", flag: "--fragment") { Self.words($0, with: "1-7") },
     ]
 
     @Test("every value that a flag's help shows is taken by the flag", arguments: forms)
     func values(_ form: Form) throws {
         let examples = form.examples(try #require(Self.helps[form.command]))
         #expect(!examples.isEmpty)
-        let command = [form.command] + (form.flag == "--broker" ? ["-h", "embedded"] : [])
+        let more = form.flag == "--broker" ? ["-h", "embedded"] : form.command == "proxy" ? ["127.0.0.1:1883"] : []
+        let command = [form.command] + more
         for example in examples { #expect(Self.problem(command + [form.flag, example]) == nil, "\(example)") }
     }
 
@@ -87,6 +92,8 @@ struct ExampleTests {
         "conn --storm X", "conn --storm 0%@1s", "conn --churn X", "conn -R X", "conn -i X", "conn --duration X",
         "conn --connect-timeout 0s", "pub --rate X", "pub -s X", "broker --drop X", "broker --delay 0s",
         "broker --stall X", "broker --fragment X", "broker --max-rate X", "broker --refuse X",
+        "proxy X", "proxy h:1 --delay X", "proxy h:1 --rate X", "proxy h:1 --stall X", "proxy h:1 --cut 0s",
+        "proxy h:1 --reset X", "proxy h:1 --fragment X",
     ]
 
     @Test("every value that a refusal shows is taken in the place of the refused one", arguments: wrong)

@@ -18,6 +18,7 @@ package enum Invocation: Sendable {
     case scenario(ScenarioOptions)
     case decode(DecodeOptions)
     case broker(BrokerOptions)
+    case proxy(ProxyOptions)
     case report(ReportOptions)
     case compare(CompareOptions)
     case capacity(CapacityOptions)

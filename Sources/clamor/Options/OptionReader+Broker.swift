@@ -54,63 +54,28 @@ extension OptionReader {
     /// Checks the faults and lists them as arguments.
     private mutating func faults(_ flags: FaultFlags, prefix: String) -> [String] {
         var result: [String] = []
-        func add(_ flag: String, _ text: String?, _ parse: (String) throws(QuantityError) -> Void) {
+        func add<Value>(_ flag: String, _ text: String?, _ parse: (String) throws(QuantityError) -> Value) {
             guard let text else { return }
             do throws(QuantityError) {
-                try parse(text)
+                _ = try parse(text)
                 result += [flag, text]
             } catch {
                 self.report("\(prefix)\(flag)", error.description)
             }
         }
-        add("--drop", flags.drop) { text throws(QuantityError) in _ = try PercentText.parse(text) }
+        add("--drop", flags.drop) { text throws(QuantityError) in try PercentText.parse(text) }
         add("--duplicate", flags.duplicate, FaultText.every)
         add("--reorder", flags.reorder, FaultText.every)
         add("--delay", flags.delay, FaultText.span)
         add("--delay-every", flags.delayEvery, FaultText.every)
         add("--stall", flags.stall, FaultText.stall)
         add("--disconnect-every", flags.disconnectEvery, FaultText.span)
-        add("--max-rate", flags.maxRate) { text throws(QuantityError) in _ = try RateText.parse(text) }
+        add("--max-rate", flags.maxRate, RateText.parse)
         add("--fragment", flags.fragment, FaultText.fragment)
         add("--refuse", flags.refuse, FaultText.code)
         if flags.delayEvery != nil, flags.delay == nil {
             self.report("\(prefix)--delay-every", "says which messages are delayed, not how long; add --delay")
         }
         return result
-    }
-}
-
-/// The shapes that only faults have.
-private enum FaultText {
-    static func every(_ text: String) throws(QuantityError) {
-        guard let number = Int(text), number >= 1 else {
-            throw QuantityError("'\(text)' is not a whole number of 1 or more")
-        }
-    }
-
-    static func span(_ text: String) throws(QuantityError) {
-        guard try DurationText.parse(text) > 0 else { throw QuantityError("'\(text)' is no time; write it like 5ms") }
-    }
-
-    static func stall(_ text: String) throws(QuantityError) {
-        let parts = text.split(separator: "@", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 2 else { throw QuantityError("'\(text)' is not a stall; write it like 2s@10s") }
-        try self.span(parts[0])
-        _ = try DurationText.parse(parts[1])
-    }
-
-    static func fragment(_ text: String) throws(QuantityError) {
-        let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
-        guard (1...2).contains(bounds.count), bounds.allSatisfy({ $0 >= 1 }), bounds[0] <= bounds[bounds.count - 1]
-        else {
-            throw QuantityError("'\(text)' is not a span of bytes; write it like 1-7")
-        }
-    }
-
-    static func code(_ text: String) throws(QuantityError) {
-        let code = text.hasPrefix("0x") ? UInt8(text.dropFirst(2), radix: 16) : UInt8(text)
-        guard let code, code > 0 else {
-            throw QuantityError("'\(text)' is not a refusal; write a code of CONNACK like 0x87 (MQTT 5) or 5 (MQTT 3)")
-        }
     }
 }

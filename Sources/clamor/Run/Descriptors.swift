@@ -36,6 +36,19 @@ enum Descriptors {
         }
     }
 
+    /// Clients of the proxy that are turned away: as many as are accepted in one turn of its loop.
+    static let turnedAway = 64
+    /// The proxy's listener, what it is told by, and a name server that it asks.
+    static let proxy = 1 + Self.perLookup
+
+    /// How many clients the proxy may have, by the soft limit: two descriptors each.
+    static var proxyClients: Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
+        let beside = self.inherited + self.scheduler + self.perLoop + self.proxy + self.turnedAway
+        return max(1, (Int(clamping: limit.rlim_cur) - beside) / 2)
+    }
+
     /// The standard streams, and what else the parent left open; first looked at before anything is opened here.
     static let inherited = ProcessFacts.read().openDescriptors ?? 3
 

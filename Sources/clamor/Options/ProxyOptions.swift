@@ -1,0 +1,15 @@
+package import FaultProxy
+
+/// What `clamor proxy` is told.
+package struct ProxyOptions: Hashable, Sendable {
+    /// The server.
+    package var target = HostAndPort(host: "", port: 0)
+    /// Where to listen.
+    package var host = "127.0.0.1"
+    /// 0: any free port, printed as the first line.
+    package var port = 0
+    package var faults = ProxyFaults()
+    package var quiet = false
+
+    package init() {}
+}

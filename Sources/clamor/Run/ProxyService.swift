@@ -1,0 +1,46 @@
+import FaultProxy
+import Foundation
+import Transport
+
+/// `clamor proxy`: serves until a signal, then says what it counted.
+struct ProxyService {
+    private let options: ProxyOptions
+    private let screen: ProgressScreen
+
+    init(_ options: ProxyOptions) {
+        self.options = options
+        self.screen = ProgressScreen(quiet: options.quiet, json: false)
+    }
+
+    func perform() async -> ExitStatus {
+        Descriptors.raiseLimit()
+        let screen = self.screen
+        var configuration = ProxyConfiguration(
+            target: Target(host: self.options.target.host, port: self.options.target.port)
+        )
+        configuration.host = self.options.host
+        configuration.port = self.options.port
+        configuration.faults = self.options.faults
+        configuration.maximumClients = Descriptors.proxyClients
+        configuration.maximumClientsRemedy = " with two descriptors each; raise ulimit -n"
+        configuration.notice = { screen.warn($0) }
+        let server: ProxyServer
+        do {
+            server = try await ProxyServer.start(configuration)
+        } catch {
+            screen.warn("\(error)")
+            return .usage
+        }
+        screen.write("listening on \(self.options.host):\(server.port)\n")
+        for await _ in Signals.stream() { break }
+        self.print(await server.stop())
+        return .success
+    }
+
+    private func print(_ counters: ProxyCounters) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
+        guard !self.options.quiet, let text = try? encoder.encode(counters) else { return }
+        self.screen.write(String(decoding: text, as: UTF8.self) + "\n")
+    }
+}
