@@ -40,6 +40,7 @@ struct BrokerProgram {
         var delayHolds: Holds
         var stalls: [Stall]
         var disconnected: Int
+        var disconnects: [String: Int]
         var connections: Int
         var connects: Int
         var connectsRefused: Int
