@@ -264,11 +264,6 @@ struct ScenarioFileRefusalTests {
             "2:17: '${N' has no '}' on its line; write ${NAME}, or $${ for the signs themselves"
         ),
         Wrong(
-            "a variable made of escapes that does not end",
-            "groups:\n  a: { publish: { topic: \"\\uE024x\" } }\n",
-            "2:26: '$x' has no '}' on its line; write ${NAME}, or $${ for the signs themselves"
-        ),
-        Wrong(
             "a value that does not fit, where it is used",
             "groups:\n  a: { clients: ${N:-many} }\n",
             "2:17: a.clients: 'many' is not a whole number of 1 to 10000000"
@@ -279,9 +274,11 @@ struct ScenarioFileRefusalTests {
             "1:7: vars is a text; write names and values, such as { RATE: 5000/s }"
         ),
         Wrong(
-            "characters that stand for variables here",
-            "name: \"a \u{E024}\"\ngroups: { a: {} }\n",
-            "1:10: the private character U+E024 has no place in a scenario; take it out"
+            "no character left that could stand for a variable",
+            "# "
+                + stride(from: UInt32(0xE000), to: 0x110000, by: 128).compactMap(Unicode.Scalar.init)
+                .map { String(Character($0)) }.joined() + "\ngroups: { a: {} }\n",
+            "1:1: the file has private characters of Unicode of every kind; take some of them out"
         ),
         Wrong(
             "a default's name",

@@ -100,6 +100,44 @@ struct ScenarioVariableTests {
         )
     }
 
+    @Test("a file that several others include counts once")
+    func diamond() throws {
+        let folder = try ScratchFolder()
+        _ = try folder.write(
+            "groups: { base: { clients: 3 } }\nthresholds: [\"connect_lag{group=base} count > 0\"]\nseed: 3\n",
+            to: "base.yaml"
+        )
+        _ = try folder.write("include: base.yaml\ngroups: { one: {} }\nduration: 4s\n", to: "one.yaml")
+        _ = try folder.write("include: ./base.yaml\ngroups: { two: {} }\nseed: 5\n", to: "two.yaml")
+        let main = try folder.write("include: [one.yaml, two.yaml, base.yaml]\n", to: "main.yaml")
+        guard case .scenario(let scenario) = Invocation.parse(["run", main]) else {
+            Issue.record("\(Invocation.parse(["run", main]))")
+            return
+        }
+        #expect(Set(scenario.groups.map(\.name)) == ["base", "one", "two"])
+        #expect(scenario.common.thresholds == ["connect_lag{group=base} count > 0"])
+        #expect(scenario.common.duration == 4_000_000_000)
+        // By the first way that leads to it.
+        #expect(scenario.common.seed == 3)
+    }
+
+    @Test(
+        "private characters are a text's own, those that would do for variables too",
+        arguments: [
+            ("\\uE041", "\u{E041}"), ("\\uE024", "\u{E024}"), ("\\U0000E024{A}", "\u{E024}{A}"),
+            ("\\uE024\\uE07B\\uE041\\uE07D", "\u{E024}\u{E07B}\u{E041}\u{E07D}"), ("\u{E024}{A}", "\u{E024}{A}"),
+            ("\u{E0A4}\\ue024", "\u{E0A4}\u{E024}"),
+        ]
+    )
+    func privateCharacters(written: String, meant: String) throws {
+        let scenario = try ScenarioFile(
+            "name: \"${A:-own}\"\ngroups: { a: { publish: { topic: \"a/\(written)/${A:-b}\" } } }\n"
+        ).scenario()
+        #expect(scenario.name == "own")
+        guard case .mqtt(let options) = scenario.groups[0].work else { return }
+        #expect(options.topic == "a/\(meant)/b")
+    }
+
     @Test("rooms, presence and registration are jobs of a group")
     func xmppJobs() throws {
         let who = "jid: u%i@x, password: p"

@@ -11,17 +11,15 @@ extension ScenarioReader {
     mutating func load(_ text: String, path: String, chain: [Int] = []) -> [String: ScenarioValue]? {
         let file = self.files.count
         self.files.append(path)
-        if let foreign = ScenarioVariables.foreign(in: text) {
-            let before = text.unicodeScalars.prefix(foreign.offset)
-            let column = before.reversed().prefix { $0 != "\n" }.count + 1
-            let place = ScenarioPlace(line: before.count { $0 == "\n" } + 1, column: column, file: file)
-            let name = String(foreign.scalar.value, radix: 16, uppercase: true)
-            self.report(place, "the private character U+\(name) has no place in a scenario; take it out")
+        guard let mask = VariableMask(for: text) else {
+            let place = ScenarioPlace(line: 1, column: 1, file: file)
+            self.report(place, "the file has private characters of Unicode of every kind; take some of them out")
             return nil
         }
+        self.masks[file] = mask
         let root: ScenarioValue
         do throws(ScenarioProblem) {
-            root = try ScenarioValue(yaml: ScenarioVariables.mask(text), file: file)
+            root = try ScenarioValue(yaml: mask.mask(text), file: file)
         } catch {
             self.report(error.place, error.text)
             return nil
@@ -35,7 +33,7 @@ extension ScenarioReader {
             if Self.topKeys.contains(entry.key) {
                 values[entry.key] = entry.value
             } else {
-                self.report(entry.place, self.unknown(ScenarioVariables.shown(entry.key), known: Self.topKeys))
+                self.report(entry.place, self.unknown(mask.shown(entry.key), known: Self.topKeys))
             }
         }
         if let vars = values.removeValue(forKey: "vars") { self.readDefaults(vars) }
@@ -52,8 +50,8 @@ extension ScenarioReader {
         }
         for entry in entries {
             guard ScenarioVariables.isName(entry.key) else {
-                let words = "'\(ScenarioVariables.shown(entry.key))' is no name; use letters, digits and _"
-                self.report(entry.place, "vars: \(words)")
+                let name = self.masks[entry.place.file]?.shown(entry.key) ?? entry.key
+                self.report(entry.place, "vars: '\(name)' is no name; use letters, digits and _")
                 continue
             }
             guard let text = self.text(self.resolved(entry.value), of: "vars.\(entry.key)") else { continue }
@@ -80,13 +78,12 @@ extension ScenarioReader {
         let folder = URL(filePath: self.files[own]).deletingLastPathComponent()
         let path =
             name.hasPrefix("/") || self.files[own].firstIndex(of: "/") == nil ? name : Self.path(name, in: folder)
-        func identity(_ path: String) -> String {
-            URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path
-        }
-        if let first = chain.firstIndex(where: { identity(self.files[$0]) == identity(path) }) {
+        if let first = chain.firstIndex(where: { Self.identity(self.files[$0]) == Self.identity(path) }) {
             let circle = (chain[first...].map { self.files[$0] } + [path]).joined(separator: " includes ")
             return self.report(value.place, "include: \(circle); leave one of them out")
         }
+        // Several may include it: it counts once, where it is met first.
+        if self.files.contains(where: { Self.identity($0) == Self.identity(path) }) { return }
         guard self.files.count < Self.mostFiles else {
             return self.report(value.place, "include: these are over \(Self.mostFiles) files; include fewer")
         }
@@ -98,6 +95,11 @@ extension ScenarioReader {
         }
         guard let others = self.load(text, path: path, chain: chain) else { return }
         self.merge(others, into: &values)
+    }
+
+    /// Whatever it is called.
+    private static func identity(_ path: String) -> String {
+        URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path
     }
 
     private static func path(_ name: String, in folder: URL) -> String {

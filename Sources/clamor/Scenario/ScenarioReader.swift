@@ -21,6 +21,8 @@ package struct ScenarioReader {
 
     /// The one that was named, and those that it includes.
     var files: [String] = []
+    /// Of each file.
+    var masks: [Int: VariableMask] = [:]
     let environment: [String: String]
     let checks: OptionChecks
     private(set) var problems: Set<ScenarioProblem> = []

@@ -28,14 +28,14 @@ struct ScenarioVariables {
     /// Puts values in the place of variables.
     ///
     /// - Throws: what is wrong with one of them.
-    mutating func resolve(_ text: String) throws(QuantityError) -> String {
-        guard text.unicodeScalars.contains(where: Self.isMasked) || text.contains("${") else { return text }
+    mutating func resolve(_ text: String, _ mask: VariableMask) throws(QuantityError) -> String {
+        guard text.unicodeScalars.contains(where: mask.isMasked) || text.contains("${") else { return text }
         var result = ""
         // Only what stands in the file is looked at, and not what is put in.
         var literal = ""
         var variable: String?
         for scalar in text.unicodeScalars {
-            let plain = Self.unmasked(scalar)
+            let plain = mask.unmasked(scalar)
             guard plain == "$" || variable != nil else {
                 literal.unicodeScalars.append(scalar)
                 continue
@@ -49,8 +49,6 @@ struct ScenarioVariables {
                 variable = nil
             }
         }
-        // Made of the escapes of such characters, which the file's own text does not show.
-        if let variable { throw Self.unended(variable) }
         return try result + Self.plain(literal)
     }
 
@@ -78,74 +76,30 @@ struct ScenarioVariables {
         if let parts { return String(inner[parts.upperBound...]) }
         throw QuantityError("${\(name)} has no value; give --set \(name)=..., or write ${\(name):-value}")
     }
-
-    // MARK: - Braces that are none of YAML's
-
-    /// Private characters stand for those of variables, one for one, so that YAML sees no braces and places stay.
-    static func mask(_ text: String) -> String {
-        var result = String.UnicodeScalarView()
-        var rest = text.unicodeScalars[...]
-        var last: Unicode.Scalar?
-        while let scalar = rest.first {
-            if scalar == "$", last != "$", rest.dropFirst().first == "{",
-                let end = rest.firstIndex(where: { ["}", "\n", "\"", "'"].contains($0) }), rest[end] == "}"
-            {
-                for scalar in rest[...end] {
-                    result.append(scalar.isASCII ? Unicode.Scalar(Self.base + scalar.value) ?? scalar : scalar)
-                }
-                rest = rest[rest.index(after: end)...]
-                last = "}"
-            } else {
-                result.append(scalar)
-                rest = rest.dropFirst()
-                last = scalar
-            }
-        }
-        return String(result)
-    }
-
-    /// The first character of the user's own that would be taken for one of these, by its offset.
-    static func foreign(in text: String) -> (scalar: Unicode.Scalar, offset: Int)? {
-        text.unicodeScalars.enumerated().first { self.isMasked($0.element) }.map { ($0.element, $0.offset) }
-    }
-
-    private static let base: UInt32 = 0xE000
-
-    private static func isMasked(_ scalar: Unicode.Scalar) -> Bool { (self.base..<self.base + 128) ~= scalar.value }
-
-    private static func unmasked(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
-        self.isMasked(scalar) ? Unicode.Scalar(scalar.value - self.base) : nil
-    }
-
-    /// A text as the file has it, for what is told of it.
-    static func shown(_ text: String) -> String {
-        var result = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars { result.append(self.unmasked(scalar) ?? scalar) }
-        return String(result)
-    }
 }
 
 extension ScenarioReader {
     /// The same with values in the place of variables.
     mutating func resolved(_ value: ScenarioValue) -> ScenarioValue {
         var value = value
+        guard let mask = self.masks[value.place.file] else { return value }
         switch value.content {
         case .nothing: break
         case .text(let text):
             do throws(QuantityError) {
-                value.content = .text(try self.variables.resolve(text))
+                value.content = .text(try self.variables.resolve(text, mask))
             } catch {
                 self.report(value.place, "\(error)")
                 // What is read there instead is not what was meant.
                 self.unresolved.insert(value.place)
-                value.content = .text(ScenarioVariables.shown(text))
+                value.content = .text(mask.shown(text))
             }
         case .list(let values): value.content = .list(values.map { self.resolved($0) })
         case .mapping(let entries):
             value.content = .mapping(
                 entries.map { entry in
                     ScenarioValue.Entry(
-                        key: ScenarioVariables.shown(entry.key),
+                        key: mask.shown(entry.key),
                         place: entry.place,
                         value: self.resolved(entry.value)
                     )
