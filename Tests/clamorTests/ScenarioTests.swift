@@ -176,6 +176,9 @@ struct ScenarioTests {
         #expect(Set(ids).count == 3)
         #expect(ids[0].hasSuffix("-a-conn-%i") && ids[0].hasPrefix("clamor-"))
         #expect(ids[2] == "mine-conn-%i")
+        let alone = try self.mqtt(ScenarioFile("seed: 5\ngroups: { a: {} }\n").scenario(), "a")
+        guard case .run(let short) = Invocation.parse(["conn", "--seed", "5"]) else { return }
+        #expect(alone.publisherID == short.publisherID)
         #expect(
             try self.mqtt(ScenarioFile(text).scenario("--seed 5"), "a").publisherID
                 == self.mqtt(ScenarioFile("seed: 6\n" + text).scenario("--seed 5"), "a").publisherID
@@ -264,6 +267,14 @@ struct ScenarioTests {
             try hash(first.replacing("size: 1KiB", with: "message: a"))
                 != hash(first.replacing("size: 1KiB", with: "message: b"))
         )
+        // A prefix that was given is the user's, whatever it looks like.
+        let prefixes = ["clamor-beef", "clamor-cafe", "clamor-beef-a", "clamor-"].map { prefix in
+            first.replacing("clients: 10", with: "clients: 10, prefix: \(prefix)")
+        }
+        #expect(try Set(([first] + prefixes).map { try hash($0) }).count == 5)
+        let alone = "groups: { a: { publish: {} } }\n"
+        #expect(try hash(alone) == hash(alone))
+        #expect(try hash(alone) != hash(alone.replacing("publish", with: "prefix: \"\", publish")))
         #expect(try hash(first) != hash(first.replacing("duration: 1m", with: "stages: [{ name: a, for: 1m }]")))
     }
 

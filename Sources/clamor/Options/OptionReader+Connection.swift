@@ -133,6 +133,9 @@ extension OptionReader {
         options.protocolLevel = self.protocolLevel(flags.version.version) ?? options.protocolLevel
         options.publisherID = self.clientID(flags, role: options.kind == .conn ? "conn" : "pub")
         options.subscriberID = self.clientID(flags, role: "sub")
+        if options.publisherID.hasPrefix(self.ownPrefix), flags.prefix == nil, flags.clientID == nil {
+            options.drawnPrefix = self.ownPrefix
+        }
         if let id = flags.clientID {
             if options.kind == .pubsub {
                 self.report("--client-id", "would be the same for publishers and subscribers; use --prefix")

@@ -2,12 +2,8 @@ extension OptionReader {
     mutating func read(_ flags: RunFlags, _ validate: ValidateFlag, into options: inout RunOptions) {
         let hasLedger = options.hasLedger && (options.kind == .sub || options.kind == .pubsub)
         self.read(flags, hasLedger: hasLedger, into: &options.common)
-        if let seed = options.seed {
-            // A repeatable run has repeatable client ids.
-            let prefix = Self.prefix(seed: seed)
-            options.publisherID = options.publisherID.replacing(self.ownPrefix, with: prefix)
-            options.subscriberID = options.subscriberID.replacing(self.ownPrefix, with: prefix)
-        }
+        // A repeatable run has repeatable client ids.
+        if let seed = options.seed { options.replaceDrawnPrefix(with: Self.prefix(seed: seed)) }
         options.validates = self.boolean(validate.validate, "--validate", words: ("on", "off")) ?? true
         self.checkTogether(options)
     }

@@ -16,9 +16,11 @@ struct OptionReader {
     let checks: OptionChecks
     private(set) var problems: [OptionProblem] = []
     /// Two runs at one broker must not share client ids: each would take over the other's sessions.
-    let ownPrefix = Self.prefix(.random(in: 0...UInt16.max))
+    let ownPrefix: String
 
-    init(arguments: [String], environment: [String: String], checks: OptionChecks) {
+    /// `ownPrefix`: of client ids where none is given; without it one of this run alone.
+    init(arguments: [String], environment: [String: String], checks: OptionChecks, ownPrefix: String? = nil) {
+        self.ownPrefix = ownPrefix ?? Self.prefix(.random(in: 0...UInt16.max))
         self.arguments = arguments
         self.environment = environment
         self.checks = checks

@@ -25,6 +25,8 @@ package struct RunOptions: ProtocolOptions, Hashable, Sendable {
     /// Client identifiers of publishers (and of `conn`), and of subscribers.
     package var publisherID = "clamor-pub-%i"
     package var subscriberID = "clamor-sub-%i"
+    /// What they begin with where no prefix was given: of this run, or of its seed.
+    package var drawnPrefix: String?
     package var username: String?
     package var password: String?
     /// Seconds; 0 is off.
@@ -74,6 +76,14 @@ extension RunOptions {
     package var subscribers: Int {
         get { self.common.listeners }
         set { self.common.listeners = newValue }
+    }
+
+    /// Gives client ids another beginning, unless theirs was given.
+    mutating func replaceDrawnPrefix(with prefix: String) {
+        guard let drawn = self.drawnPrefix else { return }
+        self.publisherID.replace(drawn, with: prefix, maxReplacements: 1)
+        self.subscriberID.replace(drawn, with: prefix, maxReplacements: 1)
+        self.drawnPrefix = prefix
     }
 
     /// Messages per write at QoS 0 in closed loop.

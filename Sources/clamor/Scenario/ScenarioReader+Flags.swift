@@ -121,15 +121,10 @@ extension ScenarioReader {
         return arguments + ["--qos=\(level.text)"]
     }
 
-    /// What would be the same for two groups at one server, and must not be.
-    func defaults(_ group: String, _ speech: ScenarioJob.Speech, _ given: [Given]) -> [String] {
-        switch speech {
-        case .mqtt:
-            guard !given.contains(where: { ["client_id", "prefix"].contains($0.path) }) else { return [] }
-            let prefix = self.seed.map { OptionReader.prefix(seed: $0) } ?? OptionReader.prefix(self.salt)
-            return ["--prefix=\(prefix)-\(group)"]
-        case .xmpp: return []
-        }
+    /// What client ids of a group begin with where it says nothing of them: two groups must not have the same.
+    func ownPrefix(_ group: String) -> String {
+        let prefix = self.seed.map { OptionReader.prefix(seed: $0) } ?? OptionReader.prefix(self.salt)
+        return self.isAlone ? prefix : "\(prefix)-\(group)"
     }
 
     mutating func arguments(

@@ -48,7 +48,6 @@ extension ScenarioReader {
         for given in given where given.path != "target" {
             arguments += self.arguments(given, job, &sources)
         }
-        arguments += self.defaults(name, speech, given)
         // Who thinks has one operation under way.
         if sources.pacing.think != nil, !given.contains(where: { $0.path.hasSuffix(".window") }) {
             arguments.append("--inflight=1")
@@ -151,7 +150,12 @@ extension ScenarioReader {
             guard let command = try Clamor.parseAsRoot(job.command + arguments) as? any OptionsCommand else {
                 return nil
             }
-            var reader = OptionReader(arguments: arguments, environment: self.environment, checks: self.checks)
+            var reader = OptionReader(
+                arguments: arguments,
+                environment: self.environment,
+                checks: self.checks,
+                ownPrefix: self.ownPrefix(sources.group)
+            )
             let invocation = command.invocation(&reader)
             for problem in reader.problems { self.report(problem, sources) }
             switch invocation {
@@ -163,13 +167,7 @@ extension ScenarioReader {
             case .xmpp(var options):
                 self.check(sources.pacing, options.common, sources)
                 sources.pacing.apply(to: &options.common, group: sources.group)
-                // Two groups of the same users would push each other off the server.
-                if let jid = arguments.last(where: { $0.hasPrefix("--jid=") }), !jid.contains("/") {
-                    options.resource = sources.group
-                }
-                for index in options.users.indices where options.users[index].resource == "clamor" {
-                    options.users[index].resource = sources.group
-                }
+                if !self.isAlone { Self.setResource(of: &options, arguments, sources.group) }
                 return self.problems.count == before ? ScenarioGroup(name: sources.group, work: .xmpp(options)) : nil
             default: return nil
             }
@@ -177,6 +175,14 @@ extension ScenarioReader {
             let words = Clamor.message(for: error).split(separator: "\n").first ?? "is not understood"
             self.report(sources.place, "\(sources.group): \(words)")
             return nil
+        }
+    }
+
+    /// Two groups of the same users would push each other off the server.
+    private static func setResource(of options: inout XMPPOptions, _ arguments: [String], _ group: String) {
+        if let jid = arguments.last(where: { $0.hasPrefix("--jid=") }), !jid.contains("/") { options.resource = group }
+        for index in options.users.indices where options.users[index].resource == "clamor" {
+            options.users[index].resource = group
         }
     }
 

@@ -37,6 +37,8 @@ package struct ScenarioReader {
     private(set) var loadLength: Int64?
     /// What the ids of this run's MQTT clients begin with, where the seed does not say it.
     let salt = UInt16.random(in: 0...UInt16.max)
+    /// The only group has the names that its short command has.
+    private(set) var isAlone = false
 
     private init(_ given: [String: String], _ environment: [String: String], _ checks: OptionChecks) {
         self.variables = ScenarioVariables(given: given, environment: environment)
@@ -185,6 +187,7 @@ package struct ScenarioReader {
             )
             return []
         }
+        self.isAlone = entries.count == 1
         var groups: [(group: ScenarioGroup, sources: Sources)] = []
         var embedded = false
         for entry in entries {

@@ -16,8 +16,8 @@ extension ScenarioOptions {
                 Self.leaveOut(&options.common)
                 options.password = nil
                 options.store = nil
-                options.publisherID = Self.withoutSalt(options.publisherID)
-                options.subscriberID = Self.withoutSalt(options.subscriberID)
+                // Drawn by chance or by the seed; a given one has its part in the topics and ids of the schedule.
+                options.replaceDrawnPrefix(with: "")
                 parts.append("\(options)")
             case .xmpp(var options):
                 Self.leaveOut(&options.common)
@@ -49,12 +49,5 @@ extension ScenarioOptions {
         if case .interval(let nanoseconds) = options.pacing {
             options.pacing = .rate(Double(options.operators) * 1e9 / Double(nanoseconds))
         }
-    }
-
-    /// Where no prefix is given it has four digits of the run.
-    private static func withoutSalt(_ id: String) -> String {
-        let start = "clamor-"
-        guard id.hasPrefix(start), id.dropFirst(start.count).prefix(4).allSatisfy(\.isHexDigit) else { return id }
-        return start + id.dropFirst(start.count + 4)
     }
 }
