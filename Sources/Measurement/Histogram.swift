@@ -149,6 +149,11 @@ public struct Histogram: Sendable {
         self.clampedTotal = clamped
     }
 
+    /// Gives up the memory of an empty one.
+    mutating func release() {
+        if self.storage != nil, self.isEmpty { self = Histogram() }
+    }
+
     /// Empties it and keeps its memory, or takes new where a copy shares it.
     package mutating func clear() {
         let range = self.touched

@@ -146,6 +146,7 @@ public final class LoopMeter {
                 Swift.swap(&theirs[slot], &self.histograms[slot])
             }
         }
+        self.releaseEnded()
         sample.counters = self.counterValues()
         sample.measured = self.gains(sample.counters)
         sample.stageMarks = self.stageMarks
@@ -153,6 +154,14 @@ public final class LoopMeter {
         sample.gauges = Array(UnsafeBufferPointer(start: self.gauges, count: self.gaugeCount))
         sample.errors = self.errors
         return sample
+    }
+
+    /// Of a stage that has ended little comes, and soon nothing: its memory is not kept for it.
+    private func releaseEnded() {
+        let ended = MetricLane.ended(self.stageMarks, self.stageEnd)
+        for first in stride(from: 0, to: self.slots, by: self.lanes) {
+            for stage in 0..<ended { self.histograms[first + MetricLane.stage(stage)].release() }
+        }
     }
 
     private func counterValues() -> [UInt64] {

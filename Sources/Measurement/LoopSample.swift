@@ -36,9 +36,16 @@ package struct LoopSample: Sendable {
     /// Empties the histograms and keeps their memory.
     ///
     /// Off the loop, before the sample is handed back to
-    /// `LoopMeter.swap`; what a copy still holds is replaced by new memory.
+    /// `LoopMeter.swap`; what a copy still holds is replaced by new memory, and of stages that have ended none is kept.
     package mutating func clear() {
-        for slot in self.histograms.indices { self.histograms[slot].clear() }
+        let ended = MetricLane.stage(0)..<MetricLane.stage(MetricLane.ended(self.stageMarks, self.stageEnd))
+        for slot in self.histograms.indices {
+            if ended.contains(slot % self.lanes) {
+                self.histograms[slot] = Histogram()
+            } else {
+                self.histograms[slot].clear()
+            }
+        }
     }
 }
 

@@ -17,13 +17,13 @@ package struct MetricReading: Sendable {
 
 /// Where thresholds read: a run that goes on, or a record.
 package protocol MetricSource {
-    /// Every metric of that name, one for each set of labels.
-    func readings(of name: String) -> [MetricReading]
+    /// Every metric of that name, one for each set of labels: of one stage, or without one of the whole run.
+    func readings(of name: String, stage: String?) -> [MetricReading]
 }
 
 extension RunRecord: MetricSource {
-    package func readings(of name: String) -> [MetricReading] {
-        self.metrics.filter { $0.name == name }.compactMap { metric in
+    package func readings(of name: String, stage: String?) -> [MetricReading] {
+        self.metrics.filter { $0.name == name && $0.labels[Labels.stage] == stage }.compactMap { metric in
             switch metric.reading {
             case .duration(let reading):
                 reading.decodedHistogram().map { MetricReading(labels: metric.labels, value: .duration($0)) }
@@ -39,7 +39,7 @@ package struct LiveMetrics: MetricSource {
     let accumulator: RunAccumulator
     let measuredSeconds: Double?
 
-    package func readings(of name: String) -> [MetricReading] {
-        self.accumulator.readings(of: name, measuredSeconds: self.measuredSeconds)
+    package func readings(of name: String, stage: String?) -> [MetricReading] {
+        self.accumulator.readings(of: name, stage: stage, measuredSeconds: self.measuredSeconds)
     }
 }

@@ -21,6 +21,11 @@ package enum MetricLane {
     package static let unmeasured = 1
     package static func stage(_ index: Int) -> Int { 2 + index }
 
+    /// How many stages have ended; `marks` and `end` are the counters as each began, and as the last one ended.
+    static func ended(_ marks: [[UInt64]], _ end: [UInt64]?) -> Int {
+        end == nil ? max(0, marks.count - 1) : marks.count
+    }
+
     /// Lanes that enter the total of a metric, and those that the time line has beside it.
     struct Ways: Sendable {
         let counting: [Int]

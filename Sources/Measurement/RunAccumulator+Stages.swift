@@ -6,12 +6,14 @@ extension RunAccumulator {
     package func stageMetrics(seconds: [Double]?) -> [Metric] {
         self.catalog.stages.indices.flatMap { stage in
             let durations = self.catalog.durations.enumerated().compactMap { index, definition in
-                Metric(
-                    duration: definition.name,
-                    labels: definition.labels,
-                    histogram: self.stageTotals[stage][index],
-                    encoded: self.stageTotals[stage][index].encodedV2()
-                )
+                self.stageTotals[stage][index].reading.map { reading in
+                    Metric(
+                        name: definition.name,
+                        labels: definition.labels,
+                        unit: "seconds",
+                        reading: .duration(reading)
+                    )
+                }
             }
             let all = durations + self.stageCounts(stage, seconds: seconds?[stage])
             return all.map { metric in
@@ -22,28 +24,33 @@ extension RunAccumulator {
         }
     }
 
-    /// The same as thresholds see it in a run that goes on: a stage has no rates before its end is known.
-    func stageReadings(of name: String) -> [MetricReading] {
+    /// The same of one stage, as thresholds see it in a run that goes on: it has no rates before its end is known.
+    func readings(of name: String, stage: String) -> [MetricReading] {
+        guard let index = self.catalog.stages.firstIndex(where: { $0.name == stage }) else { return [] }
         var readings: [MetricReading] = []
-        for (stage, definition) in self.catalog.stages.enumerated() {
-            for (index, duration) in self.catalog.durations.enumerated()
-            where duration.name == name && !self.stageTotals[stage][index].isEmpty {
-                readings.append(
-                    MetricReading(
-                        labels: duration.labels.adding(Labels.stage, definition.name),
-                        value: .duration(self.stageTotals[stage][index])
-                    )
+        for (number, duration) in self.catalog.durations.enumerated()
+        where duration.name == name && !self.stageTotals[index][number].isEmpty {
+            readings.append(
+                MetricReading(
+                    labels: duration.labels.adding(Labels.stage, stage),
+                    value: .duration(self.stageTotals[index][number].histogram)
                 )
-            }
-            for metric in self.stageCounts(stage, seconds: nil) where metric.name == name {
-                guard let counter = metric.counter else { continue }
-                readings.append(
-                    MetricReading(labels: metric.labels.adding(Labels.stage, definition.name), value: .counter(counter))
-                )
-            }
+            )
+        }
+        for metric in self.stageCounts(index, seconds: nil) where metric.name == name {
+            guard let counter = metric.counter else { continue }
+            readings.append(
+                MetricReading(labels: metric.labels.adding(Labels.stage, stage), value: .counter(counter))
+            )
         }
         return readings
     }
+
+    /// Stages that have ended on every loop: of them nothing comes but what is late.
+    var endedStages: Int { self.loops.values.map { MetricLane.ended($0.stageMarks, $0.stageEnd) }.min() ?? 0 }
+
+    /// Durations of stages whose counts are held, 248 KiB each.
+    package var heldStageDurations: Int { self.stageTotals.reduce(0) { $0 + $1.count { $0.isOpen } } }
 
     /// What was counted while the stage went on; nothing before it begins on every loop.
     private func stageCounts(_ stage: Int, seconds: Double?) -> [Metric] {

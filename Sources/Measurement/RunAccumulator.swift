@@ -25,7 +25,7 @@ package struct RunAccumulator: Sendable {
     /// One per duration: what counts.
     private var totals: [Histogram]
     /// By stage, one per duration.
-    private(set) var stageTotals: [[Histogram]]
+    private(set) var stageTotals: [[StageDuration]]
     /// Of a metric of the measured phase, and of one of the whole run.
     private let ways: (measured: MetricLane.Ways, wholeRun: MetricLane.Ways)
     private var levels: [Level]
@@ -48,7 +48,10 @@ package struct RunAccumulator: Sendable {
         self.joined = JoinedCatalog(groups)
         self.realtimeOffset = realtimeOffset
         self.totals = Array(repeating: Histogram(), count: self.joined.durations.count)
-        self.stageTotals = Array(repeating: self.totals, count: self.joined.catalog.stages.count)
+        self.stageTotals = Array(
+            repeating: Array(repeating: StageDuration(), count: self.joined.durations.count),
+            count: self.joined.catalog.stages.count
+        )
         let catalog = self.joined.catalog
         self.ways = (catalog.lanes(wholeRun: false), catalog.lanes(wholeRun: true))
         self.levels = Array(repeating: Level(), count: self.joined.gauges.count)
@@ -95,6 +98,9 @@ package struct RunAccumulator: Sendable {
                     errors: sample.errors
                 )
             }
+        }
+        for stage in 0..<self.endedStages {
+            for index in self.stageTotals[stage].indices { self.stageTotals[stage][index].close() }
         }
         for (index, total) in self.counterTotals().enumerated() {
             let gained = total - counters[index]
@@ -224,13 +230,14 @@ extension RunAccumulator {
         LiveMetrics(accumulator: self, measuredSeconds: measuredSeconds)
     }
 
-    func readings(of name: String, measuredSeconds: Double?) -> [MetricReading] {
+    func readings(of name: String, stage: String?, measuredSeconds: Double?) -> [MetricReading] {
+        if let stage { return self.readings(of: name, stage: stage) }
         let durations = self.catalog.durations.enumerated().compactMap { index, definition -> MetricReading? in
             guard definition.name == name, !self.totals[index].isEmpty else { return nil }
             return MetricReading(labels: definition.labels, value: .duration(self.totals[index]))
         }
         let levels = self.levelsAndCounts(measuredSeconds).filter { $0.name == name }
-        return durations + self.stageReadings(of: name)
+        return durations
             + levels.compactMap { metric in
                 switch metric.reading {
                 case .duration: nil

@@ -119,9 +119,8 @@ extension Threshold {
 
     /// The readings that the labels choose.
     private func selected(in source: some MetricSource) -> [MetricReading] {
-        let chosen = source.readings(of: self.name).filter { $0.labels.contains(self.labels) }
+        let chosen = self.readings(of: self.name, in: source)
         return chosen.filter { reading in
-            if !self.isOfSameSpan(reading.labels) { return false }
             if self.labels["phase"] == nil, let phase = reading.labels["phase"], phase != "total" { return false }
             // PUBREC is half way: PUBACK at QoS 1 and PUBCOMP at QoS 2 are the last.
             if self.labels["leg"] == nil, reading.labels["leg"] == "pubrec" { return false }
@@ -129,17 +128,16 @@ extension Threshold {
         }
     }
 
-    /// Whether both are of one stage, or of the whole run, which is no sum of its stages.
-    private func isOfSameSpan(_ labels: Labels) -> Bool { self.labels[Labels.stage] == labels[Labels.stage] }
+    /// Of the stage that the labels name, or of the whole run, which is no sum of its stages.
+    private func readings(of name: String, in source: some MetricSource) -> [MetricReading] {
+        source.readings(of: name, stage: self.labels[Labels.stage]).filter { $0.labels.contains(self.labels) }
+    }
 
     /// Errors by operations: connects begun, publishes and stanzas offered, subscribes answered.
     private func errorRate(in source: some MetricSource) -> Double? {
         func total(_ name: String) -> Double {
             var figures = Figures()
-            for reading in source.readings(of: name)
-            where reading.labels.contains(self.labels) && self.isOfSameSpan(reading.labels) {
-                figures.add(reading.value)
-            }
+            for reading in self.readings(of: name, in: source) { figures.add(reading.value) }
             return figures.count
         }
         let names = ["connect_lag", "publish_offered", "stanza_offered", "subscribe_duration"]

@@ -106,6 +106,65 @@ struct StageMetricsTests {
         #expect(whole?.counter == CounterReading(value: 106, rate: 3))
     }
 
+    @Test("a stage that has ended is kept encoded, with the same figures, and what comes late is added to them")
+    func closed() throws {
+        var rig = Rig()
+        var whole = Histogram()
+        var samples: [LoopSample] = []
+        func second(_ rig: inout Rig) {
+            samples = rig.meters.enumerated().map { $1.swap(samples.isEmpty ? nil : samples[$0]) }
+            _ = rig.accumulator.add(second: 0, phase: "measure", samples: samples)
+            for index in samples.indices { samples[index].clear() }
+        }
+        for stage in 0..<3 {
+            for (loop, meter) in rig.meters.enumerated() {
+                meter.begin(stage: stage)
+                for value in 1...50 {
+                    let nanoseconds = Int64(value * value * value + loop) * 1_000_003
+                    meter.record(rig.timed, nanoseconds, lane: MetricLane.stage(stage))
+                    if stage == 1 { whole.record(nanoseconds) }
+                }
+            }
+            second(&rig)
+            // Only the one that goes on.
+            #expect(rig.accumulator.heldStageDurations == 1)
+        }
+        #expect(try self.peak(rig) == Content(whole))
+        // Late twice, once after the end of everything.
+        for isOver in [false, true] {
+            if isOver { for meter in rig.meters { meter.begin(stage: nil) } }
+            rig.meters[1].record(rig.timed, 700_000_000_000, lane: MetricLane.stage(1))
+            whole.record(700_000_000_000)
+            second(&rig)
+            #expect(rig.accumulator.heldStageDurations == (isOver ? 0 : 1))
+            #expect(try self.peak(rig) == Content(whole))
+        }
+        second(&rig)
+        // Nor does what goes back to the loops hold anything for what is over.
+        #expect(samples.allSatisfy { $0.histograms.allSatisfy(\.buckets.isEmpty) })
+        let live = rig.accumulator.source(measuredSeconds: 1)
+        #expect(try Threshold.parse("ack_duration{stage=peak} count == 102").evaluate(in: live).ok)
+        #expect(try Threshold.parse("ack_duration{stage=peak} max == 600s").evaluate(in: live).ok)
+    }
+
+    /// All that a histogram is.
+    private struct Content: Equatable {
+        let buckets: [UInt64]
+        let figures: [Int64?]
+
+        init(_ histogram: Histogram) {
+            self.buckets = histogram.buckets
+            self.figures = [histogram.min, histogram.max, Int64(histogram.count), Int64(histogram.clamped)]
+        }
+    }
+
+    /// Of the second stage, as it is written.
+    private func peak(_ rig: Rig) throws -> Content {
+        let metrics = rig.accumulator.stageMetrics(seconds: nil)
+        let metric = metrics.first { $0.name == "ack_duration" && $0.labels["stage"] == "peak" }
+        return Content(try #require(metric?.duration?.decodedHistogram()))
+    }
+
     @Test("the time line has the warm-up's durations beside those that count")
     func timeline() {
         var rig = Rig()

@@ -8,8 +8,8 @@ struct ThresholdTests {
     struct Source: MetricSource {
         var metrics: [(name: String, reading: MetricReading)] = []
 
-        func readings(of name: String) -> [MetricReading] {
-            self.metrics.filter { $0.name == name }.map(\.reading)
+        func readings(of name: String, stage: String?) -> [MetricReading] {
+            self.metrics.filter { $0.name == name && $0.reading.labels["stage"] == stage }.map(\.reading)
         }
 
         mutating func duration(_ name: String, _ labels: Labels, milliseconds: [Int64]) {

@@ -95,6 +95,11 @@ struct ScenarioFileRefusalTests {
             "4:13: stages: up to the end of 'b' they are longer than a year; shorten them"
         ),
         Self.stages(
+            "stages without number",
+            (0...1_000).map { "\n  - { name: s\($0), for: 1s }" }.joined(),
+            "1003:5: stages: this is one more than the 1000 that a run may have; leave some out"
+        ),
+        Self.stages(
             "a key that comes later",
             "\n  - { name: a, for: 1s, clients: 50% }",
             "3:25: stages: 'clients' is not in this build; here it knows name, for, load, warmup, reconnect"

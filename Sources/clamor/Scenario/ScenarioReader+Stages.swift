@@ -1,6 +1,8 @@
 // `stages:`, one behind the other.
 extension ScenarioReader {
-    static let stageKeys = ["name", "for", "load", "warmup", "reconnect"]
+    static let stageKeys = ["name", "for", "load", "warmup", "reconnect", "offline"]
+    /// Each has counters and durations of its own for every group on every loop.
+    static let mostStages = 1_000
     /// As a duration may be, nanoseconds.
     static let longest: Int64 = 365 * 86_400 * 1_000_000_000
 
@@ -9,6 +11,13 @@ extension ScenarioReader {
         guard case .list(let values) = value.content, !values.isEmpty else {
             let kind = if case .list = value.content { "empty" } else { value.kind }
             self.report(value.place, "stages is \(kind); \(example)")
+            return []
+        }
+        if values.count > Self.mostStages {
+            self.report(
+                values[Self.mostStages].place,
+                "stages: this is one more than the \(Self.mostStages) that a run may have; leave some out"
+            )
             return []
         }
         let before = self.problems.count
