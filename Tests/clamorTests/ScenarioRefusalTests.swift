@@ -102,7 +102,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "an unknown key in a section",
             "groups:\n  a:\n    connect: { rat: 5/s }\n",
-            "3:16: a: unknown key 'rat'; did you mean rate? here are rate, timeout, retries, protocol, keep_alive, clean, session_expiry"
+            "3:16: a: unknown key 'rat'; did you mean rate? here are rate, interval, timeout, retries, source_addresses, protocol, keep_alive, clean, session_expiry, receive_maximum, maximum_packet_size, topic_alias_maximum, response_information, problem_information, user_properties"
         ),
         Wrong(
             "a section that is none",
@@ -242,7 +242,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "a client id that no server takes",
             "groups:\n  a: { connect: { protocol: 3 }, prefix: a-prefix-that-is-long }\n",
-            "2:29: a.connect.protocol: client ids of MQTT 3.1 have 23 characters at most, and 'a-prefix-that-is-long-conn-1' has 28; add --shortids"
+            "2:29: a.connect.protocol: client ids of MQTT 3.1 have 23 characters at most, and 'a-prefix-that-is-long-conn-1' has 28; add short_ids"
         ),
         Wrong(
             "thresholds that are no list",
@@ -255,11 +255,42 @@ struct ScenarioRefusalTests {
             "3:5: threshold 'connect_duration{group=b} p99 < 1s': connect_duration has no such labels; it has {group=a,phase=dns} {group=a,phase=tcp} {group=a,phase=session} {group=a,phase=total}"
         ),
         Wrong(
+            "a storm behind the load's end",
+            "duration: 5s\nwarmup: 1s\ngroups:\n  a: { storm: [30%@1s, 30%@7s] }\n",
+            "4:15: a.storm: 7s is not before the load's end, which warmup and duration put at 6s; raise duration, or let the storm begin earlier"
+        ),
+        Wrong(
+            "a storm that is none",
+            "groups:\n  a: { storm: [30%@1s, much] }\n",
+            "2:15: a.storm: 'much' is not a storm; write it like 30%@5s, or 30%@5s:disconnect"
+        ),
+        Wrong(
+            "a will without a topic",
+            "groups:\n  a: { will: { message: gone, delay: 5s } }\n",
+            "2:25: a.will.message: belongs to a will, which needs a topic; add will.topic",
+            "2:38: a.will.delay: belongs to a will, which needs a topic; add will.topic"
+        ),
+        Wrong(
+            "a will's delay without its unit",
+            "groups:\n  a: { will: { topic: t, delay: 5 } }\n",
+            "2:33: a.will.delay: '5' is not a duration; write it like 10s, 250ms or 2m"
+        ),
+        Wrong(
+            "a property that its protocol has not",
+            "groups:\n  a: { connect: { protocol: 4 }, publish: { content_type: t } }\n",
+            "2:59: a.publish.content_type: MQTT 3 has no such property; leave it out, or use connect.protocol 5"
+        ),
+        Wrong(
+            "a certificate without TLS",
+            "groups:\n  a: { pin: sha256/x }\n",
+            "2:13: a.pin: is a matter of TLS; add ssl, or leave it out"
+        ),
+        Wrong(
             "everything at once, in the order of the file",
             "duration: x\ngroups:\n  a: { clients: 0, topic: t }\n  b: { connect: { rate: 0/s } }\n",
             "1:11: duration: 'x' is not a duration; write it like 10s, 250ms or 2m",
             "3:17: a.clients: '0' is not a whole number of 1 to 10000000",
-            "3:20: a: unknown key 'topic'; here are target, clients, start_number, connect, reconnect, password, password_file, ca_file, cert_file, key_file, insecure, username, client_id, prefix",
+            "3:20: a: unknown key 'topic'; here are target, clients, start_number, connect, reconnect, reconnect_period, churn, storm, password, password_file, ca_file, cert_file, key_file, insecure, pin, tls_version, ciphers, sni, ws, path, username, client_id, prefix, short_ids, auth, group_id, instance_id, token_file, broker, ssl, alpn, psk_file, proxy_protocol, validate, will, raw",
             "4:25: b.connect.rate: '0/s' is not above 0; leave the flag out for no limit"
         ),
     ]

@@ -5,12 +5,22 @@ protocol OptionsCommand: ParsableCommand {
     func invocation(_ reader: inout OptionReader) -> Invocation
 }
 
+/// A command that is a scenario of one group.
+protocol LoadCommand: OptionsCommand {
+    var scenario: ScenarioFlag { get }
+}
+
+struct ScenarioFlag: ParsableArguments {
+    @Flag(name: .long, help: "Show the scenario file that does the same, and connect nothing.")
+    var printScenario = false
+}
+
 private let placeholders = """
     Placeholders, in topics, client ids, user names, passwords and messages: %i client number, %c client id, \
     %u user name, %s message number of the client, %rand_N a number from 1 to N, %t nanoseconds since 1970.
     """
 
-struct Conn: OptionsCommand {
+struct Conn: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "conn",
         abstract: "Connects clients and holds them; connect latency by phase.",
@@ -26,6 +36,7 @@ struct Conn: OptionsCommand {
     ) var raw: String?
     @OptionGroup(title: "Connection") var connection: ConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var scenario: ScenarioFlag
     @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
@@ -37,7 +48,7 @@ struct Conn: OptionsCommand {
     }
 }
 
-struct Pub: OptionsCommand {
+struct Pub: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "pub",
         abstract: "Publishers; throughput and acknowledgement latency per QoS.",
@@ -52,6 +63,7 @@ struct Pub: OptionsCommand {
     @OptionGroup(title: "MQTT 5 properties of messages") var shared: SharedPropertyFlags
     @OptionGroup(title: "Connection") var connection: ConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var scenario: ScenarioFlag
     @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
@@ -67,7 +79,7 @@ struct Pub: OptionsCommand {
     }
 }
 
-struct Sub: OptionsCommand {
+struct Sub: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "sub",
         abstract: "Subscribers; receive throughput, decoder throughput.",
@@ -87,6 +99,7 @@ struct Sub: OptionsCommand {
     @OptionGroup(title: "MQTT 5 options of SUBSCRIBE") var shared: SharedPropertyFlags
     @OptionGroup(title: "Connection") var connection: ConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var scenario: ScenarioFlag
     @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
@@ -101,7 +114,7 @@ struct Sub: OptionsCommand {
     }
 }
 
-struct PubSub: OptionsCommand {
+struct PubSub: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "pubsub",
         abstract: "Publishers and subscribers in one run; end-to-end latency, loss, duplicates, order.",
@@ -132,6 +145,7 @@ struct PubSub: OptionsCommand {
     @OptionGroup(title: "MQTT 5 properties") var shared: SharedPropertyFlags
     @OptionGroup(title: "Connection") var connection: ConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var scenario: ScenarioFlag
     @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {

@@ -20,7 +20,7 @@ let xmppUsers = """
     1 to N; in -m also %s message number of the client and %t nanoseconds since 1970.
     """
 
-struct XMPPLogin: OptionsCommand {
+struct XMPPLogin: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "login",
         abstract: "Logs clients in and holds them; login latency by phase.",
@@ -29,6 +29,7 @@ struct XMPPLogin: OptionsCommand {
 
     @OptionGroup(title: "Connection") var connection: XMPPConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var scenario: ScenarioFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
         var options = XMPPOptions(kind: .login)
@@ -38,7 +39,7 @@ struct XMPPLogin: OptionsCommand {
     }
 }
 
-struct XMPPMessage: OptionsCommand {
+struct XMPPMessage: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "message",
         abstract: "Chat messages from each client to its peer; end-to-end latency, loss, duplicates, order.",
@@ -59,6 +60,7 @@ struct XMPPMessage: OptionsCommand {
     @OptionGroup(title: "Messages") var messages: StanzaFlags
     @OptionGroup(title: "Connection") var connection: XMPPConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var scenario: ScenarioFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
         var options = XMPPOptions(kind: .message)
@@ -70,7 +72,7 @@ struct XMPPMessage: OptionsCommand {
     }
 }
 
-struct XMPPPing: OptionsCommand {
+struct XMPPPing: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "ping",
         abstract: "IQ pings from each client to the server (XEP-0199); response and service time.",
@@ -81,6 +83,7 @@ struct XMPPPing: OptionsCommand {
     @OptionGroup(title: "Pings") var window: WindowFlag
     @OptionGroup(title: "Connection") var connection: XMPPConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var scenario: ScenarioFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
         var options = XMPPOptions(kind: .ping)

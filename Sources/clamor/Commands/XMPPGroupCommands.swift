@@ -1,7 +1,7 @@
 import ArgumentParser
 import Workloads
 
-struct XMPPMUC: OptionsCommand {
+struct XMPPMUC: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "muc",
         abstract: "Messages in rooms (XEP-0045), each to everybody who is in; the first and the last who has it.",
@@ -18,6 +18,7 @@ struct XMPPMUC: OptionsCommand {
     @OptionGroup(title: "Messages") var messages: StanzaFlags
     @OptionGroup(title: "Connection") var connection: XMPPConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var scenario: ScenarioFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
         var options = XMPPOptions(kind: .muc)
@@ -31,7 +32,7 @@ struct XMPPMUC: OptionsCommand {
     }
 }
 
-struct XMPPPresence: OptionsCommand {
+struct XMPPPresence: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "presence",
         abstract: "Changes of presence, each to all contacts; the first and the last who has it.",
@@ -51,6 +52,7 @@ struct XMPPPresence: OptionsCommand {
     @OptionGroup(title: "Changes of presence") var messages: StanzaFlags
     @OptionGroup(title: "Connection") var connection: XMPPConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var scenario: ScenarioFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
         var options = XMPPOptions(kind: .presence)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Workloads
 
-struct XMPPRegister: OptionsCommand {
+struct XMPPRegister: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "register",
         abstract: "Creates accounts in-band (XEP-0077), and removes them again; latency of the registration.",
@@ -16,6 +16,7 @@ struct XMPPRegister: OptionsCommand {
 
     @OptionGroup(title: "Connection") var connection: XMPPConnectionFlags
     @OptionGroup(title: "Run") var run: RunFlags
+    @OptionGroup(title: "Run") var scenario: ScenarioFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
         var options = XMPPOptions(kind: .register)

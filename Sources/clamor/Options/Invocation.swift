@@ -59,12 +59,25 @@ package enum Invocation: Sendable {
                 return .text("")
             }
             var reader = OptionReader(arguments: arguments, environment: environment, checks: checks)
-            let invocation = readable.invocation(&reader)
+            var invocation = readable.invocation(&reader)
+            if let load = readable as? any LoadCommand, load.scenario.printScenario {
+                invocation = Self.printed(invocation, &reader)
+            }
             return reader.problems.isEmpty
                 ? invocation : .refused(self.lines(reader.problems.map(\.description), name: name))
         } catch {
             if Clamor.exitCode(for: error) == .success { return .text(Clamor.message(for: error)) }
             return .refused([self.line(parserMessage: Clamor.message(for: error), name: name, arguments: arguments)])
+        }
+    }
+
+    /// The scenario that does the same.
+    private static func printed(_ invocation: Invocation, _ reader: inout OptionReader) -> Invocation {
+        guard reader.problems.isEmpty else { return invocation }
+        switch invocation {
+        case .run(let options): return .text(ScenarioPrinter.text(.mqtt(options), &reader) ?? "")
+        case .xmpp(let options): return .text(ScenarioPrinter.text(.xmpp(options), &reader) ?? "")
+        default: return invocation
         }
     }
 

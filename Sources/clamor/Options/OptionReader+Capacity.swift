@@ -66,7 +66,7 @@ extension OptionReader {
         case .run, .xmpp: break
         case .refused(let lines), .wrong(let lines):
             for line in lines { self.report("load", line.replacing("clamor ", with: "", maxReplacements: 1)) }
-        default: self.report("load", "asks for help, and runs nothing")
+        default: self.report("load", "asks for a text, and runs nothing")
         }
     }
 }

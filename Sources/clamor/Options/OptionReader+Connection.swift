@@ -121,9 +121,12 @@ extension OptionReader {
                 self.report(self.typed(names), "is part of --url already; leave one of the two out")
             }
         }
-        if let server = self.server(String(host), defaultPort: options.transport.defaultPort, flag: "--url") {
-            options.target = .servers([server])
-        }
+        // Several, taken in turn, as with -h.
+        options.target = .servers(
+            host.split(separator: ",", omittingEmptySubsequences: false).compactMap {
+                self.server(String($0), defaultPort: options.transport.defaultPort, flag: "--url")
+            }
+        )
     }
 
     private mutating func readIdentity(_ flags: ConnectionFlags, into options: inout RunOptions) {

@@ -102,7 +102,7 @@ struct RunSession {
         let threads = MultiThreadedEventLoopGroup(numberOfThreads: self.threads)
         let loops = Array(threads.makeIterator())
         let events = AsyncStream<RunEvent>.makeStream()
-        let signals = SignalRoute(isRegularEnd: self.options.endsBySignal)
+        let signals = SignalRoute(isRegularEnd: self.groups.contains { $0.options.endsBySignal })
         signals.add(events.continuation)
         let listening = signals.listen()
         for group in self.groups { await group.begin(threads: self.threads, signals: signals) }

@@ -8,8 +8,10 @@ struct ScenarioKey: Sendable {
         case list
         /// A span of time that the flag takes as whole seconds.
         case seconds
-        /// A span of time with its unit.
+        /// A span of time with its unit; the flag takes a bare number as milliseconds.
         case duration
+        /// One, or several as a list, each with a flag of its own.
+        case repeated
         /// `true` is the flag alone, `false` its absence; the other way round if it means the opposite.
         case flag(means: Bool = true)
     }
@@ -51,8 +53,13 @@ struct ScenarioJob: Sendable {
             ]
         ),
         ScenarioJob(speech: .mqtt, command: ["pub"], marks: ["publish"], keys: Self.publish),
-        ScenarioJob(speech: .mqtt, command: ["sub"], marks: ["subscribe"], keys: [Self.filter, Self.filterQoS]),
-        ScenarioJob(speech: .mqtt, command: ["conn"], marks: [], keys: []),
+        ScenarioJob(
+            speech: .mqtt,
+            command: ["sub"],
+            marks: ["subscribe"],
+            keys: [Self.filter, Self.filterQoS, Self.store]
+        ),
+        ScenarioJob(speech: .mqtt, command: ["conn"], marks: [], keys: [ScenarioKey("raw", "--raw")]),
         ScenarioJob(
             speech: .xmpp,
             command: ["xmpp", "message"],
@@ -95,50 +102,105 @@ struct ScenarioJob: Sendable {
         ScenarioKey("clients", "--count", "-c"),
         ScenarioKey("start_number", "--startnumber", "-n"),
         ScenarioKey("connect.rate", "--connrate", "-R"),
+        ScenarioKey("connect.interval", "--interval", "-i", form: .duration),
         ScenarioKey("connect.timeout", "--connect-timeout"),
         ScenarioKey("connect.retries", "--num-retry-connect"),
+        ScenarioKey("connect.source_addresses", "--ifaddr", form: .list),
         ScenarioKey("reconnect", "--reconnect", "--maximum-reconnect-times"),
+        ScenarioKey("reconnect_period", "--reconnect-period", form: .duration),
+        ScenarioKey("churn", "--churn"),
+        ScenarioKey("storm", "--storm", form: .repeated),
         ScenarioKey("password", "--password", "-P"),
         ScenarioKey("password_file", "--password-file"),
         ScenarioKey("ca_file", "--cacertfile", "--ca"),
         ScenarioKey("cert_file", "--certfile", "--cert"),
         ScenarioKey("key_file", "--keyfile", "--key"),
         ScenarioKey("insecure", "--insecure", form: .flag()),
+        ScenarioKey("pin", "--pin", form: .repeated),
+        ScenarioKey("tls_version", "--tls-version"),
+        ScenarioKey("ciphers", "--ciphers"),
+        ScenarioKey("sni", "--sni"),
+        ScenarioKey("ws", "--ws", form: .flag()),
+        ScenarioKey("path", "--path"),
     ]
 
     static func keys(of speech: Speech) -> [ScenarioKey] {
         switch speech {
-        case .mqtt:
-            [
-                ScenarioKey("connect.protocol", "--mqtt-version", "-V"),
-                ScenarioKey("connect.keep_alive", "--keepalive", "-k", form: .seconds),
-                ScenarioKey("connect.clean", "--no-clean", "-C", "--clean", form: .flag(means: false)),
-                ScenarioKey(
-                    "connect.session_expiry",
-                    "--session-expiry",
-                    "-x",
-                    "--session-expiry-interval",
-                    form: .seconds
-                ),
-                ScenarioKey("username", "--username", "-u"),
-                ScenarioKey("client_id", "--client-id"),
-                ScenarioKey("prefix", "--prefix"),
-            ]
+        case .mqtt: self.connect + self.identity + self.will
         case .xmpp:
             [
                 ScenarioKey("jid", "--jid"),
                 ScenarioKey("users", "--users"),
                 ScenarioKey("register", "--register", form: .flag()),
+                ScenarioKey("keep", "--keep", form: .flag()),
                 ScenarioKey("tls", "--tls"),
                 ScenarioKey("mechanism", "--mechanism"),
                 ScenarioKey("stream_management", "--sm", form: .flag()),
+                ScenarioKey("resolver", "--resolver"),
             ]
         }
     }
 
+    /// All that a group may have, by what it speaks and does; of two with the same flag the job's own.
+    var allKeys: [ScenarioKey] {
+        let own = Set(self.keys.flatMap(\.flags))
+        return (Self.common + Self.keys(of: self.speech)).filter { own.isDisjoint(with: $0.flags) } + self.keys
+    }
+
+    private static let connect = [
+        ScenarioKey("connect.protocol", "--mqtt-version", "-V"),
+        ScenarioKey("connect.keep_alive", "--keepalive", "-k", form: .seconds),
+        ScenarioKey("connect.clean", "--no-clean", "-C", "--clean", form: .flag(means: false)),
+        ScenarioKey(
+            "connect.session_expiry",
+            "--session-expiry",
+            "-x",
+            "--session-expiry-interval",
+            form: .seconds
+        ),
+        ScenarioKey("connect.receive_maximum", "--receive-maximum", "--rcv-max"),
+        ScenarioKey("connect.maximum_packet_size", "--maximum-packet-size"),
+        ScenarioKey("connect.topic_alias_maximum", "--topic-alias-maximum"),
+        ScenarioKey("connect.response_information", "--req-response-info", form: .flag()),
+        ScenarioKey("connect.problem_information", "--no-req-problem-info", form: .flag(means: false)),
+        ScenarioKey("connect.user_properties", "--conn-user-properties", form: .repeated),
+    ]
+
+    private static let identity = [
+        ScenarioKey("username", "--username", "-u"),
+        ScenarioKey("client_id", "--client-id"),
+        ScenarioKey("prefix", "--prefix"),
+        ScenarioKey("short_ids", "--shortids", form: .flag()),
+        ScenarioKey("auth", "--auth"),
+        ScenarioKey("group_id", "--group-id"),
+        ScenarioKey("instance_id", "--instance-id"),
+        ScenarioKey("token_file", "--token-file"),
+        ScenarioKey("broker", "--broker"),
+        ScenarioKey("ssl", "--ssl", "-S", form: .flag()),
+        ScenarioKey("alpn", "--alpn", form: .list),
+        ScenarioKey("psk_file", "--psk-file"),
+        ScenarioKey("proxy_protocol", "--proxy-protocol"),
+        ScenarioKey("validate", "--validate"),
+    ]
+
+    private static let will = [
+        ScenarioKey("will.topic", "--will-topic"),
+        ScenarioKey("will.message", "--will-message"),
+        ScenarioKey("will.qos", "--will-qos"),
+        ScenarioKey("will.retain", "--will-retain", form: .flag()),
+        ScenarioKey("will.delay", "--will-delay-interval", form: .seconds),
+        ScenarioKey("will.is_text", "--will-payload-format-indicator", form: .flag()),
+        ScenarioKey("will.expiry", "--will-message-expiry-interval", form: .seconds),
+        ScenarioKey("will.content_type", "--will-content-type"),
+        ScenarioKey("will.response_topic", "--will-response-topic"),
+        ScenarioKey("will.correlation_data", "--will-correlation-data"),
+        ScenarioKey("will.user_properties", "--will-user-properties", form: .repeated),
+    ]
+
     /// Of what the filters of `subscribe` are.
     static let filter = ScenarioKey("subscribe.filter", "--topic", "-t")
     static let filterQoS = ScenarioKey("subscribe.qos", "--qos", "-q")
+    private static let store = ScenarioKey("store", "--store")
 
     private static let publish =
         Self.pace("publish") + [
@@ -147,6 +209,14 @@ struct ScenarioJob: Sendable {
             ScenarioKey("publish.size", "--size", "-s", "--payload-size"),
             ScenarioKey("publish.message", "--message", "-m"),
             ScenarioKey("publish.retain", "--retain", "-r", form: .flag()),
+            ScenarioKey("publish.is_text", "--payload-format-indicator", form: .flag()),
+            ScenarioKey("publish.expiry", "--message-expiry-interval", form: .seconds),
+            ScenarioKey("publish.content_type", "--content-type"),
+            ScenarioKey("publish.topic_alias", "--topic-alias"),
+            ScenarioKey("publish.response_topic", "--response-topic"),
+            ScenarioKey("publish.correlation_data", "--correlation-data"),
+            ScenarioKey("publish.user_properties", "--user-properties", form: .repeated),
+            Self.store,
         ]
 
     /// Of stanzas.
@@ -169,6 +239,8 @@ struct ScenarioJob: Sendable {
             ),
             ScenarioKey("\(section).window", "--inflight", "-F"),
             ScenarioKey("\(section).ack_timeout", "--ack-timeout"),
+            ScenarioKey("\(section).limit", "--limit", "-L"),
+            ScenarioKey("\(section).wait", "--no-wait", "-w", "--wait-before-publishing", form: .flag(means: false)),
         ]
     }
 }

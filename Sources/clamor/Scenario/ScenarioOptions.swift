@@ -9,6 +9,12 @@ package struct ScenarioOptions: Sendable {
     package var groups: [ScenarioGroup]
     /// Only to be told, not to be run.
     package var isCheck = false
+
+    package init(name: String, common: LoadOptions, groups: [ScenarioGroup]) {
+        self.name = name
+        self.common = common
+        self.groups = groups
+    }
 }
 
 /// The clients of one group, as the short command has them that does the same.
@@ -16,17 +22,20 @@ package struct ScenarioGroup: Sendable {
     package enum Work: Hashable, Sendable {
         case mqtt(RunOptions)
         case xmpp(XMPPOptions)
+
+        /// What every group is told.
+        package var options: LoadOptions {
+            switch self {
+            case .mqtt(let options): options.common
+            case .xmpp(let options): options.common
+            }
+        }
     }
 
     package var name: String
     package var work: Work
 
-    package var options: LoadOptions {
-        switch self.work {
-        case .mqtt(let options): options.common
-        case .xmpp(let options): options.common
-        }
-    }
+    package var options: LoadOptions { self.work.options }
 
     /// Whether its messages are accounted for one by one.
     package var hasLedger: Bool {

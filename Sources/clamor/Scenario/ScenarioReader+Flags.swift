@@ -3,7 +3,7 @@ extension ScenarioReader {
     mutating func arguments(_ given: Given, _ job: ScenarioJob, _ sources: inout Sources) -> [String] {
         if given.path == "subscribe", job.command == ["sub"] { return self.filters(given, &sources) }
         if ScenarioJob.sections.contains(given.path), case .nothing = given.value.content,
-            given.path == "connect" || job.keys.contains(where: { $0.path.hasPrefix("\(given.path).") })
+            sources.keys.contains(where: { $0.path.hasPrefix("\(given.path).") })
         {
             return []
         }
@@ -45,9 +45,12 @@ extension ScenarioReader {
             let texts = values.compactMap { self.text($0, of: name) }
             return texts.count == values.count ? ["\(flag)=\(texts.joined(separator: ","))"] : []
         }
+        if case .repeated = key.form, case .list(let values) = value.content {
+            return values.compactMap { self.text($0, of: name) }.map { "\(flag)=\($0)" }
+        }
         guard let text = self.text(value, of: name) else { return [] }
         switch key.form {
-        case .text, .list: return ["\(flag)=\(text)"]
+        case .text, .list, .repeated: return ["\(flag)=\(text)"]
         case .flag(let meaning):
             guard let isSet = ["true": true, "false": false][text] else {
                 self.report(value.place, "\(name): '\(text)' is not true or false")

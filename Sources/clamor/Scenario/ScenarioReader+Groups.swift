@@ -42,9 +42,10 @@ extension ScenarioReader {
         var sources = Sources(
             group: name,
             place: entry.place,
-            keys: ScenarioJob.common + ScenarioJob.keys(of: speech) + job.keys
+            keys: job.allKeys
         )
-        var arguments: [String] = []
+        // Of the run, for what has to happen before its end.
+        var arguments = ["--duration=\(DurationText.text(self.loadLength ?? 0))"]
         for given in given where given.path != "target" {
             arguments += self.arguments(given, job, &sources)
         }
@@ -207,7 +208,8 @@ extension ScenarioReader {
 
     /// A remedy names flags; here they are keys.
     private static func translate(_ text: String, _ keys: [ScenarioKey]) -> String {
-        text.split(separator: " ", omittingEmptySubsequences: false).map { word in
+        let keys = keys + [ScenarioKey("duration", "--duration"), ScenarioKey("warmup", "--warmup")]
+        return text.split(separator: " ", omittingEmptySubsequences: false).map { word in
             let bare = word.trimmingPrefix("(").prefix { !",;:.)'".contains($0) }
             guard bare.hasPrefix("-"), let key = keys.first(where: { $0.flags.contains(String(bare)) }) else {
                 return String(word)

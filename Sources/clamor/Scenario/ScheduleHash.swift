@@ -42,6 +42,9 @@ extension ScenarioOptions {
         options.readSize = 0
         options.seed = nil
         options.thresholds = []
+        options.outputDirectory = nil
+        options.files = ReportFileOptions()
+        (options.perClient, options.json, options.quiet, options.strict) = (false, false, false, false)
         // The same due times.
         if case .ramp(let from, let to, nil) = options.shape, let length = options.loadLength {
             options.shape = .ramp(from: from, to: to, over: length)
