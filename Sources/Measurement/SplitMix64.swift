@@ -5,6 +5,11 @@
     /// The generator of a seed, whatever that is.
     @inlinable public init(seed: UInt64) { self.state = seed }
 
+    /// The generator of one message of a client: the same whatever was sent before it, and on which event loop.
+    @inlinable public init(seed: UInt64, client: Int, message: UInt64) {
+        self.state = Self.mix(Self.mix(seed &+ Self.mix(UInt64(client))) &+ message)
+    }
+
     /// The next number, of all 64 bits.
     @inlinable public mutating func next() -> UInt64 {
         let number = Self.mix(self.state)

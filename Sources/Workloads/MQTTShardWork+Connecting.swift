@@ -63,8 +63,10 @@ extension MQTTShardWork {
             self.sessions[place].connectVerbatim(now: now)
             return connection.start(verbatim: raw, deadline: deadline, isBare: isBare)
         }
-        let values = self.load.values(of: self.number(place))
-        var random = SplitMix64(seed: self.load.seed &+ UInt64(place))
+        let number = self.number(place)
+        let values = self.load.values(of: number)
+        // Whichever event loop it is on.
+        var random = SplitMix64(seed: self.load.seed &+ UInt64(number))
         let credentials = self.load.credentials(of: values, random: &random)
         let connect = self.sessions[place].connect(
             clientID: String(decoding: values.clientID, as: UTF8.self),

@@ -138,9 +138,7 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
         self.tallies = .allocate(capacity: count)
         self.tallies.initialize(repeating: ClientTally())
         self.writer = .allocate(capacity: 1)
-        self.writer.initialize(
-            to: MessageWriter(load, seed: load.seed &+ UInt64(shard.clients.index) &* 0x9E37_79B9)
-        )
+        self.writer.initialize(to: MessageWriter(load))
         let publishers = load.publishers > 0 ? UInt32(load.publishers) : nil
         self.ledger = .allocate(capacity: 1)
         self.ledger.initialize(to: SubscriberLedger(publishers: publishers))

@@ -15,7 +15,7 @@ struct MessageWriter: ~Copyable {
     private let needsIdentity: Bool
     /// Whether properties have to be put together for each client, or each message.
     private let rendersProperties: Bool
-    private var random: SplitMix64
+    private var random = SplitMix64(seed: 0)
     private var topic: [UInt8] = []
     /// Encoded, with their length in front; empty where there are none.
     private var properties: [UInt8] = []
@@ -33,9 +33,8 @@ struct MessageWriter: ~Copyable {
     private var publisher: UInt32 = 0
     private var qos = QoS.atMostOnce
 
-    init(_ load: MQTTLoad, seed: UInt64) {
+    init(_ load: MQTTLoad) {
         self.load = load
-        self.random = SplitMix64(seed: seed)
         var templates = [load.topic] + (load.responseTopic.map { [$0] } ?? [])
         switch load.payload {
         case .generated(let size):
@@ -76,6 +75,7 @@ struct MessageWriter: ~Copyable {
     mutating func render(message: UInt64, now: Int64) -> Int {
         self.values.messageNumber = message
         self.values.nanoseconds = now
+        self.random = SplitMix64(seed: self.load.seed, client: Int(self.publisher), message: message)
         self.topic.removeAll(keepingCapacity: true)
         if !self.alias.replacesTopic {
             self.load.topic.render(self.values, random: &self.random, into: &self.topic)

@@ -15,7 +15,6 @@ struct XMPPMessageWriter: ~Copyable {
     /// All addresses of the loop's clients, as attribute text, one behind the other; and where each ends.
     private var addresses: [UInt8] = []
     private var ends: [Int32] = [0]
-    private var random: SplitMix64
     private var body: [UInt8] = []
     private var raw: [UInt8] = []
     private var values = PlaceholderValues(clientNumber: 0)
@@ -33,9 +32,8 @@ struct XMPPMessageWriter: ~Copyable {
     /// RFC 6121 §4.7.2.1: four letters each, so that the one changes into the other in its place.
     private static let shows: StaticString = "chataway"
 
-    init(_ load: XMPPLoad, seed: UInt64) {
+    init(_ load: XMPPLoad) {
         self.load = load
-        self.random = SplitMix64(seed: seed)
         self.header = .allocate(byteCount: PayloadHeader.size, alignment: 8)
         self.header.initializeMemory(as: UInt8.self, repeating: 0, count: PayloadHeader.size)
         // RFC 7395 §3.3.3: each message stands alone.
@@ -90,7 +88,8 @@ struct XMPPMessageWriter: ~Copyable {
             self.values.nanoseconds = now
             self.raw.removeAll(keepingCapacity: true)
             self.body.removeAll(keepingCapacity: true)
-            template.render(self.values, random: &self.random, into: &self.raw)
+            var random = SplitMix64(seed: self.load.seed, client: self.values.clientNumber, message: message)
+            template.render(self.values, random: &random, into: &self.raw)
             Self.escape(self.raw, into: &self.body)
         }
         let address = Int(self.ends[place + 1] - self.ends[place])

@@ -161,9 +161,7 @@ package final class XMPPShardWork: LoopWork, XMPPConnectionObserver {
         self.tallies = .allocate(capacity: count)
         self.tallies.initialize(repeating: ClientTally())
         self.writer = .allocate(capacity: 1)
-        self.writer.initialize(
-            to: XMPPMessageWriter(load, seed: load.seed &+ UInt64(shard.clients.index) &* 0x9E37_79B9)
-        )
+        self.writer.initialize(to: XMPPMessageWriter(load))
         self.ledger = .allocate(capacity: 1)
         self.ledger.initialize(to: SubscriberLedger(publishers: UInt32(load.clients)))
         self.base64 = XMPPBody.makeDecodingTable()
