@@ -9,6 +9,7 @@ package struct DeparturePlan: Hashable, Sendable {
     package enum Cause: String, CaseIterable, Hashable, Sendable {
         case churn
         case storm
+        case offline
     }
 
     package struct Churn: Hashable, Sendable {
@@ -34,13 +35,25 @@ package struct DeparturePlan: Hashable, Sendable {
         /// No storm begins before the one in front of it is over.
         package var over: TimeAmount
         package var cuts: Bool
+        /// Of listeners alone, who stay away until then, since the load began, or until its end; `nil`: of all clients, who
+        /// come back as soon as they may.
+        package var until: TimeAmount?
 
-        package init(share: Double, at: TimeAmount, over: TimeAmount = .zero, cuts: Bool = true) {
+        package init(
+            share: Double,
+            at: TimeAmount,
+            over: TimeAmount = .zero,
+            cuts: Bool = true,
+            until: TimeAmount? = nil
+        ) {
             self.share = share
             self.at = at
             self.over = over
             self.cuts = cuts
+            self.until = until
         }
+
+        var cause: Cause { self.until == nil ? .storm : .offline }
     }
 
     package var churn: Churn?
@@ -57,9 +70,11 @@ package struct DeparturePlan: Hashable, Sendable {
 
     package var isEmpty: Bool { self.churn == nil && self.storms.isEmpty }
 
-    /// Whom the storm at `index` takes out of so many clients.
-    package func victims(ofStorm index: Int, clients: Int) -> StormVictims {
-        StormVictims(share: self.storms[index].share, clients: clients, seed: self.seed &+ UInt64(index))
+    /// Whom the storm at `index` takes out of so many clients, of whom the last ones are listeners.
+    package func victims(ofStorm index: Int, clients: Int, listeners: Int = 0) -> StormVictims {
+        let storm = self.storms[index]
+        let first = storm.until == nil ? 0 : clients - listeners
+        return StormVictims(share: storm.share, of: first..<clients, seed: self.seed &+ UInt64(index))
     }
 }
 
@@ -68,16 +83,18 @@ package struct DeparturePlan: Hashable, Sendable {
 /// A client's rank is its place in a permutation number × a + b mod n; the first ranks are taken.
 package struct StormVictims: Hashable, Sendable {
     package let count: Int
+    private let first: Int
     private let clients: UInt64
     private let factor: UInt64
     /// By which ``factor`` is undone.
     private let inverse: UInt64
     private let offset: UInt64
 
-    package init(share: Double, clients: Int, seed: UInt64) {
-        let all = UInt64(max(1, clients))
+    package init(share: Double, of numbers: Range<Int>, seed: UInt64) {
+        let all = UInt64(max(1, numbers.count))
+        self.first = numbers.lowerBound
         self.clients = all
-        self.count = Int((share * Double(clients)).rounded())
+        self.count = Int((share * Double(numbers.count)).rounded())
         let mixed = SplitMix64.mix(seed)
         self.offset = (mixed >> 32) % all
         var factor = mixed % all
@@ -90,11 +107,12 @@ package struct StormVictims: Hashable, Sendable {
     package func client(rank: Int) -> Int {
         let shifted = (UInt64(rank) + self.clients - self.offset) % self.clients
         let (high, low) = shifted.multipliedFullWidth(by: self.inverse)
-        return Int(self.clients.dividingFullWidth((high, low)).remainder)
+        return self.first + Int(self.clients.dividingFullWidth((high, low)).remainder)
     }
 
     package func contains(_ client: Int) -> Bool {
-        let (high, low) = UInt64(client).multipliedFullWidth(by: self.factor)
+        guard client >= self.first else { return false }
+        let (high, low) = UInt64(client - self.first).multipliedFullWidth(by: self.factor)
         let (_, rank) = self.clients.dividingFullWidth((high, low))
         return Int((rank + self.offset) % self.clients) < self.count
     }

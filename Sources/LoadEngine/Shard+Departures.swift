@@ -10,8 +10,10 @@ struct ShardDepartures: Sendable {
     var nextStorm = 0
     /// Of that one: how many have been taken, over all shards, where they leave one by one.
     var nextRank = 0
-    /// Clients whose connection is gone, first come first served, and since when.
+    /// Clients whose connection is gone, first come first served, and since when they may come back.
     var waiting: [(place: Int32, since: NIODeadline)] = []
+    /// Of clients whose connection is about to be gone: when they may come back, if that is later.
+    var absences: [Int32: NIODeadline] = [:]
     var head = 0
     /// When the next may come back at the earliest, at the plan's rate of connects.
     var clock = NIODeadline.distantPast
@@ -70,7 +72,10 @@ extension Shard {
                 next = min(next, due ?? .distantFuture)
                 guard due == nil else { break }
             } else {
-                for place in self.places(ofStorm: index) { self.depart(place, .storm, cuts: storm.cuts) }
+                for place in self.places(ofStorm: index) {
+                    if let until = storm.until { self.departures?.absences[Int32(place)] = self.origin + until }
+                    self.depart(place, storm.cause, cuts: storm.cuts)
+                }
             }
             self.departures?.nextStorm += 1
         }
@@ -82,7 +87,7 @@ extension Shard {
     /// - Returns: when it is the next one's; `nil` behind the last.
     private func departOneByOne(_ index: Int, _ now: NIODeadline) -> NIODeadline? {
         let storm = self.plan.departures.storms[index]
-        let victims = self.plan.departures.victims(ofStorm: index, clients: self.plan.clients)
+        let victims = self.victims(ofStorm: index)
         while let rank = self.departures?.nextRank, rank < victims.count {
             let wait = Double(storm.over.nanoseconds) * Double(rank) / Double(victims.count)
             let due = self.origin + storm.at + .nanoseconds(Int64(wait))
@@ -99,25 +104,41 @@ extension Shard {
     /// Counts everybody whom a storm was to take that the load's end came before.
     func missStorms() {
         while let index = self.departures?.nextStorm, index < self.plan.departures.storms.count {
-            let victims = self.plan.departures.victims(ofStorm: index, clients: self.plan.clients)
+            let victims = self.victims(ofStorm: index)
             for rank in (self.departures?.nextRank ?? 0)..<max(self.departures?.nextRank ?? 0, victims.count) {
                 guard let place = self.clients.place(of: victims.client(rank: rank)) else { continue }
-                self.work?.departureMissed(place, .storm)
+                self.work?.departureMissed(place, self.plan.departures.storms[index].cause)
             }
             self.departures?.nextRank = 0
             self.departures?.nextStorm += 1
         }
     }
 
+    /// With the load every absence ends.
+    func endAbsences() {
+        guard let departures = self.departures else { return }
+        self.departures?.absences.removeAll()
+        let now = self.context.now
+        for index in departures.head..<departures.waiting.count where departures.waiting[index].since > now {
+            self.departures?.waiting[index].since = now
+        }
+        if self.waitsToReturn > 0 { self.wake(at: now) }
+    }
+
+    private func victims(ofStorm index: Int) -> StormVictims {
+        self.plan.departures.victims(ofStorm: index, clients: self.plan.clients, listeners: self.plan.listeners)
+    }
+
     /// The shard's own part of a storm.
     private func places(ofStorm index: Int) -> some Sequence<Int> {
-        let victims = self.plan.departures.victims(ofStorm: index, clients: self.plan.clients)
+        let victims = self.victims(ofStorm: index)
         let clients = self.clients
         return (0..<clients.count).lazy.filter { victims.contains(clients.number(at: $0)) }
     }
 
     private func depart(_ place: Int, _ cause: DeparturePlan.Cause, cuts: Bool) {
         guard self.paces[place].isUp, !self.paces[place].isFinishing else {
+            self.departures?.absences[Int32(place)] = nil
             self.work?.departureMissed(place, cause)
             return
         }
@@ -132,7 +153,9 @@ extension Shard {
             self.departures?.waiting.removeFirst(departures.head)
             self.departures?.head = 0
         }
-        self.departures?.waiting.append((Int32(truncatingIfNeeded: place), self.context.refresh()))
+        let now = self.context.refresh()
+        let absence = self.departures?.absences.removeValue(forKey: Int32(place)) ?? now
+        self.departures?.waiting.append((Int32(truncatingIfNeeded: place), max(now, absence)))
         self.wake(at: self.context.now)
     }
 
@@ -164,6 +187,7 @@ extension Shard {
                 self.comeBack(Int(entry.place), due: due)
                 self.noteReturn(due: due)
             case .pending(let limit):
+                guard entry.since <= now else { return entry.since }
                 guard self.pendingConnects + departures.pending < max(1, limit / self.clients.shards) else {
                     return nil
                 }

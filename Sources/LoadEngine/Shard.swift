@@ -160,6 +160,7 @@ package final class Shard<Work: ShardWork> {
             self.becomeDue(before: end)
         }
         self.missStorms()
+        self.endAbsences()
         let start = min(self.measured.lowerBound, end)
         self.measured = start..<max(start, min(self.measured.upperBound, end))
         self.phase = .draining

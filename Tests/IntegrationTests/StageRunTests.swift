@@ -17,6 +17,44 @@ extension Integration {
             record.metrics.first { $0.name == name && $0.labels == labels }?.counter.map { Int($0.value) }
         }
 
+        @Test("subscribers that are away for a stage get all of it when they are back")
+        func offline() async throws {
+            let run = try await Self.run(
+                """
+                target: embedded
+                seed: 3
+                groups:
+                  a:
+                    clients: 4
+                    subscribers: 4
+                    connect: { clean: false, session_expiry: 5m }
+                    publish: { qos: 1, size: 64, rate: 100/s }
+                stages:
+                  - { name: up, for: 1s }
+                  - { name: away, for: 1s, offline: true }
+                  - { name: back, for: 1s, load: 50% }
+                thresholds:
+                  - "delivery_lost == 0"
+                """
+            )
+            let record = run.record
+            #expect(run.status == 0, "\(run.ending.errors) \(record.thresholds)")
+            #expect(record.isSound, "\(record.reasonCodes)")
+            let left: Labels = ["group": "a", "reason": "offline"]
+            #expect(self.count(record, "disconnects", left) == 4)
+            #expect(self.count(record, "disconnects", left.adding("stage", "away")) == 4)
+            #expect(self.count(record, "departures_missed", left) == 0)
+            let book = try #require(record.books.first)
+            #expect(book.balances)
+            #expect([book.expected, book.received, book.lost] == [250, 250, 0])
+            // What was due first had to wait for the end of its stage.
+            let waited = record.duration("delivery_duration", ["stage": "away"])
+            // What was on its way as they left may come twice.
+            #expect((waited?.count ?? 0) >= 100)
+            #expect((waited?.max ?? 0) > 0.9)
+            #expect(record.duration("reconnect_duration", ["phase": "total"])?.count == 4)
+        }
+
         private static let staged = """
             name: staged
             target: embedded

@@ -208,6 +208,53 @@ struct DepartureTests {
         #expect(rig.work.returned[0].due == rig.now)
     }
 
+    static let paces: [LoadPlan.ConnectPace] = [.pending(64), .rate(perSecond: 100)]
+
+    @Test("listeners that are away come back when their time is over; operators stay", arguments: paces)
+    func absence(_ pace: LoadPlan.ConnectPace) {
+        let storm = DeparturePlan.Storm(share: 0.5, at: .milliseconds(20), cuts: false, until: .milliseconds(500))
+        let plan = self.plan(operators: 4, listeners: 10, DeparturePlan(storms: [storm], seed: 3), connect: pace)
+        let rig = ShardRig(plan)
+        rig.work.onConnect = { [unowned work = rig.work] in work.comesUp($0) }
+        rig.work.onReturn = { [unowned work = rig.work] in work.comesUp($0) }
+        rig.shard.startConnecting(at: rig.now)
+        rig.advance(.seconds(1))
+        rig.shard.startLoad(at: rig.now)
+        let origin = rig.now
+        rig.advance(.milliseconds(499))
+        #expect(rig.work.departed.count == 5)
+        #expect(Set(rig.work.departed.map(\.place)).count == 5)
+        #expect(rig.work.departed.allSatisfy { $0.place >= 4 && $0.cause == .offline && !$0.cuts })
+        #expect(rig.work.departed.allSatisfy { $0.at == origin + .milliseconds(20) })
+        #expect(rig.work.returned.isEmpty)
+        #expect(rig.shard.live == 9)
+        rig.advance(.milliseconds(100))
+        let step = if case .rate = pace { 10 } else { 0 }
+        #expect(rig.work.returned.map(\.at) == (0..<5).map { origin + .milliseconds(Int64(500 + step * $0)) })
+        #expect(rig.shard.live == 14)
+        #expect(rig.shard.returnShare == 1)
+    }
+
+    @Test("with the load, planned or not, every absence ends", arguments: [100, 300])
+    func absenceEnds(_ milliseconds: Int64) {
+        let storm = DeparturePlan.Storm(share: 1, at: .zero, cuts: false, until: .milliseconds(300))
+        let plan = self.plan(
+            operators: 0,
+            listeners: 3,
+            DeparturePlan(storms: [storm]),
+            measure: .milliseconds(300)
+        )
+        let rig = ShardRig(plan)
+        rig.begin()
+        rig.advance(.milliseconds(milliseconds - 1))
+        #expect(rig.work.departed.count == 3)
+        #expect(rig.work.returned.isEmpty)
+        rig.advance(.milliseconds(1))
+        rig.shard.endLoad(at: rig.now)
+        rig.advance(.zero)
+        #expect(rig.work.returned.count == 3)
+    }
+
     @Test("a run that everybody has left is not deserted")
     func notDeserted() {
         let rig = ShardRig(self.plan(operators: 3, DeparturePlan(storms: [.init(share: 1, at: .zero)])))

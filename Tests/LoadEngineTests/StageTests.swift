@@ -204,7 +204,7 @@ struct StageTests {
     )
     func ranks(_ clients: Int) {
         for seed in 0..<20 as Range<UInt64> {
-            let victims = StormVictims(share: 0.3, clients: clients, seed: seed)
+            let victims = StormVictims(share: 0.3, of: 0..<clients, seed: seed)
             let order = (0..<clients).map(victims.client)
             #expect(Set(order).count == clients)
             #expect(order.prefix(victims.count).allSatisfy(victims.contains))

@@ -52,7 +52,7 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "an unknown key",
             "\n  - { name: a, for: 1s, laod: 50% }",
-            "3:25: stages: unknown key 'laod'; did you mean load? here are name, for, load, warmup, reconnect"
+            "3:25: stages: unknown key 'laod'; did you mean load? here are name, for, load, warmup, reconnect, offline"
         ),
         Self.stages(
             "a load that is no share",
@@ -102,7 +102,7 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "a key that comes later",
             "\n  - { name: a, for: 1s, clients: 50% }",
-            "3:25: stages: 'clients' is not in this build; here it knows name, for, load, warmup, reconnect"
+            "3:25: stages: 'clients' is not in this build; here it knows name, for, load, warmup, reconnect, offline"
         ),
         Self.stages(
             "a name twice",
@@ -119,6 +119,36 @@ struct ScenarioFileRefusalTests {
             "duration: 9s\nwarmup: 1s\ngroups: { a: {} }\nstages: [{ name: a, for: 1s }]\n",
             "1:11: duration: the stages say how long the load lasts; leave duration out",
             "2:9: warmup: with stages a warm-up is one of them; write warmup: true on it"
+        ),
+        Wrong(
+            "a storm beside a stage in which clients come back",
+            "groups:\n  a: { storm: 30%@1s }\nstages: [{ name: a, for: 9s, reconnect: 5% }]\n",
+            "2:15: a.storm: a stage says reconnect, and one would wait for the other; leave one out"
+        ),
+        Wrong(
+            "a churn beside a stage in which clients are away",
+            "groups:\n  a: { churn: 3/s, subscribe: [{ filter: x }], connect: { clean: false, session_expiry: 1h } }\nstages: [{ name: a, for: 9s, offline: true }]\n",
+            "2:15: a.churn: a stage says offline, and one would wait for the other; leave one out"
+        ),
+        Self.stages(
+            "an absence that is no share",
+            "\n  - { name: a, for: 1s, offline: most }",
+            "3:34: stages.offline: 'most' is not true, false or a share; write it like 40%"
+        ),
+        Self.stages(
+            "an absence of those who come back",
+            "\n  - { name: a, for: 1s, offline: true, reconnect: 10% }",
+            "3:34: stages.offline: who is away cannot reconnect; give each a stage of its own"
+        ),
+        Self.stages(
+            "an absence of nobody",
+            "\n  - { name: a, for: 1s, offline: true }",
+            "3:3: stages: offline is for subscribers whose sessions are kept, and no group has any; give one of them connect: { clean: false, session_expiry: 10m }"
+        ),
+        Wrong(
+            "an absence that no session lasts",
+            "groups:\n  a: { subscribe: [{ filter: x }], connect: { clean: false, session_expiry: 9s } }\nstages: [{ name: away, for: 9s, offline: 50% }]\n",
+            "2:77: a.connect.session_expiry: stage 'away' is longer, so nothing would be kept; raise it"
         ),
         Wrong(
             "a load of nobody",

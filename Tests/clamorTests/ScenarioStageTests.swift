@@ -48,6 +48,31 @@ struct ScenarioStageTests {
         }
     }
 
+    @Test("offline is for subscribers whose sessions are kept, and for nobody else")
+    func offline() throws {
+        let subscribe = "subscribe: [{ filter: x, qos: 1 }]"
+        let scenario = try ScenarioFile(
+            """
+            groups:
+              kept: { \(subscribe), connect: { clean: false, session_expiry: 1h } }
+              old: { \(subscribe), connect: { clean: false, protocol: 4 } }
+              pairs: { publish: { rate: 5/s }, subscribers: 1, connect: { clean: false, session_expiry: 1h } }
+              clean: { \(subscribe) }
+              short: { \(subscribe), connect: { clean: false } }
+              writers: { publish: { rate: 5/s }, connect: { clean: false, session_expiry: 1h } }
+            stages: [{ name: up, for: 5s }, { name: away, for: 9s, offline: 40% }, { name: back, for: 3s }]
+            """
+        ).scenario()
+        var storm = StormOption(share: 0.4, at: 5_000_000_000)
+        storm.until = 14_000_000_000
+        storm.cuts = false
+        for group in scenario.groups {
+            let isAway = ["kept", "old", "pairs"].contains(group.name)
+            #expect(group.options.storms == (isAway ? [storm] : []), "\(group.name)")
+        }
+        #expect(scenario.explanation.contains("\n  stage away: 9s, load 100%, 40% of the subscribers are away\n"))
+    }
+
     @Test("--check tells the stages")
     func explanation() throws {
         let text = try ScenarioFile(Self.stages).scenario().explanation

@@ -20,6 +20,8 @@ package struct StormOption: Hashable, Sendable {
     package var over: Int64 = 0
     /// Without a DISCONNECT.
     package var cuts = true
+    /// Of subscribers alone, who stay away so long, in nanoseconds since the load began; `nil`: of all clients.
+    package var until: Int64?
 
     package init(share: Double, at: Int64) {
         self.share = share

@@ -11,6 +11,8 @@ package struct StageOption: Hashable, Sendable {
     package var isWarmup = false
     /// The share of all clients that lose their connection and come back, 0 to 1; evenly spread over the stage.
     package var reconnect = 0.0
+    /// The share of subscribers with sessions of their own that are away all along, 0 to 1.
+    package var offline = 0.0
 
     package init(name: String, length: Int64) {
         self.name = name
@@ -51,10 +53,20 @@ extension LoadOptions {
 
     /// What the stages' clients have to come back from.
     var stageStorms: [StormOption] {
-        self.stageRanges.filter { $0.stage.reconnect > 0 }.map { stage, range in
-            var storm = StormOption(share: stage.reconnect, at: range.lowerBound)
-            storm.over = stage.length
-            return storm
+        self.stageRanges.flatMap { stage, range in
+            var storms: [StormOption] = []
+            if stage.reconnect > 0 {
+                var storm = StormOption(share: stage.reconnect, at: range.lowerBound)
+                storm.over = stage.length
+                storms.append(storm)
+            }
+            if stage.offline > 0 {
+                var storm = StormOption(share: stage.offline, at: range.lowerBound)
+                storm.until = range.upperBound
+                storm.cuts = false
+                storms.append(storm)
+            }
+            return storms
         }
     }
 

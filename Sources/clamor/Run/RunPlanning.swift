@@ -42,7 +42,8 @@ extension LoadOptions {
                     share: storm.share,
                     at: .nanoseconds(storm.at),
                     over: .nanoseconds(storm.over),
-                    cuts: storm.cuts
+                    cuts: storm.cuts,
+                    until: storm.until.map { .nanoseconds($0) }
                 )
             },
             seed: seed
@@ -101,7 +102,8 @@ extension RunOptions {
         load.keepsFlows = self.store != nil
         load.publishersAreApart = load.separatesPublishers
         if self.churn != nil { load.departures.insert(.churn) }
-        if !self.storms.isEmpty { load.departures.insert(.storm) }
+        if self.storms.contains(where: { $0.until == nil }) { load.departures.insert(.storm) }
+        if self.storms.contains(where: { $0.until != nil }) { load.departures.insert(.offline) }
         if self.transport.tls != nil { load.layers.insert(.tls) }
         if self.transport.webSocket != nil { load.layers.insert(.webSocket) }
         self.setProperties(of: &load)

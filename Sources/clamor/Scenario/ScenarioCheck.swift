@@ -58,6 +58,7 @@ extension ScenarioOptions {
             var words = ["load \(Self.percent(stage.load))"]
             if stage.isWarmup { words.append("not measured") }
             if stage.reconnect > 0 { words.append("\(Self.percent(stage.reconnect)) of the clients come back") }
+            if stage.offline > 0 { words.append("\(Self.percent(stage.offline)) of the subscribers are away") }
             lines.append("  stage \(stage.name): \(DurationText.text(stage.length)), \(words.joined(separator: ", "))")
         }
         lines.append("  schedule: \(self.scheduleHash)")

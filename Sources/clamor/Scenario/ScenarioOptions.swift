@@ -57,6 +57,12 @@ package struct ScenarioGroup: Sendable {
         }
     }
 
+    /// Whether it has subscribers for whom their server keeps what comes while they are away.
+    var keepsSubscriptions: Bool {
+        guard case .mqtt(let options) = self.work, options.subscribers > 0, !options.clean else { return false }
+        return options.protocolLevel < 5 || options.sessionExpiry ?? 0 > 0
+    }
+
     /// As a run has it; a new one each time.
     var runGroup: any RunGroup {
         switch self.work {
@@ -73,7 +79,10 @@ package struct ScenarioGroup: Sendable {
             options.drain = run.drain
             options.stages = run.stages
             // An account is created once.
-            if options.name != "xmpp-register" { options.storms += run.stageStorms }
+            if options.name != "xmpp-register" {
+                let storms = run.stageStorms.filter { $0.until == nil || self.keepsSubscriptions }
+                options.storms = (options.storms + storms).sorted { $0.at < $1.at }
+            }
             options.threads = run.threads
             options.readSize = run.readSize
             options.seed = run.seed
@@ -112,11 +121,13 @@ extension ScenarioOptions {
         guard !self.common.stages.isEmpty else { return plan }
         plan["stages"] = .array(
             self.common.stages.map { stage in
-                .object([
+                var facts: [String: JSONValue] = [
                     "name": .string(stage.name), "seconds": .number(Double(stage.length) / 1e9),
                     "load": .number(stage.load), "warmup": .bool(stage.isWarmup),
                     "reconnect": .number(stage.reconnect),
-                ])
+                ]
+                if stage.offline > 0 { facts["offline"] = .number(stage.offline) }
+                return .object(facts)
             }
         )
         return plan

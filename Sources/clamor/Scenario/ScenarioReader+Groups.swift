@@ -159,6 +159,7 @@ extension ScenarioReader {
             )
             let invocation = command.invocation(&reader)
             for problem in reader.problems { self.report(problem, sources) }
+            self.checkDepartures(sources)
             switch invocation {
             case .run(var options):
                 self.check(sources.pacing, options.common, sources)

@@ -89,7 +89,24 @@ extension ScenarioReader {
             }
             stage.isWarmup = text == "true"
         }
+        if let value = values["offline"] {
+            stage.offline = self.quantity(value, of: "stages.offline", parse: Self.offlineShare) ?? 0
+            if stage.offline > 0, stage.reconnect > 0 {
+                self.report(value.place, "stages.offline: who is away cannot reconnect; give each a stage of its own")
+            }
+        }
         return (stage, values["name"]?.place ?? place)
+    }
+
+    /// `true` for all of them.
+    private static func offlineShare(_ text: String) throws(QuantityError) -> Double {
+        switch text {
+        case "true": return 1
+        case "false": return 0
+        default:
+            if let share = try? PercentText.parse(text) { return share }
+            throw QuantityError("'\(text)' is not true, false or a share; write it like 40%")
+        }
     }
 
     /// As labels of metrics have it.
@@ -148,6 +165,43 @@ extension ScenarioReader {
         }
         for (flag, text) in [("--duration", flags.duration), ("--warmup", flags.warmup)] where text != nil {
             flagReader.report(flag, "the stages of \(self.files[0]) say how long the load lasts; leave the flag out")
+        }
+    }
+
+    /// Clients that leave for two reasons: one would wait for the other.
+    mutating func checkDepartures(_ sources: Sources) {
+        for (key, cause) in [("storm", "reconnect"), ("storm", "offline"), ("churn", "offline")] {
+            guard let place = sources.places[key],
+                self.plannedStages.contains(where: { (cause == "offline" ? $0.offline : $0.reconnect) > 0 })
+            else { continue }
+            self.report(
+                place,
+                "\(sources.group).\(key): a stage says \(cause), and one would wait for the other; leave one out"
+            )
+        }
+    }
+
+    /// Who is away, and what is kept for them meanwhile.
+    mutating func checkAbsences(_ stages: ScenarioValue, _ groups: [(group: ScenarioGroup, sources: Sources)]) {
+        guard let longest = self.plannedStages.filter({ $0.offline > 0 }).max(by: { $0.length < $1.length }) else {
+            return
+        }
+        let away = groups.filter(\.group.keepsSubscriptions)
+        if away.isEmpty, self.problems.isEmpty {
+            self.report(
+                stages.place,
+                "stages: offline is for subscribers whose sessions are kept, and no group has any; give one of them "
+                    + "connect: { clean: false, session_expiry: 10m }"
+            )
+        }
+        for (group, sources) in away {
+            guard case .mqtt(let options) = group.work, options.protocolLevel == 5, let expiry = options.sessionExpiry,
+                Int64(expiry) * 1_000_000_000 <= longest.length
+            else { continue }
+            self.report(
+                sources.places["connect.session_expiry"] ?? sources.place,
+                "\(group.name).connect.session_expiry: stage '\(longest.name)' is longer, so nothing would be kept; raise it"
+            )
         }
     }
 

@@ -33,6 +33,7 @@ package struct ScenarioReader {
     var seed: UInt64?
     /// Of the load, with its warm-up; `nil`: it goes on until it is told to stop.
     private(set) var loadLength: Int64?
+    private(set) var plannedStages: [StageOption] = []
     /// What the ids of this run's MQTT clients begin with, where the seed does not say it.
     let salt = UInt16.random(in: 0...UInt16.max)
     /// The only group has the names that its short command has.
@@ -109,6 +110,7 @@ package struct ScenarioReader {
         if let stages = values["stages"] {
             self.checkStages(values, flags, &flagReader)
             common.stages = self.stages(stages)
+            self.plannedStages = common.stages
             common.warmup = 0
             common.duration = common.stages.reduce(0) { $0 + $1.length }
         }
@@ -122,6 +124,7 @@ package struct ScenarioReader {
         }
         let members = self.groups(groups)
         self.checkIdentities(members)
+        if let stages = values["stages"] { self.checkAbsences(stages, members) }
         var options = ScenarioOptions(name: name, common: common, groups: members.map(\.group))
         for index in options.groups.indices { options.groups[index].join(options.common) }
         if let stages = values["stages"] { self.checkLoads(stages, options) }
