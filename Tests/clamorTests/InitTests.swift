@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import clamor
 
@@ -26,6 +27,14 @@ struct InitTests {
             let flags = line.split(separator: " ").dropFirst(4).joined(separator: " ")
             _ = try ScenarioFile(draft.text).scenario(flags)
         }
+    }
+
+    @Test("the README has a line for each ready scenario")
+    func readme() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+        for ready in ReadyScenario.all { #expect(readme.contains("\n| `\(ready.name)` | \(ready.about) |\n")) }
     }
 
     @Test("without a name it is the first; it goes where it is told")
