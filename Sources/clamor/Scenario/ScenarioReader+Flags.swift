@@ -50,7 +50,8 @@ extension ScenarioReader {
         }
         guard let text = self.text(value, of: name) else { return [] }
         switch key.form {
-        case .text, .list, .repeated: return ["\(flag)=\(text)"]
+        // Behind `=` the argument parser takes an empty value for none.
+        case .text, .list, .repeated: return text.isEmpty ? [flag, ""] : ["\(flag)=\(text)"]
         case .flag(let meaning):
             guard let isSet = ["true": true, "false": false][text] else {
                 self.report(value.place, "\(name): '\(text)' is not true or false")

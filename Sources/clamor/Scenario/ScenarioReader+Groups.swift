@@ -44,8 +44,8 @@ extension ScenarioReader {
             place: entry.place,
             keys: job.allKeys
         )
-        // Of the run, for what has to happen before its end.
-        var arguments = ["--duration=\(DurationText.text(self.loadLength ?? 0))"]
+        // Of the run, for what has to happen before its end; stages that are longer than one may be have been told of.
+        var arguments = ["--duration=\(DurationText.text(min(self.loadLength ?? 0, Self.longest)))"]
         for given in given where given.path != "target" {
             arguments += self.arguments(given, job, &sources)
         }
