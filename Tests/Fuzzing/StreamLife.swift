@@ -68,6 +68,8 @@ final class StreamLife {
         self.observer.reaction = nil
         self.connection?.abort()
         self.connection = nil
+        // A handshake that nobody ended holds the connection, whose requests hold this.
+        self.observer.tls = nil
         self.channel?.pipeline.fireChannelInactive()
         self.channel = nil
         self.loop.run()
