@@ -85,6 +85,15 @@ final class LiveClient: Sendable {
         return try await self.eventLoop.submit { try body(state.value) }.get()
     }
 
+    /// Runs `body` on the client's loop, which has seen nothing of what `meantime` brought about.
+    func run<Answer: Sendable>(
+        meantime: () async throws -> Void,
+        _ body: @escaping @Sendable (State) throws -> Answer
+    ) async throws -> Answer {
+        let state = self.state
+        return try await onHeldLoop(self.eventLoop, meantime: meantime) { try body(state.value) }
+    }
+
     /// Returns when the condition holds, which is looked at whenever the owner hears of something.
     func until(_ condition: @escaping @Sendable (RecordingObserver) -> Bool) async throws {
         let state = self.state

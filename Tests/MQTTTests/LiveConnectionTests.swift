@@ -1,9 +1,7 @@
-import Dispatch
 import LoopContext
 import MQTT
 import MQTTCodec
 import NIOCore
-import NIOPosix
 import TestSupport
 import Testing
 
@@ -131,12 +129,7 @@ struct LiveConnectionTests {
             let connect = try await client.run { $0.observer.wrote }
             // Whether the kernel holds something back from before, or not.
             let unsent = held > 0 ? try await client.publish(bytes: held) : 0
-            let isHeld = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: Void.self)
-            let wasReset = DispatchSemaphore(value: 0)
-            async let writing = client.run { state in
-                // The loop sees nothing of the reset before it writes.
-                isHeld.succeed(())
-                wasReset.wait()
+            let size = try await client.run(meantime: { try await peer.reset() }) { state in
                 let packet = wire(publish("t", [1]))
                 state.connection.append(packet.count) { memory in
                     memory.copyBytes(from: packet)
@@ -145,10 +138,6 @@ struct LiveConnectionTests {
                 _ = state.connection.flush()
                 return packet.count
             }
-            try await isHeld.futureResult.get()
-            try await peer.reset()
-            wasReset.signal()
-            let size = try await writing
             try await client.until { $0.end != nil }
             let (wrote, calls) = try await client.run { ($0.observer.wrote, $0.observer.calls) }
             #expect(calls.contains(.ending(unsent: unsent + size)))

@@ -1,4 +1,3 @@
-import Dispatch
 import NIOCore
 import TestSupport
 import Testing
@@ -98,20 +97,12 @@ struct DirectSocketTests {
     func reset() async throws {
         try await Self.with { connection, peer in
             try await peer.untilConnections(1)
-            let isBusy = connection.channel.eventLoop.makePromise(of: Void.self)
-            let wasReset = DispatchSemaphore(value: 0)
-            async let writing = Self.on(connection) { channel in
-                // The loop sees nothing of the reset before it writes.
-                isBusy.succeed(())
-                wasReset.wait()
+            let channel = connection.channel
+            let (taken, left, isTold) = try await onHeldLoop(channel.eventLoop, meantime: { try await peer.reset() }) {
                 let writer = Writer(5)
                 let taken = writer.socket.write(&writer.bytes, past: channel)
                 return (taken, writer.bytes.readableBytes, writer.socket.wasReset)
             }
-            try await isBusy.futureResult.get()
-            try await peer.reset()
-            wasReset.signal()
-            let (taken, left, isTold) = try await writing
             #expect(taken == 0 && left == 5 && isTold)
         }
     }
