@@ -11,7 +11,7 @@ VENV := .build/venv
 # Open loop, at a rate that two cores carry with a wide margin; the report is about the broker, not about the rate.
 DEMO := pubsub -h embedded -c 1000 -q 0,1,2 -s 64 --rate 3000/s --duration 10s
 
-.PHONY: build demo test format check-meter needs-build needs-test
+.PHONY: build demo test format check-meter check-capacity check-compare needs-build needs-test
 
 build: needs-build
 	swift build -c release --product clamor
@@ -43,6 +43,13 @@ test: needs-test
 check-meter: needs-test
 	swift build -c release --product clamor
 	CLAMOR_CHECK_METER=1 CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" $(SWIFT_TEST) --filter CheckMeter
+
+# What `clamor capacity` and `clamor compare` answer where the answer is known: half an hour and 80 minutes on a quiet
+# machine; they write results/reference/capacity.md and compare.md. A shorter one: make check-compare CHECK='--same 5'
+CHECK :=
+check-capacity check-compare: check-%: needs-test
+	swift build -c release --product clamor
+	Benchmarks/Answers/check $* $(CHECK)
 
 # Benchmarks: Benchmarks/README.md says how to read them.
 .PHONY: bench bench-suites bench-gate bench-update bench-compare bench-proof needs-bench
