@@ -70,7 +70,7 @@ struct CapacityOptionsTests {
         ),
     ]
 
-    @Test("what is wrong is said in one line each", arguments: 0..<9)
+    @Test("what is wrong is said in one line each", arguments: refused.indices)
     func refusals(_ index: Int) {
         let row = Self.refused[index]
         guard case .refused(let lines) = Invocation.parse(["capacity"] + row.arguments) else {
@@ -78,5 +78,22 @@ struct CapacityOptionsTests {
             return
         }
         #expect(lines == row.lines.map { "clamor capacity: \($0)" })
+    }
+
+    @Test(
+        "--help is of what stands before it",
+        arguments: [
+            ("--help", "capacity"), ("--slo x --help", "capacity"), ("pub --help", "pub"),
+            ("--slo x pub -q 1 --help", "pub"),
+            ("--slo x xmpp ping --help", "xmpp ping"),
+        ]
+    )
+    func help(_ words: String, _ name: String) {
+        let arguments = ["capacity"] + words.split(separator: " ").map(String.init)
+        guard case .text(let text) = Invocation.parse(arguments) else {
+            Issue.record("\(words) gave no help")
+            return
+        }
+        #expect(text.contains("USAGE: clamor \(name) "))
     }
 }

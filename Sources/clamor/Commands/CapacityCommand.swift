@@ -41,6 +41,9 @@ struct CapacityCommand: OptionsCommand {
     ) var load: [String] = []
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
+        // What is passed through is passed by the argument parser, its own --help with it.
+        if self.load.first == "--help" { return .text(Clamor.helpMessage(for: Self.self)) }
+        if self.load.last == "--help" { return Invocation.parse(self.load) }
         var options = CapacityOptions()
         reader.read(self, into: &options)
         return .capacity(options)
