@@ -105,7 +105,7 @@ struct FlowWindowTests {
         try await withScriptedPeer { peer in
             let session = SessionPeer(peer, .v5)
             let client = MQTTClient(session.configuration())
-            try await session.connect(client, number: 0, present: false, then: [.expectCount(109)])
+            try await session.connect(client, number: 0, present: false, then: [.expectCount(108)])
             let large = MQTTMessage(topic: "t", payload: Array(repeating: 7, count: 100), qos: .atLeastOnce)
             let first = Task { await failure { try await client.publish(large) } }
             try await peer.untilScriptDone()
