@@ -1,6 +1,6 @@
-import Foundation
 import LoadEngine
 import NIOCore
+import TestSupport
 import Testing
 
 @Suite("Poisson arrivals are those of a Poisson process")
@@ -26,30 +26,15 @@ struct PoissonTests {
         return counts
     }
 
-    /// Chi-square of a count's spread: close to the number of windows for a Poisson process.
-    private static func dispersion(_ counts: [Double]) -> Double {
-        let mean = counts.reduce(0, +) / Double(counts.count)
-        return counts.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / mean
-    }
-
-    /// Far enough out that a right generator fails once in some 100,000 times.
-    private static func bounds(_ degrees: Double) -> ClosedRange<Double> {
-        degrees - 4.5 * (2 * degrees).squareRoot()...degrees + 4.5 * (2 * degrees).squareRoot()
-    }
-
     @Test(
         "gaps are exponential: chi-square over 50 classes of the same weight",
         arguments: [1, 42, 77_777] as [UInt64]
     )
     func gaps(_ seed: UInt64) {
         let times = Self.times(1_000, seconds: 100, seed: seed)
+        let fit = PoissonFit(times: [0] + times, perSecond: 1_000).gaps
+        #expect(PoissonFit.gapBounds.contains(fit), "chi-square \(fit)")
         let gaps = zip(times, [0] + times).map { $0 - $1 }
-        let classes = 50
-        var counts = [Double](repeating: 0, count: classes)
-        for gap in gaps { counts[min(classes - 1, Int((1 - exp(-gap * 1_000)) * Double(classes)))] += 1 }
-        let expected = Double(gaps.count) / Double(classes)
-        let chi = counts.reduce(0) { $0 + ($1 - expected) * ($1 - expected) / expected }
-        #expect(Self.bounds(Double(classes - 1)).contains(chi), "chi-square \(chi)")
         // A gap says nothing of the next one.
         let mean = gaps.reduce(0, +) / Double(gaps.count)
         let spread = gaps.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
@@ -64,8 +49,8 @@ struct PoissonTests {
     func counts(width: Double, windows: Int) {
         for seed in [3, 9, 27] as [UInt64] {
             let times = Self.times(2_000, seconds: 90, seed: seed)
-            let chi = Self.dispersion(Self.counts(times, width: width, windows: windows))
-            #expect(Self.bounds(Double(windows - 1)).contains(chi), "chi-square \(chi) with seed \(seed)")
+            let chi = PoissonFit(times: [0] + times, perSecond: 2_000).spread(slots: windows, of: width)
+            #expect(PoissonFit.bounds(Double(windows)).contains(chi), "chi-square \(chi) with seed \(seed)")
         }
     }
 

@@ -26,6 +26,10 @@ final class VirtualRun {
         var reconnects = 0
         var reconnectPeriod = TimeAmount.milliseconds(20)
         var latency = TimeAmount.zero
+        /// In the place of the rate.
+        var pace: LoadPlan.Pace?
+        /// In closed loop.
+        var think = TimeAmount.zero
         var seed: UInt64 = 1
         /// How long a commit takes, by its number; without it nothing is kept.
         var commits: (@Sendable (Int) -> VirtualStore.Commit)?
@@ -85,7 +89,8 @@ final class VirtualRun {
             realtimeOffset: 1_700_000_000_000_000_000
         )
         load.topology = setup.topology
-        load.isOpenLoop = true
+        let pace = setup.pace ?? .open(.rate(perSecond: setup.rate))
+        load.isOpenLoop = pace != .closed
         load.reconnects = setup.reconnects
         load.reconnectPeriod = setup.reconnectPeriod
         load.seed = setup.seed
@@ -99,13 +104,14 @@ final class VirtualRun {
             loop: self.loop,
             latency: setup.latency
         )
-        let plan = LoadPlan(
+        var plan = LoadPlan(
             operators: setup.publishers,
             listeners: setup.subscribers,
-            pace: .open(.rate(perSecond: setup.rate)),
+            pace: pace,
             measure: setup.duration,
             drain: setup.drain
         )
+        plan.think = setup.think
         let context = LoopContext(eventLoop: self.loop, tick: .exact)
         let heard = Heard()
         self.shard = Shard(context: context, plan: plan, index: 0, of: 1) { heard.events.append($0) }

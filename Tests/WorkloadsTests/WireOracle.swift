@@ -9,14 +9,17 @@ final class WireOracle {
         var publisher: UInt32
         var sequence: UInt64
         var qos: UInt8
+        /// Since 1970, nanoseconds.
+        var due: Int64
 
-        /// From the header in front of a payload: publisher at 8, flags at 12, sequence at 16, big-endian.
+        /// From the header in front of a payload: publisher at 8, flags at 12, sequence at 16, due at 24, big-endian.
         init?(_ payload: UnsafeRawBufferPointer) {
             guard payload.count >= 32 else { return nil }
             func number(_ range: Range<Int>) -> UInt64 { payload[range].reduce(0) { $0 << 8 | UInt64($1) } }
             self.publisher = UInt32(number(8..<12))
             self.qos = UInt8(number(12..<16) & 3)
             self.sequence = number(16..<24)
+            self.due = Int64(number(24..<32))
         }
     }
 
