@@ -10,6 +10,8 @@ package struct DeparturePlan: Hashable, Sendable {
         case churn
         case storm
         case offline
+        /// Not of those who take part.
+        case inactive
     }
 
     package struct Churn: Hashable, Sendable {
@@ -56,19 +58,44 @@ package struct DeparturePlan: Hashable, Sendable {
         var cause: Cause { self.until == nil ? .storm : .offline }
     }
 
+    /// How many take part from then on: of the operators, or of the listeners where there are no operators.
+    ///
+    /// The others are away, and what would be due of them is not asked of anybody. Of two turnouts the smaller is a part of
+    /// the larger. One at the beginning of the load goes for the first connects too: who is not in it connects when their
+    /// turn comes.
+    package struct Turnout: Hashable, Sendable {
+        /// Since the load began.
+        package var at: TimeAmount
+        package var present: Int
+
+        package init(at: TimeAmount, present: Int) {
+            self.at = at
+            self.present = present
+        }
+    }
+
     package var churn: Churn?
     /// In the order of their times.
     package var storms: [Storm]
-    /// Chooses whom a storm takes.
+    /// In the order of their times; before the first everybody is there.
+    package var turnouts: [Turnout]
+    /// Chooses whom a storm takes, and who takes part.
     package var seed: UInt64
 
-    package init(churn: Churn? = nil, storms: [Storm] = [], seed: UInt64 = 0) {
+    package init(churn: Churn? = nil, storms: [Storm] = [], turnouts: [Turnout] = [], seed: UInt64 = 0) {
         self.churn = churn
         self.storms = storms.sorted { $0.at < $1.at }
+        self.turnouts = turnouts.sorted { $0.at < $1.at }
         self.seed = seed
     }
 
-    package var isEmpty: Bool { self.churn == nil && self.storms.isEmpty }
+    package var isEmpty: Bool { self.churn == nil && self.storms.isEmpty && self.turnouts.isEmpty }
+
+    /// Who takes part when so many do.
+    package func present(_ count: Int, operators: Int, listeners: Int) -> StormVictims {
+        // A seed that no storm has.
+        StormVictims(count: count, of: 0..<(operators > 0 ? operators : listeners), seed: ~self.seed)
+    }
 
     /// Whom the storm at `index` takes out of so many clients, of whom the last ones are listeners.
     package func victims(ofStorm index: Int, clients: Int, listeners: Int = 0) -> StormVictims {
@@ -78,7 +105,7 @@ package struct DeparturePlan: Hashable, Sendable {
     }
 }
 
-/// A share of all clients, drawn by a seed: exactly so many, and every shard knows its own without asking.
+/// Some of the clients, drawn by a seed: exactly so many, and every shard knows its own without asking.
 ///
 /// A client's rank is its place in a permutation number × a + b mod n; the first ranks are taken.
 package struct StormVictims: Hashable, Sendable {
@@ -91,10 +118,14 @@ package struct StormVictims: Hashable, Sendable {
     private let offset: UInt64
 
     package init(share: Double, of numbers: Range<Int>, seed: UInt64) {
+        self.init(count: Int((share * Double(numbers.count)).rounded()), of: numbers, seed: seed)
+    }
+
+    package init(count: Int, of numbers: Range<Int>, seed: UInt64) {
         let all = UInt64(max(1, numbers.count))
         self.first = numbers.lowerBound
         self.clients = all
-        self.count = Int((share * Double(numbers.count)).rounded())
+        self.count = min(count, numbers.count)
         let mixed = SplitMix64.mix(seed)
         self.offset = (mixed >> 32) % all
         var factor = mixed % all

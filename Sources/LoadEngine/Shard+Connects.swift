@@ -7,7 +7,7 @@ extension Shard {
         guard let work = self.work, now >= self.connectOrigin else { return self.connectOrigin }
         switch self.plan.connect {
         case .rate(let perSecond):
-            while self.nextConnect < self.clients.count {
+            while self.nextConnect < self.connectCount {
                 // Connect number k of the run, listeners first, so that they hear from the first message on.
                 let number = self.connectNumber(self.nextConnect)
                 let due = self.connectOrigin + .nanoseconds(Int64(min(9e18, Double(number) * (1e9 / perSecond))))
@@ -16,7 +16,7 @@ extension Shard {
             }
         case .pending(let limit):
             let share = max(1, limit / self.clients.shards)
-            while self.nextConnect < self.clients.count, self.pendingConnects < share {
+            while self.nextConnect < self.connectCount, self.pendingConnects < share {
                 self.connectNext(work, due: now)
             }
         }
@@ -32,11 +32,16 @@ extension Shard {
         work.connect(place, due: due)
     }
 
+    /// Those who connect before the load begins, or as it does.
+    var connectCount: Int { self.firstConnects?.count ?? self.clients.count }
+
     func connectPlace(_ order: Int) -> Int {
-        order < self.clients.listeners ? self.clients.operators + order : order - self.clients.listeners
+        if let connects = self.firstConnects { return Int(connects[order].place) }
+        return order < self.clients.listeners ? self.clients.operators + order : order - self.clients.listeners
     }
 
     func connectNumber(_ order: Int) -> Int {
+        if let connects = self.firstConnects { return connects[order].number }
         let place = self.connectPlace(order)
         let number = self.clients.number(at: place)
         return place < self.clients.operators ? self.plan.listeners + number : number - self.plan.operators

@@ -21,6 +21,9 @@ struct ShardDepartures: Sendable {
     var rowBegan = NIODeadline.distantPast
     /// Coming back at this moment.
     var pending = 0
+    var nextTurnout = 0
+    /// Came up after they were told that they take no part.
+    var stragglers: [Int32] = []
 
     init?(_ plan: LoadPlan, shard: Int, of shards: Int) {
         guard !plan.departures.isEmpty, plan.clients > 0 else { return nil }
@@ -116,6 +119,7 @@ extension Shard {
 
     /// With the load every absence ends.
     func endAbsences() {
+        self.endTurnouts()
         guard let departures = self.departures else { return }
         self.departures?.absences.removeAll()
         let now = self.context.now
@@ -136,7 +140,7 @@ extension Shard {
         return (0..<clients.count).lazy.filter { victims.contains(clients.number(at: $0)) }
     }
 
-    private func depart(_ place: Int, _ cause: DeparturePlan.Cause, cuts: Bool) {
+    func depart(_ place: Int, _ cause: DeparturePlan.Cause, cuts: Bool) {
         guard self.paces[place].isUp, !self.paces[place].isFinishing else {
             self.departures?.absences[Int32(place)] = nil
             self.work?.departureMissed(place, cause)
@@ -148,7 +152,7 @@ extension Shard {
 
     /// The connection of a client that was told to leave is closed: it may come back.
     package func left(_ place: Int) {
-        guard let departures = self.departures, !self.paces[place].isFinishing else { return }
+        guard let departures = self.departures, !self.paces[place].isFinishing, !self.parks(place) else { return }
         if departures.head > 4_096, departures.head > departures.waiting.count / 2 {
             self.departures?.waiting.removeFirst(departures.head)
             self.departures?.head = 0
@@ -201,7 +205,7 @@ extension Shard {
     }
 
     private func comeBack(_ place: Int, due: NIODeadline) {
-        guard !self.paces[place].isFinishing, let work = self.work else { return }
+        guard !self.paces[place].isFinishing, !self.parks(place), let work = self.work else { return }
         if self.phase == .draining, self.checkDrained(place) { return }
         self.paces[place].isReturning = true
         self.departures?.pending += 1

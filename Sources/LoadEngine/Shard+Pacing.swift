@@ -27,6 +27,7 @@ extension Shard {
             if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.sendWhatWasThought(now)) }
             if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.departWhatIsDue(now)) }
             self.becomeDue(before: min(now + .nanoseconds(1), self.loadEnd ?? .distantFuture))
+            want(self.nextTurnout)
             if let end = self.loadEnd, now >= end {
                 self.endLoad(at: end)
             } else {
@@ -48,8 +49,13 @@ extension Shard {
         self.context.timers.setDue(self.wakeDue)
     }
 
-    /// Counts every operation due before `end` as offered.
+    /// Counts every operation due before `end` as offered, of those who take part then.
     func becomeDue(before end: NIODeadline) {
+        if !self.presence.isEmpty { self.turnOut(before: end) }
+        self.offerWhatIsDue(before: end)
+    }
+
+    func offerWhatIsDue(before end: NIODeadline) {
         guard self.schedule != nil else { return }
         // One by one they keep their order among the clients; beyond a few rounds nobody could keep it.
         var left = max(4_096, 4 * self.clients.operators)
@@ -73,6 +79,8 @@ extension Shard {
 
     func becomeDue(_ place: Int, count: UInt64) {
         self.paces[place].due += count
+        // What is owed by nobody keeps its number.
+        if !self.presence.isEmpty, self.presence[place].isAbsent { return self.paces[place].sent += count }
         self.offeredCount += count
         self.work?.offered(place, count: count)
         if self.paces[place].isUp { self.markReady(place) }

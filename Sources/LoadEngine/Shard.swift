@@ -61,6 +61,8 @@ package final class Shard<Work: ShardWork> {
     var offeredCount: UInt64 = 0
     let report: (ShardEvent) -> Void
     let paces: UnsafeMutableBufferPointer<ClientPace>
+    /// Empty where all take part all the time.
+    let presence: UnsafeMutableBufferPointer<Presence>
     var ready: [Int32] = []
     var readyHead = 0
     var pumpIsScheduled = false
@@ -78,6 +80,8 @@ package final class Shard<Work: ShardWork> {
     // Connects
     var connectOrigin = NIODeadline.distantFuture
     var nextConnect = 0
+    /// Who connects, and as which number of the run; `nil`: everybody.
+    var firstConnects: [(place: Int32, number: Int)]?
     var pendingConnects = 0
     var listenersMayFinish = false
     var departures: ShardDepartures?
@@ -104,6 +108,8 @@ package final class Shard<Work: ShardWork> {
         self.report = report
         self.paces = .allocate(capacity: self.clients.count)
         self.paces.initialize(repeating: ClientPace())
+        self.presence = .allocate(capacity: plan.departures.turnouts.isEmpty ? 0 : self.clients.count)
+        self.presence.initialize(repeating: Presence())
         self.openOperators = self.clients.operators
         self.openClients = self.clients.count
         if case .open(let pace) = plan.pace, plan.operators > 0 {
@@ -113,11 +119,13 @@ package final class Shard<Work: ShardWork> {
         self.departures = ShardDepartures(plan, shard: index, of: shards)
         if plan.pace == .closed, plan.think > .zero { self.thinkers = Thinkers(clients: self.clients.operators) }
         self.operatorsMayFinish = !plan.operatorsListen
+        self.parkAbsentees()
         context.timers.setPacing { [unowned self] now in self.pace(now) }
     }
 
     deinit {
         self.paces.deallocate()
+        self.presence.deallocate()
     }
 
     // MARK: - Commands of the run
@@ -125,7 +133,7 @@ package final class Shard<Work: ShardWork> {
     package func startConnecting(at origin: NIODeadline) {
         self.phase = .connecting
         self.connectOrigin = origin
-        if self.clients.count == 0 {
+        if self.connectCount == 0 {
             self.report(.settled(shard: self.clients.index, up: 0))
         }
         self.wake(at: origin)
@@ -218,7 +226,7 @@ package final class Shard<Work: ShardWork> {
                 self.report(.settled(shard: self.clients.index, up: self.wentUp))
             }
             // Who comes back waits for the same room as who comes for the first time.
-            if case .pending = self.plan.connect, self.nextConnect < self.clients.count || self.waitsToReturn > 0 {
+            if case .pending = self.plan.connect, self.nextConnect < self.connectCount || self.waitsToReturn > 0 {
                 self.wake(at: self.context.now)
             }
         }
@@ -230,6 +238,7 @@ package final class Shard<Work: ShardWork> {
         self.paces[place].isUp = true
         self.paces[place].isGone = false
         self.live += 1
+        if !self.presence.isEmpty { self.noteUp(place) }
         if self.clients.isOperator(place) {
             self.able(place, at: now)
         } else if self.listenersMayFinish {

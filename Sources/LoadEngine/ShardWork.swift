@@ -19,7 +19,8 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     /// It was the client's turn to leave, but it is not connected.
     func departureMissed(_ place: Int, _ cause: DeparturePlan.Cause)
 
-    /// Connects a client again that left by plan; `due` was when the plan wanted it begun.
+    /// Connects a client again that left by plan, or for the first time one that took no part until now; `due` was when the
+    /// plan wanted it begun.
     ///
     /// It answers with ``Shard/settled(_:up:)`` as for a first connect, or with ``Shard/returnEnded(_:)`` if it tries again
     /// by itself.

@@ -218,6 +218,10 @@ extension XMPPShardWork {
     }
 
     package func reconnect(_ place: Int, due: NIODeadline) {
+        // Of those who took no part at first.
+        if self.clients[place].stage == .idle, self.tallies[place].connectNanoseconds == 0 {
+            return self.connect(place, due: due)
+        }
         guard self.clients[place].stage == .away else { return self.shard.returnEnded(place) }
         self.meter.record(self.metrics.reconnect.lag, (self.context.now - due).nanoseconds)
         self.begin(place)

@@ -55,6 +55,48 @@ extension Integration {
             #expect(record.duration("reconnect_duration", ["phase": "total"])?.count == 4)
         }
 
+        @Test("stages with fewer clients: the others are away, and what would be due of them is asked of nobody")
+        func turnouts() async throws {
+            let run = try await Self.run(
+                """
+                target: embedded
+                seed: 3
+                groups:
+                  a:
+                    clients: 10
+                    subscribers: 1
+                    topology: fan-in
+                    publish: { qos: 1, size: 64, rate: 200/s }
+                stages:
+                  - { name: few, for: 1s, clients: 2 }
+                  - { name: all, for: 1s }
+                  - { name: half, for: 1s, clients: 50% }
+                thresholds:
+                  - "delivery_lost == 0"
+                """
+            )
+            let record = run.record
+            #expect(run.status == 0, "\(run.ending.errors) \(record.thresholds)")
+            #expect(record.isSound, "\(record.reasonCodes)")
+            #expect(record.errors.isEmpty)
+            // Each of the ten publishers has 20 a second.
+            let whole: Labels = ["group": "a", "qos": "1"]
+            for (stage, offered) in [("few", 40), ("all", 200), ("half", 100)] {
+                #expect(self.count(record, "publish_offered", whole.adding("stage", stage)) == offered, "\(stage)")
+            }
+            let book = try #require(record.books.first)
+            #expect(book.balances)
+            #expect(book.offered == 340)
+            #expect(book.lost == 0)
+            // Two publishers and the subscriber come first, the other eight when it is their turn, and five leave again.
+            let left: Labels = ["group": "a", "reason": "inactive"]
+            #expect(self.count(record, "disconnects", left) == 5)
+            #expect(self.count(record, "disconnects", left.adding("stage", "half")) == 5)
+            #expect(self.count(record, "departures_missed", left) == 0)
+            #expect(record.duration("connect_duration", ["phase": "total"])?.count == 11)
+            #expect(self.count(record, "reconnects", ["group": "a"]) == 0)
+        }
+
         private static let staged = """
             name: staged
             target: embedded

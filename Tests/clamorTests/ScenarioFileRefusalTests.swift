@@ -52,7 +52,7 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "an unknown key",
             "\n  - { name: a, for: 1s, laod: 50% }",
-            "3:25: stages: unknown key 'laod'; did you mean load? here are name, for, load, warmup, reconnect, offline"
+            "3:25: stages: unknown key 'laod'; did you mean load? here are name, for, load, warmup, reconnect, offline, clients"
         ),
         Self.stages(
             "a load that is no share",
@@ -100,9 +100,41 @@ struct ScenarioFileRefusalTests {
             "1003:5: stages: this is one more than the 1000 that a run may have; leave some out"
         ),
         Self.stages(
-            "a key that comes later",
-            "\n  - { name: a, for: 1s, clients: 50% }",
-            "3:25: stages: 'clients' is not in this build; here it knows name, for, load, warmup, reconnect, offline"
+            "a number of clients that is none",
+            "\n  - { name: a, for: 1s, clients: half }",
+            "3:34: stages.clients: 'half' is no number of clients; write it like 50% or 200"
+        ),
+        Self.stages(
+            "a share of more than all clients",
+            "\n  - { name: a, for: 1s, clients: 150% }",
+            "3:34: stages.clients: '150%' is no number of clients; write it like 50% or 200"
+        ),
+        Self.stages(
+            "nobody",
+            "\n  - { name: a, for: 1s, clients: 0 }\n  - { name: b, for: 1s, clients: 0% }",
+            "3:34: stages.clients: '0' leaves nobody; give at least one client a part",
+            "4:34: stages.clients: '0%' leaves nobody; give at least one client a part"
+        ),
+        Self.stages(
+            "more clients than there are",
+            "\n  - { name: a, for: 1s, clients: 2 }",
+            "3:34: stages.clients: a has 1 clients, and 2 are more; write fewer, or raise a.clients"
+        ),
+        Self.stages(
+            "a number of clients beside those that are away",
+            "\n  - { name: a, for: 1s, offline: true, clients: 50% }",
+            "3:3: stages: offline is for subscribers whose sessions are kept, and no group has any; give one of them connect: { clean: false, session_expiry: 10m }",
+            "3:49: stages.clients: who takes no part would come back with those that are offline; give each a stage of its own"
+        ),
+        Wrong(
+            "a number of clients of several groups",
+            "groups: { a: { clients: 9 }, b: { clients: 9 } }\nstages: [{ name: a, for: 1s, clients: 5 }]\n",
+            "2:39: stages.clients: a number is that of one group, and there are 2; write it like 50%"
+        ),
+        Wrong(
+            "a number of clients of those that have accounts made",
+            "target: xmpp://127.0.0.1\ngroups: { a: { clients: 9, jid: a%i@b, password: p, tls: off, registration: {} } }\nstages: [{ name: a, for: 1s, clients: 50% }]\n",
+            "3:39: stages.clients: accounts are created once, whatever the stage; leave it out"
         ),
         Self.stages(
             "a name twice",

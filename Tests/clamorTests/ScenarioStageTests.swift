@@ -73,6 +73,37 @@ struct ScenarioStageTests {
         #expect(scenario.explanation.contains("\n  stage away: 9s, load 100%, 40% of the subscribers are away\n"))
     }
 
+    @Test("a stage's clients are a share of each group, or a number of the only one; --check tells them")
+    func turnouts() throws {
+        let stages =
+            "stages: [{ name: few, for: 5s, clients: 10% }, { name: same, for: 2s, clients: 10% }, { name: all, for: 9s }]"
+        let scenario = try ScenarioFile(
+            """
+            groups:
+              senders: { clients: 50, publish: { rate: 5/s }, subscribers: 3 }
+              readers: { clients: 4, subscribe: [{ filter: x }] }
+            \(stages)
+            """
+        ).scenario()
+        typealias Turnout = DeparturePlan.Turnout
+        let plans = scenario.groups.map { $0.options.plan(targets: 1, seed: 1).departures.turnouts }
+        #expect(plans[0] == [Turnout(at: .zero, present: 5), Turnout(at: .seconds(7), present: 50)])
+        // At least one.
+        #expect(plans[1] == [Turnout(at: .zero, present: 1), Turnout(at: .seconds(7), present: 4)])
+        let words = "5 of 50 clients of senders and 1 of 4 clients of readers take part"
+        #expect(scenario.explanation.contains("\n  stage few: 5s, load 100%, \(words)\n"))
+        #expect(scenario.explanation.contains("\n  stage all: 9s, load 100%\n"))
+        let one = try ScenarioFile(
+            "groups: { a: { clients: 8, publish: { rate: 5/s } } }\nstages: [{ name: up, for: 1s }, { name: down, for: 1s, clients: 3 }]\n"
+        ).scenario()
+        #expect(
+            one.groups[0].options.plan(targets: 1, seed: 1).departures.turnouts == [
+                Turnout(at: .seconds(1), present: 3)
+            ]
+        )
+        #expect(one.explanation.contains("\n  stage down: 1s, load 100%, 3 of 8 clients take part\n"))
+    }
+
     @Test("--check tells the stages")
     func explanation() throws {
         let text = try ScenarioFile(Self.stages).scenario().explanation

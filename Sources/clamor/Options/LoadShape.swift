@@ -13,10 +13,27 @@ package struct StageOption: Hashable, Sendable {
     package var reconnect = 0.0
     /// The share of subscribers with sessions of their own that are away all along, 0 to 1.
     package var offline = 0.0
+    /// Who takes part; of a group with subscribers for its publishers the publishers.
+    package var clients = TurnoutOption.share(1)
 
     package init(name: String, length: Int64) {
         self.name = name
         self.length = length
+    }
+}
+
+/// How many of a group's clients take part in a stage.
+package enum TurnoutOption: Hashable, Sendable {
+    /// 0 to 1.
+    case share(Double)
+    case count(Int)
+
+    /// At least one.
+    package func present(of all: Int) -> Int {
+        switch self {
+        case .share(let share): max(1, Int((share * Double(all)).rounded()))
+        case .count(let count): min(count, all)
+        }
     }
 }
 
@@ -67,6 +84,22 @@ extension LoadOptions {
                 storms.append(storm)
             }
             return storms
+        }
+    }
+
+    /// The clients that a stage's `clients` counts.
+    package var members: Int { self.operators > 0 ? self.operators : self.listeners }
+
+    /// Where another number of clients takes part.
+    var turnouts: [DeparturePlan.Turnout] {
+        // An account is created once.
+        guard self.name != "xmpp-register" else { return [] }
+        var last = self.members
+        return self.stageRanges.compactMap { stage, range in
+            let present = stage.clients.present(of: self.members)
+            defer { last = present }
+            return present == last
+                ? nil : DeparturePlan.Turnout(at: .nanoseconds(range.lowerBound), present: present)
         }
     }
 

@@ -46,6 +46,7 @@ extension LoadOptions {
                     until: storm.until.map { .nanoseconds($0) }
                 )
             },
+            turnouts: self.turnouts,
             seed: seed
         )
         return plan
@@ -104,6 +105,7 @@ extension RunOptions {
         if self.churn != nil { load.departures.insert(.churn) }
         if self.storms.contains(where: { $0.until == nil }) { load.departures.insert(.storm) }
         if self.storms.contains(where: { $0.until != nil }) { load.departures.insert(.offline) }
+        if !self.turnouts.isEmpty { load.departures.insert(.inactive) }
         if self.transport.tls != nil { load.layers.insert(.tls) }
         if self.transport.webSocket != nil { load.layers.insert(.webSocket) }
         self.setProperties(of: &load)

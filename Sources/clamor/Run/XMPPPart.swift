@@ -26,7 +26,8 @@ final class XMPPPart: RunPart {
     var clientBytes: UInt64 {
         guard self.run.hasGroups, self.run.hasLedger else { return 0 }
         let comesLate =
-            self.run.reconnects > 0 || self.run.churn != nil || !self.run.storms.isEmpty || !self.run.waitsForAll
+            self.run.reconnects > 0 || self.run.churn != nil || !self.run.storms.isEmpty || !self.run.turnouts.isEmpty
+            || !self.run.waitsForAll
         // A stream of 32 bytes for each member, what the reckoning at the end has for it, and what was missed.
         return UInt64(self.run.groupSize) * (comesLate ? 240 : 180) + 256
     }
@@ -139,6 +140,7 @@ extension XMPPOptions {
         load.reconnectPeriod = .nanoseconds(self.reconnectPeriod)
         if self.churn != nil { load.departures.insert(.churn) }
         if !self.storms.isEmpty { load.departures.insert(.storm) }
+        if !self.turnouts.isEmpty { load.departures.insert(.inactive) }
         if self.tls == .direct { load.layers.insert(.tls) }
         if self.transport.webSocket != nil { load.layers.insert(.webSocket) }
         return load

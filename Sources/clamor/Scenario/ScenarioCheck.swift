@@ -57,6 +57,7 @@ extension ScenarioOptions {
         for stage in self.common.stages {
             var words = ["load \(Self.percent(stage.load))"]
             if stage.isWarmup { words.append("not measured") }
+            if stage.clients != .share(1) { words.append(self.turnout(stage)) }
             if stage.reconnect > 0 { words.append("\(Self.percent(stage.reconnect)) of the clients come back") }
             if stage.offline > 0 { words.append("\(Self.percent(stage.offline)) of the subscribers are away") }
             lines.append("  stage \(stage.name): \(DurationText.text(stage.length)), \(words.joined(separator: ", "))")
@@ -64,6 +65,17 @@ extension ScenarioOptions {
         lines.append("  schedule: \(self.scheduleHash)")
         lines += self.common.thresholds.map { "  threshold: \($0)" }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// `5 of 10 clients take part`, or that of each group.
+    private func turnout(_ stage: StageOption) -> String {
+        let groups = self.groups.filter { $0.options.name != "xmpp-register" }
+        let words = groups.map { group in
+            let all = group.options.members
+            let count = "\(stage.clients.present(of: all)) of \(Self.count(all, "client"))"
+            return groups.count == 1 ? count : "\(count) of \(group.name)"
+        }
+        return words.joined(separator: " and ") + " take part"
     }
 
     private static func percent(_ share: Double) -> String { "\(Human.number(share * 100))%" }

@@ -127,6 +127,11 @@ extension ScenarioOptions {
                     "reconnect": .number(stage.reconnect),
                 ]
                 if stage.offline > 0 { facts["offline"] = .number(stage.offline) }
+                switch stage.clients {
+                case .share(1): break
+                case .share(let share): facts["clients_share"] = .number(share)
+                case .count(let count): facts["clients"] = .integer(Int64(count))
+                }
                 return .object(facts)
             }
         )

@@ -1,6 +1,6 @@
 // `stages:`, one behind the other.
 extension ScenarioReader {
-    static let stageKeys = ["name", "for", "load", "warmup", "reconnect", "offline"]
+    static let stageKeys = ["name", "for", "load", "warmup", "reconnect", "offline", "clients"]
     /// Each has counters and durations of its own for every group on every loop.
     static let mostStages = 1_000
     /// As a duration may be, nanoseconds.
@@ -57,9 +57,6 @@ extension ScenarioReader {
         for entry in entries {
             if Self.stageKeys.contains(entry.key) {
                 values[entry.key] = entry.value
-            } else if entry.key == "clients" {
-                let known = Self.stageKeys.joined(separator: ", ")
-                self.report(entry.place, "stages: 'clients' is not in this build; here it knows \(known)")
             } else {
                 self.report(entry.place, "stages: " + self.unknown(entry.key, known: Self.stageKeys))
             }
@@ -95,7 +92,30 @@ extension ScenarioReader {
                 self.report(value.place, "stages.offline: who is away cannot reconnect; give each a stage of its own")
             }
         }
+        if let value = values["clients"] {
+            stage.clients = self.quantity(value, of: "stages.clients", parse: Self.turnout) ?? .share(1)
+            self.turnoutPlaces[name] = value.place
+            if stage.offline > 0, stage.clients != .share(1) {
+                self.report(
+                    value.place,
+                    "stages.clients: who takes no part would come back with those that are offline; give each a stage of "
+                        + "its own"
+                )
+            }
+        }
         return (stage, values["name"]?.place ?? place)
+    }
+
+    /// `50%` or `200`.
+    private static func turnout(_ text: String) throws(QuantityError) -> TurnoutOption {
+        let share = try? PercentText.parse(text)
+        let count = text.allSatisfy({ $0.isASCII && $0.isNumber }) ? Int(text) : nil
+        guard share != 0, count != 0 else {
+            throw QuantityError("'\(text)' leaves nobody; give at least one client a part")
+        }
+        if let share { return .share(share) }
+        if let count { return .count(count) }
+        throw QuantityError("'\(text)' is no number of clients; write it like 50% or 200")
     }
 
     /// `true` for all of them.
@@ -202,6 +222,30 @@ extension ScenarioReader {
                 sources.places["connect.session_expiry"] ?? sources.place,
                 "\(group.name).connect.session_expiry: stage '\(longest.name)' is longer, so nothing would be kept; raise it"
             )
+        }
+    }
+
+    /// Numbers of clients that there are not.
+    mutating func checkTurnouts(_ groups: [(group: ScenarioGroup, sources: Sources)]) {
+        let groups = groups.map(\.group).filter { $0.options.name != "xmpp-register" }
+        for stage in self.plannedStages where stage.clients != .share(1) {
+            guard let place = self.turnoutPlaces[stage.name] else { continue }
+            if groups.isEmpty, self.problems.isEmpty {
+                self.report(place, "stages.clients: accounts are created once, whatever the stage; leave it out")
+            }
+            guard case .count(let count) = stage.clients, let group = groups.first else { continue }
+            if groups.count > 1 {
+                self.report(
+                    place,
+                    "stages.clients: a number is that of one group, and there are \(groups.count); write it like 50%"
+                )
+            } else if count > group.options.members {
+                self.report(
+                    place,
+                    "stages.clients: \(group.name) has \(group.options.members) clients, and \(count) are more; write fewer, "
+                        + "or raise \(group.name).clients"
+                )
+            }
         }
     }
 

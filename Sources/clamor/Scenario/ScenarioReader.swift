@@ -34,6 +34,8 @@ package struct ScenarioReader {
     /// Of the load, with its warm-up; `nil`: it goes on until it is told to stop.
     private(set) var loadLength: Int64?
     private(set) var plannedStages: [StageOption] = []
+    /// Of `clients`, by the stage's name.
+    var turnoutPlaces: [String: ScenarioPlace] = [:]
     /// What the ids of this run's MQTT clients begin with, where the seed does not say it.
     let salt = UInt16.random(in: 0...UInt16.max)
     /// The only group has the names that its short command has.
@@ -125,6 +127,7 @@ package struct ScenarioReader {
         let members = self.groups(groups)
         self.checkIdentities(members)
         if let stages = values["stages"] { self.checkAbsences(stages, members) }
+        self.checkTurnouts(members)
         var options = ScenarioOptions(name: name, common: common, groups: members.map(\.group))
         for index in options.groups.indices { options.groups[index].join(options.common) }
         if let stages = values["stages"] { self.checkLoads(stages, options) }
