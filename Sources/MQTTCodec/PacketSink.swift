@@ -78,6 +78,28 @@ extension PublishView {
         return nil
     }
 
+    /// Where the answer to a request goes, and what is to stand in it, read without making anything of the other properties
+    /// (§4.10); `nil` for a message that asks for none.
+    package var request: (responseTopic: UnsafeRawBufferPointer, correlation: UnsafeRawBufferPointer?)? {
+        var reader = PropertyReader(self.rawProperties, scope: nil)
+        var topic: UnsafeRawBufferPointer?
+        var correlation: UnsafeRawBufferPointer?
+        while let (id, value) = try? reader.next() {
+            if id == .responseTopic, case .text(let text) = value { topic = text }
+            if id == .correlationData, case .binary(let data) = value { correlation = data }
+        }
+        return topic.map { ($0, correlation) }
+    }
+
+    /// The correlation data (§3.3.2.3.6), read likewise.
+    package var correlation: UnsafeRawBufferPointer? {
+        var reader = PropertyReader(self.rawProperties, scope: nil)
+        while let (id, value) = try? reader.next() {
+            if id == .correlationData, case .binary(let data) = value { return data }
+        }
+        return nil
+    }
+
     /// The same message with the topic that its alias stands for.
     package func withTopic(_ topic: UnsafeRawBufferPointer) -> PublishView {
         PublishView(

@@ -53,7 +53,7 @@ extension Threshold {
     /// Names of what is settled when everything has stopped, and is of no stage.
     private static let settled: Set = [
         "delivery_expected", "delivery_lost", "delivery_gaps", "delivery_duplicated", "delivery_reordered",
-        "decode_time",
+        "requests_lost", "decode_time",
     ]
 
     /// The same sentence about the whole run.

@@ -13,7 +13,8 @@ package enum PercentileDistribution {
         switch metric.name {
         case "connect_duration": metric.labels["phase"] == "total"
         case "publish_ack_duration": metric.labels["leg"] != "pubrec"
-        case "delivery_duration", "iq_duration", "muc_fanout_duration", "presence_fanout_duration": true
+        case "delivery_duration", "request_duration", "iq_duration", "muc_fanout_duration", "presence_fanout_duration":
+            true
         default: false
         }
     }

@@ -96,7 +96,8 @@ extension Summary {
 
     var endToEnd: [String] {
         var table = TextTable(["End to end", "count", "p50", "p90", "p99", "p99.9", "max"])
-        for metric in self.record.metrics(named: "delivery_duration") {
+        let deliveries = ["delivery_duration", "request_duration"].flatMap { self.record.metrics(named: $0) }
+        for metric in deliveries {
             table.add(
                 [self.operation(metric.labels, ""), Cell.count(metric.duration?.count)]
                     + Cell.durations(metric, [\.p50, \.p90, \.p99, \.p999, \.max])

@@ -2,7 +2,7 @@ import Measurement
 
 // A run in parts: the answers of each.
 extension Summary {
-    private static let answers = ["publish_ack_duration", "iq_duration", "delivery_duration"]
+    private static let answers = ["publish_ack_duration", "iq_duration", "delivery_duration", "request_duration"]
 
     /// Stage by stage, in their order; what has more than one kind of answer has a row for each.
     var stages: [String] {

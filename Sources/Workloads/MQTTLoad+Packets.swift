@@ -67,6 +67,7 @@ extension MQTTLoad {
     package func problem() -> String? {
         let publishers = self.publishers > 0 ? [0, self.publishers - 1] : []
         let subscribers = self.subscribers > 0 ? [self.publishers, self.publishers + self.subscribers - 1] : []
+        if self.topology == .request, let problem = self.answerProblem { return problem }
         for number in Set(publishers + subscribers).sorted() {
             let values = self.values(of: number)
             let id = String(decoding: values.clientID, as: UTF8.self)
@@ -98,6 +99,15 @@ extension MQTTLoad {
             }
         }
         return nil
+    }
+
+    /// Answers that would be taken for requests: they come back to who sent them.
+    private var answerProblem: String? {
+        let answers = self.subscriptions(of: 0).first?.filter ?? ""
+        let requests = self.topic.filterOfAllClients
+        guard let filter = try? TopicFilter(requests), filter.matches(topic: answers) else { return nil }
+        return
+            "answers go to '\(answers)', which is among the topics of requests, '\(requests)'; give them another topic"
     }
 
     private func connect(_ values: PlaceholderValues) -> Connect {

@@ -22,6 +22,8 @@ package struct MQTTLoad: Sendable {
         case all
         /// Each message goes to one of the subscribers.
         case shared
+        /// Each message is a request (MQTT 5.0 §4.10): one of the subscribers answers it, and its publisher hears the answer.
+        case request
     }
 
     /// Publishers name their topic once a connection, then by a number.
@@ -180,6 +182,12 @@ package struct MQTTLoad: Sendable {
     /// What the subscriber asks for, one filter each.
     package func subscriptions(of number: Int) -> [Subscription] {
         var random = SplitMix64(seed: self.seed &+ UInt64(number))
+        if self.topology == .request, self.isPublisher(number) {
+            let template = self.responseTopic ?? Template(parsing: "")
+            let topic = template.rendered(self.values(of: number), random: &random)
+            // As answers are sent.
+            return [self.subscription(String(decoding: topic, as: UTF8.self), .atMostOnce)]
+        }
         let place = number - self.publishers
         let qos = self.qos(ofSubscriber: place)
         guard self.filters.isEmpty else {
@@ -198,6 +206,19 @@ package struct MQTTLoad: Sendable {
             return [self.subscription(self.topic.filterOfAllClients, qos)]
         case .shared:
             return [self.subscription("$share/clamor/" + self.topic.filterOfAllClients, qos)]
+        case .request:
+            // One alone needs no group, and not every server has them.
+            let group = self.subscribers > 1 ? "$share/clamor/" : ""
+            return [self.subscription(group + self.topic.filterOfAllClients, qos)]
+        }
+    }
+
+    /// Clients of the run that hold a subscription which the ledger follows: its number, from 0.
+    package func subscription(of number: Int) -> Int? {
+        switch self.topology {
+        case .request: self.isPublisher(number) ? number : nil
+        case .shared: self.isPublisher(number) ? nil : 0
+        case .pair, .all: self.isPublisher(number) ? nil : number - self.publishers
         }
     }
 
@@ -215,6 +236,8 @@ package struct MQTTLoad: Sendable {
         switch self.topology {
         case .shared:
             return [SubscriptionFeed(subscription: 0, publishers: all)]
+        case .request:
+            return all.map { SubscriptionFeed(subscription: $0, publishers: $0..<$0 + 1) }
         case .pair where self.publishersAreApart && self.publishers > 0:
             return (0..<self.subscribers).map { place in
                 let publisher = UInt32(place % self.publishers)
@@ -251,6 +274,7 @@ package struct MQTTLoad: Sendable {
 
     /// Whether the publisher is heard by the subscription.
     package func feeds(_ subscription: UInt32, from publisher: Int) -> Bool {
+        if self.topology == .request { return Int(subscription) == publisher }
         guard self.topology == .pair, self.publishersAreApart else { return true }
         return Int(subscription) % self.publishers == publisher
     }
@@ -258,7 +282,7 @@ package struct MQTTLoad: Sendable {
     /// How many subscriptions hear a publisher: deliveries that one of its messages causes.
     package func deliveries(ofPublisher number: Int) -> Int {
         switch self.topology {
-        case .shared: self.subscribers > 0 ? 1 : 0
+        case .shared, .request: self.subscribers > 0 ? 1 : 0
         case .pair where self.publishersAreApart:
             self.subscribers / self.publishers + (number < self.subscribers % self.publishers ? 1 : 0)
         case .pair, .all: self.subscribers

@@ -26,6 +26,8 @@ package struct MQTTMetrics: Sendable {
         package let retained: CounterID
         /// By the publisher's QoS, as the header has it.
         package let duration: DurationID
+        /// Answers that came after their time, by the same.
+        package let late: CounterID?
     }
 
     /// What a store of flows does.
@@ -52,6 +54,8 @@ package struct MQTTMetrics: Sendable {
     private let arrivalByQoS: [Arrival]
     /// Only where clients keep their flows.
     package let store: Store?
+    /// Requests that the subscribers answered.
+    package let answers: CounterID?
     package let scheduleLag: DurationID
     package let subscribe: DurationID
     package let ping: DurationID
@@ -73,6 +77,8 @@ package struct MQTTMetrics: Sendable {
         // Levels that do not occur share the entry of one that does, so that the lookup is one array access.
         self.publishByQoS = published.isEmpty ? [] : QoS.allCases.compactMap { publish[$0] ?? publish[published[0]] }
         self.store = load.keepsFlows ? Self.store(published, &catalog) : nil
+        let isRequest = load.topology == .request
+        self.answers = isRequest ? catalog.counter("requests_answered") : nil
         self.scheduleLag = catalog.duration("schedule_lag")
         self.subscribe = catalog.duration("subscribe_duration", wholeRun: true)
         self.ping = catalog.duration("ping_duration", wholeRun: true)
@@ -84,11 +90,15 @@ package struct MQTTMetrics: Sendable {
             : QoS.allCases.map { qos in
                 let published = deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos
                 // A message comes at the lower of the publisher's level and the subscriber's.
-                let level = min(published, highest)
+                let level = isRequest && qos == .atMostOnce ? qos : min(published, highest)
                 return Arrival(
                     fresh: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "false"]),
                     retained: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"]),
-                    duration: catalog.duration("delivery_duration", ["qos": "\(published.rawValue)"])
+                    duration: catalog.duration(
+                        isRequest ? "request_duration" : "delivery_duration",
+                        ["qos": "\(published.rawValue)"]
+                    ),
+                    late: isRequest ? catalog.counter("requests_late", ["qos": "\(published.rawValue)"]) : nil
                 )
             }
         self.traffic = TrafficMetrics(protocolName: "mqtt", loops: loops, &catalog)
@@ -103,7 +113,8 @@ package struct MQTTMetrics: Sendable {
         guard load.hasLedger, load.subscribers > 0 else { return catalog }
         let settled = load.publishers > 0 ? ["delivery_expected", "delivery_lost"] : ["delivery_gaps"]
         let levels = load.publishers > 0 ? Set(load.qualities) : Set(QoS.allCases)
-        for name in settled + ["delivery_duplicated", "delivery_reordered"] {
+        let requests = load.topology == .request ? ["requests_lost"] : []
+        for name in requests + settled + ["delivery_duplicated", "delivery_reordered"] {
             for qos in levels.sorted() { _ = catalog.counter(name, ["qos": "\(qos.rawValue)"]) }
         }
         return catalog

@@ -39,10 +39,10 @@ extension MQTTShardWork {
             }
         }
         var subscriptions: Set<UInt32> = []
-        let listeners = self.places.operators..<self.places.count
-        for place in listeners where self.clients[place].hasSubscribed {
-            let number = UInt32(self.number(place) - self.load.publishers)
-            subscriptions.insert(self.load.topology == .shared ? 0 : number)
+        for place in 0..<self.places.count where self.clients[place].hasSubscribed {
+            if let subscription = self.load.subscription(of: self.number(place)) {
+                subscriptions.insert(UInt32(subscription))
+            }
         }
         var books: [QoS: PublishBook] = [:]
         for qos in QoS.allCases { books[qos] = self.books[qos.rawValue] }

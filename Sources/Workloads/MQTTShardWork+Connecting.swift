@@ -134,22 +134,28 @@ extension MQTTShardWork {
         self.clients[place].lost = 0
         if self.probe.place == place { self.probe.restart() }
         let holdsSubscription = resumed && self.clients[place].hasSubscribed
-        if holdsSubscription || self.places.isOperator(place) || self.load.subscribers == 0 {
+        if holdsSubscription || !self.subscribes(place) {
             self.isUp(place, now: now)
         } else {
             self.subscribe(place, now: now)
         }
     }
 
+    /// Whether the client reads anything.
+    func subscribes(_ place: Int) -> Bool {
+        self.places.isOperator(place) ? self.load.topology == .request : self.load.subscribers > 0
+    }
+
     /// What the plan wants of this client and the server's CONNACK forbids (MQTT 5.0 §3.2.2.3): it would be a protocol
     /// error to send it.
     func disallowed(_ place: Int) -> ReasonCode? {
         let limits = self.sessions[place].limits
-        guard self.places.isOperator(place) else {
-            return limits.refusal(
+        if self.subscribes(place) || !self.places.isOperator(place) {
+            let refusal = limits.refusal(
                 of: self.load.subscriptions(of: self.number(place)),
                 hasIdentifier: self.load.subscribeOptions.properties.subscriptionIdentifier != nil
             )
+            guard refusal == nil, self.places.isOperator(place) else { return refusal }
         }
         guard !self.load.qualities.isEmpty else { return nil }
         if case .fixed(let alias)? = self.load.topicAlias, alias > limits.topicAliasMaximum {

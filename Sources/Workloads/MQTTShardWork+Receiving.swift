@@ -38,6 +38,10 @@ extension MQTTShardWork {
         let ids = self.arrivals + Int(view.qos.rawValue)
         self.meter.add(view.retain ? ids.pointee.retained : ids.pointee.fresh)
         self.meter.add(self.metrics.traffic.payloadReceived, UInt64(view.payload.count))
+        if self.load.topology == .request {
+            guard self.places.isOperator(place) else { return self.answer(place, view) }
+            guard self.isAnswer(view) else { return }
+        }
         // A retained copy comes with a subscription and was counted when it was new.
         guard self.load.hasLedger, !view.retain, let header = PayloadHeader.read(view.payload) else { return }
         // Leftovers of another run are nobody's loss here; `sub` alone follows whoever publishes.
@@ -97,7 +101,11 @@ extension MQTTShardWork {
         let lane =
             self.load.publishers == 0 && self.load.stages.isEmpty
             ? MetricLane.measured : self.times.lane(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
-        self.meter.record(self.arrivals[Int(min(header.qos, 2))].duration, duration, lane: lane)
+        let ids = self.arrivals + Int(min(header.qos, 2))
+        self.meter.record(ids.pointee.duration, duration, lane: lane)
+        if let late = ids.pointee.late, duration > self.load.publisherSession.ackTimeout.nanoseconds {
+            self.meter.add(late)
+        }
     }
 
     /// What must still come to the listeners, as far as it is known on this loop.

@@ -25,8 +25,9 @@ extension MQTTShardWork {
         }
         if !self.clients[place].hasSubscribed {
             self.clients[place].hasSubscribed = true
-            let number = self.number(place) - self.load.publishers
-            self.subscriptionBegan?(self.load.topology == .shared ? 0 : UInt32(number))
+            if let subscription = self.load.subscription(of: self.number(place)) {
+                self.subscriptionBegan?(UInt32(subscription))
+            }
         }
         self.isUp(place, now: now)
     }

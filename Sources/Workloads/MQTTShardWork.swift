@@ -185,13 +185,14 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
     func awaitsAnswers(_ place: Int) -> Bool { self.clients[place].qos != .atMostOnce }
 
     func addSubscriptions() {
-        let listeners = self.places.operators..<self.places.count
+        let listeners =
+            self.load.topology == .request ? 0..<self.places.operators : self.places.operators..<self.places.count
         self.ledger.pointee.reserve(subscriptions: listeners.count, streams: listeners.count)
         for place in listeners {
-            let number = UInt32(self.number(place) - self.load.publishers)
+            guard let number = self.load.subscription(of: self.number(place)) else { continue }
             let index =
                 self.load.topology == .shared
-                ? self.members.addMember(group: 0) : self.ledger.pointee.addSubscription(number)
+                ? self.members.addMember(group: 0) : self.ledger.pointee.addSubscription(UInt32(number))
             self.clients[place].subscription = Int32(index)
         }
     }

@@ -7,7 +7,7 @@ extension MQTTWorkload {
     package func account(_ results: [MQTTResult], shares: LedgerExport, record: RunRecord) -> LoadAccount {
         let delivery = self.reconciliation(results, shares)
         var account = LoadAccount()
-        account.metrics = delivery?.rows.flatMap(Self.metrics) ?? []
+        account.metrics = delivery?.rows.flatMap { Self.metrics($0, ofRequests: self.load.topology == .request) } ?? []
         account.books = self.books(results, record, delivery)
         account.unreconciled = delivery?.problems ?? []
         account.limited = Self.storeReasons(record)
@@ -23,11 +23,13 @@ extension MQTTWorkload {
         return Reconciliation(ledgers: ledgers, fates: fates, feeds: fates == nil ? [] : self.load.feeds(results))
     }
 
-    private static func metrics(_ row: Reconciliation.Row) -> [Metric] {
+    private static func metrics(_ row: Reconciliation.Row, ofRequests: Bool) -> [Metric] {
         let counts: [(String, UInt64?)] = [
             ("delivery_expected", row.expected), ("delivery_lost", row.lost),
             ("delivery_duplicated", row.duplicated), ("delivery_reordered", row.reordered),
             ("delivery_gaps", row.expected == nil ? row.gaps : nil),
+            // What is delivered is the answer.
+            ("requests_lost", ofRequests ? row.lost : nil),
         ]
         return counts.compactMap { name, value in
             value.map { value in
@@ -86,7 +88,12 @@ extension MQTTWorkload {
         guard ledger.on else { return ledger }
         let exports = self.load.topology == .shared ? [shares] : results.map(\.ledger)
         ledger.publishers = self.load.publishers > 0 ? self.load.publishers : nil
-        ledger.subscriptions = self.load.topology == .shared ? 1 : self.load.subscribers
+        ledger.subscriptions =
+            switch self.load.topology {
+            case .shared: 1
+            case .request: self.load.publishers
+            case .pair, .all: self.load.subscribers
+            }
         ledger.streams = exports.reduce(0) { $0 + $1.streams.count }
         ledger.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }
         return ledger
@@ -124,7 +131,7 @@ extension MQTTWorkload {
             tally: tally,
             sends: publishes,
             acknowledged: publishes && qos != .atMostOnce,
-            receives: !isPublisher
+            receives: !isPublisher || self.load.topology == .request
         )
     }
 }

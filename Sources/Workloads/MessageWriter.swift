@@ -19,6 +19,11 @@ struct MessageWriter: ~Copyable {
     private var topic: [UInt8] = []
     /// Encoded, with their length in front; empty where there are none.
     private var properties: [UInt8] = []
+    /// Those of them that all messages have.
+    private let constantProperties: [UInt8]
+    /// Whether each message carries its sequence as correlation data, and where.
+    private let correlates: Bool
+    private var correlationOffset: Int?
     private var answerTopic: [UInt8] = []
     private var alias = TopicAliasUse.none
     private var payload: [UInt8] = []
@@ -45,6 +50,8 @@ struct MessageWriter: ~Copyable {
         }
         self.variesPerMessage = templates.contains { $0.variesPerMessage }
         self.needsIdentity = templates.contains { $0.needsIdentity }
+        self.correlates = load.topology == .request
+        self.constantProperties = load.version == .v5 ? Self.constant(load.publishProperties) : []
         self.rendersProperties = load.responseTopic.map { !$0.isConstant } ?? false || load.topicAlias != nil
         self.encodeProperties()
     }
@@ -97,6 +104,7 @@ struct MessageWriter: ~Copyable {
         self.size = self.frame.count
         self.idOffset = self.frame.idOffset
         self.payloadOffset = self.frame.payloadOffset
+        self.correlationOffset = self.correlates ? self.payloadOffset - MQTTShardWork.correlationBytes : nil
         return self.size
     }
 
@@ -107,8 +115,47 @@ struct MessageWriter: ~Copyable {
         if case .introduces(let alias) = self.alias { self.alias = .replaces(alias) }
     }
 
+    /// Puts the properties of the next messages together, in memory that is kept.
     private mutating func encodeProperties() {
         guard self.load.version == .v5 else { return }
+        if self.load.keepsFlows { self.message.properties = self.storedProperties() }
+        self.properties.removeAll(keepingCapacity: true)
+        if let template = self.load.responseTopic {
+            self.answerTopic.removeAll(keepingCapacity: true)
+            template.render(self.values, random: &self.random, into: &self.answerTopic)
+        }
+        let hasAnswer = self.load.responseTopic != nil
+        var size = self.constantProperties.count
+        if hasAnswer { size += 3 + self.answerTopic.count }
+        if self.alias.number != nil { size += 3 }
+        if self.correlates { size += 3 + MQTTShardWork.correlationBytes }
+        guard size > 0 else { return }
+        var rest = size
+        repeat {
+            self.properties.append(UInt8(rest & 0x7F) | (rest > 0x7F ? 0x80 : 0))
+            rest >>= 7
+        } while rest > 0
+        self.properties += self.constantProperties
+        if hasAnswer {
+            self.append(.responseTopic, UInt16(truncatingIfNeeded: self.answerTopic.count))
+            self.properties += self.answerTopic
+        }
+        if let alias = self.alias.number { self.append(.topicAlias, alias) }
+        // The last, so that its place is known.
+        if self.correlates {
+            self.append(.correlationData, UInt16(MQTTShardWork.correlationBytes))
+            for _ in 0..<MQTTShardWork.correlationBytes { self.properties.append(0) }
+        }
+    }
+
+    private mutating func append(_ id: PropertyID, _ number: UInt16) {
+        self.properties.append(id.rawValue)
+        self.properties.append(UInt8(number >> 8))
+        self.properties.append(UInt8(number & 0xFF))
+    }
+
+    /// Those of a message for a store.
+    private mutating func storedProperties() -> Properties {
         var properties = self.load.publishProperties
         if let template = self.load.responseTopic {
             self.answerTopic.removeAll(keepingCapacity: true)
@@ -116,12 +163,18 @@ struct MessageWriter: ~Copyable {
             properties.append(.responseTopic(String(decoding: self.answerTopic, as: UTF8.self)))
         }
         if let alias = self.alias.number { properties.append(.topicAlias(alias)) }
-        self.message.properties = properties
-        self.properties.removeAll(keepingCapacity: true)
-        guard !properties.isEmpty else { return }
+        return properties
+    }
+
+    /// What stands in every message, without the length in front.
+    private static func constant(_ properties: Properties) -> [UInt8] {
+        guard !properties.isEmpty else { return [] }
         var buffer = ByteBuffer()
         properties.encode(into: &buffer)
-        self.properties += buffer.readableBytesView
+        let bytes = Array(buffer.readableBytesView)
+        // The last byte of the length is the first below 0x80.
+        let length = (bytes.firstIndex { $0 < 0x80 } ?? 0) + 1
+        return Array(bytes[length...])
     }
 
     /// Writes one whole message.
@@ -139,7 +192,13 @@ struct MessageWriter: ~Copyable {
             guard let base = bytes.baseAddress, self.frame.properties > 0 else { return }
             (memory + self.frame.propertiesOffset).copyMemory(from: base, byteCount: self.frame.properties)
         }
+        self.correlate(sequence, at: memory)
         self.writePayload(sequence: sequence, due: due, to: memory + self.payloadOffset)
+    }
+
+    private func correlate(_ sequence: UInt64, at memory: UnsafeMutableRawPointer) {
+        guard let offset = self.correlationOffset else { return }
+        memory.storeBytes(of: sequence.bigEndian, toByteOffset: offset, as: UInt64.self)
     }
 
     /// The message as a value, for a store.
@@ -189,6 +248,7 @@ struct MessageWriter: ~Copyable {
         if let offset = self.idOffset {
             memory.storeBytes(of: id.bigEndian, toByteOffset: offset, as: UInt16.self)
         }
+        self.correlate(sequence, at: memory)
         if self.load.hasLedger {
             PayloadHeader.patch(sequence: sequence, due: self.realtime(due), at: memory + self.payloadOffset)
         }

@@ -13,7 +13,7 @@ enum Wiring {
         checks.threshold = { sentence, hasLedger in
             do throws(ThresholdError) {
                 let threshold = try Threshold.parse(sentence)
-                let needsLedger = threshold.name.hasPrefix("delivery_")
+                let needsLedger = ["delivery_", "request"].contains { threshold.name.hasPrefix($0) }
                 return needsLedger && !hasLedger
                     ? "it needs the ledger, and this run has none: that wants subscribers, no -m and -s 32 or more"
                     : nil

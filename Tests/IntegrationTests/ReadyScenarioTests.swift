@@ -26,6 +26,7 @@ extension Integration {
                 ("fan-out", "LISTENERS=8 STEP=1s P99=30s", 3),
                 ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s", 3),
                 ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s", 3),
+                ("request-response", "CLIENTS=8 SETTLE=1s PEAK=1s P99=30s TIMEOUT=30s", 2),
             ]
         )
         func embedded(name: String, variables: String, stages: Int) async throws {
@@ -37,6 +38,30 @@ extension Integration {
             #expect(run.record.isSound, "\(run.record.reasonCodes)")
             #expect(run.record.stages.count == stages + 2)
             #expect(run.record.books.allSatisfy { $0.balances && $0.lost == 0 || $0.lost == nil })
+        }
+
+        @Test(
+            "on mosquitto",
+            .enabled(if: Mosquitto.isInstalled, Comment(rawValue: Mosquitto.missing)),
+            arguments: [
+                ("fleet-telemetry", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=1s STORM=1s P99=30s"),
+                ("fan-out", "LISTENERS=8 STEP=1s P99=30s"),
+                ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s"),
+                ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s"),
+                ("request-response", "CLIENTS=8 SETTLE=1s PEAK=1s P99=30s TIMEOUT=30s"),
+            ]
+        )
+        func mosquitto(name: String, variables: String) async throws {
+            let folder = try ScratchFolder()
+            let path = try await Self.file(name, in: folder)
+            let run = try await Mosquitto.with { broker in
+                let all = "\(variables) TARGET=mqtt://127.0.0.1:\(broker.port)"
+                let flags = all.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
+                return try await ClamorRun.of("run \(path) --threads 2 \(flags)")
+            }
+            #expect(run.status == 0, "\(run.ending.errors) \(run.record.thresholds)")
+            #expect(run.record.isSound, "\(run.record.reasonCodes)")
+            #expect(run.record.books.allSatisfy { $0.balances && $0.lost ?? 0 == 0 })
         }
 
         @Test(

@@ -26,6 +26,7 @@ final class VirtualRun {
         var reconnects = 0
         var reconnectPeriod = TimeAmount.milliseconds(20)
         var latency = TimeAmount.zero
+        var ackTimeout = TimeAmount.seconds(30)
         /// In the place of the rate.
         var pace: LoadPlan.Pace?
         /// In closed loop.
@@ -68,6 +69,7 @@ final class VirtualRun {
                 keepAlive: 300,
                 sessionExpiry: setup.isPersistent ? 3_600 : nil,
                 window: setup.window,
+                ackTimeout: setup.ackTimeout,
                 defersReleases: keeps,
                 defersCompletions: keeps,
                 acknowledgesMessages: keeps ? .byOwner : .atOnce
@@ -96,6 +98,7 @@ final class VirtualRun {
         load.seed = setup.seed
         load.keepsFlows = keeps
         load.topicAlias = setup.topicAlias
+        if setup.topology == .request { load.responseTopic = Template(parsing: "answers/%c") }
         self.load = load
         self.metrics = MQTTMetrics(for: load, loops: 1)
         self.accumulator = RunAccumulator(catalog: self.metrics.catalog)
@@ -112,6 +115,7 @@ final class VirtualRun {
             drain: setup.drain
         )
         plan.think = setup.think
+        plan.operatorsListen = setup.topology == .request
         let context = LoopContext(eventLoop: self.loop, tick: .exact)
         let heard = Heard()
         self.shard = Shard(context: context, plan: plan, index: 0, of: 1) { heard.events.append($0) }
@@ -225,6 +229,8 @@ final class VirtualRun {
         let publishers = UInt32(self.setup.publishers)
         switch self.setup.topology {
         case .shared: return self.network.oracle.row(qos.rawValue, [(clients, { _ in true })])
+        case .request:
+            return self.network.oracle.row(qos.rawValue, (0..<first).map { own in ([own], { $0 == UInt32(own) }) })
         case .all: return self.network.oracle.row(qos.rawValue, clients.map { ([$0], { _ in true }) })
         case .pair:
             return self.network.oracle.row(

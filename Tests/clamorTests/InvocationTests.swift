@@ -130,7 +130,8 @@ struct InvocationTests {
         arguments: [
             ("pubsub -c 7", 7, 7), ("pubsub -c 7 --subscribers 3", 7, 3), ("pubsub -c 7 --topology fan-in", 7, 1),
             ("pubsub -c 7 --topology fan-out", 1, 7), ("pubsub --topology fan-out --subscribers 9", 1, 9),
-            ("pubsub -c 7 --topology shared", 7, 4), ("sub -c 7", 0, 7), ("conn -c 7", 7, 0), ("pub -c 7", 7, 0),
+            ("pubsub -c 7 --topology shared", 7, 4), ("pubsub -c 7 -q 1 --topology request", 7, 1), ("sub -c 7", 0, 7),
+            ("conn -c 7", 7, 0), ("pub -c 7", 7, 0),
         ]
     )
     func topologies(_ line: String, publishers: Int, subscribers: Int) throws {

@@ -65,7 +65,7 @@ struct ScenarioPrintingTests {
         "pub --store sqlite:/tmp/x.db -q 1 --seed 18446744073709551615", "pub --seed 5 -c 2", "pub --duration 0",
         "sub -t 'a/#' -t '$share/g/b/+' -q 1 -c 4", "sub -q 0,1,2 -c 3", "sub -q 2 --store sqlite:/tmp/y.db --seed 3",
         "pubsub -c 1000 -q 1 --rate 5000/s", "pubsub --topology fan-out -c 40",
-        "pubsub --topology fan-out --subscribers 9",
+        "pubsub --topology fan-out --subscribers 9", "pubsub --topology request -q 1 --response-topic r/%i",
         "pubsub --topology shared -c 5 --subscribers 3 --store sqlite:/tmp/z.db -q 2", "pubsub --subscribers 2",
         "pub -c 2 --threshold 'publish_ack_duration p99 < 50ms' --threshold 'error_rate < 0.1% abort' -q 1",
         "pub --threads 2 --read-size 100 --per-client --out 'my dir' --strict --quiet --junit x.xml",

@@ -61,7 +61,43 @@ struct UsageTests {
         Refusal("pubsub --topology fan-out -c 9 -q 0,1", "clamor pubsub: -q: fan-out has one publisher, so one QoS"),
         Refusal(
             "pubsub --topology ring",
-            "clamor pubsub: --topology: 'ring' is not one of pair, fan-in, fan-out, shared"
+            "clamor pubsub: --topology: 'ring' is not one of pair, fan-in, fan-out, shared, request"
+        ),
+        Refusal(
+            "pubsub --topology request",
+            "clamor pubsub: --topology: a request is known to have come when it is acknowledged; write -q 1 or -q 2"
+        ),
+        Refusal(
+            "pubsub --topology request -V 4 -q 1",
+            "clamor pubsub: --topology: requests are of MQTT 5, and MQTT 3 has no response topic; use -V 5"
+        ),
+        Refusal(
+            "pubsub --topology request -q 1 -m x",
+            "clamor pubsub: -m: requests carry the header that their answers are known by; leave -m out, and -s at 32 or more"
+        ),
+        Refusal(
+            "pubsub --topology request -q 1 -s 31",
+            "clamor pubsub: -s: requests carry the header that their answers are known by; leave -m out, and -s at 32 or more"
+        ),
+        Refusal(
+            "pubsub --topology request -q 1 -r",
+            "clamor pubsub: -r: a retained request would be answered again; leave it out"
+        ),
+        Refusal(
+            "pubsub --topology request -q 1 --correlation-data x",
+            "clamor pubsub: --correlation-data: requests are numbered by it; leave it out"
+        ),
+        Refusal(
+            "pubsub --topology request -q 1 --response-topic a/%s",
+            "clamor pubsub: --response-topic: 'a/%s' would be another for each request; use %i or %c"
+        ),
+        Refusal(
+            "pubsub --topology request -c 2 -q 1 --response-topic a",
+            "clamor pubsub: --response-topic: 'a' is the same for all, and each would read all answers; add %c"
+        ),
+        Refusal(
+            "pubsub --topology request -q 1 --store sqlite:/tmp/z.db",
+            "clamor pubsub: --store: keeps no answers; leave it out, or use another --topology"
         ),
         Refusal(
             "pubsub --topology fan-out -c 3 --subscribers 4",

@@ -70,7 +70,7 @@ package struct RegressionLimit: Hashable, Sendable {
 extension RegressionLimit {
     /// What is judged where nothing is asked for: latency and throughput, and what must not happen.
     static let usual: [RegressionLimit] =
-        ["publish_ack_duration", "delivery_duration", "iq_duration"].flatMap {
+        ["publish_ack_duration", "delivery_duration", "request_duration", "iq_duration"].flatMap {
             [RegressionLimit($0, .percentile(50), 0.05), RegressionLimit($0, .percentile(99), 0.1)]
         }
         + ["publish_acked", "publish_confirmed", "received", "stanza_confirmed"].map {

@@ -109,6 +109,7 @@ struct Sub: LoadCommand {
         reader.read(self.qos, into: &options)
         reader.read(self.store, into: &options)
         reader.read(self.subscribe, shared: self.shared, into: &options)
+        reader.checkRequests(&options)
         reader.read(self.run, self.validate, into: &options)
         return .run(options)
     }
@@ -120,19 +121,20 @@ struct PubSub: LoadCommand {
         abstract: "Publishers and subscribers in one run; end-to-end latency, loss, duplicates, order.",
         discussion: """
             Subscriber k reads publisher k's topic (pair), every level with a placeholder as + (fan-in), the one topic \
-            (fan-out), or that filter in the share group 'clamor' (shared), at the highest QoS of -q.
+            (fan-out), or that filter in the share group 'clamor' (shared), at the highest QoS of -q. With request the \
+            subscribers answer each message to --response-topic, by default clamor-answers/%c.
             \(placeholders)
             """
     )
 
     @Option(
         name: .long,
-        help: ArgumentHelp("pair, fan-in, fan-out or shared. (default: pair)", valueName: "shape")
+        help: ArgumentHelp("pair, fan-in, fan-out, shared or request. (default: pair)", valueName: "shape")
     ) var topology: String?
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "Subscribers. (default: as many as publishers; fan-in: 1; fan-out: -c, with 1 publisher; shared: 4)",
+            "Subscribers. (default: as many as publishers; fan-in and request: 1; fan-out: -c, with 1 publisher; shared: 4)",
             valueName: "n"
         )
     ) var subscribers: String?

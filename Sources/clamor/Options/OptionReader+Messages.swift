@@ -56,7 +56,7 @@ extension OptionReader {
         let given = self.number(subscribers, "--subscribers", in: 1...10_000_000)
         switch options.topology {
         case .pair: options.subscribers = given ?? options.publishers
-        case .fanIn: options.subscribers = given ?? 1
+        case .fanIn, .request: options.subscribers = given ?? 1
         case .shared: options.subscribers = given ?? 4
         case .fanOut:
             if given != nil, options.publishers > 1 {

@@ -5,6 +5,7 @@ package enum TopologyOption: String, CaseIterable, Sendable {
     case fanIn = "fan-in"
     case fanOut = "fan-out"
     case shared
+    case request
 }
 
 /// Everything that `conn`, `pub`, `sub` and `pubsub` are told, read and checked.
@@ -106,6 +107,8 @@ extension RunOptions {
         return switch self.topology {
         case .fanIn, .fanOut: Double(self.subscribers)
         case .shared: 1
+        // To the responder, and back.
+        case .request: 2
         case .pair: max(1, Double(self.subscribers) / Double(max(1, self.publishers)))
         }
     }

@@ -151,7 +151,9 @@ private struct StepOutcome {
     /// The step with what was measured in it.
     func step(_ step: CapacityRecord.Step, clients: Double?) -> CapacityRecord.Step {
         var step = step
-        let latencies = ["publish_ack_duration", "delivery_duration", "iq_duration", "publish_write_duration"]
+        let latencies = [
+            "publish_ack_duration", "delivery_duration", "request_duration", "iq_duration", "publish_write_duration",
+        ]
         let latency = latencies.lazy.compactMap(self.histogram).first
         step.meanSeconds = latency?.mean.map { $0 / 1e9 }
         step.p50Seconds = latency?.percentile(50).map { Double($0) / 1e9 }

@@ -62,6 +62,8 @@ final class MQTTPart: RunPart {
         return self.store?.remark.map { ["--store: \($0)"] } ?? []
     }
 
+    func complete(_ plan: inout LoadPlan) { plan.operatorsListen = self.run.topology == .request }
+
     var targets: [Target] { self.options.targets(brokerPort: self.broker?.port ?? 0) }
 
     func connectors(from sources: SourceAddresses) -> @Sendable (LoopContext) -> any ClientConnector {

@@ -167,6 +167,7 @@ extension RunOptions {
         case .pair, .fanOut: self.kind == .sub ? .all : .pair
         case .fanIn: .all
         case .shared: .shared
+        case .request: .request
         }
     }
 

@@ -8,7 +8,8 @@ package struct ReadyScenario: Sendable {
 
     /// The first is the one that is written where no name is given.
     package static let all = [
-        Self.fleetTelemetry, Self.fanOut, Self.doorAccess, Self.loginStorm, Self.sessionDrain, Self.mixed,
+        Self.fleetTelemetry, Self.fanOut, Self.doorAccess, Self.loginStorm, Self.sessionDrain,
+        Self.requestResponse, Self.mixed,
     ]
 }
 
@@ -165,6 +166,40 @@ extension ReadyScenario {
             thresholds:
               - "delivery_lost == 0"
               - "delivery_duration{stage=steady} p99 < ${P99:-250ms}"
+
+            """
+    )
+
+    static let requestResponse = ReadyScenario(
+        name: "request-response",
+        about: "MQTT 5 clients ask, a few services answer each request to the topic that it names",
+        text: """
+            # Clients send requests with a response topic and correlation data; services answer each of them.
+            #
+            #   clamor run request-response.yaml --set TARGET=mqtt://broker.example --set CLIENTS=1000 --set RATE=2000/s
+            name: request/response
+            target: ${TARGET:-embedded}          # MQTT 5; shared subscriptions where there is more than one service
+            seed: 42
+            groups:
+              api:
+                clients: ${CLIENTS:-50}          # they ask, and each reads its own answers
+                subscribers: ${SERVICES:-2}      # they answer, at QoS 0
+                topology: request
+                connect: { rate: "${CONNECTS:-500/s}", protocol: 5 }
+                publish:
+                  topic: api/orders/%i
+                  response_topic: answers/%c     # %c is the id of the client; no topic of requests
+                  qos: 1
+                  size: 256
+                  rate: ${RATE:-200/s}           # of all clients together: open loop
+                  ack_timeout: ${TIMEOUT:-5s}    # an answer behind that is late
+            stages:
+              - { name: settle, for: "${SETTLE:-5s}", load: 20%, warmup: true }
+              - { name: peak, for: "${PEAK:-20s}" }
+            thresholds:
+              - "request_duration{stage=peak} p99 < ${P99:-250ms}"
+              - "requests_lost == 0"
+              - "requests_late == 0"
 
             """
     )
