@@ -7,6 +7,8 @@ package enum Comparability {
     /// What may differ, and the words that allow it.
     package enum Kind: String, CaseIterable, Sendable {
         case plan, cpu, cores, verdict
+        /// Of what measured the noise, and of the runs.
+        case version
     }
 
     package struct Difference: Hashable, Sendable {
@@ -47,7 +49,7 @@ package enum Comparability {
         )
     }
 
-    /// Where the host of a noise file differs from that of the runs.
+    /// Where the host of a noise file differs from that of the runs, or the program that made it.
     package static func differences(_ noise: NoiseFloor, _ path: String, _ run: ComparedRun) -> [Difference] {
         var found: [Difference] = []
         func add(_ kind: Kind, _ name: String, _ fact: (HostFacts) -> String?) {
@@ -58,6 +60,10 @@ package enum Comparability {
         }
         add(.cpu, "CPU") { $0.cpuModel }
         add(.cores, "number of cores") { $0.cores.map(String.init) }
+        if let version = noise.version, version != run.record.tool.version {
+            let text = "the version of clamor differs: \(version) in \(path), \(run.record.tool.version) in \(run.path)"
+            found.append(Difference(kind: .version, text: text))
+        }
         return found
     }
 
@@ -88,8 +94,8 @@ package enum Comparability {
     }
 }
 
-/// What makes a plan the same plan: all it says but where the server is, the seed with what follows from it, and the file
-/// of a store.
+/// What makes a plan the same plan: all it says but what it is called, where the server is, the seed with what follows
+/// from it, and the file of a store.
 struct PlanIdentity {
     private static let incidental: Set = ["targets", "seed", "store", "schedule_hash"]
 
@@ -97,7 +103,9 @@ struct PlanIdentity {
     private(set) var facts: [String: String] = [:]
 
     init(_ record: RunRecord) {
-        self.add(.object(record.plan), "")
+        var plan = record.plan
+        plan["name"] = nil
+        self.add(.object(plan), "")
         if record.segment.count > 1 { self.facts["segment"] = "\(record.segment.index)/\(record.segment.count)" }
     }
 

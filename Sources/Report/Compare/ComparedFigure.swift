@@ -53,21 +53,14 @@ package struct ComparedFigure: Hashable, Sendable {
 
     /// `publish_ack_duration{leg=puback,qos=1}`.
     package var title: String {
-        guard !self.labels.isEmpty else { return self.name }
-        return "\(self.name){\(self.labels.all.map { "\($0.key)=\($0.value)" }.joined(separator: ","))}"
+        self.labels.isEmpty ? self.name : "\(self.name){\(self.labels.words)}"
     }
 }
 
 extension ComparedFigure {
     /// A value of either side for people.
     package func text(_ value: Double?) -> String {
-        guard let value else { return Human.unknown }
-        if self.field == .rate { return self.unit == "bytes" ? Human.bytes(value) + "/s" : Human.rate(value) }
-        return switch self.unit {
-        case "seconds": Human.duration(value)
-        case "bytes": Human.bytes(value)
-        default: Human.number(value)
-        }
+        value.map { self.field.text($0, unit: self.unit) } ?? Human.unknown
     }
 
     package var changeText: String { self.change.map(Self.percent) ?? Human.unknown }

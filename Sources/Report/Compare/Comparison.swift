@@ -16,17 +16,26 @@ package struct Comparison: Sendable {
     /// Runs that are another one of their side once more.
     let copies: Int
 
-    private let noise: NoiseFloor?
+    let noise: NoiseFloor?
+    /// What its reader has to know beside what the figures say.
+    let remarks: [String]
 
     /// Compares two sides of at least one run each.
     ///
     /// `limits`: what is judged; `nil` for the usual. `noise`: of this host; asked where a side has one run, and a help
-    /// where it has few.
-    package init(base: [ComparedRun], new: [ComparedRun], limits: [RegressionLimit]? = nil, noise: NoiseFloor? = nil) {
+    /// where it has few. `remarks` are told with the notes.
+    package init(
+        base: [ComparedRun],
+        new: [ComparedRun],
+        limits: [RegressionLimit]? = nil,
+        noise: NoiseFloor? = nil,
+        remarks: [String] = []
+    ) {
         self.base = Self.distinct(base)
         self.new = Self.distinct(new)
         self.copies = base.count + new.count - self.base.count - self.new.count
         self.noise = noise
+        self.remarks = remarks
         let sides = Sides(self.base, self.new)
         let limits = limits.map { Gates(limits: $0, isGiven: true) } ?? Gates(limits: Self.usual(sides), isGiven: false)
         for series in sides.all { self.figures += self.figures(series, sides, limits) }

@@ -76,19 +76,23 @@ extension Comparison {
 
     /// What is to be known before the figures are believed.
     package var notes: [String] {
-        var notes: [String] = []
+        var notes = self.remarks
         if self.copies > 0 {
             notes.append("\(Self.runs(self.copies)) left out: the same as another one of that side, to the last figure")
         }
         let bases = Set(self.figures.map(\.basis))
-        if bases.contains(.assumedNoise) {
+        if bases.contains(.noiseFloor) {
+            let rest = bases.contains(.assumedNoise) ? "; of what it has not, the noise is assumed" : ""
+            notes.append(
+                "a side is a single run: intervals rest on the noise floor of \(self.noise?.source ?? "--noise") beside "
+                    + "its blocks\(rest)"
+            )
+        } else if bases.contains(.assumedNoise) {
             notes.append(
                 "a side is a single run, so the noise between runs is assumed, not measured (5 % of a median, 15 % of a "
                     + "p99, 3 % of a rate): small changes cannot be told from it; compare several runs of each side, "
-                    + "taken in turn, or give --noise"
+                    + "taken in turn, or measure this host once with clamor calibrate"
             )
-        } else if bases.contains(.noiseFloor) {
-            notes.append("a side is a single run: intervals rest on the noise floor of --noise beside its blocks")
         } else if min(self.base.count, self.new.count) < 4 {
             notes.append("few runs make wide intervals; five of each side are a good number")
         }

@@ -25,6 +25,14 @@ package struct NoiseFloor: Codable, Hashable, Sendable {
     /// How many runs it was measured on.
     package var runs: Int
     package var figures: [Figure]
+    /// Of the program that measured it, where that is known.
+    package var version: String?
+    /// The file, as a comparison names it.
+    package var source = "--noise"
+
+    private enum CodingKeys: String, CodingKey {
+        case schema, host, runs, figures
+    }
 
     package init(host: HostFacts, runs: Int, figures: [Figure]) {
         self.schema = Self.currentSchema
@@ -33,12 +41,32 @@ package struct NoiseFloor: Codable, Hashable, Sendable {
         self.figures = figures
     }
 
+    /// Reads a noise file, or what `calibrate` left.
     package static func read(_ path: String) throws(ResultError) -> NoiseFloor {
         let data = try TextFile.data(path)
-        guard let floor = try? JSONDecoder().decode(NoiseFloor.self, from: data), floor.schema == Self.currentSchema
-        else { throw ResultError(path: path, reason: "is no noise file of schema \(Self.currentSchema)") }
+        guard var floor = try self.floor(data, path) else {
+            throw ResultError(
+                path: path,
+                reason: "is no noise file of schema \(Self.currentSchema), nor one that clamor calibrate wrote"
+            )
+        }
+        floor.source = path
         guard floor.runs > 1, floor.figures.allSatisfy({ $0.deviation >= 0 && $0.deviation.isFinite }) else {
             throw ResultError(path: path, reason: "its figures are out of range; measure it again")
+        }
+        return floor
+    }
+
+    private static func floor(_ data: Data, _ path: String) throws(ResultError) -> NoiseFloor? {
+        let decoder = JSONDecoder()
+        if let floor = try? decoder.decode(NoiseFloor.self, from: data), floor.schema == Self.currentSchema {
+            return floor
+        }
+        guard let calibration = try? decoder.decode(Calibration.self, from: data),
+            calibration.schema == Calibration.currentSchema
+        else { return nil }
+        guard let floor = calibration.floor else {
+            throw ResultError(path: path, reason: "holds no noise floor; run clamor calibrate to its end")
         }
         return floor
     }

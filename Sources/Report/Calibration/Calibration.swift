@@ -1,0 +1,108 @@
+import FoundationEssentials
+package import Measurement
+
+/// What a host and this generator can do, and how exact the meter is there: the file of schema `clamor.calibration/1`.
+package struct Calibration: Codable, Hashable, Sendable {
+    package static let currentSchema = "clamor.calibration/1"
+    /// Where `calibrate` leaves it and `compare` looks for it unless told otherwise.
+    package static let defaultPath = "results/calibration.json"
+
+    /// What a message costs the generator, in closed loop.
+    package struct Cost: Codable, Hashable, Sendable {
+        package var qos: Int
+        package var cpuSecondsPerMessage: Double
+        package var messagesPerSecond: Double?
+
+        package init(qos: Int, cpuSecondsPerMessage: Double, messagesPerSecond: Double?) {
+            self.qos = qos
+            self.cpuSecondsPerMessage = cpuSecondsPerMessage
+            self.messagesPerSecond = messagesPerSecond
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case qos
+            case cpuSecondsPerMessage = "cpu_seconds_per_message"
+            case messagesPerSecond = "messages_per_second"
+        }
+    }
+
+    /// What runs of the same build differ by.
+    package struct Noise: Codable, Hashable, Sendable {
+        /// What was run.
+        package var command: String
+        package var runs: Int
+        package var figures: [NoiseFloor.Figure]
+
+        package init(command: String, runs: Int, figures: [NoiseFloor.Figure]) {
+            self.command = command
+            self.runs = runs
+            self.figures = figures
+        }
+    }
+
+    /// How far a search came, and what ended it.
+    package struct Limit: Codable, Hashable, Sendable {
+        /// "rate" or "clients".
+        package var varies: String
+        package var command: String
+        /// As in `capacity.json`: "generator-limited", "found" (the broker was the limit), "at-least"...
+        package var kind: String
+        /// The largest that held; absent where none did.
+        package var load: Double?
+        package var reason: String?
+
+        package init(varies: String, command: String, kind: String, load: Double?, reason: String?) {
+            self.varies = varies
+            self.command = command
+            self.kind = kind
+            self.load = load
+            self.reason = reason
+        }
+    }
+
+    package var schema = Self.currentSchema
+    package var tool: ToolRecord
+    package var host: HostFacts
+    /// RFC 3339.
+    package var startedAt: String
+    /// Every check in seconds, each less sure than it could be.
+    package var quick: Bool
+    /// Every check that was made is.
+    package var ok = true
+    package private(set) var checks: [CalibrationCheck] = []
+    package var costs: [Cost] = []
+    package var noise: Noise?
+    package var limits: [Limit] = []
+
+    package init(tool: ToolRecord, host: HostFacts, startedAt: String, quick: Bool) {
+        self.tool = tool
+        self.host = host
+        self.startedAt = startedAt
+        self.quick = quick
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case schema, tool, host
+        case startedAt = "started_at"
+        case quick, ok, checks, costs, noise, limits
+    }
+
+    package mutating func add(_ checks: [CalibrationCheck]) {
+        self.checks += checks
+        self.ok = self.checks.allSatisfy(\.ok)
+    }
+
+    package var text: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return ((try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "") + "\n"
+    }
+
+    /// The noise floor that it holds; nothing where it came not so far.
+    package var floor: NoiseFloor? {
+        guard let noise = self.noise else { return nil }
+        var floor = NoiseFloor(host: self.host, runs: noise.runs, figures: noise.figures)
+        floor.version = self.tool.version
+        return floor
+    }
+}
