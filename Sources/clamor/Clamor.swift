@@ -41,6 +41,7 @@ enum Main {
         case .run(let options): self.perform { await Wiring.run(options) }
         case .xmpp(let options): self.perform { await Wiring.run(options) }
         case .scenario(let options): self.perform { await Wiring.run(options) }
+        case .series(let options): self.perform { await SeriesSession(options).perform() }
         case .decode(let options): self.perform { await Wiring.decode(options) }
         case .broker(let options): self.perform { await Wiring.serve(options) }
         case .proxy(let options): self.perform { await ProxyService(options).perform() }

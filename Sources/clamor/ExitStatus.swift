@@ -23,3 +23,10 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
     /// Everything held.
     case success = 0
 }
+
+extension ExitStatus {
+    /// Of several the one that is given.
+    package static func first(_ statuses: [ExitStatus]) -> ExitStatus {
+        self.allCases.first { statuses.contains($0) } ?? .success
+    }
+}

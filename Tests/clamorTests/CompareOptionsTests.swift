@@ -70,7 +70,10 @@ struct CompareOptionsTests {
         (["--new", "/"], ["--base: is missing; --new has nothing to be held against"]),
         (["--base", "/"], ["--new: is missing; there is nothing to hold against --base"]),
         (["/", "--base", "/", "--new", "/"], ["/: stands beside --base and --new; give it behind one of them"]),
-        (["/", "/", "--allow-different", "time"], ["--allow-different: 'time' is none of plan, cpu, cores, verdict"]),
+        (
+            ["/", "/", "--allow-different", "time"],
+            ["--allow-different: 'time' is none of plan, cpu, cores, verdict, version"]
+        ),
         (
             ["/", "/", "--max-regression", "bytes_sent rate 5%"],
             ["--max-regression: 'bytes_sent rate 5%': neither more nor less of bytes_sent is worse"]

@@ -28,6 +28,21 @@ struct CompareCommand: OptionsCommand {
         parsing: .upToNextOption,
         help: ArgumentHelp("Runs of what is judged.", valueName: "dir ...")
     ) var new: [String] = []
+    @OptionGroup var comparison: ComparisonFlags
+    @OptionGroup var files: ReportFlags
+    @Flag(name: .long, help: "Also what does not differ.") var all = false
+    @Flag(name: .long, help: "Only JSON on stdout.") var json = false
+    @Flag(name: .long, help: "Nothing on stdout.") var quiet = false
+
+    func invocation(_ reader: inout OptionReader) -> Invocation {
+        var options = CompareOptions()
+        reader.read(self, into: &options)
+        return .compare(options)
+    }
+}
+
+/// What is judged, and what may differ.
+struct ComparisonFlags: ParsableArguments {
     @Option(
         name: .long,
         parsing: .unconditionalSingleValue,
@@ -42,21 +57,28 @@ struct CompareCommand: OptionsCommand {
     ) var maxRegression: [String] = []
     @Option(
         name: .long,
-        help: ArgumentHelp("What runs of the same build differ by on this host.", valueName: "file")
+        help: ArgumentHelp(
+            """
+            What runs of the same build differ by on this host, as clamor calibrate writes it. (default: of a single \
+            run on a side results/calibration.json, if it is there and of this host and version)
+            """,
+            valueName: "file"
+        )
     ) var noise: String?
     @Option(
         name: .long,
-        help: ArgumentHelp("What may differ, comma-separated: plan, cpu, cores, verdict.", valueName: "kind,...")
+        help: ArgumentHelp(
+            "What may differ, comma-separated: plan, cpu, cores, verdict, version (of --noise).",
+            valueName: "kind,..."
+        )
     ) var allowDifferent: String?
-    @OptionGroup var files: ReportFlags
-    @Flag(name: .long, help: "Also what does not differ.") var all = false
-    @Flag(name: .long, help: "Only JSON on stdout.") var json = false
-    @Flag(name: .long, help: "Nothing on stdout.") var quiet = false
 
-    func invocation(_ reader: inout OptionReader) -> Invocation {
-        var options = CompareOptions()
-        reader.read(self, into: &options)
-        return .compare(options)
+    /// The names of those that were given.
+    var given: [String] {
+        [
+            ("--max-regression", !self.maxRegression.isEmpty), ("--noise", self.noise != nil),
+            ("--allow-different", self.allowDifferent != nil),
+        ].filter(\.1).map(\.0)
     }
 }
 

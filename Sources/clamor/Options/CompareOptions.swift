@@ -9,6 +9,8 @@ package struct CompareOptions: Sendable {
     package var noise: String?
     package var allowed: Set<Comparability.Kind> = []
     package var files = ReportFileOptions()
+    /// Where `compare.json` and `compare.md` are left too.
+    package var directory: String?
     package var showsAll = false
     package var json = false
     package var quiet = false

@@ -16,6 +16,8 @@ package enum Invocation: Sendable {
     case run(RunOptions)
     case xmpp(XMPPOptions)
     case scenario(ScenarioOptions)
+    /// A scenario several times.
+    case series(SeriesOptions)
     case decode(DecodeOptions)
     case broker(BrokerOptions)
     case proxy(ProxyOptions)

@@ -4,9 +4,18 @@ import Report
 extension OptionReader {
     mutating func read(_ command: CompareCommand, into options: inout CompareOptions) {
         self.readSides(command, into: &options)
-        for sentence in command.maxRegression { self.read(limit: sentence, into: &options) }
-        options.noise = command.noise
-        for word in command.allowDifferent?.split(separator: ",") ?? [] {
+        self.read(command.comparison, into: &options)
+        self.read(command.files, into: &options.files)
+        options.showsAll = command.all
+        options.json = command.json
+        options.quiet = command.quiet
+        if command.json, command.quiet { self.report("--quiet", "--json writes to stdout; leave one of the two out") }
+    }
+
+    mutating func read(_ flags: ComparisonFlags, into options: inout CompareOptions) {
+        for sentence in flags.maxRegression { self.read(limit: sentence, into: &options) }
+        options.noise = flags.noise
+        for word in flags.allowDifferent?.split(separator: ",") ?? [] {
             if let kind = Comparability.Kind(rawValue: String(word)) {
                 options.allowed.insert(kind)
             } else {
@@ -14,11 +23,6 @@ extension OptionReader {
                 self.report("--allow-different", "'\(word)' is none of \(known)")
             }
         }
-        self.read(command.files, into: &options.files)
-        options.showsAll = command.all
-        options.json = command.json
-        options.quiet = command.quiet
-        if command.json, command.quiet { self.report("--quiet", "--json writes to stdout; leave one of the two out") }
     }
 
     private mutating func readSides(_ command: CompareCommand, into options: inout CompareOptions) {

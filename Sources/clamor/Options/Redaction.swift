@@ -5,7 +5,8 @@ package enum Redaction {
     /// Values that are secret in part.
     private static let partlySecret: [String: @Sendable (String) -> String] = [
         "--header": Self.hideHeaderValue, "--ws-headers": Self.hideHeaderValue,
-        "--set": Self.hideVariable, "--path": Self.hideQuery(in:), "--raw": { $0.hasPrefix("@") ? $0 : Self.mask },
+        "--set": Self.hideVariable, "--against": Self.hideVariable, "--path": Self.hideQuery(in:),
+        "--raw": { $0.hasPrefix("@") ? $0 : Self.mask },
     ]
 
     /// The command line with every secret replaced; for `run.json`.

@@ -1,3 +1,4 @@
+import Foundation
 import Measurement
 import Report
 
@@ -21,20 +22,15 @@ struct CompareSession {
             let base = try ComparedRun.read(self.options.base)
             let new = try ComparedRun.read(self.options.new)
             let noise = try self.options.noise.map(NoiseFloor.read)
-            var differences = Comparability.differences(base + new)
-            differences += [Comparability.limited(base), Comparability.limited(new)].compactMap(\.self)
-            if let noise, let path = self.options.noise, let run = base.first {
-                differences += Comparability.differences(noise, path, run)
-            }
-            differences.removeAll { self.options.allowed.contains($0.kind) }
-            guard differences.isEmpty else {
-                for difference in differences {
-                    let kind = difference.kind.rawValue
-                    self.screen.warn("\(difference.text); --allow-different \(kind) compares all the same")
-                }
-                return .dataError
-            }
-            comparison = Comparison(base: base, new: new, limits: self.options.limits, noise: noise)
+            guard self.areComparable(base, new, noise) else { return .dataError }
+            let (floor, remarks) = noise.map { ($0, []) } ?? self.calibrated(base, new)
+            comparison = Comparison(
+                base: base,
+                new: new,
+                limits: self.options.limits,
+                noise: floor,
+                remarks: remarks
+            )
         } catch {
             self.screen.warn("\(error)")
             return .dataError
@@ -46,15 +42,58 @@ struct CompareSession {
         return self.show(comparison)
     }
 
+    /// Whether runs that are still to be made could be compared: what is known of them is their plan and this host.
+    func wouldCompare(_ base: ComparedRun, _ new: ComparedRun) -> Bool {
+        do throws(ResultError) {
+            return self.areComparable([base], [new], try self.options.noise.map(NoiseFloor.read))
+        } catch {
+            self.screen.warn("\(error)")
+            return false
+        }
+    }
+
+    /// What `calibrate` left, where a side is a single run; and what keeps it from being used.
+    private func calibrated(_ base: [ComparedRun], _ new: [ComparedRun]) -> (NoiseFloor?, remarks: [String]) {
+        let path = Calibration.defaultPath
+        guard base.count == 1 || new.count == 1, FileManager.default.fileExists(atPath: path) else { return (nil, []) }
+        do throws(ResultError) {
+            let floor = try NoiseFloor.read(path)
+            let differences = Comparability.differences(floor, path, base[0]).map(\.text)
+            guard !differences.isEmpty else { return (floor, []) }
+            return (nil, ["\(path) is not used: \(differences.joined(separator: "; ")); run clamor calibrate here"])
+        } catch {
+            return (nil, ["\(path) is not used: \(error.reason)"])
+        }
+    }
+
+    /// Tells of all that differs, and may not.
+    private func areComparable(_ base: [ComparedRun], _ new: [ComparedRun], _ noise: NoiseFloor?) -> Bool {
+        var differences = Comparability.differences(base + new)
+        differences += [Comparability.limited(base), Comparability.limited(new)].compactMap(\.self)
+        if let noise, let path = self.options.noise, let run = base.first {
+            differences += Comparability.differences(noise, path, run)
+        }
+        differences.removeAll { self.options.allowed.contains($0.kind) }
+        for difference in differences {
+            let kind = difference.kind.rawValue
+            self.screen.warn("\(difference.text); --allow-different \(kind) compares all the same")
+        }
+        return differences.isEmpty
+    }
+
     private func show(_ comparison: Comparison) -> ExitStatus {
-        if self.options.json {
-            do throws(ResultError) {
-                self.screen.write(try ComparisonJSON.text(comparison))
-            } catch {
-                self.screen.warn("\(error)")
-                return .cannotCreate
+        do throws(ResultError) {
+            let json = try ComparisonJSON.text(comparison)
+            if let directory = self.options.directory {
+                try ReportFile.write(json, to: directory + "/compare.json")
+                try ReportFile.write(ComparisonMarkdown.text(comparison), to: directory + "/compare.md")
             }
-        } else {
+            if self.options.json { self.screen.write(json) }
+        } catch {
+            self.screen.warn("\(error)")
+            return .cannotCreate
+        }
+        if !self.options.json {
             let text = ComparisonText(comparison, style: self.screen.style, showsAll: self.options.showsAll).text
             self.screen.show(text)
         }

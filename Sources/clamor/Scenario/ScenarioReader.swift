@@ -29,6 +29,8 @@ package struct ScenarioReader {
     var unresolved: Set<ScenarioPlace> = []
     /// Of the file, for groups that have none of their own.
     var target: ScenarioValue?
+    /// In its place.
+    private var givenTarget: (flag: String, text: String)?
     /// Of the command line, else of the file.
     var seed: UInt64?
     /// Of the load, with its warm-up; `nil`: it goes on until it is told to stop.
@@ -53,6 +55,7 @@ package struct ScenarioReader {
     ///   - text: YAML.
     ///   - path: of the file, for what is wrong and for what it includes.
     ///   - given: variables of the command line, as `NAME=VALUE`.
+    ///   - target: a server of the command line, in the place of the file's, and the flag that it stands behind.
     ///   - flags: of the command line; they go before what the file says.
     ///   - environment: of this process.
     ///   - checks: what other targets know.
@@ -62,12 +65,14 @@ package struct ScenarioReader {
         _ text: String,
         path: String,
         given: [String] = [],
+        target: (flag: String, text: String)? = nil,
         flags: RunFlags,
         environment: [String: String],
         checks: OptionChecks,
         flagReader: inout OptionReader
     ) -> Outcome {
         var reader = ScenarioReader(Self.variables(of: given, &flagReader), environment, checks)
+        reader.givenTarget = target
         let options = reader.read(text, path, flags, &flagReader)
         guard let options, reader.problems.isEmpty else { return .wrong(reader.lines) }
         return .scenario(options)
@@ -106,6 +111,15 @@ package struct ScenarioReader {
             flagReader.report("--set", "\(path) has no ${\(name)}; it has \(known.isEmpty ? "no variables" : known)")
         }
         self.target = values["target"]
+        if let given = self.givenTarget {
+            self.replaceTarget(given.text)
+            if let groups = values["groups"], !Self.needsTarget(groups) {
+                flagReader.report(
+                    given.flag,
+                    "every group of \(path) has a target of its own; write ${TARGET} there, and give --set TARGET=..."
+                )
+            }
+        }
         let name = values["name"].flatMap { self.text($0, of: "name") } ?? "scenario"
         var common = self.common(name, values, flags, &flagReader)
         self.seed = common.seed
@@ -133,6 +147,24 @@ package struct ScenarioReader {
         if let stages = values["stages"] { self.checkLoads(stages, options) }
         if let thresholds = values["thresholds"] { self.read(thresholds, into: &options) }
         return options
+    }
+
+    private mutating func replaceTarget(_ text: String) {
+        var other: String?
+        if case .text(let text)? = self.target?.content { other = text }
+        self.target = ScenarioValue(
+            place: self.target?.place ?? ScenarioPlace(line: 1, column: 1),
+            content: .text(TargetText.whole(text, like: other))
+        )
+    }
+
+    /// Whether a group has none of its own.
+    private static func needsTarget(_ groups: ScenarioValue) -> Bool {
+        guard case .mapping(let entries) = groups.content else { return true }
+        return entries.contains { entry in
+            guard case .mapping(let keys) = entry.value.content else { return true }
+            return !keys.contains { $0.key == "target" }
+        }
     }
 
     /// Why a key is none, with those that are.

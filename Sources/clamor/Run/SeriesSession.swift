@@ -1,0 +1,167 @@
+import ArgumentParser
+import Foundation
+import Measurement
+import Report
+
+/// Runs of a scenario one after the other, alone or in turn with what it is held against.
+struct SeriesSession {
+    private let options: SeriesOptions
+    private let screen: ProgressScreen
+    private let runs = ChildRuns()
+
+    init(_ options: SeriesOptions) {
+        self.options = options
+        self.screen = ProgressScreen(quiet: options.comparison.quiet, json: options.comparison.json)
+    }
+
+    func perform() async -> ExitStatus {
+        if self.options.isCheck { return self.check() }
+        if let problem = self.options.comparison.files.problem {
+            self.screen.warn(problem)
+            return .cannotCreate
+        }
+        // What could not be compared at the end is not begun.
+        guard self.areComparable else { return .dataError }
+        let directory: ResultDirectory
+        do throws(ResultError) {
+            if let path = self.options.outputDirectory {
+                directory = try ResultDirectory.create(path)
+            } else {
+                directory = try ResultDirectory.createDefault(
+                    name: self.options.sides[0].scenario.common.name,
+                    startedAt: Int64(Date().timeIntervalSince1970 * 1e9)
+                )
+            }
+        } catch {
+            self.screen.warn("--out \(error)")
+            return .cannotCreate
+        }
+        let runs = self.runs
+        let signals = Task { for await _ in Signals.stream() { await runs.stop() } }
+        defer { signals.cancel() }
+        return await self.perform(in: directory)
+    }
+
+    private func perform(in directory: ResultDirectory) async -> ExitStatus {
+        var statuses: [ExitStatus] = []
+        var end: String?
+        let turns = (1...self.options.runs).flatMap { number in self.options.sides.map { (number, $0) } }
+        for (number, side) in turns {
+            let path = [self.options.folder(of: side), self.options.name(ofRun: number)].compactMap(\.self)
+                .joined(separator: "/")
+            let name = "run \(statuses.count + 1) of \(turns.count), \(path)"
+            let whole = "\(directory.partial)/\(path)"
+            let (code, errors) = await self.runs.perform(self.options.arguments(of: side, directory: whole))
+            // Whatever else ended it came from outside.
+            let status = ExitStatus(rawValue: code) ?? .interrupted
+            statuses.append(status)
+            let lines = errors.split(separator: "\n").map { $0.trimmingPrefix("clamor: ") }
+            guard status.leavesWholeRun else {
+                let isStopped = await self.runs.isStopped
+                let reason = lines.last.map(String.init) ?? (isStopped ? "interrupted" : "it ended with status \(code)")
+                end = "\(name): \(reason)"
+                break
+            }
+            for line in lines { self.screen.warn("\(name): \(line)") }
+            if let record = try? RunJSON.read(directory: whole) { self.screen.show(RunLine(name, record).text) }
+        }
+        do throws(ResultError) {
+            try directory.finish()
+        } catch {
+            self.screen.warn("\(error)")
+            return .cannotCreate
+        }
+        if let end {
+            let words = "\(end); what was measured is in \(directory.path), and nothing was compared"
+            self.screen.warn(words)
+            return statuses.last ?? .interrupted
+        }
+        return self.end(directory.path, statuses)
+    }
+
+    /// The whole, once every run is there.
+    private func end(_ path: String, _ statuses: [ExitStatus]) -> ExitStatus {
+        guard self.options.sides.count > 1 else {
+            if let runs = try? ComparedRun.read([path]), let spread = RunSpread(runs) {
+                self.screen.show("\n\(spread.text)\nFiles  \(path)/\n")
+            }
+            return .first(statuses)
+        }
+        var comparison = self.options.comparison
+        comparison.base = ["\(path)/\(self.options.sides[0].name)"]
+        comparison.new = ["\(path)/\(self.options.sides[1].name)"]
+        comparison.directory = path
+        self.screen.show("\n")
+        let status = CompareSession(comparison).perform()
+        self.screen.show("\nFiles  \(path)/  compare.json compare.md a/ b/\n")
+        return .first(statuses + [status])
+    }
+
+    private var areComparable: Bool {
+        guard self.options.sides.count > 1 else { return true }
+        let sides = self.options.sides.map { side in
+            ComparedRun(path: "\(side.arguments[1]) (\(side.name))", record: side.scenario.expectedRecord)
+        }
+        return CompareSession(self.options.comparison).wouldCompare(sides[0], sides[1])
+    }
+
+    private func check() -> ExitStatus {
+        var statuses: [ExitStatus] = []
+        for side in self.options.sides {
+            if self.options.sides.count > 1 { self.screen.show("\(side.name): ") }
+            statuses.append(ScenarioCheck(side.scenario).perform())
+        }
+        let runs = "\(self.options.runs) run\(self.options.runs == 1 ? "" : "s")"
+        self.screen.show(
+            self.options.sides.count > 1
+                ? "\(runs) of each, taken in turn, and a comparison\n" : "\(runs), one after the other\n"
+        )
+        if self.options.sides.count > 1, !self.areComparable { statuses.append(.dataError) }
+        return .first(statuses)
+    }
+}
+
+extension ExitStatus {
+    /// Whether the run came to its planned end, whatever was found there.
+    fileprivate var leavesWholeRun: Bool {
+        switch self {
+        case .success, .thresholdFailed, .generatorLimited, .unreconciled: true
+        case .usage, .dataError, .cannotCreate, .unavailable, .interrupted: false
+        }
+    }
+}
+
+extension ScenarioOptions {
+    /// What a run's record will say before it has begun.
+    fileprivate var expectedRecord: RunRecord {
+        var plan = self.planRecord(seed: 0)
+        let groups = self.groups.map { ($0.name, JSONValue.object($0.runGroup.planRecord(seed: 0))) }
+        plan["groups"] = .object(Dictionary(groups, uniquingKeysWith: { $1 }))
+        return RunRecord(
+            command: [],
+            tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
+            host: HostFacts.read(),
+            plan: plan,
+            startedAt: ""
+        )
+    }
+}
+
+/// One run among several, in a line.
+private struct RunLine {
+    let text: String
+
+    init(_ name: String, _ record: RunRecord) {
+        var words = [name, record.verdict?.state.rawValue].compactMap(\.self)
+        let latencies = ["publish_ack_duration", "delivery_duration", "iq_duration", "connect_duration"]
+        let latency = latencies.lazy.compactMap { name in
+            record.metrics.last { $0.name == name && $0.labels["stage"] == nil }
+        }.first
+        if let latency, let reading = latency.duration {
+            words.append(
+                "\(latency.name) p50 \(Human.duration(reading.p50)), p99 \(Human.duration(reading.p99))"
+            )
+        }
+        self.text = words.joined(separator: " · ") + "\n"
+    }
+}
