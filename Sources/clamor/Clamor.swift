@@ -20,7 +20,7 @@ struct Clamor: ParsableCommand {
             Conn.self, Pub.self, Sub.self, PubSub.self, XMPPCommand.self, RunFile.self, DecodeCommand.self,
             DoctorCommand.self,
             BrokerCommand.self, ProxyCommand.self, ReportCommand.self, CompareCommand.self, CapacityCommand.self,
-            InitCommand.self,
+            CalibrateCommand.self, InitCommand.self,
         ],
         helpNames: [.long]
     )
@@ -49,6 +49,7 @@ enum Main {
         case .draft(let draft): exit(draft.write(ProgressScreen(quiet: false, json: false)).rawValue)
         case .report(let options): exit(Wiring.report(options).rawValue)
         case .capacity(let options): self.perform { await CapacitySession(options).perform() }
+        case .calibrate(let options): self.perform { await CalibrateSession(options).perform() }
         case .compare(let options): exit(CompareSession(options).perform().rawValue)
         case .text(let text):
             print(text)

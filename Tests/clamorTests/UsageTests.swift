@@ -287,7 +287,7 @@ struct UsageTests {
     @Test(
         "the commands of a later build are named",
         arguments: [
-            "calibrate", "merge",
+            "merge"
         ]
     )
     func laterCommands(_ line: String) {

@@ -24,6 +24,7 @@ package enum Invocation: Sendable {
     case report(ReportOptions)
     case compare(CompareOptions)
     case capacity(CapacityOptions)
+    case calibrate(CalibrateOptions)
     case doctor(DoctorOptions)
     /// A file to begin with.
     case draft(Draft)

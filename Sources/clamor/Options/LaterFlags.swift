@@ -1,6 +1,6 @@
 /// What the design has and this build has not.
 enum LaterFlags {
-    private static let commands: Set = ["calibrate", "merge"]
+    private static let commands: Set = ["merge"]
 
     private static let flags: Set = ["--segment", "--start-at", "--prometheus"]
 

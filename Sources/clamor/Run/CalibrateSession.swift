@@ -1,0 +1,320 @@
+import ArgumentParser
+import EmbeddedBroker
+import FaultInjection
+import Foundation
+import Measurement
+import Report
+
+/// One calibration, from its runs to its file and its exit status.
+struct CalibrateSession {
+    /// Why it ended before its time.
+    private struct Stopped: Error {
+        var status: ExitStatus
+        var line: String
+    }
+
+    /// A run that has ended, and what others say of it.
+    private struct Measured {
+        var record: RunRecord
+        var broker: BrokerCounters
+        /// CPU seconds of its process, by the kernel.
+        var cpu: Double
+    }
+
+    private let options: CalibrateOptions
+    private let screen: ProgressScreen
+    private let runs = ChildRuns()
+    /// Of the runs' results, which are not kept.
+    private let folder = FileManager.default.temporaryDirectory.appending(path: "clamor-calibrate-\(UUID().uuidString)")
+
+    init(_ options: CalibrateOptions) {
+        self.options = options
+        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
+    }
+
+    func perform() async -> ExitStatus {
+        let path = self.options.output
+        // The usual place may be the first thing that this directory has of its kind.
+        let parent = URL(filePath: path).deletingLastPathComponent()
+        try? FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
+        if let problem = ReportFile.problem(path) {
+            self.screen.warn("--out \(path): \(problem)")
+            return .cannotCreate
+        }
+        let runs = self.runs
+        let signals = Task { for await _ in Signals.stream() { await runs.stop() } }
+        defer { signals.cancel() }
+        defer { try? FileManager.default.removeItem(at: self.folder) }
+        var calibration = Calibration(
+            tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
+            host: HostFacts.read(),
+            startedAt: WallClock.rfc3339(Int64(Date().timeIntervalSince1970 * 1e9)),
+            quick: self.options.quick
+        )
+        do throws(Stopped) {
+            try await self.checkFaults(&calibration)
+            try await self.checkPace(&calibration)
+            try await self.measureNoise(&calibration)
+            try await self.search(&calibration)
+        } catch {
+            // What an earlier one found out stays.
+            let partial = path + ".partial"
+            let isKept = (try? ReportFile.write(calibration.text, to: partial)) != nil
+            self.screen.warn(error.line + (isKept ? "; what was measured until then is in \(partial)" : ""))
+            return error.status
+        }
+        return self.end(calibration, path)
+    }
+
+    private func end(_ calibration: Calibration, _ path: String) -> ExitStatus {
+        do throws(ResultError) {
+            try ReportFile.write(calibration.text, to: path)
+        } catch {
+            self.screen.warn("\(error)")
+            return .cannotCreate
+        }
+        self.screen.show("\n\(CalibrationText.headline(calibration)) · \(path)\n")
+        if self.options.json { self.screen.write(calibration.text) }
+        guard !calibration.ok else { return .success }
+        let wrong = calibration.checks.filter { !$0.ok }.map { check in
+            check.name + (check.problem.map { " (\($0))" } ?? "")
+        }
+        self.screen.warn("not ok: \(wrong.joined(separator: ", "))")
+        return .thresholdFailed
+    }
+
+    private func add(_ checks: [CalibrationCheck], to calibration: inout Calibration) {
+        calibration.add(checks)
+        for check in checks { self.screen.show(CalibrationText.line(check)) }
+    }
+
+    // MARK: - Parts
+
+    /// What the broker does on purpose and counts, beside what the runs report.
+    private func checkFaults(_ calibration: inout Calibration) async throws(Stopped) {
+        let isQuick = self.options.quick
+        self.screen.show("Faults of the embedded broker against reports\n")
+        var delayed: [CalibrationCheck.Delayed] = []
+        for _ in 0..<(isQuick ? 1 : 5) {
+            let run = try await self.measure(
+                "pubsub -c 1 -q 0 -s 64 --rate 500/s --duration \(isQuick ? 2 : 4)s",
+                broker: "--delay 20ms --delay-every 2"
+            )
+            let held = run.broker.delayHolds.p50.map { Double($0) / 1e9 }
+            delayed.append(.init(record: run.record, held: held, count: run.broker.delayed.total))
+        }
+        self.add(CalibrationCheck.delay(delayed), to: &calibration)
+
+        let stalled = try await self.measure(
+            "pub -c 4 -q 1 -s 64 --rate 500/s -F 16 --duration \(isQuick ? 3 : 10)s",
+            broker: "--stall \(isQuick ? "500ms@1s" : "2s@5s")"
+        )
+        let seconds = stalled.broker.stalls.first.map { Double($0.end - $0.begin) / 1e9 }
+        self.add(
+            CalibrationCheck.stall(stalled.record, seconds: seconds, rate: 500, inFlight: 4 * 16),
+            to: &calibration
+        )
+
+        let run = try await self.measure(
+            "pubsub -c 6 -q 0,1,2 -s 64 --rate 900/s --duration \(isQuick ? 1 : 5)s --drain 2s",
+            broker: "--drop 5% --duplicate 40 --reorder 30"
+        )
+        self.add(
+            [
+                .count("lost", "delivery_lost", run.record, injected: run.broker.dropped.total),
+                .count("duplicated", "delivery_duplicated", run.record, injected: run.broker.duplicated.total),
+                .count("reordered", "delivery_reordered", run.record, injected: run.broker.reordered.total),
+                .count("received", "received", run.record, injected: run.broker.delivered.total),
+            ],
+            to: &calibration
+        )
+    }
+
+    /// How exactly a rate is kept, and what a message costs.
+    private func checkPace(_ calibration: inout Calibration) async throws(Stopped) {
+        let isQuick = self.options.quick
+        self.screen.show("\nPace and cost of the generator\n")
+        let seconds = isQuick ? 2 : 10
+        let paced = try await self.measure("pub -c 20 -q 0 -s 64 --rate 5000/s --duration \(seconds)s")
+        self.add(
+            CalibrationCheck.pacing(paced.record, due: 5_000 * Double(seconds), arrived: paced.broker.received.total),
+            to: &calibration
+        )
+        for qos in [0, 1] {
+            let run = try await self.measure("pub -c 20 -q \(qos) -s 64 --duration \(isQuick ? 1 : 5)s")
+            self.add([.cpu(run.record, kernel: run.cpu, name: "QoS \(qos)")], to: &calibration)
+            guard let sent = run.record.count("publish_sent"), sent > 0, let cpu = run.record.generator.cpuSeconds
+            else { continue }
+            let rate = run.record.metrics.first { $0.name == "publish_sent" }?.counter?.rate
+            let cost = Calibration.Cost(qos: qos, cpuSecondsPerMessage: cpu / sent, messagesPerSecond: rate)
+            calibration.costs.append(cost)
+            self.screen.show(CalibrationText.line(cost))
+        }
+    }
+
+    /// What runs of the same differ by.
+    private func measureNoise(_ calibration: inout Calibration) async throws(Stopped) {
+        let isQuick = self.options.quick
+        let command = "pubsub -c 20 -q 0,1,2 -s 256 --rate 1000/s --warmup 1s --duration \(isQuick ? 1 : 10)s"
+        let count = isQuick ? 3 : 5
+        self.screen.show("\nNoise between \(count) runs of the same\n")
+        var measured: [ComparedRun] = []
+        for number in 1...count {
+            measured.append(ComparedRun(path: "\(number)", record: try await self.measure(command).record))
+        }
+        let spread = RunSpread(measured)
+        if let spread {
+            calibration.noise = Calibration.Noise(
+                command: command,
+                runs: count,
+                figures: spread.noise(calibration.host).figures
+            )
+            self.screen.show(spread.text)
+        }
+        self.add([.noise(spread)], to: &calibration)
+    }
+
+    /// The largest rate and number of clients before the generator is the limit.
+    private func search(_ calibration: inout Calibration) async throws(Stopped) {
+        let isQuick = self.options.quick
+        self.screen.show("\nLimits of the generator\n")
+        let rate = [
+            "--slo", "publish_ack_duration p99 < 1s", "--hold", isQuick ? "1s" : "3s",
+            "--first", isQuick ? "500/s" : "2000/s",
+        ]
+        try await self.search(
+            "rate",
+            flags: rate + (isQuick ? ["--max-rate", "1000/s"] : []),
+            load: "pub -h embedded -c 50 -q 1 -s 64",
+            into: &calibration
+        ) { $0.count("publish_sent").map { $0 / (isQuick ? 1 : 3) } }
+        let most = min(self.mostClients ?? 100, isQuick ? 200 : 50_000)
+        try await self.search(
+            "clients",
+            flags: [
+                "--slo", "connect_duration p99 < 10s", "--hold", "1s", "--first", "\(min(100, most))",
+                "--max-clients", "\(most)",
+            ],
+            load: "conn -h embedded",
+            into: &calibration
+        ) { record in
+            record.metrics.first { $0.name == "connect_duration" && $0.labels["phase"] == "total" }?.duration.map {
+                Double($0.count)
+            }
+        }
+    }
+
+    /// One search, and whether what it names was really done: `done` tells it of the run.
+    private func search(
+        _ varies: String,
+        flags: [String],
+        load: String,
+        into calibration: inout Calibration,
+        done: (RunRecord) -> Double?
+    ) async throws(Stopped) {
+        let directory = self.folder.appending(path: varies).path
+        let words = load.split(separator: " ").map(String.init)
+        let (status, errors) = await self.runs.perform(
+            ["capacity"] + flags + ["--out", directory, "--quiet"] + words
+        )
+        try await self.refuse(status, errors, "capacity " + load, but: [.success, .thresholdFailed])
+        guard let data = FileManager.default.contents(atPath: directory + "/capacity.json"),
+            let record = try? JSONDecoder().decode(CapacityRecord.self, from: data), let answer = record.answer
+        else { throw Stopped(status: .usage, line: "capacity \(load) left no answer") }
+        let limit = Calibration.Limit(
+            varies: varies,
+            command: load,
+            kind: answer.kind,
+            load: answer.load,
+            reason: answer.reason
+        )
+        calibration.limits.append(limit)
+        self.screen.show(CalibrationText.line(limit))
+        let step = record.steps.last { $0.verdict == "held" && $0.load == answer.load }
+        let run = step.flatMap { try? RunJSON.read(directory: "\(directory)/\($0.directory)") }
+        self.add(
+            [
+                CalibrationCheck(
+                    "largest \(varies)",
+                    varies == "rate"
+                        ? "publish_sent per second of the largest rate that held, against that rate"
+                        : "connects of the largest number of clients that held, against that number",
+                    injected: answer.load ?? 0,
+                    reported: run.flatMap(done),
+                    tolerance: varies == "rate" ? max(1, (answer.load ?? 0) * 0.01) : 0,
+                    problem: answer.load == nil ? answer.reason ?? "nothing held" : nil
+                )
+            ],
+            to: &calibration
+        )
+    }
+
+    /// What this host allows on the embedded broker.
+    private var mostClients: Int? {
+        var load = RunOptions(kind: .conn)
+        load.common.target = .embedded(arguments: [])
+        let limits = HostLimits.read()
+        let threads = LoadOptions.defaultThreads(cores: limits.cores ?? 1, loopback: true)
+        return load.common.fit(
+            clients: nil,
+            deliveries: load.deliveries,
+            limits: limits,
+            threads: threads,
+            descriptorsBeside: Descriptors.beside(load.common, threads: threads)
+        ).largest?.clients
+    }
+
+    // MARK: - One run
+
+    /// Runs a command against a broker of its own with these faults.
+    private func measure(_ line: String, broker faults: String = "") async throws(Stopped) -> Measured {
+        let broker: EmbeddedProcess
+        do {
+            broker = try EmbeddedProcess(arguments: faults.split(separator: " ").map(String.init))
+        } catch {
+            throw Stopped(status: .usage, line: "\(error)")
+        }
+        defer { broker.stop() }
+        let directory = self.folder.appending(path: UUID().uuidString).path
+        let words = line.split(separator: " ").map(String.init)
+        let before = Self.childCPU
+        let (status, errors) = await self.runs.perform(
+            words + ["-h", "127.0.0.1", "-p", "\(broker.port)", "--out", directory, "--quiet"]
+        )
+        let cpu = Self.childCPU - before
+        try await self.refuse(status, errors, line, but: [.success])
+        do throws(ResultError) {
+            let record = try RunJSON.read(directory: directory)
+            guard let counters = broker.counters() else {
+                throw ResultError(path: line, reason: "the embedded broker is gone")
+            }
+            return Measured(record: record, broker: counters, cpu: cpu)
+        } catch {
+            throw Stopped(status: .usage, line: "\(error)")
+        }
+    }
+
+    /// Whether it ended as it should; else why not.
+    private func refuse(
+        _ code: Int32,
+        _ errors: String,
+        _ line: String,
+        but expected: Set<ExitStatus>
+    ) async throws(Stopped) {
+        if await self.runs.isStopped {
+            throw Stopped(status: .interrupted, line: "a signal ended the calibration before its time")
+        }
+        let status = ExitStatus(rawValue: code)
+        guard status.map(expected.contains) != true else { return }
+        let reason = errors.split(separator: "\n").last.map { $0.trimmingPrefix("clamor: ") }
+        throw Stopped(status: status ?? .usage, line: "clamor \(line): \(reason ?? "it ended with status \(code)")")
+    }
+
+    /// CPU seconds of all processes that were started here and have ended.
+    private static var childCPU: Double {
+        var usage = rusage()
+        guard getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &usage) == 0 else { return 0 }
+        let times = [usage.ru_utime, usage.ru_stime]
+        return times.reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
+    }
+}
