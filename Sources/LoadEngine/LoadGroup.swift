@@ -57,7 +57,7 @@ struct GroupState<Sample: Sendable> {
     /// Whether it has operations that can come to an end, and somebody to carry them out.
     var operates: Bool { self.plan.pace != .idle && self.plan.operators > 0 && self.loss == nil }
     /// A shard without operators has nothing to spend.
-    var isSpent: Bool { self.spentShards == min(self.shards.count, self.plan.width) }
+    var isSpent: Bool { self.spentShards == min(self.shards.count, self.plan.segment.share(of: self.plan.width)) }
     var outcome: GroupOutcome { GroupOutcome(up: self.up, loss: self.loss) }
 
     func tellAll(_ order: ShardOrder) {

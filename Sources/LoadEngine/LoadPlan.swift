@@ -48,6 +48,8 @@ package struct LoadPlan: Sendable {
     package var row: Int?
     /// The load is the connects: it ends when every client is up or has failed.
     package var endsWithConnects = false
+    /// The part of all this that this process carries out.
+    package var segment = PlanSegment.whole
 
     package init(
         operators: Int,
@@ -94,10 +96,15 @@ package struct LoadPlan: Sendable {
 /// The clients of one shard: every so many-th operator, and the same of the listeners behind them.
 ///
 /// They are `index`, `index + shards`, `index + 2 × shards`... of each, of operators so in every row of the plan. A client
-/// never leaves its shard.
+/// never leaves its shard. Where a plan has segments every so many-th shard is of this process, and the others are
+/// elsewhere.
 package struct ShardClients: Hashable, Sendable {
+    /// Among the shards of all segments.
     package let index: Int
+    /// Of all segments, if they had as many event loops as this one.
     package let shards: Int
+    /// Among those of this process.
+    package let loop: Int
     package let operators: Int
     package let listeners: Int
     private let allOperators: Int
@@ -105,8 +112,12 @@ package struct ShardClients: Hashable, Sendable {
     /// Operators of this shard in each row.
     package let perRow: Int
 
-    package init(_ plan: LoadPlan, shard index: Int, of shards: Int) {
+    /// Of event loop `loop` among `loops` of this process.
+    package init(_ plan: LoadPlan, shard loop: Int, of loops: Int) {
         precondition(plan.operators == 0 || plan.operators % plan.width == 0, "rows are whole")
+        let index = plan.segment.index + plan.segment.count * loop
+        let shards = plan.segment.count * loops
+        self.loop = loop
         self.index = index
         self.shards = shards
         self.width = plan.width

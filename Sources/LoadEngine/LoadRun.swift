@@ -9,6 +9,7 @@ package actor LoadRun<Observer: RunObserver> {
     private let send: AsyncStream<RunEvent>.Continuation
     private let observer: Observer
     private let patience: TimeAmount
+    private let startAt: NIODeadline?
 
     private var phase = RunPhase.connect
     private var began = NIODeadline.now()
@@ -29,11 +30,13 @@ package actor LoadRun<Observer: RunObserver> {
     ///   - groups: at least one.
     ///   - events: where the shards report to, and where the run is told to stop.
     ///   - patience: how long a run without any connection goes on, if clients come back by themselves.
+    ///   - startAt: when the first connect is due, if that is to come; `nil`: at once.
     ///   - observer: hears of each second.
     package init(
         groups: [LoadGroup<Observer.Sample>],
         events: (stream: AsyncStream<RunEvent>, continuation: AsyncStream<RunEvent>.Continuation),
         patience: TimeAmount = .seconds(10),
+        startAt: NIODeadline? = nil,
         observer: Observer
     ) {
         precondition(!groups.isEmpty, "a run has clients")
@@ -42,6 +45,7 @@ package actor LoadRun<Observer: RunObserver> {
         self.events = events.stream
         self.send = events.continuation
         self.patience = patience
+        self.startAt = startAt
         self.observer = observer
     }
 
@@ -49,7 +53,7 @@ package actor LoadRun<Observer: RunObserver> {
     private var plan: LoadPlan { self.groups[0].plan }
 
     package func perform() async -> RunOutcome {
-        self.began = NIODeadline.now() + .milliseconds(5)
+        self.began = max(NIODeadline.now() + .milliseconds(5), self.startAt ?? .distantPast)
         self.lastSample = self.began
         let start = self.began
         self.tellAll(.startConnecting(at: start))
@@ -103,7 +107,7 @@ package actor LoadRun<Observer: RunObserver> {
             guard self.groups[group].isSettled else { return }
             // Whoever was told to stop before did not fail. A first connect is tried until it is settled, so a group of
             // which nobody came up stays without connections.
-            if self.stop == nil, self.groups[group].up == 0, self.groups[group].plan.clients > 0 {
+            if self.stop == nil, self.groups[group].up == 0, self.groups[group].plan.ownClients > 0 {
                 self.groups[group].loss = .everyConnectFailed
             }
             await self.checkSettled()

@@ -35,11 +35,11 @@ extension Shard {
         guard self.phase == .draining else { return }
         if self.openOperators == 0 {
             self.openOperators = -1
-            self.report(.operatorsFinished(shard: self.clients.index))
+            self.report(.operatorsFinished(shard: self.clients.loop))
         }
         if self.openClients == 0 {
             self.phase = .finished
-            self.report(.finished(shard: self.clients.index))
+            self.report(.finished(shard: self.clients.loop))
         }
     }
 
@@ -65,7 +65,7 @@ extension Shard {
         var waiting = self.isWaiting || self.readyHead < self.ready.count
         if !isClosed, self.phase == .loading, self.worstLag > .milliseconds(1) { waiting = true }
         return ShardFacts(
-            shard: self.clients.index,
+            shard: self.clients.loop,
             isLoading: self.phase == .loading,
             live: self.live,
             settled: self.settled,

@@ -73,7 +73,7 @@ extension Shard {
         }
         if self.schedule?.next == nil, self.clients.operators > 0, self.spentOperators == 0 {
             self.spentOperators = self.clients.operators
-            self.report(.spent(shard: self.clients.index))
+            self.report(.spent(shard: self.clients.loop))
         }
     }
 

@@ -139,6 +139,6 @@ extension Shard {
         guard self.clients.isOperator(place), !self.paces[place].isSpent else { return }
         self.paces[place].isSpent = true
         self.spentOperators += 1
-        if self.spentOperators == self.clients.operators { self.report(.spent(shard: self.clients.index)) }
+        if self.spentOperators == self.clients.operators { self.report(.spent(shard: self.clients.loop)) }
     }
 }

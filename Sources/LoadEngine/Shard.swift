@@ -114,9 +114,10 @@ package final class Shard<Work: ShardWork> {
         self.openClients = self.clients.count
         if case .open(let pace) = plan.pace, plan.operators > 0 {
             let schedule = OperationSchedule(pace: pace, clients: plan.operators, limit: plan.limit)
-            self.schedule = ShardSchedule(schedule, shard: index, of: shards, row: plan.row)
+            let clients = self.clients
+            self.schedule = ShardSchedule(schedule, shard: clients.index, of: clients.shards, row: plan.row)
         }
-        self.departures = ShardDepartures(plan, shard: index, of: shards)
+        self.departures = ShardDepartures(plan, shard: self.clients.index, of: self.clients.shards)
         if plan.pace == .closed, plan.think > .zero { self.thinkers = Thinkers(clients: self.clients.operators) }
         self.operatorsMayFinish = !plan.operatorsListen
         self.parkAbsentees()
@@ -134,7 +135,7 @@ package final class Shard<Work: ShardWork> {
         self.phase = .connecting
         self.connectOrigin = origin
         if self.connectCount == 0 {
-            self.report(.settled(shard: self.clients.index, up: 0))
+            self.report(.settled(shard: self.clients.loop, up: 0))
         }
         self.wake(at: origin)
     }
@@ -223,7 +224,7 @@ package final class Shard<Work: ShardWork> {
             self.pendingConnects -= 1
             if up { self.wentUp += 1 }
             if self.settled == self.clients.count {
-                self.report(.settled(shard: self.clients.index, up: self.wentUp))
+                self.report(.settled(shard: self.clients.loop, up: self.wentUp))
             }
             // Who comes back waits for the same room as who comes for the first time.
             if case .pending = self.plan.connect, self.nextConnect < self.connectCount || self.waitsToReturn > 0 {
@@ -252,7 +253,7 @@ package final class Shard<Work: ShardWork> {
         self.paces[place].isUp = false
         self.paces[place].isGone = !returns
         self.live -= 1
-        if !returns, self.live == 0, self.phase != .finished { self.report(.deserted(shard: self.clients.index)) }
+        if !returns, self.live == 0, self.phase != .finished { self.report(.deserted(shard: self.clients.loop)) }
         if !returns { self.isGone(place) }
     }
 

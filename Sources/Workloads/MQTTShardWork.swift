@@ -130,7 +130,7 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
         self.context = shard.context
         self.shard = shard
         self.places = shard.clients
-        self.meter = LoopMeter(catalog: metrics.catalog, loop: shard.clients.index)
+        self.meter = LoopMeter(catalog: metrics.catalog, loop: shard.clients.loop)
         self.connector = connector
         let count = shard.clients.count
         self.clients = .allocate(capacity: count)
@@ -149,7 +149,7 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
         self.messagesPerWrite = min(most, self.largestBatch)
         self.members = ShareMembers(publishers: publishers)
         self.probe = DecodeProbe(clients: count, of: .mqtt(load.version))
-        self.sampler = LoopSampler(loop: shard.clients.index, now: shard.context.now)
+        self.sampler = LoopSampler(loop: shard.clients.loop, now: shard.context.now)
         let owner = shard.context.timers.addOwner { [unowned self] _, place in self.timerFired(Int(place)) }
         self.timerOwner = owner
         for place in 0..<count {
@@ -198,7 +198,7 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
     }
 
     package func woke(late: TimeAmount) {
-        self.meter.record(self.metrics.traffic.loopLag[self.places.index], late.nanoseconds)
+        self.meter.record(self.metrics.traffic.loopLag[self.places.loop], late.nanoseconds)
     }
 
     package func measuring(_ begins: Bool) {

@@ -87,12 +87,15 @@ extension MQTTWorkload {
         var ledger = self.ledger
         guard ledger.on else { return ledger }
         let exports = self.load.topology == .shared ? [shares] : results.map(\.ledger)
-        ledger.publishers = self.load.publishers > 0 ? self.load.publishers : nil
+        // Of this process, which may be one segment of several.
+        let numbers = results.flatMap { $0.tallies.map(\.number) }
+        let publishers = numbers.count(where: self.load.isPublisher)
+        ledger.publishers = self.load.publishers > 0 ? publishers : nil
         ledger.subscriptions =
             switch self.load.topology {
             case .shared: 1
-            case .request: self.load.publishers
-            case .pair, .all: self.load.subscribers
+            case .request: publishers
+            case .pair, .all: numbers.count - publishers
             }
         ledger.streams = exports.reduce(0) { $0 + $1.streams.count }
         ledger.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }

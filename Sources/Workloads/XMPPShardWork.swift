@@ -149,7 +149,7 @@ package final class XMPPShardWork: LoopWork, XMPPConnectionObserver {
         self.context = shard.context
         self.shard = shard
         self.places = shard.clients
-        self.meter = LoopMeter(catalog: metrics.catalog, loop: shard.clients.index)
+        self.meter = LoopMeter(catalog: metrics.catalog, loop: shard.clients.loop)
         self.connector = connector
         self.tls = tls
         self.identity = Target(host: load.domain, port: 5_222)
@@ -169,7 +169,7 @@ package final class XMPPShardWork: LoopWork, XMPPConnectionObserver {
         if load.work.isOfAccounts { self.accounts = Array(repeating: Account(), count: count) }
         self.largestBatch = max(1, Self.largestWrite / max(1, load.bodyBytes))
         self.probe = DecodeProbe(clients: count, of: .xmpp(load.streamOptions.framing))
-        self.sampler = LoopSampler(loop: shard.clients.index, now: shard.context.now)
+        self.sampler = LoopSampler(loop: shard.clients.loop, now: shard.context.now)
         let shared = XMPPStreamShared(load.streamOptions, features: FeatureTrees())
         let owner = shard.context.timers.addOwner { [unowned self] _, place in self.timerFired(Int(place)) }
         self.timerOwner = owner
@@ -210,7 +210,7 @@ package final class XMPPShardWork: LoopWork, XMPPConnectionObserver {
     }
 
     package func woke(late: TimeAmount) {
-        self.meter.record(self.metrics.traffic.loopLag[self.places.index], late.nanoseconds)
+        self.meter.record(self.metrics.traffic.loopLag[self.places.loop], late.nanoseconds)
     }
 
     package func measuring(_ begins: Bool) {

@@ -192,8 +192,9 @@ package struct XMPPWorkload: Workload {
     private func ledgerRecord(_ results: [XMPPResult]) -> LedgerRecord {
         var ledger = self.ledger
         let exports = results.flatMap(\.ledgers)
-        ledger.publishers = self.load.clients
-        ledger.subscriptions = self.load.clients
+        let clients = results.reduce(0) { $0 + $1.tallies.count }
+        ledger.publishers = clients
+        ledger.subscriptions = clients
         ledger.streams = exports.reduce(0) { $0 + $1.streams.count }
         ledger.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }
         return ledger
