@@ -21,12 +21,14 @@ extension LoadFit {
         let needed = clients + self.descriptorsBeside
         check.needs = "\(Words.count(needed)) descriptors"
         let most = self.limits.descriptorsMost.map { UInt64(needed) > $0 } ?? false
+        let each = check.largestClients ?? 0
+        let split = each > 0 ? " (--processes \((clients + each - 1) / each))" : ""
         check.judge(
             Double(needed),
             of: Double(limit),
             else: .fail,
             "lower -c, raise the limit (\(most ? "sysctl -w fs.nr_open=\(needed), " : "")ulimit -n \(needed)), "
-                + "or split the load over several processes"
+                + "or split the load over several processes\(split)"
         )
         return check
     }

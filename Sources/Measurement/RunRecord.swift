@@ -89,6 +89,14 @@ package struct ToolRecord: Codable, Hashable, Sendable {
 package struct SegmentRecord: Codable, Hashable, Sendable {
     package var index: Int
     package var count: Int
+    /// The same for all segments of one run; absent where the run is no segment.
+    package var run: String?
+    /// A hash of the plan that the segments share.
+    package var plan: String?
+    /// What is to hold of all segments together; none of them judges it.
+    package var thresholds: [String]?
+    /// Of merged results: how many segments they are of.
+    package var merged: Int?
 
     package init(index: Int = 1, count: Int = 1) {
         self.index = index

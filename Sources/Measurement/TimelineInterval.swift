@@ -11,6 +11,15 @@ package struct TimelineInterval: Codable, Hashable, Sendable {
         package var max: Double
         /// HdrHistogram V2 of nanoseconds.
         package var histogram: String
+
+        package init(name: String, labels: Labels, measured: Bool, count: UInt64, max: Double, histogram: String) {
+            self.name = name
+            self.labels = labels
+            self.measured = measured
+            self.count = count
+            self.max = max
+            self.histogram = histogram
+        }
     }
 
     /// Full seconds from the start of the run to the start of the interval.

@@ -55,6 +55,24 @@ package enum ClientsCSV {
         }
     }
 
+    /// The clients of a whole file; `nil` for one that was cut, or is another.
+    static func read(_ text: String) -> [ClientRow]? {
+        guard text.utf8.last == 0x0A else { return nil }
+        var lines = text.wholeLines.map { CSV.cells(of: $0) ?? [] }
+        guard !lines.isEmpty else { return nil }
+        let header = lines.removeFirst()
+        guard header == self.columns || header == ["group"] + self.columns else { return nil }
+        var rows: [ClientRow] = []
+        for cells in lines {
+            guard cells.count == header.count else { return nil }
+            rows.append(ClientRow(Dictionary(zip(header, cells), uniquingKeysWith: { $1 })))
+        }
+        // All of a run have the same time, and one that did nothing does not say which.
+        let seconds = rows.lazy.compactMap(\.seconds).first
+        for place in rows.indices { rows[place].seconds = seconds }
+        return rows
+    }
+
     private static func cells(_ client: ClientRow) -> [String] {
         let tally = client.tally
         let sent = client.publishes ? tally.sent : nil
@@ -74,5 +92,40 @@ package enum ClientsCSV {
             count(tally.reads), number(ratio(packets, reads)), number(ratio(reads, packets)),
             number(ratio(bytes, client.decodeSeconds)), seconds(tally.longestAckNanoseconds),
         ]
+    }
+}
+
+extension ClientRow {
+    /// From its cells, by the names of their columns.
+    fileprivate init(_ cells: [String: String]) {
+        func number(_ name: String) -> Double? { cells[name].flatMap(Double.init) }
+        func count(_ name: String) -> UInt64? { cells[name].flatMap { UInt64($0) } }
+        func nanoseconds(_ name: String) -> Int64 { number(name).map { Int64(($0 * 1e9).rounded()) } ?? 0 }
+        /// What a count and its rate say of the time that both are over.
+        func time(_ count: UInt64?, _ rate: String) -> Double? {
+            guard let count, count > 0, let rate = number(rate), rate > 0 else { return nil }
+            return Double(count) / rate
+        }
+        let (sent, received) = (count("sent"), count("received"))
+        var tally = ClientTally()
+        tally.connectNanoseconds = nanoseconds("connect_seconds")
+        tally.sent = sent ?? 0
+        tally.acked = count("acked") ?? 0
+        tally.received = received ?? 0
+        tally.bytes = count("decode_bytes") ?? 0
+        tally.packets = count("decode_packets") ?? 0
+        tally.reads = count("reads") ?? 0
+        tally.longestAckNanoseconds = nanoseconds("longest_ack_seconds")
+        self.init(
+            id: cells["id"] ?? "",
+            qos: cells["qos"].flatMap { Int($0) },
+            tally: tally,
+            publishes: sent != nil,
+            acknowledged: count("acked") != nil,
+            subscribes: received != nil,
+            seconds: time(sent, "sent_rate") ?? time(received, "received_rate"),
+            decodeSeconds: time(tally.bytes, "decode_bytes_per_second")
+        )
+        if let group = cells["group"], !group.isEmpty { self.group = group }
     }
 }

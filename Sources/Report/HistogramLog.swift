@@ -166,6 +166,24 @@ extension HistogramLog {
         return contents
     }
 
+    /// The intervals of a log that was written to its end, each with its lines; `nil` for one that was cut.
+    static func intervals(_ text: String) -> [(second: Int, entries: [Entry])]? {
+        guard text.utf8.last == 0x0A else { return nil }
+        var intervals: [(second: Int, entries: [Entry])] = []
+        var entries: [Entry] = []
+        for line in text.wholeLines {
+            if let second = self.interval(endingWith: line) {
+                intervals.append((second, entries))
+                entries = []
+            } else if let entry = self.entry(line) {
+                entries.append(entry)
+            } else if !line.hasPrefix("#"), !line.hasPrefix("\"") {
+                return nil
+            }
+        }
+        return entries.isEmpty && !intervals.isEmpty ? intervals : nil
+    }
+
     private static func interval(endingWith line: Substring) -> Int? {
         let mark = "#[End of interval "
         guard line.hasPrefix(mark), line.hasSuffix("]") else { return nil }

@@ -61,7 +61,7 @@ extension TimelineInterval {
         var measured: Bool
     }
 
-    private static func merging(lanes: [Lane]) -> [(lane: Lane, histogram: Histogram)] {
+    static func merging(lanes: [Lane]) -> [(lane: Lane, histogram: Histogram)] {
         var merged: [(lane: Lane, histogram: Histogram)] = []
         var places: [LaneKey: Int] = [:]
         for lane in lanes {

@@ -19,8 +19,8 @@ struct Clamor: ParsableCommand {
         subcommands: [
             Conn.self, Pub.self, Sub.self, PubSub.self, XMPPCommand.self, RunFile.self, DecodeCommand.self,
             DoctorCommand.self,
-            BrokerCommand.self, ProxyCommand.self, ReportCommand.self, CompareCommand.self, CapacityCommand.self,
-            CalibrateCommand.self, InitCommand.self,
+            BrokerCommand.self, ProxyCommand.self, ReportCommand.self, CompareCommand.self, MergeCommand.self,
+            CapacityCommand.self, CalibrateCommand.self, InitCommand.self,
         ],
         helpNames: [.long]
     )
@@ -50,6 +50,7 @@ enum Main {
         case .report(let options): exit(Wiring.report(options).rawValue)
         case .capacity(let options): self.perform { await CapacitySession(options).perform() }
         case .calibrate(let options): self.perform { await CalibrateSession(options).perform() }
+        case .merge(let options): exit(MergeSession(options).perform().rawValue)
         case .compare(let options): exit(CompareSession(options).perform().rawValue)
         case .text(let text):
             print(text)

@@ -42,11 +42,21 @@ enum Wiring {
     }
 
     static func run(_ options: RunOptions) async -> ExitStatus {
-        await RunSession(MQTTPart(options)).perform()
+        var options = options
+        options.segment.schedule = ScenarioGroup(name: "", work: .mqtt(options)).schedule
+        guard options.segment.processes == nil else {
+            return await ProcessesSession(options.common, PartGroup(nil, MQTTPart(options))).perform()
+        }
+        return await RunSession(MQTTPart(options)).perform()
     }
 
     static func run(_ options: XMPPOptions) async -> ExitStatus {
-        await RunSession(XMPPPart(options)).perform()
+        var options = options
+        options.segment.schedule = ScenarioGroup(name: "", work: .xmpp(options)).schedule
+        guard options.segment.processes == nil else {
+            return await ProcessesSession(options.common, PartGroup(nil, XMPPPart(options))).perform()
+        }
+        return await RunSession(XMPPPart(options)).perform()
     }
 
     static func run(_ options: ScenarioOptions) async -> ExitStatus {

@@ -150,7 +150,7 @@ struct LoadFitTests {
             fit.problems == [
                 "\(flags) needs 60,064 descriptors, this process may have 20,000 (hard limit 20,000, "
                     + "fs.nr_open 1,048,576, 64 go to other things than clients): lower -c, raise the limit "
-                    + "(ulimit -n 60064), or split the load over several processes",
+                    + "(ulimit -n 60064), or split the load over several processes (--processes 4)",
                 "\(flags) needs 60,064 open files, the host has 50,000 left (fs.file-max): "
                     + "lower -c, or raise fs.file-max (sysctl -w)",
                 "\(flags) needs 60,000 local ports, 2 source addresses to 1 target have 56,464 "

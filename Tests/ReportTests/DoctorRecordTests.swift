@@ -29,7 +29,7 @@ struct DoctorRecordTests {
                 This host · -c 30000, 5,000/s to broker.example:1883
 
                   fail  descriptors  this process may have 20,000 (15 go to other things than clients); needs 30,015 \
-                descriptors; lower -c, raise the limit (ulimit -n 30015), or split the load over several processes
+                descriptors; lower -c, raise the limit (ulimit -n 30015), or split the load over several processes (--processes 2)
                   fail  ports        1 source address to 1 target has 28,232 (net.ipv4.ip_local_port_range \
                 32768-60999); needs 30,000 local ports; lower -c, give more source addresses (--ifaddr), or widen \
                 net.ipv4.ip_local_port_range (sysctl -w net.ipv4.ip_local_port_range='1024 65535')

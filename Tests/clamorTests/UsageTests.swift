@@ -270,7 +270,7 @@ struct UsageTests {
     @Test(
         "what a later build has is named, in one line",
         arguments: [
-            "--segment", "--start-at", "--prometheus",
+            "--prometheus"
         ]
     )
     func laterFlags(_ flag: String) {
@@ -282,17 +282,6 @@ struct UsageTests {
     @Test("the schemes of a later build are named", arguments: ["xmpp", "xmpps"])
     func laterSchemes(_ scheme: String) {
         #expect(answer("pub --url \(scheme)://h") == ["clamor pub: --url: \(scheme):// is not in this build"])
-    }
-
-    @Test(
-        "the commands of a later build are named",
-        arguments: [
-            "merge"
-        ]
-    )
-    func laterCommands(_ line: String) {
-        let name = line.split(separator: " ")[0]
-        #expect(answer(line) == ["clamor: the command '\(name)' is not in this build"])
     }
 
     @Test("many mistakes are all found, and told in three lines")

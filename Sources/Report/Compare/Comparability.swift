@@ -101,12 +101,20 @@ struct PlanIdentity {
 
     /// By path: `groups.sensors.rate`.
     private(set) var facts: [String: String] = [:]
+    private let without: Set<String>
 
     init(_ record: RunRecord) {
+        self.without = Self.incidental
         var plan = record.plan
         plan["name"] = nil
         self.add(.object(plan), "")
         if record.segment.count > 1 { self.facts["segment"] = "\(record.segment.index)/\(record.segment.count)" }
+    }
+
+    /// What segments of one plan have in common, the seed among it.
+    init(ofSegments plan: [String: JSONValue]) {
+        self.without = Self.incidental.subtracting(["seed"])
+        self.add(.object(plan), "")
     }
 
     /// FNV-1a of all facts in order, in hexadecimal: a name for people, not what decides.
@@ -119,7 +127,7 @@ struct PlanIdentity {
     private mutating func add(_ value: JSONValue, _ path: String) {
         switch value {
         case .object(let members):
-            for (key, member) in members where !Self.incidental.contains(key) {
+            for (key, member) in members where !self.without.contains(key) {
                 self.add(member, path.isEmpty ? key : "\(path).\(key)")
             }
         case .array(let members):

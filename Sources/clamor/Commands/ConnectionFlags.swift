@@ -207,6 +207,39 @@ struct RunFlags: ParsableArguments {
 
     @Flag(name: .long, help: "Also write clients.csv.") var perClient = false
     @OptionGroup(title: "Run") var results: ResultFlags
+    @OptionGroup(title: "Several processes") var segments: SegmentFlags
+}
+
+/// One load over several processes.
+struct SegmentFlags: ParsableArguments {
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Do only part I of N of the load, which needs --seed; 'auto' asks the environment (a Kubernetes job, a Slurm array, Open MPI). clamor merge adds the results.",
+            valueName: "i/n"
+        )
+    )
+    var segment: String?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "When the first connect is due, such as 2026-11-21T01:37:10Z, or in seconds since 1970. (default: now)",
+            valueName: "time"
+        )
+    )
+    var startAt: String?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Divide the load among so many processes on this host, with --threads each, and merge their results.",
+            valueName: "n"
+        )
+    )
+    var processes: String?
+
+    @Flag(name: .customLong("child"), help: .hidden) var child = false
 }
 
 struct ValidateFlag: ParsableArguments {

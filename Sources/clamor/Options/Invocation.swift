@@ -23,6 +23,7 @@ package enum Invocation: Sendable {
     case proxy(ProxyOptions)
     case report(ReportOptions)
     case compare(CompareOptions)
+    case merge(MergeOptions)
     case capacity(CapacityOptions)
     case calibrate(CalibrateOptions)
     case doctor(DoctorOptions)

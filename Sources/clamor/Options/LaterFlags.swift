@@ -1,8 +1,6 @@
 /// What the design has and this build has not.
 enum LaterFlags {
-    private static let commands: Set = ["merge"]
-
-    private static let flags: Set = ["--segment", "--start-at", "--prometheus"]
+    private static let flags: Set = ["--prometheus"]
 
     /// Why the command line cannot be taken by this build, in one line.
     static func refusal(of arguments: [String]) -> String? {
@@ -10,7 +8,6 @@ enum LaterFlags {
         if first == "-h" || first == "--host" {
             return "clamor: -h is the host and belongs behind a command; for help: clamor --help"
         }
-        if self.commands.contains(first) { return "clamor: the command '\(first)' is not in this build" }
         for argument in arguments {
             if argument == "--" { return nil }
             let isShort = argument.hasPrefix("-") && !argument.hasPrefix("--")

@@ -112,6 +112,7 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
     package var outputDirectory: String?
     package var files = ReportFileOptions()
     package var perClient = false
+    package var segment = SegmentOptions()
     package var json = false
     package var quiet = false
     package var strict = false

@@ -6,6 +6,7 @@ extension OptionReader {
         if let seed = options.seed { options.replaceDrawnPrefix(with: Self.prefix(seed: seed)) }
         options.validates = self.boolean(validate.validate, "--validate", words: ("on", "off")) ?? true
         self.checkTogether(options)
+        self.checkSegments(options)
     }
 
     /// The phases of a run, the generator, its results; behind everything else that the run is told.
@@ -22,6 +23,7 @@ extension OptionReader {
         options.seed = self.number(flags.seed, "--seed", in: 0...UInt64.max)
         options.perClient = flags.perClient
         self.read(flags.results, hasLedger: hasLedger, into: &options)
+        self.read(flags.segments, into: &options)
         self.checkStorms(options)
         options.redactedCommand = ["clamor"] + Redaction.command(self.arguments)
     }

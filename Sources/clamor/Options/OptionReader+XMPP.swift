@@ -14,6 +14,7 @@ extension OptionReader {
 
     mutating func read(_ flags: RunFlags, into options: inout XMPPOptions) {
         self.read(flags, hasLedger: options.hasLedger, into: &options.common)
+        self.checkSegments(options)
     }
 
     mutating func read(_ flags: StanzaFlags, into options: inout XMPPOptions) {

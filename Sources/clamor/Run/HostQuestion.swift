@@ -28,7 +28,7 @@ struct HostQuestion {
     private var questions: [LoadFit] {
         guard self.groups.count > 1 else {
             return self.groups.map { group in
-                var fit = self.question(group.options, clients: group.options.clients, self.limits)
+                var fit = self.question(group.options, clients: group.clients, self.limits)
                 fit.costs.client += group.clientBytes
                 return fit
             }
@@ -50,7 +50,7 @@ struct HostQuestion {
             let targets = group.options.singleTargets
             for target in targets {
                 if clients[target] == nil { order.append(target) }
-                clients[target, default: 0] += (group.options.clients + targets.count - 1) / targets.count
+                clients[target, default: 0] += (group.clients + targets.count - 1) / targets.count
                 groups[target, default: []].append(group)
             }
         }
@@ -67,10 +67,10 @@ struct HostQuestion {
         // The group whose server is nearest takes the most of this host.
         let nearest =
             self.groups.first { $0.options.isEmbedded } ?? self.groups.first { $0.options.isLoopback } ?? self.groups[0]
-        var fit = self.question(nearest.options, clients: self.groups.reduce(0) { $0 + $1.options.clients }, limits)
+        var fit = self.question(nearest.options, clients: self.groups.reduce(0) { $0 + $1.clients }, limits)
         fit.flags = self.words(self.groups)
-        let clients = self.groups.reduce(0) { $0 + $1.options.clients }
-        let own = self.groups.reduce(UInt64(0)) { $0 + UInt64($1.options.clients) * $1.clientBytes }
+        let clients = self.groups.reduce(0) { $0 + $1.clients }
+        let own = self.groups.reduce(UInt64(0)) { $0 + UInt64($1.clients) * $1.clientBytes }
         if clients > 0 { fit.costs.client += own / UInt64(clients) }
         let rates = self.groups.compactMap { group in
             group.options.messageRate.map { (messages: $0, deliveries: $0 * group.deliveries) }
@@ -99,7 +99,7 @@ struct HostQuestion {
     }
 
     private func words(_ groups: [any RunGroup]) -> String {
-        let clients = groups.reduce(0) { $0 + $1.options.clients }
+        let clients = groups.reduce(0) { $0 + $1.clients }
         return "\(clients) clients of \(groups.compactMap(\.name).joined(separator: ", "))"
     }
 }

@@ -1,3 +1,4 @@
+import LoadEngine
 import Measurement
 import NIOCore
 import Transport
@@ -96,7 +97,10 @@ extension LoadOptions {
         var fit = LoadFit(clients: clients, flags: self.loadFlags, limits: limits) {
             self.rota(clients: $0, limits: known)
         }
-        fit.rate = self.messageRate
+        fit.rate = self.messageRate.map { $0 / Double(self.part.count) }
+        if self.segment.part != nil, let clients {
+            fit.flags += ", of which \(clients) in segment \(self.part.index + 1)/\(self.part.count),"
+        }
         fit.deliveries = deliveries
         fit.loops = threads
         fit.server = self.isEmbedded ? .embedded : self.isLoopback ? .onLoopback : .elsewhere

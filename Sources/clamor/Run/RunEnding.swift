@@ -11,6 +11,8 @@ struct RunEnding: Sendable {
     let groups: [GroupEnding]
     /// Of the plan.
     var stages: [StageOption] = []
+    /// When the first connect was due, CLOCK_REALTIME nanoseconds; where that was not at once.
+    var startedAt: Int64?
 
     /// Completes the record with all that needs the whole run, and tells of the clients one by one, by group.
     ///

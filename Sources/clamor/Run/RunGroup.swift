@@ -12,6 +12,8 @@ protocol RunGroup: AnyObject {
     /// `nil` in a run of one command.
     var name: String? { get }
     var options: LoadOptions { get }
+    /// Those of this process.
+    var clients: Int { get }
     var deliveries: Double { get }
     var descriptors: Int { get }
     var clientBytes: UInt64 { get }
@@ -96,6 +98,8 @@ final class PartGroup<Part: RunPart>: RunGroup {
     }
 
     var options: LoadOptions { self.part.options }
+    var clients: Int { self.options.segment.part == nil ? self.options.clients : self.ownClients }
+    private lazy var ownClients = self.plan(seed: 0).ownClients
     var deliveries: Double { self.part.deliveries }
     var descriptors: Int { self.part.descriptors }
     var clientBytes: UInt64 { self.part.clientBytes }
@@ -125,9 +129,9 @@ final class PartGroup<Part: RunPart>: RunGroup {
     var facts: GroupFacts {
         GroupFacts(
             name: self.name,
-            clients: self.options.clients,
+            clients: self.clients,
             isOpenLoop: self.options.isOpenLoop,
-            connectRate: self.options.connectRate,
+            connectRate: self.options.connectRate.map { $0 / Double(self.options.part.count) },
             protocolName: self.load.protocolName,
             answerMetric: self.load.answerMetric,
             realtimeOffset: self.load.realtimeOffset,
@@ -155,8 +159,7 @@ final class PartGroup<Part: RunPart>: RunGroup {
         events: AsyncStream<RunEvent>.Continuation
     ) async -> LoadGroup<LoadSample> {
         let load = self.load
-        var plan = self.options.plan(targets: self.part.targets.count, seed: seed)
-        self.part.complete(&plan)
+        let plan = self.plan(seed: seed)
         self.handles = await Shards.make(
             load,
             on: loops,
@@ -168,6 +171,12 @@ final class PartGroup<Part: RunPart>: RunGroup {
         )
         load.prepare(self.handles, plan: plan)
         return LoadGroup(plan: plan, shards: self.handles, reconnects: load.comesBack)
+    }
+
+    private func plan(seed: UInt64) -> LoadPlan {
+        var plan = self.options.plan(targets: self.part.targets.count, seed: seed)
+        self.part.complete(&plan)
+        return plan
     }
 
     var recyclers: [@Sendable (LoopSample) -> Void] {

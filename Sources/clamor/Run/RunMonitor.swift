@@ -86,6 +86,7 @@ actor RunMonitor: RunObserver {
     }
 
     private func show(_ interval: TimelineInterval) {
+        if self.screen.isChild { return ParentLink.tell(interval) }
         let line = ProgressLine(
             interval,
             clientsPlanned: self.groups.reduce(0) { $0 + $1.facts.clients },
@@ -172,6 +173,7 @@ actor RunMonitor: RunObserver {
         }
         self.audit.exhausted(ports: count("ports"), descriptors: count("descriptors"))
         self.record.metrics = self.allMetrics()
+        if let startedAt = ending.startedAt { self.record.startedAt = WallClock.rfc3339(startedAt) }
         self.record.durationSeconds = Double((outcome.ended - outcome.began).nanoseconds) / 1e9
         self.record.generator = self.generator(without: ending.cpuBeside)
         let clients = ending.complete(

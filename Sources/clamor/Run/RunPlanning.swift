@@ -25,7 +25,7 @@ extension LoadOptions {
         var plan = LoadPlan(
             operators: self.operators,
             listeners: self.listeners,
-            connect: self.connectRate.map { .rate(perSecond: $0) } ?? .pending(64 * targets),
+            connect: self.connectRate.map { .rate(perSecond: $0) } ?? .pending(64 * targets * self.brokers),
             pace: pace,
             limit: self.limit,
             waitsForConnects: self.waitsForAll,
@@ -33,6 +33,7 @@ extension LoadOptions {
             measure: self.duration.map { .nanoseconds($0) },
             drain: .nanoseconds(self.drain)
         )
+        plan.segment = self.part
         plan.stages = self.planStages
         plan.think = .nanoseconds(self.think)
         plan.departures = DeparturePlan(
@@ -51,6 +52,9 @@ extension LoadOptions {
         )
         return plan
     }
+
+    /// Segments that have a broker of their own have connects pending there of their own.
+    private var brokers: Int { self.isEmbedded ? self.part.count : 1 }
 
     /// As metrics are labelled with them.
     var metricStages: [MetricStage] { self.stages.map { MetricStage($0.name, measured: !$0.isWarmup) } }

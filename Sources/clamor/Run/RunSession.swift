@@ -17,6 +17,7 @@ struct RunSession {
     private let plan: @Sendable (_ seed: UInt64) -> [String: JSONValue]?
     private let screen: ProgressScreen
     private let thresholds: [Threshold]
+    private let segment: RunSegment
     private let seed: UInt64
     private let host: HostFacts
     private let startedAt: Int64
@@ -40,7 +41,8 @@ struct RunSession {
         self.groups = groups
         self.options = options
         self.plan = plan
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
+        self.segment = RunSegment(options: options.segment)
+        self.screen = ProgressScreen(quiet: options.quiet, json: options.json, isChild: options.segment.isChild)
         self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
         self.seed = options.seed ?? UInt64.random(in: 1...(1 << 53))
         self.host = HostFacts.read()
@@ -77,24 +79,38 @@ struct RunSession {
             throw RunRefusal("--\(problem)")
         }
         for group in self.groups { try await group.open() }
-        var record = self.firstRecord()
+        // Whoever begins with others has its servers before they say when.
+        if self.options.segment.isChild { try self.startServers() }
+        let start = try await self.segment.start()
+        var record = self.firstRecord(startedAt: start ?? self.startedAt)
         let writer: RunWriter
         do throws(ResultError) {
-            writer = try Self.openResults(self.options, record, startedAt: self.startedAt)
+            writer = try Self.openResults(self.options, record, startedAt: start ?? self.startedAt)
         } catch {
             throw RunRefusal("--out \(error)", .cannotCreate)
         }
+        if !self.options.segment.isChild { try self.startServers() }
+        record.generator.eventLoops = self.threads
+        return await self.perform(record, writer, start: start)
+    }
+
+    private func startServers() throws(RunRefusal) {
         for group in self.groups {
             for line in try group.start() { self.screen.warn(line) }
         }
-        record.generator.eventLoops = self.threads
-        return await self.perform(record, writer)
     }
 
-    private func perform(_ record: RunRecord, _ writer: sending RunWriter) async -> ExitStatus {
+    /// Those that this process judges: of a segment none, for it sees a part of what they are about.
+    private var judged: [Threshold] { self.options.segment.part == nil ? self.thresholds : [] }
+
+    private func perform(
+        _ record: RunRecord,
+        _ writer: sending RunWriter,
+        start: Int64?
+    ) async -> ExitStatus {
         let monitor = RunMonitor(
             self.groups.map(\.facts),
-            thresholds: self.thresholds,
+            thresholds: self.judged,
             writer: writer,
             record: record,
             screen: self.screen
@@ -114,7 +130,12 @@ struct RunSession {
             )
         }
         await monitor.watch(self.groups.map(\.recyclers))
-        let run = LoadRun(groups: shards, events: events, observer: monitor)
+        let run = LoadRun(
+            groups: shards,
+            events: events,
+            startAt: start.map(RunSegment.deadline),
+            observer: monitor
+        )
         let outcome = await run.perform()
         self.screen.endProgress()
         var endings: [GroupEnding] = []
@@ -124,12 +145,13 @@ struct RunSession {
             for line in lines { self.screen.warn(line) }
         }
         listening.cancel()
-        let ending = RunEnding(
+        var ending = RunEnding(
             outcome: outcome,
-            thresholds: self.thresholds,
+            thresholds: self.judged,
             groups: endings,
             stages: self.options.stages
         )
+        if start != nil { ending.startedAt = RunSegment.realtime(outcome.began) }
         let (complete, clients) = await monitor.finish(ending)
         let status = await self.save(complete, clients, ending, monitor)
         try? await threads.shutdownGracefully()
@@ -145,7 +167,9 @@ struct RunSession {
     ) async -> ExitStatus {
         var files: String?
         do throws(ResultError) {
-            let rows = self.options.perClient ? ending.rows(clients, record) : nil
+            // Whoever merges segments needs every client of theirs.
+            let isListed = self.options.perClient || self.options.segment.part != nil
+            let rows = isListed ? ending.rows(clients, record) : nil
             files = try await monitor.save(record, clients: rows)
         } catch {
             self.screen.warn("\(error)")
@@ -170,7 +194,7 @@ struct RunSession {
 
     // MARK: - Before the first socket
 
-    private var clients: Int { self.groups.reduce(0) { $0 + $1.options.clients } }
+    private var clients: Int { self.groups.reduce(0) { $0 + $1.clients } }
 
     private var threads: Int {
         self.options.threads
@@ -194,14 +218,19 @@ struct RunSession {
         return try RunWriter(directory, record: record, startedAt: startedAt)
     }
 
-    private func firstRecord() -> RunRecord {
+    private func firstRecord(startedAt: Int64) -> RunRecord {
         let facts = self.groups.map(\.facts)
         var record = RunRecord(
             command: self.options.redactedCommand,
             tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
             host: self.host,
             plan: self.planRecord,
-            startedAt: WallClock.rfc3339(self.startedAt),
+            startedAt: WallClock.rfc3339(startedAt),
+            segment: self.segment.record(
+                plan: self.planRecord,
+                seed: self.seed,
+                thresholds: self.thresholds.map(\.expression)
+            ),
             ledger: facts.first?.ledger ?? LedgerRecord(on: false)
         )
         let named = facts.compactMap { facts in
@@ -219,7 +248,7 @@ struct RunSession {
             record.ledger = .joined(named)
         }
         // Not yet held: so that they can be judged even if the run is killed.
-        record.thresholds = self.thresholds.map { ThresholdResult(expression: $0.expression, ok: false, value: nil) }
+        record.thresholds = self.judged.map { ThresholdResult(expression: $0.expression, ok: false, value: nil) }
         return record
     }
 

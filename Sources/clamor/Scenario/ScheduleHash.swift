@@ -2,6 +2,14 @@ import Crypto
 import Foundation
 import Workloads
 
+extension ScenarioGroup {
+    /// The hash of a schedule that has no other group; empty where nobody asks for it.
+    var schedule: String {
+        guard self.options.segment.part != nil else { return "" }
+        return ScenarioOptions(name: "", common: self.options, groups: [self]).scheduleHash
+    }
+}
+
 extension ScenarioOptions {
     /// SHA-256 of what decides who does what when, but for the seed.
     ///
@@ -44,6 +52,7 @@ extension ScenarioOptions {
         options.thresholds = []
         options.outputDirectory = nil
         options.files = ReportFileOptions()
+        options.segment = SegmentOptions()
         (options.perClient, options.json, options.quiet, options.strict) = (false, false, false, false)
         // The same due times.
         if case .ramp(let from, let to, nil) = options.shape, let length = options.loadLength {

@@ -1,0 +1,139 @@
+package import Measurement
+
+/// How levels of several processes become one.
+package enum LevelRule: Hashable, Sendable {
+    /// Of what each process has its own: clients, memory.
+    case sum
+    /// Of what is worst where it is low: the CPU that a host has left.
+    case lowest
+    case highest
+
+    package static func of(_ name: String) -> LevelRule {
+        switch name {
+        case "host_cpu_idle": .lowest
+        case "host_cpu_pressure": .highest
+        default: .sum
+        }
+    }
+
+    func joined(_ values: [Double]) -> Double? {
+        switch self {
+        case .sum: values.isEmpty ? nil : values.reduce(0, +)
+        case .lowest: values.min()
+        case .highest: values.max()
+        }
+    }
+}
+
+extension TimelineInterval {
+    /// What several processes did in the same interval; nothing for none.
+    package static func joining(_ intervals: [TimelineInterval]) -> TimelineInterval? {
+        guard let first = intervals.first, intervals.count > 1 else { return intervals.first }
+        var series: [Series: [Metric]] = [:]
+        var order: [Series] = []
+        for metric in intervals.lazy.flatMap(\.metrics) {
+            let key = Series(name: metric.name, labels: metric.labels)
+            if series[key] == nil { order.append(key) }
+            series[key, default: []].append(metric)
+        }
+        let lanes = Self.merging(lanes: intervals.flatMap(\.lanes))
+        let histograms = lanes.reduce(into: [Series: Histogram]()) { all, lane in
+            all[Series(name: lane.lane.name, labels: lane.lane.labels), default: Histogram()].merge(lane.histogram)
+        }
+        return TimelineInterval(
+            second: first.second,
+            phase: first.phase,
+            seconds: intervals.map(\.seconds).max() ?? first.seconds,
+            metrics: order.compactMap { key in
+                series[key].flatMap { Metric.joining($0, histogram: histograms[key]) }
+            },
+            lanes: lanes.map(\.lane)
+        )
+    }
+}
+
+extension Metric {
+    /// The same metric of several processes as of one; nothing for none.
+    ///
+    /// `histogram` is that of all of them, where it is a duration.
+    static func joining(_ metrics: [Metric], histogram: Histogram?) -> Metric? {
+        guard var joined = metrics.first else { return nil }
+        switch joined.reading {
+        case .duration:
+            guard let histogram, var reading = DurationReading(histogram) else { return nil }
+            reading.bound(
+                min: metrics.compactMap(\.duration?.min).min() ?? reading.min,
+                max: metrics.compactMap(\.duration?.max).max() ?? reading.max
+            )
+            joined.reading = .duration(reading)
+        case .counter:
+            let readings = metrics.compactMap(\.counter)
+            // They count at the same time, so their rates add up; one that is not known makes the sum unknown.
+            let rates = readings.compactMap(\.rate)
+            joined.reading = .counter(
+                CounterReading(
+                    value: readings.reduce(0) { $0 + $1.value },
+                    rate: rates.count == readings.count ? rates.reduce(0, +) : nil
+                )
+            )
+        case .gauge:
+            let values = metrics.compactMap(\.gauge?.value)
+            guard let value = LevelRule.of(joined.name).joined(values) else { return nil }
+            joined.reading = .gauge(GaugeReading(value: value))
+        }
+        return joined
+    }
+}
+
+extension [SegmentResult] {
+    /// The intervals of all, second by second of their common time, and phase by phase within one.
+    var joinedIntervals: [TimelineInterval] {
+        guard let start = self.map(\.startedAt).min() else { return [] }
+        var order: [IntervalKey] = []
+        var parts: [IntervalKey: [Int: [TimelineInterval]]] = [:]
+        for (place, segment) in self.enumerated() {
+            let offset = Int((Double(segment.startedAt - start) / 1e9).rounded())
+            for interval in segment.intervals {
+                var interval = interval
+                interval.second += offset
+                let key = IntervalKey(second: interval.second, phase: interval.phase)
+                if parts[key] == nil { order.append(key) }
+                parts[key, default: [:]][place, default: []].append(interval)
+            }
+        }
+        // Phases of a second in the order in which a run has them.
+        let phases = ["connect", "warmup", "measure", "drain"]
+        func rank(_ key: IntervalKey) -> Int { phases.firstIndex(of: key.phase) ?? phases.count }
+        return order.sorted { ($0.second, rank($0)) < ($1.second, rank($1)) }.compactMap { key in
+            let own = (parts[key] ?? [:]).sorted { $0.key < $1.key }.compactMap { TimelineInterval.merging($0.value) }
+            return TimelineInterval.joining(own)
+        }
+    }
+
+    /// A level over all segments, second by second from when all of them have told theirs; of one that has ended the last.
+    func levels(of series: Series) -> [Double] {
+        let start = self.map(\.startedAt).min() ?? 0
+        let rule = LevelRule.of(series.name)
+        var looks: [Int: [Int: Double]] = [:]
+        var owners: Set<Int> = []
+        for (place, segment) in self.enumerated() {
+            let offset = Int((Double(segment.startedAt - start) / 1e9).rounded())
+            for interval in segment.intervals {
+                let metric = interval.metrics.first { $0.name == series.name && $0.labels == series.labels }
+                guard let value = metric?.gauge?.value else { continue }
+                looks[interval.second + offset, default: [:]][place] = value
+                owners.insert(place)
+            }
+        }
+        var latest: [Int: Double] = [:]
+        return looks.keys.sorted().compactMap { second in
+            latest.merge(looks[second] ?? [:]) { $1 }
+            return latest.count == owners.count ? rule.joined(latest.sorted { $0.key < $1.key }.map(\.value)) : nil
+        }
+    }
+}
+
+private struct IntervalKey: Hashable {
+    var second: Int
+    var phase: String
+}

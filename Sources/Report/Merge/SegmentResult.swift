@@ -1,0 +1,134 @@
+package import Measurement
+
+/// One segment of a run, read back whole from its result directory.
+package struct SegmentResult: Sendable {
+    package let path: String
+    package let record: RunRecord
+    /// CLOCK_REALTIME nanoseconds at second 0.
+    let startedAt: Int64
+    let intervals: [TimelineInterval]
+    let clients: [ClientRow]
+
+    /// The segment's own number, from 1.
+    var index: Int { self.record.segment.index }
+    var count: Int { self.record.segment.count }
+
+    /// CLOCK_REALTIME nanoseconds at its end.
+    var endedAt: Int64 { self.startedAt + Int64((self.record.durationSeconds ?? 0) * 1e9) }
+
+    /// Reads a segment and checks that nothing of it is missing.
+    ///
+    /// - Throws: where the run has not ended, where it is no segment, and where its files do not hold all that `run.json`
+    ///   says was measured.
+    package static func read(_ path: String) throws(ResultError) -> SegmentResult {
+        guard !path.hasSuffix(".partial"), !path.hasSuffix(".partial/") else {
+            throw ResultError(
+                path: path,
+                reason: "is of a run that goes on, or was cut; a merge wants all of its segment"
+            )
+        }
+        let record = try RunJSON.read(directory: path)
+        let file = path + "/run.json"
+        guard record.schema == RunRecord.currentSchema else {
+            let known = RunRecord.currentSchema
+            throw ResultError(path: file, reason: "its schema is '\(record.schema)', not \(known)")
+        }
+        guard record.segment.merged == nil else {
+            throw ResultError(path: path, reason: "is merged already; give the directories of the segments")
+        }
+        guard record.segment.run != nil, record.segment.plan != nil else {
+            throw ResultError(path: path, reason: "is no segment: its run had no --segment")
+        }
+        guard record.verdict != nil, record.durationSeconds != nil else {
+            throw ResultError(path: path, reason: "has not ended; a merge wants all of its segment")
+        }
+        guard let startedAt = WallClock.nanoseconds(record.startedAt) else {
+            throw ResultError(path: file, reason: "started_at is '\(record.startedAt)', and no moment")
+        }
+        let timeline = try SegmentTimeline.read(path)
+        let clients = ClientsCSV.read(try TextFile.text(path + "/clients.csv"))
+        let segment = SegmentResult(
+            path: path,
+            record: record,
+            startedAt: startedAt,
+            intervals: timeline,
+            clients: clients ?? []
+        )
+        if clients == nil { throw ResultError(path: path + "/clients.csv", reason: "is cut, or no list of clients") }
+        try segment.checkWhole()
+        return segment.naming(loopsOf: record.segment.index)
+    }
+
+    /// Whether the streamed files add up to what the record says of the whole run.
+    private func checkWhole() throws(ResultError) {
+        let listed = self.record.clients.values.reduce(0) { $0 + $1.count }
+        guard listed == self.clients.count else {
+            throw ResultError(
+                path: self.path + "/clients.csv",
+                reason: "lists \(self.clients.count) clients of \(listed); it has lost some"
+            )
+        }
+        var counters: [Series: Double] = [:]
+        var counts: [Series: UInt64] = [:]
+        for interval in self.intervals {
+            for metric in interval.metrics {
+                guard let value = metric.counter?.value else { continue }
+                counters[Series(name: metric.name, labels: metric.labels), default: 0] += value
+            }
+            for lane in interval.lanes where lane.measured {
+                counts[Series(name: lane.name, labels: lane.labels), default: 0] += lane.count
+            }
+        }
+        for metric in self.record.metrics where metric.labels[Labels.stage] == nil {
+            let series = Series(name: metric.name, labels: metric.labels)
+            switch metric.reading {
+            case .duration(let reading):
+                let found = counts[series] ?? 0
+                guard found != reading.count else { continue }
+                throw self.lost("latency.hlog", metric, "\(found)", of: "\(reading.count)")
+            // Time is counted in parts of a second; what is settled at the end is not in the time line.
+            case .counter(let reading) where metric.unit != "seconds":
+                guard let found = counters[series], found != reading.value else { continue }
+                throw self.lost("timeline.csv", metric, PlainNumber.text(found), of: PlainNumber.text(reading.value))
+            case .counter, .gauge: continue
+            }
+        }
+    }
+
+    private func lost(_ file: String, _ metric: Metric, _ found: String, of all: String) -> ResultError {
+        let labels = metric.labels.isEmpty ? "" : "{\(metric.labels)}"
+        return ResultError(
+            path: "\(self.path)/\(file)",
+            reason: "holds \(found) of \(all) \(metric.name)\(labels); it has lost some"
+        )
+    }
+
+    /// Event loops of different processes are different ones: `loop=2/0` is the first of segment 2.
+    private func naming(loopsOf index: Int) -> SegmentResult {
+        func named(_ labels: Labels) -> Labels {
+            labels["loop"].map { labels.adding("loop", "\(index)/\($0)") } ?? labels
+        }
+        func named(_ metrics: [Metric]) -> [Metric] {
+            metrics.map { metric in
+                var metric = metric
+                metric.labels = named(metric.labels)
+                return metric
+            }
+        }
+        var record = self.record
+        record.metrics = named(record.metrics)
+        let intervals = self.intervals.map { interval in
+            var interval = interval
+            interval.metrics = named(interval.metrics)
+            for place in interval.lanes.indices { interval.lanes[place].labels = named(interval.lanes[place].labels) }
+            return interval
+        }
+        return SegmentResult(
+            path: self.path,
+            record: record,
+            startedAt: self.startedAt,
+            intervals: intervals,
+            clients: self.clients
+        )
+    }
+}

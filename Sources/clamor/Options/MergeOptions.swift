@@ -1,0 +1,13 @@
+/// What `clamor merge` is told, read and checked.
+package struct MergeOptions: Sendable, ResultOptions {
+    package var directories: [String] = []
+    package var thresholds: [String] = []
+    package var outputDirectory: String?
+    package var files = ReportFileOptions()
+    package var json = false
+    package var quiet = false
+    package var strict = false
+    package var redactedCommand: [String] = []
+
+    package init() {}
+}

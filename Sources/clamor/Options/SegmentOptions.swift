@@ -1,0 +1,60 @@
+package import LoadEngine
+
+/// Which part of a load this process carries out, and when it begins.
+package struct SegmentOptions: Hashable, Sendable {
+    /// `nil`: all of it.
+    package var part: PlanSegment?
+    /// A text that all segments of one run have in common, and no other run; empty where nothing names the run.
+    package var run = ""
+    /// What decides who does what when, as a hash; set where a segment is run.
+    package var schedule = ""
+    /// CLOCK_REALTIME nanoseconds; `nil`: at once.
+    package var startAt: Int64?
+    /// Started by another `clamor`, which says when to begin.
+    package var isChild = false
+    /// Segments on this host, each a process of its own, and the command line of this one; `nil`: this process alone.
+    package var processes: Processes?
+
+    package struct Processes: Hashable, Sendable {
+        package var count: Int
+        package var arguments: [String]
+
+        package init(count: Int, arguments: [String]) {
+            self.count = count
+            self.arguments = arguments
+        }
+    }
+
+    package init() {}
+}
+
+extension LoadOptions {
+    var part: PlanSegment { self.segment.part ?? .whole }
+}
+
+extension SegmentOptions.Processes {
+    /// What each segment decides for itself, or its parent for it; with a value behind it.
+    private static let own: Set = [
+        "--processes", "--out", "--seed", "--threads", "--junit", "--summary-md", "--start-at",
+    ]
+    private static let ownSwitches: Set = ["--json", "--quiet", "--strict"]
+
+    /// The command line of one segment.
+    package func arguments(of index: Int, seed: UInt64, threads: Int, directory: String) -> [String] {
+        var words: [String] = []
+        var skipsValue = false
+        for word in self.arguments {
+            if skipsValue {
+                skipsValue = false
+            } else if Self.own.contains(word) {
+                skipsValue = true
+            } else if !Self.ownSwitches.contains(word), !Self.own.contains(where: { word.hasPrefix("\($0)=") }) {
+                words.append(word)
+            }
+        }
+        return words + [
+            "--segment", "\(index + 1)/\(self.count)", "--child", "--seed", "\(seed)", "--threads", "\(threads)",
+            "--out", directory, "--quiet",
+        ]
+    }
+}

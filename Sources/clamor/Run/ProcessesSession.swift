@@ -1,0 +1,208 @@
+import CPosix
+import Foundation
+import Glibc
+import Measurement
+import NIOCore
+import Report
+
+/// One run over several processes on this host: starts them, begins them together, shows what they do, and merges what
+/// they leave.
+final class ProcessesSession {
+    private let options: LoadOptions
+    private let group: any RunGroup
+    private let screen: ProgressScreen
+    private let count: Int
+    private var processes: [SegmentProcess] = []
+    private var ready: Set<Int> = []
+    private var latest: [Int: TimelineInterval] = [:]
+    private var errors = 0.0
+    private var hasBegun = false
+    private var signals = 0
+    /// What was told of already: segments mostly say the same.
+    private var told: Set<String> = []
+    private var lastLine: [Int: String] = [:]
+    /// What was said before the beginning.
+    private var early: [(index: Int, words: String)] = []
+    /// Segments that ended without results, and how the first of them did.
+    private var failure: ExitStatus?
+
+    init(_ options: LoadOptions, _ group: any RunGroup) {
+        self.options = options
+        self.group = group
+        self.count = options.segment.processes?.count ?? 1
+        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
+    }
+
+    func perform() async -> ExitStatus {
+        if let problem = self.options.files.problem {
+            self.screen.warn(problem)
+            return .cannotCreate
+        }
+        if let problem = self.hostProblem {
+            self.screen.warn(problem)
+            return .usage
+        }
+        let directory: ResultDirectory
+        do throws(ResultError) {
+            if let path = self.options.outputDirectory {
+                directory = try ResultDirectory.create(path)
+            } else {
+                let name = self.options.name
+                directory = try ResultDirectory.createDefault(name: name, startedAt: clamor_realtime_nanoseconds())
+            }
+        } catch {
+            self.screen.warn("--out \(error)")
+            return .cannotCreate
+        }
+        let segments = (1...self.count).map { "\(directory.partial)/segments/\($0)" }
+        await self.run(segments)
+        self.screen.endProgress()
+        return self.end(directory, segments)
+    }
+
+    /// Whether this host carries them all; what one process may have, each asks for itself.
+    private var hostProblem: String? {
+        var limits = HostLimits.read(clients: self.options.clients)
+        limits.descriptorsSoft = nil
+        return HostQuestion([self.group], limits: limits, threads: self.threads * self.count).problem
+    }
+
+    /// Event loops of each.
+    private var threads: Int {
+        if let given = self.options.threads { return given }
+        let all = LoadOptions.defaultThreads(
+            cores: HostFacts.read().cores ?? System.coreCount,
+            loopback: self.options.isLoopback
+        )
+        return max(1, all / self.count)
+    }
+
+    // MARK: - While they go on
+
+    private func run(_ directories: [String]) async {
+        let (events, continuation) = AsyncStream<SegmentEvent>.makeStream()
+        let listening = Task { for await _ in Signals.stream() { continuation.yield(.signal) } }
+        defer { listening.cancel() }
+        let seed = self.options.seed ?? UInt64.random(in: 1...(1 << 53))
+        let name = String(UInt64.random(in: 1...UInt64.max), radix: 16)
+        var running = 0
+        for (index, directory) in directories.enumerated() {
+            let arguments = self.options.segment.processes?
+                .arguments(of: index, seed: seed, threads: self.threads, directory: directory)
+            do {
+                self.processes.append(try SegmentProcess(index, arguments ?? [], run: name, events: continuation))
+                running += 1
+            } catch {
+                self.screen.warn("segment \(index + 1) did not start: \(error.localizedDescription)")
+                self.fail(.usage)
+                break
+            }
+        }
+        guard running > 0 else { return }
+        for await event in events {
+            switch event {
+            case .ready(let index):
+                self.ready.insert(index)
+                if self.ready.count == self.count, self.failure == nil, self.signals == 0 { self.begin() }
+            case .interval(let index, let interval): self.show(interval, of: index)
+            case .line(let index, let line): self.tell(line, of: index)
+            case .ended(let index, let status, let isSignal):
+                running -= 1
+                self.ended(index, status, isSignal, directories[index])
+            case .signal: self.signal()
+            }
+            if running == 0 { break }
+        }
+    }
+
+    /// Soon, but so that every process has heard of it before.
+    private func begin() {
+        self.hasBegun = true
+        for (index, words) in self.early { self.warn(words, of: index) }
+        let start = clamor_realtime_nanoseconds() + 500_000_000
+        for process in self.processes { process.begin(at: start) }
+    }
+
+    private func signal() {
+        self.signals += 1
+        if self.hasBegun {
+            for process in self.processes { process.interrupt() }
+        } else {
+            self.fail(.interrupted)
+        }
+    }
+
+    /// Nothing has begun yet, and nothing will.
+    private func fail(_ status: ExitStatus) {
+        if self.failure == nil { self.failure = status }
+        guard !self.hasBegun else { return }
+        for process in self.processes { process.giveUp() }
+    }
+
+    private func show(_ interval: TimelineInterval, of index: Int) {
+        self.latest[index] = interval
+        self.errors += interval.metrics.filter { $0.name == "errors" }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
+        // One line a second, when the first of those that go on has told its second.
+        guard index == self.latest.keys.min() else { return }
+        guard let joined = TimelineInterval.joining(self.latest.sorted { $0.key < $1.key }.map(\.value)) else { return }
+        let line = ProgressLine(joined, clientsPlanned: self.options.clients, errors: UInt64(max(0, self.errors)))
+        self.screen.show(line)
+    }
+
+    private func tell(_ line: String, of index: Int) {
+        let prefix = "clamor: "
+        let words = line.hasPrefix(prefix) ? String(line.dropFirst(prefix.count)) : line
+        self.lastLine[index] = words
+        if self.hasBegun { self.warn(words, of: index) } else { self.early.append((index, words)) }
+    }
+
+    private func warn(_ words: String, of index: Int) {
+        guard self.told.insert(words).inserted else { return }
+        self.screen.endProgress()
+        self.screen.warn("segment \(index + 1): \(words)")
+    }
+
+    private func ended(_ index: Int, _ status: Int32, _ isSignal: Bool, _ directory: String) {
+        self.latest[index] = nil
+        // Whatever its status is, a segment that has its results has ended in good order.
+        guard isSignal || (try? RunJSON.read(directory: directory)) == nil else { return }
+        let isFirst = self.failure == nil
+        let known = isSignal ? nil : ExitStatus(rawValue: status)
+        self.fail(known.flatMap { $0 == .success ? nil : $0 } ?? .dataError)
+        guard self.hasBegun || isFirst else { return }
+        // Before the beginning all are refused alike, and what the first of them says is enough.
+        let words = self.early.filter { $0.index == index }
+        if !self.hasBegun, !words.isEmpty {
+            for (index, words) in words { self.warn(words, of: index) }
+            return
+        }
+        let how = isSignal ? "was ended by signal \(status)" : "ended with exit status \(status), without results"
+        let last = self.lastLine[index].map { ": \($0)" } ?? ""
+        let left = self.hasBegun ? "; what it had measured is in \(directory).partial" : ""
+        self.screen.endProgress()
+        self.screen.warn("segment \(index + 1) \(how)\(left)\(last)")
+    }
+
+    // MARK: - The end
+
+    private func end(_ directory: ResultDirectory, _ segments: [String]) -> ExitStatus {
+        guard self.hasBegun else {
+            // Nothing was measured: what was made for it goes away, unless there is something in it.
+            rmdir(directory.partial + "/segments")
+            rmdir(directory.partial)
+            if self.failure == .interrupted { self.screen.warn("the run was given up before it began") }
+            return self.failure ?? .usage
+        }
+        var options = MergeOptions()
+        options.directories = segments
+        options.files = self.options.files
+        (options.json, options.quiet, options.strict) = (self.options.json, self.options.quiet, self.options.strict)
+        options.redactedCommand = self.options.redactedCommand
+        let session = MergeSession(options)
+        guard self.failure == nil, let merged = session.merged() else {
+            self.screen.warn("\(directory.partial): the segments are not merged; those that ended are in segments/")
+            return self.failure ?? .dataError
+        }
+        return session.finish(merged, in: directory)
+    }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import Measurement
+import Report
+import Testing
+
+@Suite("Segments of a run are merged")
+struct MergeTests {
+    let folder: TemporaryFolder
+
+    init() throws { self.folder = try TemporaryFolder() }
+
+    private func merged(_ runs: SegmentRuns, thresholds: [String] = []) throws -> MergedRun {
+        let directories = try runs.write(in: self.folder)
+        return MergedRun(try SegmentSet(directories), command: ["clamor", "merge"], thresholds: thresholds)
+    }
+
+    private func metric(_ record: RunRecord, _ name: String, _ labels: Labels = [:]) -> Metric? {
+        record.metrics.first { $0.name == name && $0.labels.contains(labels) }
+    }
+
+    @Test("durations, counters, errors and clients are those of one run over the joint data", arguments: [1, 2, 3, 7])
+    func same(_ count: Int) throws {
+        let runs = SegmentRuns(count)
+        let record = try self.merged(runs).record
+        for metric in runs.whole.metrics where metric.gauge == nil {
+            let own = self.metric(record, metric.name, metric.labels)
+            // Minimum, maximum, every percentile, mean, deviation, and the histogram itself.
+            #expect(own?.duration == metric.duration)
+            #expect(own?.counter == metric.counter)
+        }
+        #expect(record.metrics.count { $0.gauge == nil } == runs.whole.metrics.count { $0.gauge == nil })
+        #expect(record.errors == runs.whole.errors)
+        #expect(record.clients == runs.whole.clients)
+        #expect(record.segment.merged == count && record.segment.count == 1)
+    }
+
+    @Test("counts are the sums of the segments', and rates too")
+    func sums() throws {
+        let runs = SegmentRuns(3)
+        let record = try self.merged(runs).record
+        let parts = runs.segments.map(\.record)
+        func sum(_ name: String, _ part: (CounterReading) -> Double?) -> Double {
+            parts.reduce(0) { $0 + (self.metric($1, name)?.counter.flatMap(part) ?? 0) }
+        }
+        let sent = try #require(self.metric(record, "publish_sent")?.counter)
+        #expect(sent.value == 4_800 && sent.value == sum("publish_sent") { $0.value })
+        #expect(sent.rate == 1_200 && sent.rate == sum("publish_sent") { $0.rate })
+        #expect(record.books.map(\.sent) == [4_800] && record.books.map(\.notSent) == [60])
+        #expect(record.books.map(\.acked) == [3_000] && record.books.map(\.inFlight) == [1_800])
+        #expect(record.ledger.publishers == 9 && record.ledger.on)
+        #expect(record.generator.eventLoops == 3 && record.generator.cpuSeconds == 6)
+        #expect(record.durationSeconds == 6 && record.stages == SegmentRuns.stages)
+    }
+
+    @Test("levels add up, second by second, and loops of different processes stay apart")
+    func levels() throws {
+        let record = try self.merged(SegmentRuns(3)).record
+        let clients = try #require(self.metric(record, "clients")?.gauge)
+        // 3 of each for four seconds, then 2, 3 and 4.
+        #expect(clients.value == 9 && clients.min == 9 && clients.max == 9)
+        let loops = record.metrics.filter { $0.name == "generator_cpu" }
+        #expect(loops.map(\.labels) == [["loop": "1/0"], ["loop": "2/0"], ["loop": "3/0"]])
+        #expect(loops.compactMap(\.gauge?.value) == [0.25, 0.5, 0.75])
+        #expect(LevelRule.of("host_cpu_idle") == .lowest && LevelRule.of("host_cpu_pressure") == .highest)
+        #expect(LevelRule.of("generator_memory_bytes") == .sum)
+    }
+
+    @Test("the time line has the seconds that the segments have in common, and adds up to the whole")
+    func timeline() throws {
+        var runs = SegmentRuns(2)
+        runs.segments[1].startedAt += 2_000_000_000
+        let merged = try self.merged(runs)
+        #expect(merged.startedAt == Samples.startedAt && merged.record.durationSeconds == 8)
+        #expect(
+            merged.intervals.map { "\($0.second) \($0.phase)" } == [
+                "0 connect", "1 warmup", "2 connect", "2 measure", "3 warmup", "3 measure", "4 measure", "5 measure",
+                "5 drain", "6 measure", "7 drain",
+            ]
+        )
+        func sent(_ second: Int) -> Double {
+            merged.intervals.filter { $0.second == second }.flatMap(\.metrics).filter { $0.name == "publish_sent" }
+                .reduce(0) { $0 + ($1.counter?.value ?? 0) }
+        }
+        #expect((0...7).map(sent) == [0, 200, 200, 600, 600, 400, 400, 0])
+        for metric in merged.record.metrics {
+            let rows = merged.intervals.flatMap(\.metrics).filter {
+                $0.name == metric.name && $0.labels == metric.labels
+            }
+            if let counter = metric.counter {
+                #expect(rows.reduce(0) { $0 + ($1.counter?.value ?? 0) } == counter.value)
+            }
+            guard let duration = metric.duration else { continue }
+            let lanes = merged.intervals.flatMap(\.lanes).filter { $0.name == metric.name && $0.measured }
+            #expect(lanes.reduce(0) { $0 + $1.count } == duration.count)
+        }
+    }
+
+    @Test("what was merged is written as any run is, and read again")
+    func written() throws {
+        let merged = try self.merged(SegmentRuns(3))
+        let path = "\(self.folder.path)/all"
+        let writer = try RunWriter(ResultDirectory.create(path), record: merged.record, startedAt: merged.startedAt)
+        for interval in merged.intervals { try writer.append(interval) { merged.record } }
+        _ = try writer.finish(merged.record, clients: merged.clients)
+        #expect(try RunJSON.read(directory: path) == merged.record)
+        let ids = try self.folder.read("all/clients.csv").split(separator: "\n").map { $0.prefix { $0 != "," } }
+        #expect(ids == ["id"] + (1...9).map { "c-\($0)" })
+        // Four hundredths of a second: the rates of a client are over the time that they were over before.
+        #expect(try self.folder.read("all/clients.csv").contains("c-1,1,0.001,100,90,25,"))
+        let error = #expect(throws: SegmentSet.Refusal.self) { try SegmentSet([path]) }
+        #expect(error?.lines == ["\(path): is merged already; give the directories of the segments"])
+    }
+
+    @Test("thresholds are judged on the whole, and no segment's own answer counts")
+    func thresholds() throws {
+        let record = try self.merged(SegmentRuns(3), thresholds: ["errors count == 3", "errors count < 3"]).record
+        let median = try #require(self.metric(record, "publish_ack_duration")?.duration?.p50)
+        #expect(record.thresholds.map(\.expression).first == "publish_ack_duration p50 < 9ms")
+        #expect(record.thresholds.map(\.ok) == [median < 0.009, true, true, false])
+        #expect(record.thresholds.map(\.value) == [median, 4_800, 3, 3])
+    }
+
+    @Test("the verdict is the worst, with every reason and whose it is")
+    func verdict() throws {
+        var runs = SegmentRuns(3)
+        var limited = Verdict()
+        limited.add(
+            .generatorLimited,
+            Verdict.Reason(code: "unsent", text: "1 % was unsent", measured: 0.01, limit: 0.001)
+        )
+        runs.segments[1].record.verdict = limited
+        var aborted = Verdict()
+        aborted.add(.aborted, Verdict.Reason(code: "interrupted", text: "a signal ended it"))
+        runs.segments[2].record.verdict = aborted
+        let verdict = try #require(try self.merged(runs).record.verdict)
+        #expect(verdict.state == .aborted)
+        #expect(verdict.reasons.map(\.code) == ["unsent", "interrupted"])
+        #expect(verdict.reasons.map(\.text) == ["segment 2: 1 % was unsent", "segment 3: a signal ended it"])
+        #expect(verdict.reasons[0].measured == 0.01)
+    }
+
+    @Test("books that do not balance in one segment do not balance in all")
+    func books() throws {
+        var runs = SegmentRuns(2)
+        runs.segments[0].record.books[0].sent = 799
+        let verdict = try #require(try self.merged(runs).record.verdict)
+        #expect(verdict.state == .unreconciled)
+        #expect(verdict.reasons.map(\.code) == ["books", "books"])
+    }
+
+    @Test("rates that were not at one time are not believed")
+    func apart() throws {
+        var runs = SegmentRuns(2)
+        runs.segments[1].startedAt += 200_000_000
+        #expect(try self.merged(runs).record.verdict == .valid)
+        let folder = try TemporaryFolder()
+        runs.segments[1].startedAt += 1_000_000_000
+        let record = MergedRun(try SegmentSet(runs.write(in: folder)), command: []).record
+        #expect(record.verdict?.state == .generatorLimited)
+        #expect(record.verdict?.reasons.map(\.code) == ["segments-apart"])
+        #expect(abs((record.verdict?.reasons.first?.measured ?? 0) - 0.6) < 1e-6)
+    }
+
+    @Test("of hosts that differ only what they have in common is said, and all targets are")
+    func hosts() throws {
+        var runs = SegmentRuns(2)
+        runs.segments[1].record.host.cores = 4
+        runs.segments[0].record.plan["targets"] = ["a:1", "b:1"]
+        runs.segments[1].record.plan["targets"] = ["b:1", "c:1"]
+        let record = try self.merged(runs).record
+        #expect(record.host.cpuModel == "Example CPU" && record.host.cores == nil)
+        #expect(record.plan["targets"] == ["a:1", "b:1", "c:1"])
+    }
+}
