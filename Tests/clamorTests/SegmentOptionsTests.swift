@@ -72,7 +72,9 @@ struct SegmentOptionsTests {
         let answer: String
         var testDescription: String { "\(self.line) \(self.environment.sorted { $0.key < $1.key })" }
 
-        init(_ line: String, _ environment: [String: String] = [:], _ answer: String) {
+        init(_ line: String, _ answer: String) { self.init(line, [:], answer) }
+
+        init(_ line: String, _ environment: [String: String], _ answer: String) {
             self.line = line
             self.environment = environment
             self.answer = answer
