@@ -105,7 +105,7 @@ extension MQTTLoad {
     private var answerProblem: String? {
         let answers = self.subscriptions(of: 0).first?.filter ?? ""
         let requests = self.topic.filterOfAllClients
-        guard let filter = try? TopicFilter(requests), filter.matches(topic: answers) else { return nil }
+        guard let filter = try? TopicFilter(validating: requests), filter.matches(topic: answers) else { return nil }
         return
             "answers go to '\(answers)', which is among the topics of requests, '\(requests)'; give them another topic"
     }

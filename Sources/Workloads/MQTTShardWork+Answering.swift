@@ -1,5 +1,7 @@
 import LoopContext
+import MQTT
 import MQTTCodec
+import Measurement
 import NIOCore
 
 // Requests and their answers (MQTT 5.0 §4.10).

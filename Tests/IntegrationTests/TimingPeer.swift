@@ -72,6 +72,9 @@ private final class Timekeeper: ChannelInboundHandler, PacketSink {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// What a `Date` of these years has no digits for, nanoseconds.
+    private static let rounding: Int64 = 1_000
+
     private let books: TimingPeer.Books
     private let held: Int
     private let number: Int
@@ -109,12 +112,10 @@ private final class Timekeeper: ChannelInboundHandler, PacketSink {
     func publish(_ view: PublishView) -> Bool {
         if view.packetID != 0 { self.open.append(view.packetID) }
         if let header = PayloadHeader.read(view.payload) {
-            var now = timespec()
-            clock_gettime(CLOCK_REALTIME, &now)
             let arrival = TimingPeer.Arrival(
                 connection: self.number,
                 header: header,
-                at: Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec),
+                at: Int64((Date().timeIntervalSince1970 * 1e9).rounded(.up)) + Self.rounding,
                 open: self.open.count
             )
             self.books.state.withLock { $0.arrivals.append(arrival) }

@@ -2,6 +2,7 @@ import LoadEngine
 import NIOCore
 import TestSupport
 import Testing
+import Workloads
 
 /// Every load model through the whole client, down to the bytes in front of its socket: nothing takes time but what the
 /// model says.

@@ -1,3 +1,5 @@
+import MQTTCodec
+
 extension OptionReader {
     /// What requests need (MQTT 5.0 §4.10), and where their answers go.
     mutating func checkRequests(_ options: inout RunOptions) {
