@@ -118,12 +118,12 @@ struct MessageWriter: ~Copyable {
     /// Puts the properties of the next messages together, in memory that is kept.
     private mutating func encodeProperties() {
         guard self.load.version == .v5 else { return }
-        if self.load.keepsFlows { self.message.properties = self.storedProperties() }
         self.properties.removeAll(keepingCapacity: true)
         if let template = self.load.responseTopic {
             self.answerTopic.removeAll(keepingCapacity: true)
             template.render(self.values, random: &self.random, into: &self.answerTopic)
         }
+        if self.load.keepsFlows { self.message.properties = self.storedProperties() }
         let hasAnswer = self.load.responseTopic != nil
         var size = self.constantProperties.count
         if hasAnswer { size += 3 + self.answerTopic.count }
@@ -155,11 +155,9 @@ struct MessageWriter: ~Copyable {
     }
 
     /// Those of a message for a store.
-    private mutating func storedProperties() -> Properties {
+    private func storedProperties() -> Properties {
         var properties = self.load.publishProperties
-        if let template = self.load.responseTopic {
-            self.answerTopic.removeAll(keepingCapacity: true)
-            template.render(self.values, random: &self.random, into: &self.answerTopic)
+        if self.load.responseTopic != nil {
             properties.append(.responseTopic(String(decoding: self.answerTopic, as: UTF8.self)))
         }
         if let alias = self.alias.number { properties.append(.topicAlias(alias)) }
