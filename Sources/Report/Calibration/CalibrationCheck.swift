@@ -112,7 +112,7 @@ extension CalibrationCheck {
                 "stall, response time",
                 "publish_ack_duration above 100 ms, against what was due in the stall and had to wait so long",
                 injected: (length - least) * rate,
-                reported: response.map(Double.init),
+                reported: response.map { Double($0) },
                 // One more at each end of it, and what the broker's first reads behind it take.
                 tolerance: 5,
                 problem: problem
@@ -121,7 +121,7 @@ extension CalibrationCheck {
                 "stall, service time",
                 "publish_service_duration above half of the stall, against what was in flight",
                 injected: Double(inFlight),
-                reported: service.map(Double.init),
+                reported: service.map { Double($0) },
                 problem: problem
             ),
         ]
