@@ -17,8 +17,8 @@ extension Integration {
 
         private static func run(
             _ folder: ScratchFolder,
-            _ scenario: String = Self.scenario,
-            _ flags: String
+            _ flags: String,
+            scenario: String = Self.scenario
         ) async throws -> RunningProgram.Ending {
             let file = try folder.write(scenario, to: "small.yaml")
             let words = flags.split(separator: " ").map(String.init)
@@ -89,7 +89,7 @@ extension Integration {
         func thresholds() async throws {
             let folder = try ScratchFolder()
             let scenario = Self.scenario + "\nthresholds: [\"publish_acked count == 1\"]"
-            let ending = try await Self.run(folder, scenario, "--repeat 2")
+            let ending = try await Self.run(folder, "--repeat 2", scenario: scenario)
             #expect(ending.status == 99)
             #expect(
                 ending.errorLines == [
