@@ -57,6 +57,29 @@ package enum HistogramLog {
     /// A comment to every reader of the format.
     package static func end(ofInterval second: Int) -> String { "#[End of interval \(second)]\n" }
 
+    /// Whose sizes the last line of a segment's log has.
+    static let segmentFiles = ["timeline.csv", "clients.csv"]
+
+    /// Says that a segment's results are whole, and how many bytes those files have that cannot say so themselves.
+    static func end(ofSegment files: [(name: String, bytes: Int)]) -> String {
+        "#[End of segment: " + files.map { "\($0.name) \($0.bytes) bytes" }.joined(separator: ", ") + "]\n"
+    }
+
+    /// The sizes that the last line of a segment's log names; `nil` where it is not there, or not whole.
+    static func segmentFiles(_ text: String) -> [String: Int]? {
+        let mark = "#[End of segment: "
+        guard text.utf8.last == 0x0A, let line = text.wholeLines.last, line.hasPrefix(mark), line.hasSuffix("]") else {
+            return nil
+        }
+        var sizes: [String: Int] = [:]
+        for part in line.dropFirst(mark.count).dropLast().split(separator: ", ") {
+            let words = part.split(separator: " ")
+            guard words.count == 3, words[2] == "bytes", let size = Int(words[1]) else { return nil }
+            sizes[String(words[0])] = size
+        }
+        return Set(sizes.keys) == Set(self.segmentFiles) ? sizes : nil
+    }
+
     /// All lines of one interval, the end mark last.
     package static func lines(_ interval: TimelineInterval) -> String {
         var text = ""

@@ -51,7 +51,7 @@ extension TimelineInterval {
             seconds: seconds,
             metrics: order.compactMap { key in
                 series[key].flatMap { Metric.merging($0, over: seconds, histogram: histograms[key]) }
-            },
+            }.durationsFirst,
             lanes: lanes.map(\.lane)
         )
     }
@@ -81,6 +81,11 @@ extension TimelineInterval {
         }
         return merged
     }
+}
+
+extension [Metric] {
+    /// In their order otherwise: an interval begins with its durations, as the time line is read back.
+    var durationsFirst: [Metric] { self.filter { $0.duration != nil } + self.filter { $0.duration == nil } }
 }
 
 /// One metric with one set of labels.

@@ -39,6 +39,12 @@ struct OutputFile: ~Copyable {
         if failed { throw ResultError(path: self.path, doing: "cannot write to it") }
     }
 
+    /// Bytes of a file; `nil` where there is none.
+    static func size(_ path: String) -> Int? {
+        var facts = stat()
+        return stat(path, &facts) == 0 ? Int(facts.st_size) : nil
+    }
+
     /// Puts `text` in the place of whatever `path` was; a reader sees the old file or the new one, never a part.
     static func replace(_ path: String, with text: String) throws(ResultError) {
         let draft = path + ".new"

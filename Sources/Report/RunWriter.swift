@@ -52,10 +52,14 @@ package final class RunWriter {
     /// - Throws: when a file cannot be written; the directory then keeps its partial name.
     package func finish(_ record: RunRecord, clients: [ClientRow]? = nil) throws(ResultError) -> String {
         for interval in self.merger.flush() { try self.write(interval) }
-        try Self.writeResults(record, in: self.directory.partial)
         if let clients {
             try OutputFile.replace(self.directory.file("clients.csv"), with: ClientsCSV.text(clients))
         }
+        if record.segment.run != nil, record.segment.merged == nil {
+            let sizes = HistogramLog.segmentFiles.map { ($0, OutputFile.size(self.directory.file($0)) ?? 0) }
+            try self.log.write(HistogramLog.end(ofSegment: sizes))
+        }
+        try Self.writeResults(record, in: self.directory.partial)
         try self.directory.finish()
         return self.directory.path
     }

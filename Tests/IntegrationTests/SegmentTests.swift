@@ -99,7 +99,7 @@ extension Integration {
         func byHand() async throws {
             let folder = try ScratchFolder()
             // Both have a broker of their own: what is alike is the plan, the seed and the moment.
-            let start = Int(Date().timeIntervalSince1970) + 3
+            let start = Int(Date().timeIntervalSince1970) + 8
             func arguments(_ index: Int) -> [String] {
                 "pub -h embedded -c 3 -q 1 --rate 60/s --duration 1s --seed 7 --segment \(index)/2 --start-at \(start) --quiet"
                     .split(separator: " ").map(String.init) + ["--out", folder.path("\(index)")]

@@ -138,10 +138,30 @@ struct MergeRefusalTests {
         let timeline = try self.folder.read("2/timeline.csv").split(separator: "\n").filter { !$0.hasPrefix("5,") }
         let log = try self.folder.read("2/latency.hlog").split(separator: "\n", omittingEmptySubsequences: false)
         let end = try #require(log.firstIndex(of: "#[End of interval 4]"))
-        try self.folder.write(timeline.joined(separator: "\n") + "\n", to: "2/timeline.csv")
-        try self.folder.write(log[...end].joined(separator: "\n") + "\n", to: "2/latency.hlog")
+        let cut = timeline.joined(separator: "\n") + "\n"
+        try self.folder.write(cut, to: "2/timeline.csv")
+        // Even if the log said that this is all.
+        let clients = try self.folder.read("2/clients.csv").utf8.count
+        let last = "#[End of segment: timeline.csv \(cut.utf8.count) bytes, clients.csv \(clients) bytes]\n"
+        try self.folder.write(log[...end].joined(separator: "\n") + "\n" + last, to: "2/latency.hlog")
         let lines = self.refusal(all)
         #expect(lines.count == 1 && lines[0].hasSuffix("; it has lost some"))
+    }
+
+    @Test("a histogram in the record that does not hold what it says is not left out in silence")
+    func histogram() throws {
+        var runs = SegmentRuns(2)
+        let place = try #require(runs.segments[1].record.metrics.firstIndex { $0.name == "publish_ack_duration" })
+        var reading = try #require(runs.segments[1].record.metrics[place].duration)
+        let text = try #require(reading.histogram)
+        reading.histogram = String(text.dropLast(8)) + "AAAAAAAA"
+        runs.segments[1].record.metrics[place].reading = .duration(reading)
+        let count = reading.count
+        #expect(
+            self.refusal(try runs.write(in: self.folder)) == [
+                "2/run.json: holds 0 of \(count) publish_ack_duration{leg=puback;qos=1}; it has lost some"
+            ]
+        )
     }
 
     @Test("all that is wrong is told, a line each")

@@ -105,7 +105,7 @@ struct MergeTests {
         #expect(try RunJSON.read(directory: path) == merged.record)
         let ids = try self.folder.read("all/clients.csv").split(separator: "\n").map { $0.prefix { $0 != "," } }
         #expect(ids == ["id"] + (1...9).map { "c-\($0)" })
-        // Four hundredths of a second: the rates of a client are over the time that they were over before.
+        // The rates of a client are over the time that they were over before.
         #expect(try self.folder.read("all/clients.csv").contains("c-1,1,0.001,100,90,25,"))
         let error = #expect(throws: SegmentSet.Refusal.self) { try SegmentSet([path]) }
         #expect(error?.lines == ["\(path): is merged already; give the directories of the segments"])

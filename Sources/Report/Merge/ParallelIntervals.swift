@@ -46,7 +46,7 @@ extension TimelineInterval {
             seconds: intervals.map(\.seconds).max() ?? first.seconds,
             metrics: order.compactMap { key in
                 series[key].flatMap { Metric.joining($0, histogram: histograms[key]) }
-            },
+            }.durationsFirst,
             lanes: lanes.map(\.lane)
         )
     }

@@ -8,6 +8,17 @@ enum SegmentTimeline {
     static func read(_ directory: String) throws(ResultError) -> [TimelineInterval] {
         let (timelinePath, logPath) = (directory + "/timeline.csv", directory + "/latency.hlog")
         let timeline = try TextFile.text(timelinePath)
+        let log = try TextFile.text(logPath)
+        guard let sizes = HistogramLog.segmentFiles(log) else {
+            throw ResultError(path: logPath, reason: "is cut: a segment's log ends with the sizes of its other files")
+        }
+        for name in HistogramLog.segmentFiles {
+            let path = "\(directory)/\(name)"
+            guard let size = OutputFile.size(path) else { throw ResultError(path: path, reason: "does not exist") }
+            guard size == sizes[name] else {
+                throw ResultError(path: path, reason: "has \(size) bytes and had \(sizes[name] ?? 0); it has lost some")
+            }
+        }
         guard timeline.hasPrefix(MetricsCSV.timelineHeader), timeline.utf8.last == 0x0A else {
             throw ResultError(path: timelinePath, reason: "is cut, or no time line")
         }
@@ -16,7 +27,6 @@ enum SegmentTimeline {
         guard rows.count == timeline.wholeLines.count - 1 else {
             throw ResultError(path: timelinePath, reason: "has lines that are no rows of a time line")
         }
-        let log = try TextFile.text(logPath)
         guard let logged = HistogramLog.intervals(log) else {
             throw ResultError(path: logPath, reason: "is cut, or no histogram log")
         }
