@@ -208,6 +208,8 @@ struct ScenarioPrintingTests {
         let keyless = flags.filter { ScenarioPrinter.meaning(of: $0, in: command) == .unsayable }
         // What the help names beside the command's own: faults of the broker, and placeholders of rooms.
         var expected: Set = ["--help", "--version", "--drop", "--delay", "--nick"]
+        // A scenario file is not divided.
+        expected.formUnion(["--segment", "--processes"])
         if command == ["sub"] || command == ["pubsub"] {
             expected.formUnion(["--no_local", "--no-local", "--retain-as-published", "--retain-handling"])
             expected.insert("--subscription-identifier")
