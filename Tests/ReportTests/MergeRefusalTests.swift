@@ -54,6 +54,7 @@ struct MergeRefusalTests {
         Foreign("2: was measured by clamor 0.2.0, and not by 0.1.0 as 1") { $0.tool.version = "0.2.0" },
         Foreign("2: is one of 3 segments, and not of 2 as 1") { $0.segment.count = 3 },
         Foreign("2: has other thresholds than 1") { $0.segment.thresholds = ["errors count == 0"] },
+        Foreign("2/run.json: its threshold 'errors count' is none") { $0.segment.thresholds = ["errors count"] },
         Foreign("2: is no segment: its run had no --segment") { $0.segment = SegmentRecord(index: 2, count: 2) },
         Foreign("2: has not ended; a merge wants all of its segment") { $0.verdict = nil },
         Foreign("2: has not ended; a merge wants all of its segment") { $0.durationSeconds = nil },

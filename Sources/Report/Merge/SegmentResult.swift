@@ -45,6 +45,9 @@ package struct SegmentResult: Sendable {
         guard let startedAt = WallClock.nanoseconds(record.startedAt) else {
             throw ResultError(path: file, reason: "started_at is '\(record.startedAt)', and no moment")
         }
+        for sentence in record.segment.thresholds ?? [] where (try? Threshold.parse(sentence)) == nil {
+            throw ResultError(path: file, reason: "its threshold '\(sentence)' is none")
+        }
         let timeline = try SegmentTimeline.read(path)
         let clients = ClientsCSV.read(try TextFile.text(path + "/clients.csv"))
         let segment = SegmentResult(
