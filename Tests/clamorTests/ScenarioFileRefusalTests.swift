@@ -123,7 +123,6 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "a number of clients beside those that are away",
             "\n  - { name: a, for: 1s, offline: true, clients: 50% }",
-            "3:3: stages: offline is for subscribers whose sessions are kept, and no group has any; give one of them connect: { clean: false, session_expiry: 10m }",
             "3:49: stages.clients: who takes no part would come back with those that are offline; give each a stage of its own"
         ),
         Wrong(
