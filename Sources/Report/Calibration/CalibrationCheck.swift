@@ -140,7 +140,7 @@ extension CalibrationCheck {
             name,
             "\(counter), against how many the broker made",
             injected: Double(injected),
-            reported: record.count(counter),
+            reported: record.sum(of: counter),
             problem: isUnsound ? record.unsound : injected == 0 ? "the broker made none" : nil
         )
     }
@@ -156,7 +156,7 @@ extension CalibrationCheck {
                 "offered",
                 "publish_offered, against rate × duration",
                 injected: due,
-                reported: record.count("publish_offered"),
+                reported: record.sum(of: "publish_offered"),
                 // The last one may be due at the very end.
                 tolerance: 1
             ),
@@ -164,7 +164,7 @@ extension CalibrationCheck {
                 "sent",
                 "publish_sent, against what came to the broker",
                 injected: Double(arrived),
-                reported: record.count("publish_sent"),
+                reported: record.sum(of: "publish_sent"),
                 problem: arrived == 0 ? "nothing came to the broker" : nil
             ),
             CalibrationCheck(
@@ -225,7 +225,7 @@ extension RunRecord {
     }
 
     /// The sum over its labels; nothing where there is no such counter.
-    package func count(_ name: String) -> Double? {
+    package func sum(of name: String) -> Double? {
         let counters = self.metrics.filter { $0.name == name && $0.labels["stage"] == nil }.compactMap(\.counter)
         return counters.isEmpty ? nil : counters.reduce(0) { $0 + $1.value }
     }

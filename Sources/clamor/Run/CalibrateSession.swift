@@ -143,7 +143,7 @@ struct CalibrateSession {
         for qos in [0, 1] {
             let run = try await self.measure("pub -c 20 -q \(qos) -s 64 --duration \(isQuick ? 1 : 5)s")
             self.add([.cpu(run.record, kernel: run.cpu, name: "QoS \(qos)")], to: &calibration)
-            guard let sent = run.record.count("publish_sent"), sent > 0, let cpu = run.record.generator.cpuSeconds
+            guard let sent = run.record.sum(of: "publish_sent"), sent > 0, let cpu = run.record.generator.cpuSeconds
             else { continue }
             let rate = run.record.metrics.first { $0.name == "publish_sent" }?.counter?.rate
             let cost = Calibration.Cost(qos: qos, cpuSecondsPerMessage: cpu / sent, messagesPerSecond: rate)
@@ -187,7 +187,7 @@ struct CalibrateSession {
             flags: rate + (isQuick ? ["--max-rate", "1000/s"] : []),
             load: "pub -h embedded -c 50 -q 1 -s 64",
             into: &calibration
-        ) { $0.count("publish_sent").map { $0 / (isQuick ? 1 : 3) } }
+        ) { $0.sum(of: "publish_sent").map { $0 / (isQuick ? 1 : 3) } }
         let most = min(self.mostClients ?? 100, isQuick ? 200 : 50_000)
         try await self.search(
             "clients",
