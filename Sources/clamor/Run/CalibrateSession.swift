@@ -76,10 +76,8 @@ struct CalibrateSession {
         self.screen.show("\n\(CalibrationText.headline(calibration)) · \(path)\n")
         if self.options.json { self.screen.write(calibration.text) }
         guard !calibration.ok else { return .success }
-        let wrong = calibration.checks.filter { !$0.ok }.map { check in
-            check.name + (check.problem.map { " (\($0))" } ?? "")
-        }
-        self.screen.warn("not ok: \(wrong.joined(separator: ", "))")
+        let wrong = calibration.checks.filter { !$0.ok }.map(\.name)
+        self.screen.warn("not ok: \(wrong.joined(separator: ", ")); \(path) says why")
         return .thresholdFailed
     }
 
