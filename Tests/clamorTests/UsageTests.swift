@@ -21,7 +21,7 @@ struct UsageTests {
         Refusal(
             "frobnicate",
             "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, xmpp, run, decode, "
-                + "doctor, broker, proxy, report, compare, capacity, calibrate, init"
+                + "doctor, broker, proxy, report, compare, merge, capacity, calibrate, init"
         ),
         Refusal("pub -h", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
         Refusal("pub -h -c 5", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
