@@ -109,7 +109,6 @@ struct Sub: LoadCommand {
         reader.read(self.qos, into: &options)
         reader.read(self.store, into: &options)
         reader.read(self.subscribe, shared: self.shared, into: &options)
-        reader.checkRequests(&options)
         reader.read(self.run, self.validate, into: &options)
         return .run(options)
     }
@@ -160,6 +159,7 @@ struct PubSub: LoadCommand {
         reader.read(self.store, into: &options)
         reader.read(self.properties, shared: self.shared, into: &options)
         reader.read(self.subscribe, shared: self.shared, into: &options)
+        reader.checkRequests(&options)
         reader.read(self.run, self.validate, into: &options)
         return .run(options)
     }
