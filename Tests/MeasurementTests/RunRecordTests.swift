@@ -19,6 +19,11 @@ struct RunRecordTests {
     static var full: RunRecord {
         var record = Self.record
         record.tool.revision = "b47dd5b"
+        record.segment = SegmentRecord(index: 2, count: 4)
+        record.segment.run = "0123456789abcdef"
+        record.segment.plan = "fedcba9876543210"
+        record.segment.thresholds = ["errors count == 0"]
+        record.segment.merged = 4
         record.durationSeconds = 12.5
         record.verdict = Verdict()
         let reason = Verdict.Reason(code: "schedule-lag", text: "late", measured: 0.2, limit: 0.005)
