@@ -1,5 +1,6 @@
 import LoadEngine
 import NIOCore
+import NIOEmbedded
 import TestSupport
 import Testing
 import Workloads

@@ -88,7 +88,7 @@ struct SegmentOptionsTests {
         Refusal("pub -c 8 --seed 1 --segment 5/4", "clamor pub: --segment: '5/4' \(form)"),
         Refusal("pub -c 8 --seed 1 --segment 2", "clamor pub: --segment: '2' \(form)"),
         Refusal("pub -c 8 --seed 1 --segment 1/2/3", "clamor pub: --segment: '1/2/3' \(form)"),
-        Refusal("pub -c 8 --seed 1 --segment -1/2", "clamor pub: --segment: '-1/2' \(form)"),
+        Refusal("pub -c 8 --seed 1 --segment=-1/2", "clamor pub: --segment: '-1/2' \(form)"),
         Refusal("pub -c 8 --seed 1 --segment +1/2", "clamor pub: --segment: '+1/2' \(form)"),
         Refusal(
             "pub -c 8 --segment 1/2",
@@ -158,7 +158,7 @@ struct SegmentOptionsTests {
         ),
         Refusal("pub -c 8 --processes 0", "clamor pub: --processes: '0' is not a whole number of 1 to 1024"),
         Refusal(
-            "pub -c 8 --processes 2 --store sqlite:/tmp/x",
+            "pub -c 8 -q 1 --processes 2 --store sqlite:/tmp/x",
             "clamor pub: --store: each process needs a file of its own; give the segments theirs with --segment I/N"
         ),
         Refusal(
