@@ -21,6 +21,7 @@ struct RedactionTests {
             ("pub --path=/a", "pub --path=/a"),
             ("run f --set RATE=5", "run f --set RATE=5"),
             ("run f --set=DB_PASSWORD=s", "run f --set=DB_PASSWORD=***"),
+            ("run f --set CLAMOR_QUERY=s", "run f --set CLAMOR_QUERY=***"),
             ("pub --url wss://h/a?sig=b", "pub --url wss://h/a?***"),
             ("pub --url ws://u:p@h/a?sig=b", "pub --url ws://u:***@h/a?***"),
         ]

@@ -28,6 +28,8 @@ struct ScenarioRefusalTests {
 
     static let topKeys =
         "name, target, seed, duration, warmup, drain, groups, stages, thresholds, vars, include"
+    private static let subscribeKeys =
+        "filter, qos, no_local, retain_as_published, retain_handling, identifier, user_properties"
     private static let who = "jid: u%i@x, password: p"
 
     static let wrongs = [
@@ -177,12 +179,65 @@ struct ScenarioRefusalTests {
         Wrong(
             "a filter with something else",
             "groups:\n  a:\n    subscribe: [{ filter: a, retain: true }]\n",
-            "3:30: a.subscribe: unknown key 'retain'; here are filter, qos"
+            "3:30: a.subscribe: unknown key 'retain'; here are \(subscribeKeys)"
         ),
         Wrong(
             "filters of several QoS",
             "groups:\n  a:\n    subscribe: [{ filter: a }, { filter: b, qos: 2 }]\n",
             "3:50: a.subscribe: in this build all filters of a group have one QoS; make two groups"
+        ),
+        Wrong(
+            "filters that are subscribed to in several ways",
+            "groups:\n  a:\n    subscribe:\n      - { filter: a, no_local: true, retain_handling: 0, identifier: 3 }\n"
+                + "      - { filter: b, no_local: false, identifier: 4, user_properties: [\"a: b\"] }\n"
+                + "      - { filter: c, no_local: true, identifier: 3 }\n      - { filter: d, no_local: true }\n",
+            "5:32: a.subscribe: in this build all filters of a group have the same no_local; say it alike at each of them, or make two groups",
+            "5:51: a.subscribe: in this build all filters of a group have the same identifier; say it alike at each of them, or make two groups",
+            "5:71: a.subscribe: in this build all filters of a group have the same user_properties; say it alike at each of them, or make two groups",
+            "7:9: a.subscribe: in this build all filters of a group have the same identifier; say it alike at each of them, or make two groups"
+        ),
+        Wrong(
+            "a subscription's options",
+            "groups:\n  a:\n    subscribe: [{ filter: a, no_local: maybe, retain_handling: 3, identifier: 0, user_properties: ab }]\n",
+            "3:40: a.subscribe.no_local: 'maybe' is not true or false",
+            "3:64: a.subscribe.retain_handling: '3' is not a whole number of 0 to 2",
+            "3:79: a.subscribe.identifier: '0' is not a whole number of 1 to 268435455",
+            "3:99: a.subscribe.user_properties: 'ab' is not a user property; write it like 'name: value'"
+        ),
+        Wrong(
+            "a subscription's options in MQTT 3",
+            "groups:\n  a:\n    connect: { protocol: 4 }\n    subscribe: [{ filter: a, retain_as_published: true }]\n",
+            "4:51: a.subscribe.retain_as_published: MQTT 3 has no such property; leave it out, or use connect.protocol 5"
+        ),
+        Wrong(
+            "filters beside subscribers",
+            "groups:\n  a:\n    subscribers: 2\n    publish: { topic: t }\n    subscribe: [{ filter: t }]\n",
+            "2:3: a has subscribers and subscribe, and a group does one thing; write subscribers: beside publish: for those who read it, or make two groups"
+        ),
+        Wrong(
+            "a filter among the options of subscribers",
+            "groups:\n  a:\n    subscribers: 2\n    publish: { topic: t }\n    subscribe: { filter: t, no_local: true }\n",
+            "5:18: a.subscribe: unknown key 'filter'; here are no_local, retain_as_published, retain_handling, identifier"
+        ),
+        Wrong(
+            "options of subscribers that are none",
+            "groups:\n  a:\n    subscribers: 2\n    publish: { topic: t }\n    subscribe: t\n",
+            "5:16: a.subscribe is a text; beside subscribers it says how they subscribe, such as { no_local: true }"
+        ),
+        Wrong(
+            "a header that is none",
+            "target: ws://b\ngroups:\n  a: { headers: [s3cret] }\n",
+            "3:17: a.headers: is not a header; write it like 'Authorization: Bearer abc'"
+        ),
+        Wrong(
+            "a header without a WebSocket",
+            "groups:\n  a: { headers: [\"X: y\"] }\n",
+            "2:17: a.headers: is a matter of WebSocket; add ws, or leave it out"
+        ),
+        Wrong(
+            "a pre-shared key beside certificates",
+            "target: mqtts://b\ngroups:\n  a: { psk: \"id:00\", pin: x }\n",
+            "3:27: a.pin: a pre-shared key takes the place of certificates; leave one of the two out"
         ),
         Wrong(
             "a target",
@@ -290,7 +345,7 @@ struct ScenarioRefusalTests {
             "duration: x\ngroups:\n  a: { clients: 0, topic: t }\n  b: { connect: { rate: 0/s } }\n",
             "1:11: duration: 'x' is not a duration; write it like 10s, 250ms or 2m",
             "3:17: a.clients: '0' is not a whole number of 1 to 10000000",
-            "3:20: a: unknown key 'topic'; here are target, clients, start_number, connect, reconnect, reconnect_period, churn, storm, password, password_file, ca_file, cert_file, key_file, insecure, pin, tls_version, ciphers, sni, ws, path, username, client_id, prefix, short_ids, auth, group_id, instance_id, token_file, broker, ssl, alpn, psk_file, proxy_protocol, validate, will, raw",
+            "3:20: a: unknown key 'topic'; here are target, clients, start_number, connect, reconnect, reconnect_period, churn, storm, password, password_file, ca_file, cert_file, key_file, insecure, pin, tls_version, ciphers, sni, ws, path, headers, username, client_id, prefix, short_ids, auth, group_id, instance_id, token_file, broker, ssl, alpn, psk, psk_file, proxy_protocol, validate, will, raw",
             "4:25: b.connect.rate: '0/s' is not above 0; leave the flag out for no limit"
         ),
     ]

@@ -146,6 +146,32 @@ struct ScenarioTests {
         #expect(pings.pacing == .interval(100_000_000))
     }
 
+    @Test("how a group subscribes is said at its filters, or beside its subscribers")
+    func subscriptions() throws {
+        let scenario = try ScenarioFile(
+            """
+            groups:
+              a:
+                subscribe:
+                  - { filter: x, no_local: true, retain_handling: 2, identifier: 7, user_properties: ["k: v"] }
+                  - { filter: y, user_properties: "k: v", identifier: 7, retain_handling: 2, no_local: true }
+              b:
+                subscribers: 2
+                publish: { user_properties: ["m: n"] }
+                subscribe: { retain_as_published: true, retain_handling: 1 }
+              c: { subscribe: [{ filter: x, retain_handling: 0 }, { filter: y, no_local: false }] }
+            """
+        ).scenario()
+        let subscribers = try ["a", "b", "c"].map { try self.mqtt(scenario, $0) }
+        #expect(subscribers[0].filters == ["x", "y"])
+        #expect(subscribers.map(\.subscribe.noLocal) == [true, false, false])
+        #expect(subscribers.map(\.subscribe.retainAsPublished) == [false, true, false])
+        #expect(subscribers.map(\.subscribe.retainHandling) == [2, 1, 0])
+        #expect(subscribers.map(\.subscribe.properties.subscriptionIdentifier) == [7, nil, nil])
+        #expect(subscribers.map { $0.subscribe.properties.userProperties.map(\.name) } == [["k"], [], []])
+        #expect(subscribers.map { $0.publishProperties.userProperties.map(\.name) } == [[], ["m"], []])
+    }
+
     @Test("all groups have the run's phases, and the command line goes before the file")
     func phases() throws {
         let file = try ScenarioFile(Self.mixed)

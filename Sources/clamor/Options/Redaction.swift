@@ -47,10 +47,12 @@ package enum Redaction {
         header.firstIndex(of: ":").map { "\(header[..<$0]): \(self.mask)" } ?? self.mask
     }
 
-    /// A value whose name says that it is secret.
+    /// A value whose name says that it is secret, or one that `--print-scenario` put a variable for.
     private static func hideVariable(_ variable: String) -> String {
         let name = variable.prefix { $0 != "=" }
-        let isSecret = ["PASS", "SECRET", "TOKEN", "KEY", "PSK"].contains { name.uppercased().contains($0) }
+        let isSecret =
+            name.hasPrefix("CLAMOR_")
+            || ["PASS", "SECRET", "TOKEN", "KEY", "PSK"].contains { name.uppercased().contains($0) }
         return isSecret ? "\(name)=\(self.mask)" : self.hideURLSecrets(in: variable)
     }
 

@@ -50,14 +50,22 @@ struct ScenarioJob: Sendable {
             marks: ["subscribers", "topology"],
             keys: Self.publish + [
                 ScenarioKey("subscribers", "--subscribers"), ScenarioKey("topology", "--topology"),
-            ]
+            ] + Self.subscription
         ),
-        ScenarioJob(speech: .mqtt, command: ["pub"], marks: ["publish"], keys: Self.publish),
+        ScenarioJob(
+            speech: .mqtt,
+            command: ["pub"],
+            marks: ["publish"],
+            // MQTT 5 §3.3.4: forbidden there, so it is only sent unchecked.
+            keys: Self.publish + [ScenarioKey("publish.subscription_identifier", "--subscription-identifier")]
+        ),
         ScenarioJob(
             speech: .mqtt,
             command: ["sub"],
             marks: ["subscribe"],
-            keys: [Self.filter, Self.filterQoS, Self.store]
+            keys: [Self.filter, Self.filterQoS, Self.store] + Self.subscription + [
+                ScenarioKey("subscribe.user_properties", "--user-properties", form: .repeated)
+            ]
         ),
         ScenarioJob(speech: .mqtt, command: ["conn"], marks: [], keys: [ScenarioKey("raw", "--raw")]),
         ScenarioJob(
@@ -122,6 +130,7 @@ struct ScenarioJob: Sendable {
         ScenarioKey("sni", "--sni"),
         ScenarioKey("ws", "--ws", form: .flag()),
         ScenarioKey("path", "--path"),
+        ScenarioKey("headers", "--header", "--ws-headers", form: .repeated),
     ]
 
     static func keys(of speech: Speech) -> [ScenarioKey] {
@@ -178,6 +187,7 @@ struct ScenarioJob: Sendable {
         ScenarioKey("broker", "--broker"),
         ScenarioKey("ssl", "--ssl", "-S", form: .flag()),
         ScenarioKey("alpn", "--alpn", form: .list),
+        ScenarioKey("psk", "--psk"),
         ScenarioKey("psk_file", "--psk-file"),
         ScenarioKey("proxy_protocol", "--proxy-protocol"),
         ScenarioKey("validate", "--validate"),
@@ -200,6 +210,13 @@ struct ScenarioJob: Sendable {
     /// Of what the filters of `subscribe` are.
     static let filter = ScenarioKey("subscribe.filter", "--topic", "-t")
     static let filterQoS = ScenarioKey("subscribe.qos", "--qos", "-q")
+    /// How all subscriptions of a group are made.
+    private static let subscription = [
+        ScenarioKey("subscribe.no_local", "--no_local", "--no-local", form: .flag()),
+        ScenarioKey("subscribe.retain_as_published", "--retain-as-published", form: .flag()),
+        ScenarioKey("subscribe.retain_handling", "--retain-handling"),
+        ScenarioKey("subscribe.identifier", "--subscription-identifier"),
+    ]
     private static let store = ScenarioKey("store", "--store")
 
     private static let publish =

@@ -2,6 +2,7 @@
 extension ScenarioReader {
     mutating func arguments(_ given: Given, _ job: ScenarioJob, _ sources: inout Sources) -> [String] {
         if given.path == "subscribe", job.command == ["sub"] { return self.filters(given, &sources) }
+        if given.path == "subscribe", job.command == ["pubsub"] { return self.subscriptionOptions(given, &sources) }
         if ScenarioJob.sections.contains(given.path), case .nothing = given.value.content,
             sources.keys.contains(where: { $0.path.hasPrefix("\(given.path).") })
         {
@@ -39,7 +40,8 @@ extension ScenarioReader {
         return "\(sources.group): " + self.unknown(parts.last ?? given.path, known: unique)
     }
 
-    private mutating func arguments(_ key: ScenarioKey, _ value: ScenarioValue, _ name: String) -> [String] {
+    /// What a value is for the flag of its key; `name` is how the key is told of.
+    mutating func arguments(_ key: ScenarioKey, _ value: ScenarioValue, _ name: String) -> [String] {
         let flag = key.flags[0]
         if case .list = key.form, case .list(let values) = value.content {
             let texts = values.compactMap { self.text($0, of: name) }
@@ -72,57 +74,6 @@ extension ScenarioReader {
                 return []
             }
         }
-    }
-
-    /// `subscribe: [{ filter: "a/#", qos: 1 }]`.
-    private mutating func filters(_ given: Given, _ sources: inout Sources) -> [String] {
-        guard case .list(let subscriptions) = given.value.content, !subscriptions.isEmpty else {
-            self.report(
-                given.value.place,
-                "\(sources.group).subscribe is \(given.value.kind); write it like [{ filter: \"a/#\", qos: 1 }]"
-            )
-            return []
-        }
-        var arguments: [String] = []
-        var level: (text: String, place: ScenarioPlace)?
-        for (number, subscription) in subscriptions.enumerated() {
-            guard case .mapping(let entries) = subscription.content else {
-                self.report(
-                    subscription.place,
-                    "a subscription is \(subscription.kind); write it like { filter: \"a/#\", qos: 1 }"
-                )
-                continue
-            }
-            for entry in entries where !["filter", "qos"].contains(entry.key) {
-                self.report(
-                    entry.place,
-                    "\(sources.group).subscribe: " + self.unknown(entry.key, known: ["filter", "qos"])
-                )
-            }
-            if let filter = entries.first(where: { $0.key == "filter" })?.value {
-                guard let text = self.text(filter, of: "filter") else { continue }
-                sources.filters.append((text, filter.place))
-                arguments.append("--topic=\(text)")
-            } else {
-                self.report(
-                    subscription.place,
-                    "\(sources.group).subscribe: filter is missing; write it like { filter: \"a/#\", qos: 1 }"
-                )
-            }
-            let qos = entries.first { $0.key == "qos" }?.value
-            let text = qos.map { self.text($0, of: "qos") ?? "0" } ?? "0"
-            let place = qos?.place ?? subscription.place
-            if number == 0 { level = (text, place) }
-            if let level, level.text != text {
-                self.report(
-                    place,
-                    "\(sources.group).subscribe: in this build all filters of a group have one QoS; make two groups"
-                )
-            }
-        }
-        guard let level else { return arguments }
-        sources.places["subscribe.qos"] = level.place
-        return arguments + ["--qos=\(level.text)"]
     }
 
     /// What client ids of a group begin with where it says nothing of them: two groups must not have the same.

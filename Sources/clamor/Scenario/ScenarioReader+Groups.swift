@@ -119,8 +119,9 @@ extension ScenarioReader {
         let marked = ScenarioJob.all.filter { job in
             job.speech == speech && given.contains { job.marks.contains($0.path) }
         }
-        // Who publishes and has subscribers does one thing: pubsub.
-        let jobs = marked.first?.command == ["pubsub"] ? marked.filter { $0.command != ["pub"] } : marked
+        // Who publishes and has subscribers does one thing: pubsub. How these subscribe may be said, but not to what.
+        let others = given.contains(where: Self.isListOfFilters) ? [["pub"]] : [["pub"], ["sub"]]
+        let jobs = marked.first?.command == ["pubsub"] ? marked.filter { !others.contains($0.command) } : marked
         if jobs.count > 1 {
             let names = jobs.compactMap { job in given.first { job.marks.contains($0.path) }?.path }
             self.report(

@@ -2,7 +2,7 @@
 struct ScenarioLines {
     enum Value {
         case text(String)
-        /// As it stands, `${NAME}` among it.
+        /// As it stands, with `${NAME}` in it.
         case variable(String)
         case list([String])
     }
@@ -48,6 +48,13 @@ struct ScenarioLines {
     /// YAML 1.2 §7.3.1; numbers stay without quotes.
     static func quoted(_ text: String) -> String {
         if !text.isEmpty, text.count < 10, text.allSatisfy({ $0.isASCII && $0.isNumber }) { return text }
+        return "\"\(self.escaped(text))\""
+    }
+
+    /// The text with a variable behind it.
+    static func quoted(_ text: String, then variable: String) -> String { "\"\(self.escaped(text))\(variable)\"" }
+
+    private static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.replacing("${", with: "$${").unicodeScalars {
             switch scalar {
@@ -59,7 +66,7 @@ struct ScenarioLines {
                 result += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
             }
         }
-        return "\"\(result)\""
+        return result
     }
 
     private static func isShown(_ scalar: Unicode.Scalar) -> Bool {

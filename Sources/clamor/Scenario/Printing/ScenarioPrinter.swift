@@ -12,27 +12,31 @@ package struct ScenarioPrinter {
     /// What ``LoadOptions`` say in the place of the flags.
     private static let phaseFlags: Set = ["--duration", "--warmup", "--drain", "--seed", "--threshold"]
     private static let ownFlag = "--print-scenario"
-    /// What may hold a secret in a place where a file would show it.
-    private static let secretFlags: [String: String] = [
-        "--psk": "a secret is in no printed file; use --psk-file",
-        "--header": "a header may hold a secret, and a scenario file has no key for it; leave it out",
-        "--ws-headers": "a header may hold a secret, and a scenario file has no key for it; leave it out",
-    ]
     /// What a flag means that stands alone.
     private static let bare = ["--topic-alias": "auto"]
     private static let targetFlags: Set = ["--host", "-h", "--hostname", "--url", "-p", "--port"]
-    private static let passwordFlags: Set = ["--password", "-P"]
-    private static let passwordVariable = "CLAMOR_PASSWORD"
+
+    /// What may be a secret is in no printed file: its place has a variable.
+    private struct Secret {
+        var name: String
+        var value: String
+        /// As the file has it.
+        var variable: String { "${\(self.name)}" }
+    }
 
     private let work: ScenarioGroup.Work
     private let job: ScenarioJob
     private var runWords: [String] = []
     private var given: [String: ScenarioLines.Value] = [:]
+    private var secrets: [Secret] = []
+    /// Of WebSocket, as the file has them.
+    private var headers: [String] = []
+    private var target: ScenarioLines.Value?
 
     /// What becomes of a flag.
     package enum Meaning: Equatable, Sendable {
         case key(String)
-        case run, phase, secret, unsayable
+        case run, phase, unsayable
     }
 
     /// What becomes of a flag of a command.
@@ -43,7 +47,6 @@ package struct ScenarioPrinter {
     private static func meaning(of flag: String, in job: ScenarioJob) -> Meaning {
         if self.runFlags.contains(flag) { return .run }
         if self.phaseFlags.contains(flag) || flag == self.ownFlag { return .phase }
-        if self.secretFlags[flag] != nil { return .secret }
         return job.allKeys.first { $0.flags.contains(flag) }.map { Meaning.key($0.path) } ?? .unsayable
     }
 
@@ -55,7 +58,7 @@ package struct ScenarioPrinter {
         }
         var printer = ScenarioPrinter(work, job)
         printer.read(FlagWords(reader.arguments.dropFirst(job.command.count)), &reader)
-        printer.checkTarget(&reader)
+        printer.readTarget(reader)
         guard reader.problems.isEmpty else { return nil }
         let text = printer.lines(reader.arguments).text
         printer.check(text, &reader)
@@ -74,26 +77,55 @@ package struct ScenarioPrinter {
             switch Self.meaning(of: word.flag, in: self.job) {
             case .run: self.runWords += [word.flag] + (word.value.map { [$0] } ?? [])
             case .phase: break
-            case .secret: reader.report(word.flag, Self.secretFlags[word.flag] ?? "")
             case .unsayable:
                 reader.report(word.flag, "a scenario file has no key for it; leave it out of --print-scenario")
-            case .key(let path): self.add(word, path, &reader)
+            case .key(let path): self.add(word, path)
             }
         }
     }
 
-    private mutating func add(_ word: FlagWords.Word, _ path: String, _ reader: inout OptionReader) {
+    private mutating func add(_ word: FlagWords.Word, _ path: String) {
         guard let key = self.job.allKeys.first(where: { $0.path == path }) else { return }
         if Self.targetFlags.contains(word.flag) || self.isSaidByTarget(path) || path == ScenarioJob.filter.path {
             return
         }
-        if Self.passwordFlags.contains(word.flag) {
-            self.given[path] = .variable("${\(Self.passwordVariable)}")
-        } else if path == "raw", word.value?.hasPrefix("@") != true {
-            reader.report(word.flag, "what it says may hold a password, which is in no printed file; use @FILE")
-        } else {
-            self.given[path] = Self.value(word, key, before: self.given[path])
+        let value = word.value ?? ""
+        switch path {
+        case "password": self.given[path] = .variable(self.hide(self.password, as: "PASSWORD"))
+        case "psk": self.given[path] = .variable(self.hide(value, as: "PSK"))
+        case "raw" where !value.hasPrefix("@"): self.given[path] = .variable(self.hide(value, as: "RAW"))
+        case "path" where value.contains("?"): self.given[path] = .variable(self.withoutQuery(value))
+        case "headers":
+            self.headers.append(self.withoutValue(value))
+            self.given[path] = .variable("[\(self.headers.joined(separator: ", "))]")
+        default: self.given[path] = Self.value(word, key, before: self.given[path])
         }
+    }
+
+    // MARK: - Secrets
+
+    /// - Returns: the variable in its place.
+    private mutating func hide(_ value: String, as name: String) -> String {
+        let secret = Secret(name: "CLAMOR_\(name)", value: value)
+        self.secrets.append(secret)
+        return secret.variable
+    }
+
+    /// Signed URLs carry their signature in the query.
+    private mutating func withoutQuery(_ path: String) -> String {
+        guard let mark = path.firstIndex(of: "?") else { return ScenarioLines.quoted(path) }
+        let query = path[path.index(after: mark)...]
+        return ScenarioLines.quoted(String(path[...mark]), then: self.hide(String(query), as: "QUERY"))
+    }
+
+    /// A header's name stays.
+    private mutating func withoutValue(_ header: String) -> String {
+        let name = header.prefix { $0 != ":" }
+        let value = header.dropFirst(name.count + 1).drop { $0 == " " }
+        return ScenarioLines.quoted(
+            "\(name): ",
+            then: self.hide(String(value), as: "HEADER_\(self.headers.count + 1)")
+        )
     }
 
     /// A real server's scheme says TLS and WebSocket.
@@ -129,32 +161,27 @@ package struct ScenarioPrinter {
 
     private var options: LoadOptions { self.work.options }
 
-    private mutating func checkTarget(_ reader: inout OptionReader) {
-        if let path = self.options.transport.webSocket?.path, Redaction.hideQuery(in: path) != path {
-            reader.report(
-                reader.isGiven(["--path"]) ? "--path" : "--url",
-                "its query may be a secret, which is in no printed file; leave it out"
-            )
-        }
-        guard case .mqtt(let options) = self.work else { return }
-        // Of the URL.
-        if let name = options.username, self.given["username"] == nil { self.given["username"] = .text(name) }
-        let isSaid = self.given["password"] != nil || self.given["password_file"] != nil
-        if reader.isGiven(["--url"]), options.password != nil, !isSaid {
-            self.given["password"] = .variable("${\(Self.passwordVariable)}")
-        }
-    }
-
-    private var target: String? {
+    /// What a URL says.
+    private mutating func readTarget(_ reader: OptionReader) {
         switch self.options.target {
-        case .embedded: return "embedded"
-        case .service: return nil
+        case .embedded: self.target = .text("embedded")
+        case .service: break
         case .servers(let servers):
             let hosts = servers.map { $0.host.contains(":") ? "[\($0.host)]:\($0.port)" : "\($0.host):\($0.port)" }
             let authority = hosts.joined(separator: ",")
-            guard case .mqtt(let options) = self.work else { return "xmpp://\(authority)" }
+            guard case .mqtt(let options) = self.work else {
+                self.target = .text("xmpp://\(authority)")
+                break
+            }
             let transport = options.transport
-            return "\(transport.scheme)://\(authority)\(transport.webSocket?.path ?? "")"
+            let url = "\(transport.scheme)://\(authority)\(transport.webSocket?.path ?? "")"
+            self.target = url.contains("?") ? .variable(self.withoutQuery(url)) : .text(url)
+        }
+        guard case .mqtt(let options) = self.work else { return }
+        if let name = options.username, self.given["username"] == nil { self.given["username"] = .text(name) }
+        let isSaid = self.given["password"] != nil || self.given["password_file"] != nil
+        if reader.isGiven(["--url"]), options.password != nil, !isSaid {
+            self.given["password"] = .variable(self.hide(self.password, as: "PASSWORD"))
         }
     }
 
@@ -166,7 +193,7 @@ package struct ScenarioPrinter {
         let flags = Redaction.command(self.runWords).map { " " + Self.shown($0) }.joined()
         if !flags.isEmpty { lines.comment("Of the run, and in no file: clamor run FILE\(flags)") }
         lines.add("name", .text(options.name))
-        if let target = self.target { lines.add("target", .text(target)) }
+        if let target = self.target { lines.add("target", target) }
         if let seed = options.seed { lines.add("seed", .text("\(seed)")) }
         lines.add("duration", .text(options.duration.map { DurationText.text($0) } ?? "0"))
         if options.warmup > 0 { lines.add("warmup", .text(DurationText.text(options.warmup))) }
@@ -185,7 +212,7 @@ package struct ScenarioPrinter {
         // So that the group does this and nothing else, whatever else is said.
         if self.job.sections.isEmpty, given["clients"] == nil { given["clients"] = .text("1") }
         if self.job.command == ["pubsub"], given["topology"] == nil { given["topology"] = .text("pair") }
-        let sections = ["connect", "will"] + self.job.sections
+        let sections = ["connect", "will"] + self.job.sections + (self.job.command == ["pubsub"] ? ["subscribe"] : [])
         for key in self.job.allKeys where !key.path.contains(".") {
             if let value = given[key.path] { lines.add(key.path, value, depth: 2) }
         }
@@ -202,8 +229,15 @@ package struct ScenarioPrinter {
         guard case .mqtt(let options) = self.work, options.kind == .sub else { return }
         lines.open("subscribe", depth: 2)
         let qos = options.qualities.map { "\($0)" }.joined(separator: ",")
+        // Said of all filters, and in the file at each.
+        let others = self.job.allKeys.compactMap { key -> String? in
+            guard key.path.hasPrefix("subscribe."), key.path != ScenarioJob.filterQoS.path, let value = given[key.path]
+            else { return nil }
+            return ", \(key.path.dropFirst("subscribe.".count)): \(ScenarioLines.words(value))"
+        }.joined()
         for filter in options.filters {
-            lines.item("{ filter: \(ScenarioLines.quoted(filter)), qos: \(ScenarioLines.quoted(qos)) }", depth: 3)
+            let words = "filter: \(ScenarioLines.quoted(filter)), qos: \(ScenarioLines.quoted(qos))\(others)"
+            lines.item("{ \(words) }", depth: 3)
         }
     }
 
@@ -219,11 +253,11 @@ package struct ScenarioPrinter {
     /// What is printed is read again: a file that would do something else is none.
     private func check(_ text: String, _ reader: inout OptionReader) {
         guard let flags = try? RunFlags.parse([]) else { preconditionFailure("every flag has a default") }
-        let uses = text.contains("${\(Self.passwordVariable)}")
+        let secrets = self.secrets.filter { text.contains($0.variable) }
         let outcome = ScenarioReader.read(
             text,
             path: "it",
-            given: uses ? ["\(Self.passwordVariable)=\(self.password)"] : [],
+            given: secrets.map { "\($0.name)=\($0.value)" },
             flags: flags,
             environment: reader.environment,
             checks: reader.checks,
