@@ -12,6 +12,9 @@ package struct DeparturePlan: Hashable, Sendable {
         case offline
         /// Not of those who take part.
         case inactive
+
+        /// Whether who leaves has a time to stay away.
+        var isAbsence: Bool { self == .offline || self == .inactive }
     }
 
     package struct Churn: Hashable, Sendable {

@@ -264,7 +264,7 @@ package actor LoadRun<Observer: RunObserver> {
             let facts = await self.groups[group].facts()
             // Shards end the load by their own clocks: without connections then, they are only done.
             if let end = self.measured?.upperBound, NIODeadline.now() >= end { return }
-            guard facts.allSatisfy({ $0.live == 0 }) else {
+            guard facts.allSatisfy({ $0.live == 0 }), !facts.areAwayByPlan else {
                 self.groups[group].emptySince = nil
                 self.groups[group].loss = nil
                 continue

@@ -146,7 +146,7 @@ extension Shard {
             self.work?.departureMissed(place, cause)
             return
         }
-        self.lost(place, returns: true)
+        self.goes(place, returns: true, isAbsence: cause.isAbsence)
         self.work?.depart(place, cause, cuts: cuts)
     }
 
@@ -166,9 +166,19 @@ extension Shard {
     /// A client's way back has come to an end, at the server or elsewhere.
     package func returnEnded(_ place: Int) {
         guard self.paces[place].isReturning else { return }
+        if !self.paces[place].isUp { self.lastGone = (self.context.now, false) }
         self.paces[place].isReturning = false
         self.departures?.pending -= 1
         if self.waitsToReturn > 0 { self.wake(at: self.context.now) }
+    }
+
+    /// Whether somebody is away by plan whose time to come back has not come.
+    var awaitsAbsentees: Bool {
+        guard let departures = self.departures else { return false }
+        let now = self.context.eventLoop.now
+        return departures.absences.values.contains { $0 > now }
+            || departures.waiting[departures.head...].contains { $0.since > now }
+            || self.nextTurnout != nil && self.presence.contains(where: \.isAbsent)
     }
 
     var waitsToReturn: Int { self.departures.map { $0.waiting.count - $0.head } ?? 0 }

@@ -68,6 +68,9 @@ extension Shard {
             shard: self.clients.loop,
             isLoading: self.phase == .loading,
             live: self.live,
+            lastGone: self.lastGone.at,
+            lastIsAbsent: self.lastGone.isAbsence,
+            awaitsAbsentees: self.live == 0 && self.awaitsAbsentees,
             settled: self.settled,
             connectsBegun: self.connectsBegun,
             lastConnectBegun: self.lastConnectBegun,
@@ -87,6 +90,12 @@ package struct ShardFacts: Hashable, Sendable {
     package var shard: Int
     package var isLoading: Bool
     package var live: Int
+    /// When the last connection went, or a way back came to nothing.
+    package var lastGone: NIODeadline
+    /// Its client is away by plan, for a time.
+    package var lastIsAbsent: Bool
+    /// Nobody is connected, and for some of them it is not time yet to come back.
+    package var awaitsAbsentees: Bool
     package var settled: Int
     package var connectsBegun: Int
     package var lastConnectBegun: NIODeadline
@@ -100,4 +109,15 @@ package struct ShardFacts: Hashable, Sendable {
     /// In the drain, of operators that receive as well: all have sent what was due, and have their answers.
     package var isQuiet: Bool
     package var balance: DeliveryBalance
+}
+
+extension [ShardFacts] {
+    /// Whether nobody of a group is connected, and that is as planned.
+    ///
+    /// Who went last decides: where the others are lost behind those that are away by plan, it is not.
+    var areAwayByPlan: Bool {
+        let last = self.map(\.lastGone).max()
+        return self.allSatisfy { $0.live == 0 && ($0.lastGone != last || $0.lastIsAbsent) }
+            && self.contains(where: \.awaitsAbsentees)
+    }
 }

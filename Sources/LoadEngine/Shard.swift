@@ -85,6 +85,8 @@ package final class Shard<Work: ShardWork> {
     var pendingConnects = 0
     var listenersMayFinish = false
     var departures: ShardDepartures?
+    /// When the last connection went, or a way back came to nothing, and whether it is away by plan.
+    var lastGone = (at: NIODeadline.distantPast, isAbsence: false)
     /// The least of the plan's rate of connects that those who came back have kept to.
     package internal(set) var returnShare = 1.0
     var isWaiting = false
@@ -248,8 +250,11 @@ package final class Shard<Work: ShardWork> {
     }
 
     /// The client's connection is gone, for now or for good.
-    package func lost(_ place: Int, returns: Bool) {
+    package func lost(_ place: Int, returns: Bool) { self.goes(place, returns: returns, isAbsence: false) }
+
+    func goes(_ place: Int, returns: Bool, isAbsence: Bool) {
         guard self.paces[place].isUp else { return }
+        self.lastGone = (self.context.now, isAbsence)
         self.paces[place].isUp = false
         self.paces[place].isGone = !returns
         self.live -= 1

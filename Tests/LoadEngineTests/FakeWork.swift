@@ -62,6 +62,7 @@ final class FakeWork: ShardWork {
     var leavesAtOnce = true
     /// What a way back leads to at once; by default it stays open.
     var onReturn: ((Int) -> Void)?
+    var onDepart: ((Int) -> Void)?
 
     init(_ shard: Shard<FakeWork>, window: Int) {
         self.shard = shard
@@ -85,6 +86,7 @@ final class FakeWork: ShardWork {
         self.clients[place].isUp = false
         self.departed.append(Departure(place: place, cause: cause, cuts: cuts, at: self.now))
         if self.leavesAtOnce { self.shard.left(place) }
+        self.onDepart?(place)
     }
 
     func departureMissed(_ place: Int, _ cause: DeparturePlan.Cause) { self.missed.append(place) }

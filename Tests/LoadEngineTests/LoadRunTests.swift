@@ -2,6 +2,7 @@ import LoadEngine
 import LoopContext
 import NIOCore
 import NIOPosix
+import Synchronization
 import Testing
 
 @Suite("A run, from its first connect to its last FIN")
@@ -154,6 +155,74 @@ struct LoadRunTests {
         #expect(try await run.perform().stop == .everyConnectionLost)
     }
 
+    /// Subscribers of whom a share is away from the load's beginning on.
+    private func absence(_ share: Double, of listeners: Int, until: TimeAmount = .hours(1)) -> LoadPlan {
+        var plan = LoadPlan(operators: 0, listeners: listeners, pace: .idle, measure: nil, drain: .seconds(30))
+        plan.departures = DeparturePlan(storms: [.init(share: share, at: .zero, cuts: false, until: until)])
+        return plan
+    }
+
+    @Test("who is away by plan is not lost, on one loop or on several", arguments: [1, 2])
+    func away(_ shards: Int) async throws {
+        let left = Mutex(0)
+        let run = try await TestRun(
+            self.absence(1, of: 4),
+            shards: shards,
+            reconnects: true,
+            patience: .zero
+        ) { work, send in
+            work.onConnect = { work.comesUp($0) }
+            work.onReturn = { work.comesUp($0) }
+            work.onDepart = { _ in
+                guard
+                    left.withLock({ count in
+                        count += 1
+                        return count == 4
+                    })
+                else { return }
+                send(.look)
+                send(.stop(.interrupted))
+            }
+        }
+        #expect(try await run.perform().stop == .interrupted)
+        #expect(left.withLock { $0 } == 4)
+    }
+
+    @Test("where the others are lost meanwhile, nobody is left")
+    func lostBesideAway() async throws {
+        let run = try await TestRun(
+            self.absence(0.5, of: 4),
+            shards: 1,
+            reconnects: true,
+            patience: .zero
+        ) { work, send in
+            work.onConnect = { work.comesUp($0) }
+            work.onDepart = { _ in
+                guard work.departed.count == 2 else { return }
+                for place in 0..<4 where work.clients[place].isUp { work.loses(place, returns: true) }
+                send(.look)
+            }
+        }
+        #expect(try await run.perform().stop == .everyConnectionLost)
+    }
+
+    @Test("who was away by plan is lost when no way back leads anywhere")
+    func awayForGood() async throws {
+        let run = try await TestRun(
+            self.absence(1, of: 2, until: .milliseconds(20)),
+            shards: 1,
+            reconnects: true,
+            patience: .zero
+        ) { work, send in
+            work.onConnect = { work.comesUp($0) }
+            work.onReturn = { place in
+                work.fails(place)
+                if work.returned.count == 2 { send(.look) }
+            }
+        }
+        #expect(try await run.perform().stop == .everyConnectionLost)
+    }
+
     @Test("ends before the plan's end when told so, and cuts the measured phase")
     func interrupted() async throws {
         var plan = self.open(2)
@@ -284,10 +353,22 @@ private struct TestRun: Sendable {
         patience: TimeAmount = .seconds(10),
         prepare: @escaping @Sendable (FakeWork) -> Void
     ) async throws {
+        try await self.init(plan, shards: count, reconnects: reconnects, patience: patience) { work, _ in prepare(work)
+        }
+    }
+
+    init(
+        _ plan: LoadPlan,
+        shards count: Int,
+        reconnects: Bool,
+        patience: TimeAmount,
+        steer: @escaping @Sendable (FakeWork, _ send: @escaping @Sendable (RunEvent) -> Void) -> Void
+    ) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: count)
         self.group = group
         let (stream, continuation) = AsyncStream.makeStream(of: RunEvent.self)
-        self.send = { continuation.yield($0) }
+        let send: @Sendable (RunEvent) -> Void = { continuation.yield($0) }
+        self.send = send
         var shards: [ShardHandle<FakeWork>] = []
         for index in 0..<count {
             let loop = group.next()
@@ -298,7 +379,7 @@ private struct TestRun: Sendable {
                 }
                 let work = FakeWork(shard, window: 4)
                 shard.work = work
-                prepare(work)
+                steer(work, send)
                 return ShardHandle(shard)
             }.get()
             shards.append(handle)
@@ -320,6 +401,8 @@ private struct TestRun: Sendable {
                     shard.context.timers.stop()
                     shard.work?.onConnect = nil
                     shard.work?.onSend = nil
+                    shard.work?.onReturn = nil
+                    shard.work?.onDepart = nil
                 }
                 return shard.work.map {
                     Ended(
