@@ -29,6 +29,22 @@ extension LoadPlan {
         self.operators > 0 ? self.segment.share(of: self.width) * (self.operators / self.width) : 0
     }
 
+    /// Into how many segments it is to be divided at the least, so that none has more clients than `most`, and `fits` takes
+    /// that number of them; `nil` where there is none up to `limit`.
+    package func segments(of most: Int, upTo limit: Int, where fits: (_ count: Int) -> Bool) -> Int? {
+        guard most > 0 else { return nil }
+        let least = max(1, (self.clients + most - 1) / most)
+        // Beyond that some are empty.
+        let last = min(limit, self.clients)
+        guard least <= last else { return nil }
+        var plan = self
+        return (least...last).first { count in
+            // The first one is nowhere smaller than the others.
+            plan.segment = PlanSegment(index: 0, of: count)
+            return plan.ownClients <= most && fits(count)
+        }
+    }
+
     /// Clients of this process.
     package var ownClients: Int { self.ownOperators + self.segment.share(of: self.listeners) }
 }

@@ -20,17 +20,15 @@ extension LoadFit {
         guard let clients = self.clients else { return check }
         let needed = clients + self.descriptorsBeside
         check.needs = "\(Words.count(needed)) descriptors"
-        let most = self.limits.descriptorsMost.map { UInt64(needed) > $0 } ?? false
         let each = check.largestClients ?? 0
-        let split = each > 0 ? " (--processes \((clients + each - 1) / each))" : ""
-        check.judge(
-            Double(needed),
-            of: Double(limit),
-            else: .fail,
-            "lower -c, raise the limit (\(most ? "sysctl -w fs.nr_open=\(needed), " : "")ulimit -n \(needed)), "
-                + "or split the load over several processes\(split)"
-        )
+        check.judge(Double(needed), of: Double(limit), else: .fail, self.descriptorRemedy(needed, each: each))
         return check
+    }
+
+    private func descriptorRemedy(_ needed: Int, each: Int) -> String {
+        let most = self.limits.descriptorsMost.map { UInt64(needed) > $0 } ?? false
+        let raise = "raise the limit (\(most ? "sysctl -w fs.nr_open=\(needed), " : "")ulimit -n \(needed))"
+        return self.split(each).map { "lower -c, \(raise), or \($0)" } ?? "lower -c, or \(raise)"
     }
 
     /// The limit of all processes together; where the server is on this host, its descriptors count too.

@@ -30,6 +30,10 @@ package struct LoadFit: Sendable {
     package var clientsPerSource: Int?
     package var costs = ClientCosts()
     package var limits: HostLimits
+    /// How to divide the load so that no process has more clients than that, in words; `nil` where it cannot be divided so.
+    ///
+    /// As it is made, of clients that may be in any process each.
+    package var split: @Sendable (_ most: Int) -> String?
 
     package init(
         clients: Int?,
@@ -41,6 +45,14 @@ package struct LoadFit: Sendable {
         self.flags = flags
         self.limits = limits
         self.rota = rota
+        self.split = { most in
+            guard let clients, most > 0 else { return nil }
+            return Self.split(intoProcesses: (clients + most - 1) / most)
+        }
+    }
+
+    package static func split(intoProcesses count: Int) -> String {
+        "split the load over several processes (--processes \(count))"
     }
 
     /// The most that `-c` takes.

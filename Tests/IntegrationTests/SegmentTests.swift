@@ -162,6 +162,27 @@ extension Integration {
             #expect(folder.entries() == [])
         }
 
+        @Test(
+            "as many processes as a refusal asks for are enough",
+            arguments: ["conn -h embedded -c 500", "pubsub -h embedded -c 251 -q 1 --rate 100/s"]
+        )
+        func enough(_ line: String) async throws {
+            let folder = try ScratchFolder()
+            func ended(_ processes: Int) async throws -> RunningProgram.Ending {
+                let words = "\(line) --duration 300ms --threads 1 --processes \(processes)"
+                let arguments = ClamorRun.arguments(words, in: folder)
+                let limited = ["-c", "ulimit -n 200; exec \"$0\" \"$@\"", ClamorBinary.path] + arguments
+                return try await RunningProgram("/bin/bash", limited).ended()
+            }
+            let refused = try await ended(2)
+            #expect(refused.status == 64)
+            let asked = refused.errors.firstMatch(of: /\(--processes ([0-9]+)\)/).flatMap { Int($0.1) }
+            let count = try #require(asked, "\(refused.errors)")
+            #expect(count > 2)
+            let ending = try await ended(count)
+            #expect(ending.status == 0, "\(ending.errors)")
+        }
+
         /// The segments that a process has started, by their place.
         private func segments(of parent: pid_t) throws -> [String: pid_t] {
             var found: [String: pid_t] = [:]

@@ -37,6 +37,31 @@ struct PlanSegmentTests {
         ]
     }
 
+    @Test(
+        "so many segments that none has more clients than it may, and no fewer than it takes",
+        arguments: [1, 2, 3, 4, 5, 7, 8, 40]
+    )
+    func enough(_ most: Int) throws {
+        for plan in self.plans {
+            func largest(_ count: Int) -> Int {
+                (0..<count).map { index in
+                    var plan = plan
+                    plan.segment = PlanSegment(index: index, of: count)
+                    return plan.ownClients
+                }.max() ?? 0
+            }
+            let enough = plan.segments(of: most, upTo: 100) { _ in true }
+            #expect(enough == (1...plan.clients).first { largest($0) <= most })
+            guard let enough else { continue }
+            #expect(plan.segments(of: most, upTo: enough - 1) { _ in true } == nil)
+            #expect(plan.segments(of: most, upTo: 100) { $0 > enough } == (enough < plan.clients ? enough + 1 : nil))
+        }
+        // Publishers and subscribers are dealt out each by themselves: 10 clients in 4 segments are 4 in the first.
+        let pairs = LoadPlan(operators: 5, listeners: 5, pace: .idle, measure: nil)
+        #expect(pairs.segments(of: 3, upTo: 100) { _ in true } == 5)
+        #expect(pairs.segments(of: 0, upTo: 100) { _ in true } == nil)
+    }
+
     @Test("every client is in one segment, by its number alone, whatever event loops a segment has")
     func disjoint() {
         for loops in Self.splits {

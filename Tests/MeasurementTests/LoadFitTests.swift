@@ -165,6 +165,17 @@ struct LoadFitTests {
         )
     }
 
+    @Test("what cannot be divided is not told to be")
+    func undivided() {
+        var fit = Self.fit(100, Self.limits { $0.descriptorsSoft = 64 })
+        fit.descriptorsBeside = 14
+        #expect(fit.problems.first?.hasSuffix("or split the load over several processes (--processes 2)") == true)
+        fit.split = { $0 == 50 ? "do this" : nil }
+        #expect(fit.problems.first?.hasSuffix("lower -c, raise the limit (ulimit -n 114), or do this") == true)
+        fit.descriptorsBeside = 15
+        #expect(fit.problems.first?.hasSuffix("lower -c, or raise the limit (ulimit -n 115)") == true)
+    }
+
     @Test("on loopback nobody is told to give source addresses")
     func loopback() {
         #expect(

@@ -9,7 +9,7 @@ extension OptionReader {
     mutating func read(_ flags: SegmentFlags, into options: inout LoadOptions) {
         options.segment.isChild = flags.child
         if let text = flags.startAt { options.segment.startAt = self.startAt(text) }
-        if let count = self.number(flags.processes, "--processes", in: 1...1_024 as ClosedRange<Int>) {
+        if let count = self.number(flags.processes, "--processes", in: 1...SegmentOptions.mostProcesses) {
             options.segment.processes = SegmentOptions.Processes(count: count, arguments: self.arguments)
             if flags.segment != nil { self.report("--processes", "starts the segments itself; leave --segment out") }
             if flags.startAt != nil { self.report("--processes", "starts its segments together; leave --start-at out") }
@@ -60,6 +60,13 @@ extension OptionReader {
     }
 
     // MARK: - Loads that can be divided
+
+    /// Whether a check finds nothing wrong.
+    static func passes(_ check: (inout OptionReader) -> Void) -> Bool {
+        var reader = OptionReader(arguments: [], environment: [:], checks: OptionChecks())
+        check(&reader)
+        return reader.problems.isEmpty
+    }
 
     /// Whether each segment has clients, and publishers with their subscribers.
     mutating func checkSegments(_ options: RunOptions) {

@@ -1,4 +1,5 @@
 package import LoadEngine
+import Measurement
 
 /// Which part of a load this process carries out, and when it begins.
 package struct SegmentOptions: Hashable, Sendable {
@@ -30,6 +31,28 @@ package struct SegmentOptions: Hashable, Sendable {
 
 extension LoadOptions {
     var part: PlanSegment { self.segment.part ?? .whole }
+}
+
+extension SegmentOptions {
+    /// How a load is to be divided so that none has more clients than `most`, in words of what was asked for.
+    func split(_ plan: LoadPlan, of most: Int, where isDivisible: (SegmentOptions) -> Bool) -> String? {
+        let isBySegment = self.part != nil && !self.isChild
+        let count = plan.segments(of: most, upTo: isBySegment ? SegmentPlace.most : Self.mostProcesses) { count in
+            var options = SegmentOptions()
+            if isBySegment {
+                options.part = PlanSegment(index: 0, of: count)
+            } else {
+                options.processes = Processes(count: count, arguments: [])
+            }
+            return isDivisible(options)
+        }
+        guard let count else { return nil }
+        return isBySegment
+            ? "make it more segments (--segment 1/\(count) to \(count)/\(count))" : LoadFit.split(intoProcesses: count)
+    }
+
+    /// That `--processes` takes.
+    static let mostProcesses = 1_024
 }
 
 extension SegmentOptions.Processes {

@@ -21,13 +21,15 @@ struct DoctorSession {
         let threads =
             load.threads
             ?? LoadOptions.defaultThreads(cores: limits.cores ?? System.coreCount, loopback: load.isLoopback)
-        let fit = load.common.fit(
+        var fit = load.common.fit(
             clients: self.options.clients,
             deliveries: load.deliveries,
             limits: limits,
             threads: threads,
             descriptorsBeside: Descriptors.beside(load.common, threads: threads)
         )
+        let plan = load.common.plan(targets: 1, seed: 0)
+        fit.split = { SegmentOptions().split(plan, of: $0) { _ in true } }
         let record = DoctorRecord(fit, targets: load.targetNames, sources: load.sourceAddresses)
         if self.options.json {
             if let text = try? record.json() { self.screen.write(text) }

@@ -30,6 +30,7 @@ struct HostQuestion {
             return self.groups.map { group in
                 var fit = self.question(group.options, clients: group.clients, self.limits)
                 fit.costs.client += group.clientBytes
+                fit.split = group.split
                 return fit
             }
         }
@@ -69,6 +70,8 @@ struct HostQuestion {
             self.groups.first { $0.options.isEmbedded } ?? self.groups.first { $0.options.isLoopback } ?? self.groups[0]
         var fit = self.question(nearest.options, clients: self.groups.reduce(0) { $0 + $1.clients }, limits)
         fit.flags = self.words(self.groups)
+        // A scenario file is not divided.
+        fit.split = { _ in nil }
         let clients = self.groups.reduce(0) { $0 + $1.clients }
         let own = self.groups.reduce(UInt64(0)) { $0 + UInt64($1.clients) * $1.clientBytes }
         if clients > 0 { fit.costs.client += own / UInt64(clients) }

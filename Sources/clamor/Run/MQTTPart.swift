@@ -21,6 +21,14 @@ final class MQTTPart: RunPart {
     var deliveries: Double { self.run.deliveries }
     var descriptors: Int { self.run.store == nil ? 0 : Descriptors.store }
 
+    var isDivisible: @Sendable (SegmentOptions) -> Bool {
+        { [run = self.run] segments in
+            var run = run
+            run.segment = segments
+            return OptionReader.passes { $0.checkSegments(run) }
+        }
+    }
+
     func planRecord(seed: UInt64) -> [String: JSONValue] { self.run.planRecord(seed: seed) }
 
     func prepare(seed: UInt64, loops: Int) throws(RunRefusal) -> MQTTWorkload {

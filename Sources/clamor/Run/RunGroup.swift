@@ -17,6 +17,8 @@ protocol RunGroup: AnyObject {
     var deliveries: Double { get }
     var descriptors: Int { get }
     var clientBytes: UInt64 { get }
+    /// How it is to be divided so that no process has more clients than that, in words; `nil`: it cannot be.
+    var split: @Sendable (_ most: Int) -> String? { get }
     func planRecord(seed: UInt64) -> [String: JSONValue]
 
     /// Reads and checks what the clients need, and where they connect from.
@@ -103,6 +105,13 @@ final class PartGroup<Part: RunPart>: RunGroup {
     var deliveries: Double { self.part.deliveries }
     var descriptors: Int { self.part.descriptors }
     var clientBytes: UInt64 { self.part.clientBytes }
+
+    var split: @Sendable (Int) -> String? {
+        // A scenario file is not divided.
+        guard self.name == nil else { return { _ in nil } }
+        let (plan, segments, isDivisible) = (self.plan(seed: 0), self.options.segment, self.part.isDivisible)
+        return { segments.split(plan, of: $0, where: isDivisible) }
+    }
 
     private var load: Part.Load {
         guard let load = self.prepared?.load else { preconditionFailure("a group is prepared before it is asked") }

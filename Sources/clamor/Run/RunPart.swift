@@ -41,6 +41,8 @@ protocol RunPart: AnyObject, SendableMetatype {
     var descriptors: Int { get }
     /// Memory of a client beside what every client takes.
     var clientBytes: UInt64 { get }
+    /// Whether so many segments can share it, each of which is told that in its options.
+    var isDivisible: @Sendable (_ segments: SegmentOptions) -> Bool { get }
     /// The plan as `run.json` holds it: what decides the outcome, and no secret.
     func planRecord(seed: UInt64) -> [String: JSONValue]
 

@@ -37,6 +37,14 @@ final class XMPPPart: RunPart {
     /// What STARTTLS puts in.
     var deferredTLS: TLSContext? { self.run.tls == .direct ? nil : self.layers?.tls }
 
+    var isDivisible: @Sendable (SegmentOptions) -> Bool {
+        { [run = self.run] segments in
+            var run = run
+            run.segment = segments
+            return OptionReader.passes { $0.checkSegments(run) }
+        }
+    }
+
     func planRecord(seed: UInt64) -> [String: JSONValue] { self.run.planRecord(seed: seed) }
 
     func prepare(seed: UInt64, loops: Int) throws(RunRefusal) -> XMPPWorkload {
