@@ -81,6 +81,11 @@ struct SeriesOptionsTests {
         let file = try ScenarioFile(Self.text)
         let options = try Self.series(file, "--set RATE=50/s --against RATE=70/s --against localhost:1999 --repeat 2")
         #expect(options.sides.map { $0.scenario.groups[0].options.pacing } == [.rate(50), .rate(70)])
+        #expect(
+            options.sides[1].arguments == [
+                "run", file.path, "--set", "RATE=50/s", "--set", "RATE=70/s", "--target", "localhost:1999",
+            ]
+        )
         #expect(Self.targets(options)[1] == ["localhost:1999"])
     }
 
@@ -114,7 +119,8 @@ struct SeriesOptionsTests {
             "--against: names 2 servers; one server is held against the scenario at a time"
         ),
         ("--against no.yaml", "--against: cannot read no.yaml (no such file); check the path and its permissions"),
-        ("--against X=1", "--set: FILE has no ${X}; it has ${RATE}"),
+        ("--against X=1", "--against: FILE has no ${X}; it has ${RATE}"),
+        ("--set X=1 --against RATE=1", "--set: FILE has no ${X}; it has ${RATE}"),
         ("--target h", "--target: is no server; write it like host:1884, mqtt://host:1884 or embedded"),
         ("--noise n.json", "--noise: is of a comparison; add --against, or give it to clamor compare"),
         (
@@ -136,6 +142,22 @@ struct SeriesOptionsTests {
             return
         }
         #expect(lines == ["clamor run: " + line.replacing("FILE", with: file.path)])
+    }
+
+    @Test("a variable of --set that the other file has not is told of as --set")
+    func unknownThere() throws {
+        let file = try ScenarioFile(Self.text)
+        let other = try ScenarioFile(Self.text.replacing("${RATE:-100/s}", with: "${PACE:-30/s}"))
+        for (flags, problem) in [
+            ("--against PACE=5", "--set: \(other.path) has no ${RATE}"), ("", "--set: \(other.path) has no ${RATE}"),
+            ("--against RATE=5", "--against: \(other.path) has no ${RATE}"),
+        ] {
+            guard case .refused(let lines) = file.parsed("--set RATE=50/s --against \(other.path) \(flags)") else {
+                Issue.record("\(flags) is taken")
+                continue
+            }
+            #expect(lines == ["clamor run: \(problem); it has ${PACE}"])
+        }
     }
 
     @Test("a server for groups that all have their own is refused, and so is a file that is wrong")

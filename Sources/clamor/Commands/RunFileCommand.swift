@@ -79,6 +79,8 @@ struct SeriesFlags: ParsableArguments {
 struct ScenarioSource {
     var file: String
     var set: [String]
+    /// Variables behind `--against`, which go before those of `--set`.
+    var against: [String] = []
     var target: String?
     /// As what is wrong with the file or the target is told.
     var fileFlag: String

@@ -20,6 +20,7 @@ extension OptionReader {
             text,
             path: source.file,
             given: source.set,
+            against: source.against,
             target: source.target.map { (flag: source.targetFlag, text: $0) },
             flags: command.run,
             environment: self.environment,
@@ -97,7 +98,7 @@ extension OptionReader {
                     side.target = text
                     side.targetFlag = "--against"
                     words["server", default: 0] += 1
-                case .variable(let text): side.set.append(text)
+                case .variable(let text): side.against.append(text)
                 }
             } catch {
                 self.report("--against", "\(error)")
@@ -113,7 +114,7 @@ extension OptionReader {
 
     /// The command line of a run of that side.
     private static func arguments(_ source: ScenarioSource, _ flags: RunFlags) -> [String] {
-        let variables = source.set.flatMap { ["--set", $0] }
+        let variables = (source.set + source.against).flatMap { ["--set", $0] }
         let target = source.target.map { ["--target", $0] } ?? []
         return ["run", source.file] + variables + target + flags.ofEachRun
     }

@@ -72,8 +72,10 @@ struct SeriesSession {
             return .cannotCreate
         }
         if let end {
-            let words = "\(end); what was measured is in \(directory.path), and nothing was compared"
-            self.screen.warn(words)
+            let whole = statuses.count - 1
+            let words = whole == 1 ? "1 of \(turns.count) runs is whole" : "\(whole) of \(turns.count) runs are whole"
+            let rest = self.options.sides.count > 1 ? ", and nothing was compared" : ""
+            self.screen.warn("\(end); \(words), what was measured is in \(directory.path)\(rest)")
             return statuses.last ?? .interrupted
         }
         return self.end(directory.path, statuses)

@@ -25,6 +25,8 @@ package struct ScenarioReader {
     let checks: OptionChecks
     private(set) var problems: Set<ScenarioProblem> = []
     var variables: ScenarioVariables
+    /// Of the variables those behind `--against`.
+    private var opposed: Set<String> = []
     /// Values whose variables are wrong: nothing else is told of them.
     var unresolved: Set<ScenarioPlace> = []
     /// Of the file, for groups that have none of their own.
@@ -55,6 +57,7 @@ package struct ScenarioReader {
     ///   - text: YAML.
     ///   - path: of the file, for what is wrong and for what it includes.
     ///   - given: variables of the command line, as `NAME=VALUE`.
+    ///   - against: those behind `--against`, which go before them.
     ///   - target: a server of the command line, in the place of the file's, and the flag that it stands behind.
     ///   - flags: of the command line; they go before what the file says.
     ///   - environment: of this process.
@@ -65,13 +68,17 @@ package struct ScenarioReader {
         _ text: String,
         path: String,
         given: [String] = [],
+        against: [String] = [],
         target: (flag: String, text: String)? = nil,
         flags: RunFlags,
         environment: [String: String],
         checks: OptionChecks,
         flagReader: inout OptionReader
     ) -> Outcome {
-        var reader = ScenarioReader(Self.variables(of: given, &flagReader), environment, checks)
+        let opposed = Self.variables(of: against, &flagReader)
+        let variables = Self.variables(of: given, &flagReader).merging(opposed) { $1 }
+        var reader = ScenarioReader(variables, environment, checks)
+        reader.opposed = Set(opposed.keys)
         reader.givenTarget = target
         let options = reader.read(text, path, flags, &flagReader)
         guard let options, reader.problems.isEmpty else { return .wrong(reader.lines) }
@@ -108,7 +115,10 @@ package struct ScenarioReader {
         )
         for name in self.variables.unused {
             let known = self.variables.used.sorted().map { "${\($0)}" }.joined(separator: ", ")
-            flagReader.report("--set", "\(path) has no ${\(name)}; it has \(known.isEmpty ? "no variables" : known)")
+            flagReader.report(
+                self.opposed.contains(name) ? "--against" : "--set",
+                "\(path) has no ${\(name)}; it has \(known.isEmpty ? "no variables" : known)"
+            )
         }
         self.target = values["target"]
         if let given = self.givenTarget {
