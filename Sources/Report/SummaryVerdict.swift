@@ -3,8 +3,9 @@ import Measurement
 extension Summary {
     /// Whether to believe the rest, with every reason.
     var verdict: [String] {
+        let segment = self.segment.map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
         guard let verdict = self.record.verdict else {
-            return [self.style.paint("UNFINISHED", .yellow) + "  " + self.headline]
+            return [self.style.paint("UNFINISHED", .yellow) + "  " + self.headline] + segment
         }
         let ink: TerminalStyle.Ink =
             switch verdict.state {
@@ -13,7 +14,7 @@ extension Summary {
             case .unreconciled, .aborted: .red
             }
         let state = verdict.state.rawValue.uppercased()
-        return [self.style.paint(state, ink) + "  " + self.headline]
+        return [self.style.paint(state, ink) + "  " + self.headline] + segment
             + verdict.reasons.flatMap { self.paragraph("! \($0.text) [\($0.code)]", indent: 2, hanging: 2) }
     }
 
@@ -38,6 +39,13 @@ extension Summary {
             }
         let started = self.record.startedAt.prefix(19).replacing("T", with: " ")
         return [self.commandName, time, "started \(started) UTC"].joined(separator: " · ")
+    }
+
+    /// Nothing of a run that is whole, or merged.
+    var segment: String? {
+        let segment = self.record.segment
+        guard segment.run != nil, segment.merged == nil else { return nil }
+        return "segment \(segment.index) of \(segment.count): a part of the load; clamor merge adds the results of all"
     }
 
     var commandName: String {

@@ -47,6 +47,21 @@ struct SummaryTests {
         #expect(lines[1].hasPrefix("  ! connects were begun at 18,200/s"))
     }
 
+    @Test("says of a segment that it is one, and of which, and of merged segments that they are whole")
+    func segment() {
+        var record = Samples.pubsub
+        let words = "segment 2 of 4: a part of the load; clamor merge adds the results of all"
+        #expect(!Summary(record).text.contains("segment"))
+        record.segment = SegmentRecord(index: 2, count: 4)
+        record.segment.run = "0123"
+        #expect(Summary(record).text.split(separator: "\n")[1] == "  \(words)")
+        #expect(RunMarkdown.text(record).split(separator: "\n")[2] == words[...])
+        record.verdict = nil
+        #expect(Summary(record).text.split(separator: "\n")[1] == "  \(words)")
+        record.segment.merged = 4
+        #expect(!Summary(record).text.contains("segment 2") && !RunMarkdown.text(record).contains("segment 2"))
+    }
+
     @Test("shows a dash for what is unknown, never a zero")
     func unknown() throws {
         var record = Samples.begun(["clamor", "pub"])

@@ -10,6 +10,7 @@ package enum RunMarkdown {
         let mark = isGood ? "✅" : failed > 0 || record.verdict?.state == .aborted ? "❌" : "⚠️"
         var text = "### \(mark) \(MarkdownTable.escaped(summary.commandName)): \(state)\n\n"
         text += MarkdownTable.escaped(summary.headline) + "\n\n"
+        if let segment = summary.segment { text += "\(segment)\n\n" }
         for reason in record.verdict?.reasons ?? [] {
             text += "> \(MarkdownTable.escaped(reason.text)) \\[\(MarkdownTable.escaped(reason.code))\\]\n>\n"
         }
