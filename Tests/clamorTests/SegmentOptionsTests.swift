@@ -83,6 +83,11 @@ struct SegmentOptionsTests {
 
     private static let form = "is no segment; write it like 2/4, from 1/4 to 4/4, or auto"
 
+    private static func topology(_ flag: String, _ shape: String) -> String {
+        "clamor pubsub: \(flag): with --topology \(shape) subscribers hear publishers of other segments, which in this "
+            + "build no ledger follows; take --topology pair, or pub and sub each by itself"
+    }
+
     static let refusals = [
         Refusal("pub -c 8 --seed 1 --segment 0/4", "clamor pub: --segment: '0/4' \(form)"),
         Refusal("pub -c 8 --seed 1 --segment 5/4", "clamor pub: --segment: '5/4' \(form)"),
@@ -143,6 +148,10 @@ struct SegmentOptionsTests {
             "pubsub -c 8 --subscribers 3 --seed 1 --segment 1/4",
             "clamor pubsub: --segment: 4 segments of --subscribers 3 would not have a client each; ask for fewer"
         ),
+        // Of how many subscribers there are by default nothing was typed.
+        Refusal("pubsub -c 8 --topology fan-in --processes 2", Self.topology("--processes", "fan-in")),
+        Refusal("pubsub -c 8 --topology fan-out --seed 1 --segment 1/2", Self.topology("--segment", "fan-out")),
+        Refusal("pubsub -c 8 --topology request -q 1 --processes 2", Self.topology("--processes", "request")),
         Refusal(
             "pubsub -c 6 --subscribers 12 --seed 1 --segment 1/4",
             "clamor pubsub: --segment: the 12 subscribers of 6 publishers would be in other segments than these; make "

@@ -75,6 +75,14 @@ extension OptionReader {
         if options.store != nil, options.segment.processes != nil {
             self.report("--store", "each process needs a file of its own; give the segments theirs with --segment I/N")
         }
+        // Before their numbers, which follow from it.
+        if options.kind == .pubsub, options.topology != .pair {
+            return self.report(
+                flag,
+                "with --topology \(options.topology.rawValue) subscribers hear publishers of other segments, which in "
+                    + "this build no ledger follows; take --topology pair, or pub and sub each by itself"
+            )
+        }
         for (number, name) in [(options.publishers, "-c"), (options.subscribers, "--subscribers")]
         where number > 0 && number < count {
             let name = options.kind == .pubsub ? name : "-c"
@@ -84,13 +92,6 @@ extension OptionReader {
             )
         }
         guard options.kind == .pubsub else { return }
-        guard options.topology == .pair else {
-            return self.report(
-                flag,
-                "with --topology \(options.topology.rawValue) subscribers hear publishers of other segments, which in "
-                    + "this build no ledger follows; take --topology pair, or pub and sub each by itself"
-            )
-        }
         if options.subscribers > options.publishers, options.publishers % count != 0 {
             self.report(
                 flag,
