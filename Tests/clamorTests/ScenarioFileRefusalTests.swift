@@ -128,7 +128,17 @@ struct ScenarioFileRefusalTests {
         Wrong(
             "a number of clients of several groups",
             "groups: { a: { clients: 9 }, b: { clients: 9 } }\nstages: [{ name: a, for: 1s, clients: 5 }]\n",
-            "2:39: stages.clients: a number is that of one group, and there are 2; write it like 50%"
+            "2:39: stages.clients: a number is that of one group, and there are 2; write it like 50%, or { a: 5 }"
+        ),
+        Wrong(
+            "numbers of clients of groups, some of which there are not",
+            "groups: { sensors: { clients: 9 }, b: { clients: 9 } }\nstages:\n"
+                + "  - { name: a, for: 1s, clients: { sensor: 5, b: 10 } }\n"
+                + "  - { name: b, for: 1s, clients: { b: 0, sensors: 150% } }\n",
+            "3:36: stages.clients: there is no group 'sensor'; did you mean sensors? here are sensors, b",
+            "3:50: stages.clients: b has 9 clients, and 10 are more; write fewer, or raise b.clients",
+            "4:39: stages.clients.b: '0' leaves nobody; give at least one client a part",
+            "4:51: stages.clients.sensors: '150%' is no number of clients; write it like 50% or 200"
         ),
         Wrong(
             "a number of clients of those that have accounts made",

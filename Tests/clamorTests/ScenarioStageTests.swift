@@ -93,6 +93,22 @@ struct ScenarioStageTests {
         let words = "5 of 50 clients of senders and 1 of 4 clients of readers take part"
         #expect(scenario.explanation.contains("\n  stage few: 5s, load 100%, \(words)\n"))
         #expect(scenario.explanation.contains("\n  stage all: 9s, load 100%\n"))
+        let each = try ScenarioFile(
+            """
+            groups:
+              senders: { clients: 50, publish: { rate: 5/s }, subscribers: 3 }
+              readers: { clients: 4, subscribe: [{ filter: x }] }
+              others: { clients: 7 }
+            stages: [{ name: all, for: 5s }, { name: few, for: 2s, clients: { senders: 20, readers: 50% } }]
+            """
+        ).scenario()
+        #expect(
+            each.groups.map { $0.options.plan(targets: 1, seed: 1).departures.turnouts } == [
+                [Turnout(at: .seconds(5), present: 20)], [Turnout(at: .seconds(5), present: 2)], [],
+            ]
+        )
+        let named = "20 of 50 clients of senders and 2 of 4 clients of readers take part"
+        #expect(each.explanation.contains("\n  stage few: 2s, load 100%, \(named)\n"))
         let one = try ScenarioFile(
             "groups: { a: { clients: 8, publish: { rate: 5/s } } }\nstages: [{ name: up, for: 1s }, { name: down, for: 1s, clients: 3 }]\n"
         ).scenario()

@@ -302,6 +302,11 @@ struct ScenarioTests {
         #expect(try hash(alone) == hash(alone))
         #expect(try hash(alone) != hash(alone.replacing("publish", with: "prefix: \"\", publish")))
         #expect(try hash(first) != hash(first.replacing("duration: 1m", with: "stages: [{ name: a, for: 1m }]")))
+        let turnouts = ["50%", "{ a: 50%, b: 50% }", "{ b: 50%, a: 50% }", "{ a: 50% }", "{ a: 60%, b: 50% }"].map {
+            first.replacing("duration: 1m", with: "stages: [{ name: s, for: 1m, clients: \($0) }]")
+        }
+        #expect(try Set(turnouts[..<3].map { try hash($0) }).count == 1)
+        #expect(try Set(turnouts[2...].map { try hash($0) }).count == 3)
     }
 
     @Test("the scenario of the README is taken")

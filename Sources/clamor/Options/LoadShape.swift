@@ -15,10 +15,25 @@ package struct StageOption: Hashable, Sendable {
     package var offline = 0.0
     /// Who takes part; of a group with subscribers for its publishers the publishers.
     package var clients = TurnoutOption.share(1)
+    /// Of single groups in the place of that, in the order of their names.
+    package var turnouts: [GroupTurnout] = []
+
+    package struct GroupTurnout: Hashable, Sendable {
+        package var group: String
+        package var clients: TurnoutOption
+    }
 
     package init(name: String, length: Int64) {
         self.name = name
         self.length = length
+    }
+
+    /// As one of the groups has it.
+    func of(group: String) -> StageOption {
+        var stage = self
+        if let turnout = self.turnouts.first(where: { $0.group == group }) { stage.clients = turnout.clients }
+        stage.turnouts = []
+        return stage
     }
 }
 

@@ -57,7 +57,7 @@ extension ScenarioOptions {
         for stage in self.common.stages {
             var words = ["load \(Self.percent(stage.load))"]
             if stage.isWarmup { words.append("not measured") }
-            if stage.clients != .share(1) { words.append(self.turnout(stage)) }
+            if stage.clients != .share(1) || !stage.turnouts.isEmpty { words.append(self.turnout(stage)) }
             if stage.reconnect > 0 { words.append("\(Self.percent(stage.reconnect)) of the clients come back") }
             if stage.offline > 0 { words.append("\(Self.percent(stage.offline)) of the subscribers are away") }
             lines.append("  stage \(stage.name): \(DurationText.text(stage.length)), \(words.joined(separator: ", "))")
@@ -70,9 +70,10 @@ extension ScenarioOptions {
     /// `5 of 10 clients take part`, or that of each group.
     private func turnout(_ stage: StageOption) -> String {
         let groups = self.groups.filter { $0.options.name != "xmpp-register" }
-        let words = groups.map { group in
+        let named = Set(stage.turnouts.map(\.group))
+        let words = groups.filter { named.isEmpty || named.contains($0.name) }.map { group in
             let all = group.options.members
-            let count = "\(stage.clients.present(of: all)) of \(Self.count(all, "client"))"
+            let count = "\(stage.of(group: group.name).clients.present(of: all)) of \(Self.count(all, "client"))"
             return groups.count == 1 ? count : "\(count) of \(group.name)"
         }
         return words.joined(separator: " and ") + " take part"

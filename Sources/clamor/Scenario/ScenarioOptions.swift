@@ -73,11 +73,12 @@ package struct ScenarioGroup: Sendable {
 
     /// Takes over what is of the run, so that all groups have one timeline.
     mutating func join(_ run: LoadOptions) {
+        let stages = run.stages.map { $0.of(group: self.name) }
         func join(_ options: inout LoadOptions) {
             options.duration = run.duration
             options.warmup = run.warmup
             options.drain = run.drain
-            options.stages = run.stages
+            options.stages = stages
             // An account is created once.
             if options.name != "xmpp-register" {
                 let storms = run.stageStorms.filter { $0.until == nil || self.keepsSubscriptions }
@@ -127,15 +128,22 @@ extension ScenarioOptions {
                     "reconnect": .number(stage.reconnect),
                 ]
                 if stage.offline > 0 { facts["offline"] = .number(stage.offline) }
-                switch stage.clients {
-                case .share(1): break
-                case .share(let share): facts["clients_share"] = .number(share)
-                case .count(let count): facts["clients"] = .integer(Int64(count))
+                if stage.clients != .share(1) { facts.merge(Self.facts(stage.clients)) { $1 } }
+                if !stage.turnouts.isEmpty {
+                    let groups = stage.turnouts.map { ($0.group, JSONValue.object(Self.facts($0.clients))) }
+                    facts["groups"] = .object(Dictionary(groups, uniquingKeysWith: { $1 }))
                 }
                 return .object(facts)
             }
         )
         return plan
+    }
+
+    private static func facts(_ turnout: TurnoutOption) -> [String: JSONValue] {
+        switch turnout {
+        case .share(let share): ["clients_share": .number(share)]
+        case .count(let count): ["clients": .integer(Int64(count))]
+        }
     }
 }
 

@@ -93,9 +93,8 @@ extension ScenarioReader {
             }
         }
         if let value = values["clients"] {
-            stage.clients = self.quantity(value, of: "stages.clients", parse: Self.turnout) ?? .share(1)
-            self.turnoutPlaces[name] = value.place
-            if stage.offline > 0, stage.clients != .share(1) {
+            self.readTurnouts(value, into: &stage)
+            if stage.offline > 0, stage.clients != .share(1) || !stage.turnouts.isEmpty {
                 self.report(
                     value.place,
                     "stages.clients: who takes no part would come back with those that are offline; give each a stage of "
@@ -104,6 +103,22 @@ extension ScenarioReader {
             }
         }
         return (stage, values["name"]?.place ?? place)
+    }
+
+    /// `50%`, `200`, or `{ sensors: 200, backend: 50% }`.
+    private mutating func readTurnouts(_ value: ScenarioValue, into stage: inout StageOption) {
+        guard case .mapping(let entries) = value.content else {
+            stage.clients = self.quantity(value, of: "stages.clients", parse: Self.turnout) ?? .share(1)
+            self.turnoutPlaces[stage.name] = value.place
+            return
+        }
+        for entry in entries {
+            let name = "stages.clients.\(entry.key)"
+            guard let turnout = self.quantity(entry.value, of: name, parse: Self.turnout) else { continue }
+            stage.turnouts.append(StageOption.GroupTurnout(group: entry.key, clients: turnout))
+            self.groupTurnoutPlaces[[stage.name, entry.key]] = (entry.place, entry.value.place)
+        }
+        stage.turnouts.sort { $0.group < $1.group }
     }
 
     /// `50%` or `200`.
@@ -227,6 +242,9 @@ extension ScenarioReader {
 
     /// Numbers of clients that there are not.
     mutating func checkTurnouts(_ groups: [(group: ScenarioGroup, sources: Sources)]) {
+        for stage in self.plannedStages {
+            for turnout in stage.turnouts { self.check(turnout, of: stage, groups.map(\.group)) }
+        }
         let groups = groups.map(\.group).filter { $0.options.name != "xmpp-register" }
         for stage in self.plannedStages where stage.clients != .share(1) {
             guard let place = self.turnoutPlaces[stage.name] else { continue }
@@ -237,15 +255,43 @@ extension ScenarioReader {
             if groups.count > 1 {
                 self.report(
                     place,
-                    "stages.clients: a number is that of one group, and there are \(groups.count); write it like 50%"
+                    "stages.clients: a number is that of one group, and there are \(groups.count); write it like 50%, or "
+                        + "{ \(group.name): \(count) }"
                 )
-            } else if count > group.options.members {
-                self.report(
-                    place,
-                    "stages.clients: \(group.name) has \(group.options.members) clients, and \(count) are more; write fewer, "
-                        + "or raise \(group.name).clients"
-                )
+            } else {
+                self.check(count, of: group, place)
             }
+        }
+    }
+
+    private mutating func check(_ count: Int, of group: ScenarioGroup, _ place: ScenarioPlace) {
+        guard count > group.options.members else { return }
+        self.report(
+            place,
+            "stages.clients: \(group.name) has \(group.options.members) clients, and \(count) are more; write fewer, "
+                + "or raise \(group.name).clients"
+        )
+    }
+
+    private mutating func check(
+        _ turnout: StageOption.GroupTurnout,
+        of stage: StageOption,
+        _ groups: [ScenarioGroup]
+    ) {
+        guard let places = self.groupTurnoutPlaces[[stage.name, turnout.group]] else { return }
+        guard self.groupNames.contains(turnout.group) else {
+            let meant = NearestName.of(turnout.group, in: self.groupNames).map { "did you mean \($0)? " } ?? ""
+            return self.report(
+                places.key,
+                "stages.clients: there is no group '\(turnout.group)'; \(meant)here are "
+                    + self.groupNames.joined(separator: ", ")
+            )
+        }
+        guard let group = groups.first(where: { $0.name == turnout.group }) else { return }
+        if group.options.name == "xmpp-register" {
+            self.report(places.key, "stages.clients: accounts are created once, whatever the stage; leave it out")
+        } else if case .count(let count) = turnout.clients {
+            self.check(count, of: group, places.value)
         }
     }
 

@@ -40,6 +40,10 @@ package struct ScenarioReader {
     private(set) var plannedStages: [StageOption] = []
     /// Of `clients`, by the stage's name.
     var turnoutPlaces: [String: ScenarioPlace] = [:]
+    /// Of the groups in them, by the names of both.
+    var groupTurnoutPlaces: [[String]: (key: ScenarioPlace, value: ScenarioPlace)] = [:]
+    /// As the file has them, whatever is wrong with them.
+    private(set) var groupNames: [String] = []
     /// What the ids of this run's MQTT clients begin with, where the seed does not say it.
     let salt = UInt16.random(in: 0...UInt16.max)
     /// The only group has the names that its short command has.
@@ -234,6 +238,7 @@ package struct ScenarioReader {
             return []
         }
         self.isAlone = entries.count == 1
+        self.groupNames = entries.map(\.key)
         var groups: [(group: ScenarioGroup, sources: Sources)] = []
         var embedded = false
         for entry in entries {

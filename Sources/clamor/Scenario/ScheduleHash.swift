@@ -10,13 +10,22 @@ extension ScenarioGroup {
     }
 }
 
+extension StageOption {
+    fileprivate var ofEverybody: StageOption {
+        var stage = self
+        (stage.clients, stage.turnouts) = (.share(1), [])
+        return stage
+    }
+}
+
 extension ScenarioOptions {
     /// SHA-256 of what decides who does what when, but for the seed.
     ///
     /// Files that mean the same have the same, however they are written, and whatever servers they name.
     package var scheduleHash: String {
         var parts = ["\(self.common.warmup)", "\(self.common.drain)", "\(self.common.duration ?? 0)"]
-        parts.append("\(self.common.stages)")
+        // Who takes part stands with each group.
+        parts.append("\(self.common.stages.map(\.ofEverybody))")
         for group in self.groups.sorted(by: { $0.name < $1.name }) {
             parts.append(group.name)
             switch group.work {
