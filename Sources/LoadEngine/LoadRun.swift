@@ -10,6 +10,8 @@ package actor LoadRun<Observer: RunObserver> {
     private let observer: Observer
     private let patience: TimeAmount
     private let startAt: NIODeadline?
+    private let awaitOthers: (@Sendable () -> Void)?
+    private var awaitsOthers = false
 
     private var phase = RunPhase.connect
     private var began = NIODeadline.now()
@@ -31,12 +33,15 @@ package actor LoadRun<Observer: RunObserver> {
     ///   - events: where the shards report to, and where the run is told to stop.
     ///   - patience: how long a run without any connection goes on, if clients come back by themselves.
     ///   - startAt: when the first connect is due, if that is to come; `nil`: at once.
+    ///   - awaitOthers: called once, when the load could begin; it then begins with ``RunEvent/begin(at:)``. `nil`: nobody
+    ///     else has to be ready.
     ///   - observer: hears of each second.
     package init(
         groups: [LoadGroup<Observer.Sample>],
         events: (stream: AsyncStream<RunEvent>, continuation: AsyncStream<RunEvent>.Continuation),
         patience: TimeAmount = .seconds(10),
         startAt: NIODeadline? = nil,
+        awaitOthers: (@Sendable () -> Void)? = nil,
         observer: Observer
     ) {
         precondition(!groups.isEmpty, "a run has clients")
@@ -46,6 +51,7 @@ package actor LoadRun<Observer: RunObserver> {
         self.send = events.continuation
         self.patience = patience
         self.startAt = startAt
+        self.awaitOthers = awaitOthers
         self.observer = observer
     }
 
@@ -92,6 +98,10 @@ package actor LoadRun<Observer: RunObserver> {
             await self.sample()
             await self.look()
         case .look: await self.look()
+        case .begin(let origin):
+            guard self.awaitsOthers, self.loadBegan == nil else { return }
+            await self.sample()
+            self.startLoad(at: origin)
         case .stop(let reason): await self.endLoad(reason)
         case .abort:
             await self.endLoad(.interrupted)
@@ -138,17 +148,22 @@ package actor LoadRun<Observer: RunObserver> {
         } else if self.groups.allSatisfy({ $0.isSettled && $0.plan.endsWithConnects }) {
             await self.endLoad(.planned)
         } else if self.groups.allSatisfy({ $0.isSettled || !$0.plan.waitsForConnects }), self.loadBegan == nil {
-            await self.sample()
-            self.startLoad()
+            guard let awaitOthers = self.awaitOthers else {
+                await self.sample()
+                return self.startLoad()
+            }
+            guard !self.awaitsOthers else { return }
+            self.awaitsOthers = true
+            awaitOthers()
         }
     }
 
-    private func startLoad() {
+    private func startLoad(at others: NIODeadline = .distantPast) {
         guard self.loadBegan == nil, self.stop == nil else { return }
         // Far enough ahead that every loop hears of it before the first operation is due; where connects are the load,
         // they are under way.
         let isUnderWay = self.groups.allSatisfy(\.plan.endsWithConnects)
-        let origin = isUnderWay ? self.began : NIODeadline.now() + .milliseconds(20)
+        let origin = isUnderWay ? self.began : max(others, NIODeadline.now() + .milliseconds(20))
         self.loadBegan = origin
         let start = origin + self.plan.warmup
         self.measured = start..<(self.plan.measure.map { start + $0 } ?? .distantFuture)

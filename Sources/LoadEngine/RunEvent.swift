@@ -24,6 +24,8 @@ package enum RunEvent: Hashable, Sendable {
     case tick
     /// Something may have changed that is known by asking only.
     case look
+    /// The others whom the load waits for are ready too: it begins then.
+    case begin(at: NIODeadline)
     case stop(StopReason)
     /// The second signal: close everything now.
     case abort

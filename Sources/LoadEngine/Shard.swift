@@ -68,6 +68,8 @@ package final class Shard<Work: ShardWork> {
     var pumpIsScheduled = false
     var schedule: ShardSchedule?
     var origin = NIODeadline.distantFuture
+    /// When operations began to become due, or will; the distant future until that is known.
+    package var loadBegan: NIODeadline { self.origin }
     var hasBegun = false
     var wakeDue = NIODeadline.distantFuture
     var loadEnd: NIODeadline?

@@ -91,6 +91,7 @@ extension LedgerRecord {
         all.subscriptions = sum(\.subscriptions)
         all.streams = sum(\.streams)
         all.overflowed = sum(\.overflowed)
+        if kept.contains(where: { $0.pending == true }) { all.pending = true }
         return all
     }
 }

@@ -60,10 +60,22 @@ package struct DurationReading: Hashable, Sendable {
     package var clamped: UInt64?
     /// HdrHistogram V2 of nanoseconds; absent in the time line.
     package var histogram: String?
+    /// Between clocks of several hosts: every value may be wrong by so much; absent where one clock was read.
+    package var clockError: Double?
 }
 
 extension DurationReading {
     package static let percents: [Double] = [50, 90, 95, 99, 99.9, 99.99]
+
+    /// The figures below what the clocks are wrong by: they say no more than that.
+    package var belowClockError: [String] {
+        guard let error = self.clockError else { return [] }
+        let all = [
+            ("min", self.min), ("mean", self.mean), ("p50", self.p50), ("p90", self.p90), ("p95", self.p95),
+            ("p99", self.p99), ("p999", self.p999), ("p9999", self.p9999), ("max", self.max),
+        ]
+        return all.filter { $0.1 < error }.map { $0.0 }
+    }
 
     /// Nothing when the histogram is empty.
     package init?(_ histogram: Histogram, encoded: String? = nil) {
@@ -153,6 +165,8 @@ extension Metric: Codable {
     private enum Key: String, CodingKey {
         case name, labels, type, unit, value, rate, count, min, mean, stddev
         case p50, p90, p95, p99, p999, p9999, max, clamped, histogram
+        case clockError = "clock_error"
+        case belowClockError = "below_clock_error"
     }
 
     var kind: Kind {
@@ -186,7 +200,8 @@ extension Metric: Codable {
                     p9999: try number(.p9999),
                     max: try number(.max),
                     clamped: try container.decodeIfPresent(UInt64.self, forKey: .clamped),
-                    histogram: try container.decodeIfPresent(String.self, forKey: .histogram)
+                    histogram: try container.decodeIfPresent(String.self, forKey: .histogram),
+                    clockError: try numberIfPresent(.clockError)
                 )
             )
         case .counter:
@@ -225,6 +240,10 @@ extension Metric: Codable {
             try container.encode(reading.max, forKey: .max)
             try container.encodeIfPresent(reading.clamped, forKey: .clamped)
             try container.encodeIfPresent(reading.histogram, forKey: .histogram)
+            if let error = reading.clockError {
+                try container.encode(error, forKey: .clockError)
+                try container.encode(reading.belowClockError, forKey: .belowClockError)
+            }
         case .counter(let reading):
             // Whole numbers as such, so that no writer turns a large count into an exponent.
             if let whole = Int64(exactly: reading.value) {

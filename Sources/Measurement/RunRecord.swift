@@ -97,6 +97,8 @@ package struct SegmentRecord: Codable, Hashable, Sendable {
     package var thresholds: [String]?
     /// Of merged results: how many segments they are of.
     package var merged: Int?
+    /// Of a segment whose messages are heard in others.
+    package var clock: ClockRecord?
 
     package init(index: Int = 1, count: Int = 1) {
         self.index = index
@@ -166,6 +168,8 @@ package struct LedgerRecord: Codable, Hashable, Sendable {
     package var streams: Int?
     /// Those that went beyond their bounds: their figures are not known.
     package var overflowed: Int?
+    /// A segment's, of which others hold parts: what was expected and lost is known when they are merged.
+    package var pending: Bool?
 
     package init(on: Bool, reason: String? = nil) {
         self.on = on

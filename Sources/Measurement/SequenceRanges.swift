@@ -56,6 +56,18 @@ package struct SequenceRanges: Hashable, Sendable {
         return count
     }
 
+    /// Those that are in both.
+    package func intersection(_ other: SequenceRanges) -> SequenceRanges {
+        var result = SequenceRanges()
+        var (left, right) = (0, 0)
+        while left < self.runs.count, right < other.runs.count {
+            let (one, two) = (self.runs[left], other.runs[right])
+            if one.overlaps(two) { result.runs.append(one.clamped(to: two)) }
+            if one.upperBound <= two.upperBound { left += 1 } else { right += 1 }
+        }
+        return result
+    }
+
     /// Those at or above `lower` and below `upper`.
     package func clamped(to bounds: Range<UInt64>) -> SequenceRanges {
         var result = SequenceRanges()

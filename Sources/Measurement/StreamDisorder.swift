@@ -23,6 +23,14 @@ extension StreamLedger {
             self.runLimit = limits.gaps
         }
 
+        /// All that is missing as runs, with nothing in the ring: of a stream that has ended.
+        init(_ runs: [Range<UInt64>], below next: UInt64) {
+            self.ring = [0]
+            self.windowStart = next
+            self.runs = runs
+            self.runLimit = runs.count
+        }
+
         private var words: UInt64 { UInt64(self.ring.count) }
 
         private func slot(ofWord word: UInt64) -> Int {

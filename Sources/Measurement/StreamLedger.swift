@@ -48,6 +48,21 @@ package struct StreamLedger: Sendable {
         self.qos = qos
     }
 
+    /// A stream that has ended, as it was told of: nothing arrives there any more.
+    ///
+    /// `next` is one past the highest sequence seen, at most ``sequenceLimit``; `missing` is below it.
+    package init(qos: UInt8, next: UInt64, missing: SequenceRanges, overflowed: Bool) {
+        self.qos = qos
+        self.next = next
+        self.overflowed = overflowed
+        var runs = missing.clamped(to: 0..<next).runs[...]
+        if let first = runs.first, first.lowerBound == 0 {
+            self.start = first.upperBound
+            runs = runs.dropFirst()
+        }
+        if !runs.isEmpty { self.disorder.append(Disorder(Array(runs), below: next)) }
+    }
+
     /// Takes one arrival.
     package mutating func arrived(_ sequence: UInt64, limits: Limits = .standard) -> Arrival {
         self.arrivedInOrder(sequence) ? .new : self.arrivedIrregularly(sequence, limits)

@@ -57,7 +57,7 @@ package enum HistogramLog {
     /// A comment to every reader of the format.
     package static func end(ofInterval second: Int) -> String { "#[End of interval \(second)]\n" }
 
-    /// Whose sizes the last line of a segment's log has.
+    /// Whose sizes the last line of a segment's log has; behind them those of `ledger.csv`, where there is one.
     static let segmentFiles = ["timeline.csv", "clients.csv"]
 
     /// Says that a segment's results are whole, and how many bytes those files have that cannot say so themselves.
@@ -77,7 +77,7 @@ package enum HistogramLog {
             guard words.count == 3, words[2] == "bytes", let size = Int(words[1]) else { return nil }
             sizes[String(words[0])] = size
         }
-        return Set(sizes.keys) == Set(self.segmentFiles) ? sizes : nil
+        return Set(sizes.keys).subtracting([LedgerCSV.fileName]) == Set(self.segmentFiles) ? sizes : nil
     }
 
     /// All lines of one interval, the end mark last.

@@ -48,15 +48,22 @@ package final class RunWriter {
     /// - Parameters:
     ///   - record: the whole run.
     ///   - clients: for `clients.csv`; nothing where it was not asked for.
+    ///   - ledgers: for a segment's `ledger.csv`; none where its own ledger says all.
     /// - Returns: the directory that holds them.
     /// - Throws: when a file cannot be written; the directory then keeps its partial name.
-    package func finish(_ record: RunRecord, clients: [ClientRow]? = nil) throws(ResultError) -> String {
+    package func finish(
+        _ record: RunRecord,
+        clients: [ClientRow]? = nil,
+        ledgers: [SegmentLedger] = []
+    ) throws(ResultError) -> String {
         for interval in self.merger.flush() { try self.write(interval) }
         if let clients {
             try OutputFile.replace(self.directory.file("clients.csv"), with: ClientsCSV.text(clients))
         }
+        if !ledgers.isEmpty { try LedgerCSV.write(ledgers, to: self.directory.file(LedgerCSV.fileName)) }
         if record.segment.run != nil, record.segment.merged == nil {
-            let sizes = HistogramLog.segmentFiles.map { ($0, OutputFile.size(self.directory.file($0)) ?? 0) }
+            let names = HistogramLog.segmentFiles + (ledgers.isEmpty ? [] : [LedgerCSV.fileName])
+            let sizes = names.map { ($0, OutputFile.size(self.directory.file($0)) ?? 0) }
             try self.log.write(HistogramLog.end(ofSegment: sizes))
         }
         try Self.writeResults(record, in: self.directory.partial)

@@ -131,7 +131,16 @@ enum Cell {
     static func duration(_ value: Double?) -> String { value.map(Human.duration) ?? Human.unknown }
 
     static func durations(_ metric: Metric?, _ fields: [KeyPath<DurationReading, Double>]) -> [String] {
-        fields.map { self.duration(metric?.duration?[keyPath: $0]) }
+        fields.map { field in
+            guard let reading = metric?.duration else { return Human.unknown }
+            return self.duration(reading[keyPath: field], knownTo: reading.clockError)
+        }
+    }
+
+    /// What is below the error of the clocks says no more than that it is.
+    static func duration(_ value: Double, knownTo error: Double?) -> String {
+        guard let error, value < error else { return Human.duration(value) }
+        return "< ±\(Human.duration(error))"
     }
 }
 

@@ -43,7 +43,10 @@ extension Summary {
         // With publishers in the run their line is up there.
         let isSubscriberOnly = self.levels(of: ["publish_offered", "publish_sent"]).isEmpty
         let ledger = self.record.ledger
-        let remark = ledger.on ? nil : ledger.reason.map { "no account of single messages: \($0)" }
+        let remark =
+            ledger.pending == true
+            ? "what was expected and lost is known when all segments are merged: a part of it is in the others"
+            : ledger.on ? nil : ledger.reason.map { "no account of single messages: \($0)" }
         return self.section(table) + (isSubscriberOnly && !levels.isEmpty ? self.traffic : [])
             + (remark.map { self.paragraph($0, indent: 2) } ?? [])
     }

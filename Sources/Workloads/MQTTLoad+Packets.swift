@@ -1,6 +1,6 @@
-import MQTT
+package import MQTT
 package import MQTTCodec
-import Measurement
+package import Measurement
 import NIOCore
 import SASL
 
@@ -17,7 +17,7 @@ extension MQTTLoad {
     }
 
     /// What the client shows of itself in each of its CONNECTs.
-    func credentials(of values: PlaceholderValues, random: inout SplitMix64) -> MQTTCredentials.Fields {
+    package func credentials(of values: PlaceholderValues, random: inout SplitMix64) -> MQTTCredentials.Fields {
         if let account = self.account {
             return account.fields(clientID: String(decoding: values.clientID, as: UTF8.self))
         }

@@ -44,6 +44,14 @@ package struct MQTTLoad: Sendable {
         package init() {}
     }
 
+    /// A part of a load whose other parts are in other processes.
+    package struct JointLoad: Hashable, Sendable {
+        /// No segment begins its load before all subscriptions of all segments are in effect.
+        package var beginsTogether: Bool
+
+        package init(beginsTogether: Bool) { self.beginsTogether = beginsTogether }
+    }
+
     package struct WillTemplate: Sendable {
         package var topic: Template
         package var message: Template
@@ -106,6 +114,8 @@ package struct MQTTLoad: Sendable {
     /// In every header of this run's messages.
     package var run: UInt32
     package var hasLedger = true
+    /// Where publishers and those who hear them may be in different segments, as a segment of such a run.
+    package var joint: JointLoad?
     package var connectTimeout = TimeAmount.seconds(10)
     package var connectRetries = 0
     package var reconnects = 0

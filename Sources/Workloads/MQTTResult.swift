@@ -1,6 +1,7 @@
 import LoadEngine
 package import MQTTCodec
 package import Measurement
+package import NIOCore
 
 /// A subscription whose first SUBACK came after a publisher had begun: the publisher's messages below `sequence` are
 /// of unknown fate for it.
@@ -19,11 +20,60 @@ package struct MQTTResult: Sendable {
     package var earlySubscriptions: [EarlySubscription]
     /// Subscriptions whose first SUBACK came; a share group counts as one.
     package var subscriptions: Set<UInt32>
+    /// Of a segment whose publishers others hear, or that hears others'.
+    package var joint: JointResult?
     /// By number in the run.
     package var tallies: [(number: Int, tally: ClientTally)]
 }
 
+/// What one loop of a segment noted for those who join its ledger with that of others; monotonic times.
+package struct JointResult: Sendable {
+    /// How far the publishers of the loop were at a moment.
+    package struct Look: Sendable {
+        package var at: NIODeadline
+        /// By place.
+        package var sent: [UInt64]
+    }
+
+    /// When SUBACKs came: the first of each client.
+    package var begun: [(subscription: UInt32, at: NIODeadline)] = []
+    package var looks: [Look] = []
+    /// When the last publisher was told to close, and the first subscriber.
+    package var publishersEnded: NIODeadline?
+    package var subscribersLeft: NIODeadline?
+    package var loadBegan = NIODeadline.distantFuture
+    let mostLooks: Int
+
+    /// Moments over a run in which a publisher is looked at, and numbers kept of them all.
+    private static let most = (moments: 120, numbers: 1_000_000)
+
+    init(publishers: Int) {
+        self.mostLooks = max(4, min(Self.most.moments, Self.most.numbers / max(1, publishers)))
+    }
+}
+
 extension MQTTShardWork {
+    /// Notes how far the publishers are by now, for subscriptions that come into effect in another segment.
+    ///
+    /// Once a second, while there is room for it.
+    func look(_ now: NIODeadline) {
+        guard self.load.joint?.beginsTogether == false, self.places.operators > 0 else { return }
+        guard let joint = self.joint, now >= self.shard.loadBegan, joint.looks.count < joint.mostLooks else { return }
+        let sent = (0..<self.places.operators).map { self.clients[$0].sequence }
+        self.joint?.looks.append(JointResult.Look(at: now, sent: sent))
+    }
+
+    /// A client is told to close.
+    func noteClosing(_ place: Int) {
+        guard self.joint != nil else { return }
+        let now = NIODeadline.now()
+        if self.places.isOperator(place) {
+            self.joint?.publishersEnded = now
+        } else if self.joint?.subscribersLeft == nil {
+            self.joint?.subscribersLeft = now
+        }
+    }
+
     package func takeResult() -> MQTTResult {
         var fates: [PublisherFate] = []
         if self.load.publishers > 0 {
@@ -44,6 +94,7 @@ extension MQTTShardWork {
                 subscriptions.insert(UInt32(subscription))
             }
         }
+        self.joint?.loadBegan = self.shard.loadBegan
         var books: [QoS: PublishBook] = [:]
         for qos in QoS.allCases { books[qos] = self.books[qos.rawValue] }
         return MQTTResult(
@@ -52,6 +103,7 @@ extension MQTTShardWork {
             books: books,
             earlySubscriptions: self.earlySubscriptions,
             subscriptions: subscriptions,
+            joint: self.joint,
             tallies: (0..<self.places.count).map { (self.number($0), self.tallies[$0]) }
         )
     }

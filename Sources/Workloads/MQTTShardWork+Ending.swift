@@ -51,6 +51,7 @@ extension MQTTShardWork {
     }
 
     package func finish(_ place: Int) {
+        self.noteClosing(place)
         switch self.clients[place].stage {
         case .up where !self.places.isOperator(place) && self.load.subscribers > 0:
             // What the broker had queued before the PINGRESP is read before it.

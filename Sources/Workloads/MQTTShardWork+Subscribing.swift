@@ -27,6 +27,7 @@ extension MQTTShardWork {
             self.clients[place].hasSubscribed = true
             if let subscription = self.load.subscription(of: self.number(place)) {
                 self.subscriptionBegan?(UInt32(subscription))
+                self.joint?.begun.append((UInt32(subscription), now))
             }
         }
         self.isUp(place, now: now)

@@ -111,6 +111,8 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
     /// how far its publishers are, see ``noteEarly(_:)``.
     package var subscriptionBegan: ((_ subscription: UInt32) -> Void)?
     var earlySubscriptions: [EarlySubscription] = []
+    /// Of a segment that shares its ledger with others.
+    var joint: JointResult?
     var timerOwner: TimerOwner?
     private var sampler: LoopSampler
     /// Connections that are up, counted here; the shard counts too, and they have to agree.
@@ -161,6 +163,7 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
                 self.clients[place].qos = load.qos(ofPublisher: shard.clients.number(at: place))
             }
         }
+        if load.joint != nil { self.joint = JointResult(publishers: shard.clients.operators) }
         self.addSubscriptions()
         if let store, let ids = metrics.store { self.store = StoreGate(store, ids, work: self) }
     }
@@ -222,6 +225,7 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
             now: now
         )
         sample.share = self.members.swap()
+        self.look(now)
         sample.probe = self.probe.take()
         return sample
     }

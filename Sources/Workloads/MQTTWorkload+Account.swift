@@ -7,9 +7,15 @@ extension MQTTWorkload {
     package func account(_ results: [MQTTResult], shares: LedgerExport, record: RunRecord) -> LoadAccount {
         let delivery = self.reconciliation(results, shares)
         var account = LoadAccount()
-        account.metrics = delivery?.rows.flatMap { Self.metrics($0, ofRequests: self.load.topology == .request) } ?? []
+        account.metrics =
+            delivery?.rows.flatMap { row in
+                // What is missing here may have come to another segment.
+                row.metrics(hasGaps: self.load.joint == nil) + self.requestMetrics(row)
+            } ?? []
         account.books = self.books(results, record, delivery)
-        account.unreconciled = delivery?.problems ?? []
+        // Of a part of a ledger its merge says what does not go together.
+        account.unreconciled = self.load.joint == nil ? delivery?.problems ?? [] : []
+        account.segment = self.segmentLedger(results, shares)
         account.limited = Self.storeReasons(record)
         account.ledger = self.ledgerRecord(results, shares)
         account.clients = results.flatMap(\.tallies).sorted { $0.number < $1.number }.map(self.client)
@@ -19,24 +25,14 @@ extension MQTTWorkload {
     private func reconciliation(_ results: [MQTTResult], _ shares: LedgerExport) -> Reconciliation? {
         guard self.load.hasLedger, self.load.subscribers > 0 else { return nil }
         let ledgers = self.load.topology == .shared ? [shares] : results.map(\.ledger)
-        let fates = self.load.publishers > 0 ? results.flatMap(\.fates) : nil
+        let fates = self.load.publishers > 0 && self.load.joint == nil ? results.flatMap(\.fates) : nil
         return Reconciliation(ledgers: ledgers, fates: fates, feeds: fates == nil ? [] : self.load.feeds(results))
     }
 
-    private static func metrics(_ row: Reconciliation.Row, ofRequests: Bool) -> [Metric] {
-        let counts: [(String, UInt64?)] = [
-            ("delivery_expected", row.expected), ("delivery_lost", row.lost),
-            ("delivery_duplicated", row.duplicated), ("delivery_reordered", row.reordered),
-            ("delivery_gaps", row.expected == nil ? row.gaps : nil),
-            // What is delivered is the answer.
-            ("requests_lost", ofRequests ? row.lost : nil),
-        ]
-        return counts.compactMap { name, value in
-            value.map { value in
-                let reading = CounterReading(value: Double(value), rate: nil)
-                return Metric(name: name, labels: ["qos": "\(row.qos)"], reading: .counter(reading))
-            }
-        }
+    /// What is delivered is the answer.
+    private func requestMetrics(_ row: Reconciliation.Row) -> [Metric] {
+        guard self.load.topology == .request, let lost = row.lost else { return [] }
+        return [row.metric("requests_lost", lost)]
     }
 
     private func books(_ results: [MQTTResult], _ record: RunRecord, _ delivery: Reconciliation?) -> [Books] {

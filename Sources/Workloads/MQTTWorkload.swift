@@ -32,11 +32,17 @@ package struct MQTTWorkload: Workload {
         guard self.load.hasLedger || self.load.publishers == 0 else {
             return self.load.subscribers > 0 ? .silence : .nothing
         }
+        if self.load.joint != nil { return .joint(shares: self.load.topology == .shared) }
         return self.load.topology == .shared ? .shares : .balance
     }
 
     package var ledger: LedgerRecord {
         if self.load.subscribers == 0 { return LedgerRecord(on: false, reason: "no subscriber in this run") }
+        if self.load.hasLedger, self.load.joint != nil {
+            var ledger = LedgerRecord(on: true, reason: "its segments have yet to be merged")
+            ledger.pending = true
+            return ledger
+        }
         return self.load.hasLedger
             ? LedgerRecord(on: true)
             : LedgerRecord(on: false, reason: "messages carry no header: -m was given, or -s below 32")

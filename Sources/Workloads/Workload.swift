@@ -75,6 +75,10 @@ package enum DeliveryCompletion: Hashable, Sendable {
     case shares
     /// Nobody knows: a second without any is awaited.
     case silence
+    /// Part of it comes from other segments, or goes to them: all balances together say so, else the drain's end does.
+    ///
+    /// `shares` as for ``shares``.
+    case joint(shares: Bool)
 }
 
 /// What became of a run's operations: plain values for record and files.
@@ -87,6 +91,8 @@ package struct LoadAccount: Sendable {
     /// What this process, and not the server, held back.
     package var limited: [Verdict.Reason] = []
     package var ledger = LedgerRecord(on: false)
+    /// What a merge makes the ledger of all segments of, where one of them alone has none.
+    package var segment: SegmentLedger?
     /// In the order of their numbers.
     package var clients: [ClientAccount] = []
 

@@ -45,7 +45,7 @@ enum Wiring {
         var options = options
         options.segment.schedule = ScenarioGroup(name: "", work: .mqtt(options)).schedule
         guard options.segment.processes == nil else {
-            return await ProcessesSession(options.common, PartGroup(nil, MQTTPart(options))).perform()
+            return await ProcessesSession(options.common, [PartGroup(nil, MQTTPart(options))]).perform()
         }
         return await RunSession(MQTTPart(options)).perform()
     }
@@ -54,13 +54,19 @@ enum Wiring {
         var options = options
         options.segment.schedule = ScenarioGroup(name: "", work: .xmpp(options)).schedule
         guard options.segment.processes == nil else {
-            return await ProcessesSession(options.common, PartGroup(nil, XMPPPart(options))).perform()
+            return await ProcessesSession(options.common, [PartGroup(nil, XMPPPart(options))]).perform()
         }
         return await RunSession(XMPPPart(options)).perform()
     }
 
     static func run(_ options: ScenarioOptions) async -> ExitStatus {
-        options.isCheck ? ScenarioCheck(options).perform() : await RunSession(options).perform()
+        guard !options.isCheck else { return ScenarioCheck(options).perform() }
+        var options = options
+        if options.common.segment.part != nil { options.common.segment.schedule = options.scheduleHash }
+        guard options.common.segment.processes == nil else {
+            return await ProcessesSession(options.common, options.groups.map(\.runGroup)).perform()
+        }
+        return await RunSession(options).perform()
     }
 
     static func decode(_ options: DecodeOptions) async -> ExitStatus {

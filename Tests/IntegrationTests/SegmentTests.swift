@@ -70,6 +70,166 @@ extension Integration {
             }
         }
 
+        struct Shape: Sendable, CustomTestStringConvertible {
+            let testDescription: String
+            /// Deliveries of a message.
+            let copies: Int
+        }
+
+        static let shapes = [
+            Shape(testDescription: "--topology fan-in -c 5 --subscribers 1 -q 0,1,2", copies: 1),
+            Shape(testDescription: "--topology fan-in -c 3 --subscribers 4 -q 0,1,2", copies: 4),
+            Shape(testDescription: "--topology fan-out --subscribers 5 -q 2", copies: 5),
+            Shape(testDescription: "--topology shared -c 4 --subscribers 4 -q 0,1,2", copies: 1),
+            Shape(testDescription: "-c 3 --subscribers 6 -q 0,1,2", copies: 2),
+        ]
+
+        private static let load = "--rate 600/s --duration 2s --processes 2 --seed 3"
+
+        @Test("publishers are heard in other segments, and every message is accounted for", arguments: shapes)
+        func spanning(_ shape: Shape) async throws {
+            let (run, counters) = try await BrokerProgram.with { broker in
+                try await ClamorRun.of(
+                    "pubsub -p \(broker.port) \(shape.testDescription) \(Self.load)",
+                    "--threshold",
+                    "delivery_lost == 0"
+                )
+            }
+            #expect(run.status == 0, "\(run.ending.errors)")
+            #expect(run.record.isSound, "\(run.record.verdict?.reasons ?? [])")
+            #expect(run.record.count("publish_offered") == 1_200)
+            #expect(run.record.count("delivery_expected") == 1_200 * shape.copies)
+            #expect(run.record.count("received") == 1_200 * shape.copies)
+            #expect(run.record.count("delivery_lost") == 0 && run.record.count("delivery_duplicated") == 0)
+            #expect(counters.delivered.total == 1_200 * shape.copies)
+            for books in run.record.books { #expect(books.expected == books.received && books.lost == 0) }
+            // Loads that begin together have one measured phase, to the first message.
+            let measured = run.record.metrics.filter { $0.name == "delivery_duration" }.compactMap(\.duration?.count)
+            #expect(measured.reduce(0, +) == UInt64(1_200 * shape.copies))
+            #expect(run.record.metrics.allSatisfy { $0.duration?.clockError == nil })
+            #expect(run.record.thresholds.map(\.ok) == [true])
+            #expect(run.record.ledger.pending == nil && run.record.ledger.on)
+            // All had gone before the drain was over.
+            #expect(run.record.durationSeconds ?? 60 < 10)
+            // A segment alone knows of what came, and of nothing that was expected.
+            let segments = try ["1", "2"].map { try RunJSON.read(directory: run.folder.path("out/segments/\($0)")) }
+            #expect(segments.allSatisfy { $0.ledger.pending == true && $0.books.allSatisfy { $0.expected == nil } })
+            #expect(segments.allSatisfy { !$0.metrics.contains { $0.name == "delivery_expected" } })
+        }
+
+        @Test("what a broker loses, repeats and swaps is found to the message", arguments: shapes)
+        func faults(_ shape: Shape) async throws {
+            let (run, counters) = try await BrokerProgram.with("--drop 1.5% --duplicate 40 --reorder 30") { broker in
+                try await ClamorRun.of("pubsub -p \(broker.port) \(shape.testDescription) \(Self.load) --drain 2s")
+            }
+            #expect(run.status == 0, "\(run.ending.errors)")
+            #expect(run.record.isSound, "\(run.record.verdict?.reasons ?? [])")
+            #expect(counters.dropped.total > 0 && counters.duplicated.total > 0)
+            #expect(run.record.perQoS("delivery_lost") == counters.dropped.all)
+            #expect(run.record.perQoS("delivery_duplicated") == counters.duplicated.all)
+            #expect(run.record.perQoS("delivery_reordered") == counters.reordered.all)
+            #expect(run.record.count("delivery_expected") == 1_200 * shape.copies)
+        }
+
+        @Test("segments that are started by hand keep their subscribers for the drain, and miss nothing")
+        func spanningByHand() async throws {
+            let folder = try ScratchFolder()
+            let start = Int(Date().timeIntervalSince1970) + 8
+            _ = try await BrokerProgram.with { broker in
+                func arguments(_ index: Int) -> [String] {
+                    ("pubsub -p \(broker.port) --topology fan-in -c 4 --subscribers 2 -q 1 --rate 100/s --duration 3s"
+                        + " --drain 2s --seed 7 --segment \(index)/2 --start-at \(start) --quiet")
+                        .split(separator: " ").map(String.init) + ["--out", folder.path("\(index)")]
+                }
+                try await ClamorBinary.with(arguments(1)) { first in
+                    let second = try await ClamorBinary.run(arguments(2))
+                    let ending = try await first.ended()
+                    #expect(ending.status == 0 && second.status == 0, "\(ending.errors)\(second.errors)")
+                }
+            }
+            let merge = ["merge", folder.path("1"), folder.path("2"), "--out", folder.path("all"), "--quiet"]
+            let ending = try await ClamorBinary.run(merge + ["--threshold", "delivery_lost == 0"])
+            #expect(ending.status == 0, "\(ending.errors)")
+            let record = try RunJSON.read(directory: folder.path("all"))
+            #expect(record.count("publish_offered") == 300)
+            // What was sent before another segment had subscribed is expected only if it came; the own one always had.
+            #expect(record.count("received") == record.count("delivery_expected"))
+            #expect((300...600).contains(record.count("delivery_expected")))
+            #expect(record.state != .unreconciled, "\(record.verdict?.reasons ?? [])")
+            let one = try await ClamorBinary.run(["merge", folder.path("1"), "--out", folder.path("no")])
+            #expect(one.status == 65 && one.errors.contains("segment 2 of 2 is missing"), "\(one.errors)")
+        }
+
+        @Test("a segment on another host has its clock measured by echoes, and its deliveries are right")
+        func clocks() async throws {
+            let folder = try ScratchFolder()
+            let start = Int(Date().timeIntervalSince1970) + 10
+            _ = try await BrokerProgram.with { broker in
+                func segment(_ index: Int, ahead: Int) throws -> RunningProgram {
+                    let words =
+                        "pubsub -p \(broker.port) --topology fan-in -c 4 --subscribers 2 -q 1 --rate 100/s --duration 3s"
+                        + " --drain 2s --seed 8 --segment \(index)/2 --start-at \(start) --quiet"
+                    let arguments = words.split(separator: " ").map(String.init) + ["--out", folder.path("\(index)")]
+                    // A clock that is wrong by more than any delivery takes.
+                    let environment = ["CLAMOR_CLOCK_AHEAD=\(ahead)", ClamorBinary.path]
+                    return try RunningProgram("/usr/bin/env", environment + arguments)
+                }
+                let first = try segment(1, ahead: 0)
+                let second = try segment(2, ahead: 100_000_000_000)
+                let endings = (try await first.ended(), try await second.ended())
+                #expect(endings.0.status == 0 && endings.1.status == 0, "\(endings.0.errors)\(endings.1.errors)")
+            }
+            let clocks = try (1...2).map { try RunJSON.read(directory: folder.path("\($0)")).segment.clock }
+            #expect(clocks[0]?.correctionSeconds == nil && clocks[0]?.host != clocks[1]?.host)
+            let correction = try #require(clocks[1]?.correctionSeconds)
+            let error = try #require(clocks[1]?.errorSeconds)
+            #expect(abs(correction + 100) <= error && error < 10 && clocks[1]?.exchanges ?? 0 > 0)
+            let merge = ["merge", folder.path("1"), folder.path("2"), "--out", folder.path("all"), "--quiet"]
+            let ending = try await ClamorBinary.run(merge)
+            #expect(ending.status == 0, "\(ending.errors)")
+            let record = try RunJSON.read(directory: folder.path("all"))
+            let delivery = try #require(record.duration("delivery_duration"))
+            #expect(delivery.clockError == error && delivery.max < 50)
+            #expect(record.notes?.map(\.code).contains("clock-error") == true)
+            #expect(record.count("received") == record.count("delivery_expected"))
+            #expect(record.state != .unreconciled, "\(record.verdict?.reasons ?? [])")
+        }
+
+        @Test("a scenario is divided group by group")
+        func scenario() async throws {
+            let (run, _) = try await BrokerProgram.with { broker in
+                let scratch = try ScratchFolder()
+                try """
+                name: divided
+                target: mqtt://127.0.0.1:\(broker.port)
+                duration: 2s
+                groups:
+                  sensors:
+                    clients: 4
+                    subscribers: 2
+                    topology: fan-in
+                    publish: { topic: "a/%i", qos: 1, size: 64, rate: 100/s }
+                  doors:
+                    clients: 4
+                    subscribers: 4
+                    publish: { topic: "b/%i", qos: 0, size: 64, rate: 80/s }
+                thresholds:
+                  - "delivery_lost == 0"
+                  - "publish_offered{group=doors} count == 160"
+                """.write(toFile: scratch.path("plan.yml"), atomically: false, encoding: .utf8)
+                return try await ClamorRun.of("run \(scratch.path("plan.yml")) --processes 2")
+            }
+            #expect(run.status == 0, "\(run.ending.errors)")
+            #expect(run.record.isSound, "\(run.record.verdict?.reasons ?? [])")
+            #expect(run.record.segment.merged == 2 && run.record.thresholds.map(\.ok) == [true, true])
+            #expect(run.record.count("delivery_expected", ["group": "sensors"]) == 400)
+            #expect(run.record.count("delivery_expected", ["group": "doors"]) == 160)
+            #expect(run.record.count("received") == 560)
+            #expect(run.record.groups?.map(\.ledger.pending) == [nil, nil])
+            let one = try RunJSON.read(directory: run.folder.path("out/segments/1"))
+            #expect(one.groups?.map(\.ledger.pending) == [true, nil])
+        }
+
         @Test("a segment that is missing, doubled, foreign or cut is refused, in one line, 65")
         func refused() async throws {
             let line = "conn -h embedded -c 4 --duration 500ms --seed 5 --processes 2"

@@ -95,6 +95,35 @@ struct LoadRunTests {
         #expect(!outcome.wasAborted)
     }
 
+    @Test("a load that waits for others begins when it is told to, and tells once that it could")
+    func awaitsOthers() async throws {
+        let (knocks, knock) = AsyncStream.makeStream(of: Void.self)
+        let run = try await TestRun(self.open(2), shards: 2, awaitOthers: { knock.yield() }) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+        }
+        async let ended = run.perform()
+        for await _ in knocks { break }
+        let start = NIODeadline.now() + .milliseconds(80)
+        run.send(.begin(at: start))
+        let outcome = try await ended
+        knock.finish()
+        #expect(outcome.loadBegan == start)
+        #expect(outcome.stop == .planned)
+        #expect(await run.observer.ended.map(\.sent).reduce(0, +) == 80)
+        for await _ in knocks { Issue.record("it told twice") }
+    }
+
+    @Test("a load that waits for others can be ended before it begins")
+    func awaitsNobody() async throws {
+        let run = try await TestRun(self.open(2), shards: 1, awaitOthers: {}) { work in
+            work.onConnect = { work.comesUp($0) }
+        }
+        await run.observer.stopWith(.interrupted, in: .connect)
+        let outcome = try await run.perform()
+        #expect(outcome.loadBegan == nil && outcome.stop == .interrupted)
+    }
+
     @Test("ends when the limit is spent", arguments: [LoadPlan.Pace.closed, .open(.rate(perSecond: 1_000))])
     func limit(_ pace: LoadPlan.Pace) async throws {
         let plan = LoadPlan(operators: 3, pace: pace, limit: 50, measure: nil, drain: .seconds(30))
@@ -351,10 +380,16 @@ private struct TestRun: Sendable {
         shards count: Int,
         reconnects: Bool = false,
         patience: TimeAmount = .seconds(10),
+        awaitOthers: (@Sendable () -> Void)? = nil,
         prepare: @escaping @Sendable (FakeWork) -> Void
     ) async throws {
-        try await self.init(plan, shards: count, reconnects: reconnects, patience: patience) { work, _ in prepare(work)
-        }
+        try await self.init(
+            plan,
+            shards: count,
+            reconnects: reconnects,
+            patience: patience,
+            awaitOthers: awaitOthers
+        ) { work, _ in prepare(work) }
     }
 
     init(
@@ -362,6 +397,7 @@ private struct TestRun: Sendable {
         shards count: Int,
         reconnects: Bool,
         patience: TimeAmount,
+        awaitOthers: (@Sendable () -> Void)? = nil,
         steer: @escaping @Sendable (FakeWork, _ send: @escaping @Sendable (RunEvent) -> Void) -> Void
     ) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: count)
@@ -389,6 +425,7 @@ private struct TestRun: Sendable {
             groups: [LoadGroup(plan: plan, shards: shards, reconnects: reconnects)],
             events: (stream, continuation),
             patience: patience,
+            awaitOthers: awaitOthers,
             observer: self.observer
         )
     }

@@ -149,6 +149,20 @@ struct MergeRefusalTests {
         #expect(lines.count == 1 && lines[0].hasSuffix("; it has lost some"))
     }
 
+    @Test("a part of a ledger that is missing or cut is refused")
+    func ledger() throws {
+        let all = try SegmentRuns.joint(received: [0, 1]).write(in: self.folder)
+        #expect(self.refusal(all) == [])
+        let text = try self.folder.read("2/ledger.csv")
+        try self.folder.write(String(text.dropLast()), to: "2/ledger.csv")
+        let bytes = text.utf8.count
+        #expect(self.refusal(all) == ["2/ledger.csv: has \(bytes - 1) bytes and had \(bytes); it has lost some"])
+        try self.folder.write(text.replacing("stream,", with: "strean,"), to: "2/ledger.csv")
+        #expect(self.refusal(all) == ["2/ledger.csv: is cut, or not the ledger of its segment"])
+        try FileManager.default.removeItem(atPath: "\(all[1])/ledger.csv")
+        #expect(self.refusal(all) == ["2/ledger.csv: does not exist"])
+    }
+
     @Test("a histogram in the record that does not hold what it says is not left out in silence")
     func histogram() throws {
         var runs = SegmentRuns(2)

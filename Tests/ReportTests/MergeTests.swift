@@ -161,6 +161,49 @@ struct MergeTests {
         #expect(abs((record.verdict?.reasons.first?.measured ?? 0) - 0.6) < 1e-6)
     }
 
+    @Test("a ledger whose parts are in several segments is balanced as one, to the message")
+    func ledgers() throws {
+        let runs = SegmentRuns.joint(received: [0, 1, 2, 4, 3, 7, 7, 8])
+        let record = try self.merged(runs, thresholds: ["delivery_lost == 0", "delivery_lost == 3"]).record
+        func count(_ name: String) -> [Double?] {
+            record.metrics.filter { $0.name == name }.map(\.counter?.value)
+        }
+        #expect(count("delivery_expected") == [10] && count("delivery_lost") == [3])
+        #expect(count("delivery_duplicated") == [1] && count("delivery_reordered") == [1])
+        #expect(record.books.map(\.expected) == [10] && record.books.map(\.received) == [7])
+        #expect(record.books.map(\.lost) == [3] && record.books.map(\.duplicated) == [1])
+        #expect(record.books.map(\.sent) == [2_400])
+        #expect(record.thresholds.suffix(2).map(\.ok) == [false, true])
+        #expect(record.ledger.on && record.ledger.pending == nil && record.ledger.reason == nil)
+        #expect(record.ledger.subscriptions == 1 && record.ledger.streams == 1 && record.ledger.overflowed == 0)
+        #expect(record.verdict == .valid)
+    }
+
+    @Test("what makes such a ledger inexact is in the verdict")
+    func unreconciled() throws {
+        // 10 was never sent.
+        let record = try self.merged(SegmentRuns.joint(received: [0, 10])).record
+        #expect(record.verdict?.state == .unreconciled)
+        #expect(record.verdict?.reasons.map(\.code).contains("ledger-beyond-sent") == true)
+    }
+
+    @Test("where the clocks of two hosts were not compared, deliveries between them are not believed")
+    func clocks() throws {
+        var runs = SegmentRuns.joint(received: [0, 1])
+        #expect(try self.merged(runs).record.verdict == .valid)
+        runs.segments[1].record.segment.clock?.host = "fedcba9876543210"
+        var folder = try TemporaryFolder()
+        var record = MergedRun(try SegmentSet(runs.write(in: folder)), command: []).record
+        #expect(record.verdict?.state == .unreconciled && record.verdict?.reasons.map(\.code) == ["clock-offset"])
+        #expect(record.notes == nil)
+        runs.segments[1].record.segment.clock?.errorSeconds = 0.003
+        folder = try TemporaryFolder()
+        record = MergedRun(try SegmentSet(runs.write(in: folder)), command: []).record
+        #expect(record.verdict == .valid)
+        #expect(record.notes?.map(\.code) == ["clock-error"] && record.notes?.first?.measured == 0.003)
+        #expect(record.notes?.first?.text.hasPrefix("deliveries between segments are known to ±3.00 ms, ") == true)
+    }
+
     @Test("of hosts that differ only what they have in common is said, and all targets are")
     func hosts() throws {
         var runs = SegmentRuns(2)

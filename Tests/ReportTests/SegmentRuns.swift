@@ -12,6 +12,7 @@ struct SegmentRuns {
         var intervals: [TimelineInterval]
         var clients: [ClientRow]
         var startedAt: Int64
+        var ledgers: [SegmentLedger] = []
     }
 
     var segments: [Segment] = []
@@ -149,7 +150,34 @@ struct SegmentRuns {
             let path = "\(folder.path)/\(index + 1)"
             let writer = try RunWriter(ResultDirectory.create(path), record: record, startedAt: segment.startedAt)
             for interval in segment.intervals { try writer.append(interval) { record } }
-            return try writer.finish(record, clients: segment.clients)
+            return try writer.finish(record, clients: segment.clients, ledgers: segment.ledgers)
         }
+    }
+
+    /// Two segments, of which the first has a publisher of 10 messages at QoS 1, the second a subscriber of them that has
+    /// received these.
+    static func joint(received sequences: [UInt64]) -> SegmentRuns {
+        var runs = SegmentRuns(2)
+        var subscriptions = SubscriberLedger()
+        let place = subscriptions.addSubscription(0)
+        for sequence in sequences {
+            _ = subscriptions.arrived(subscription: place, publisher: 0, qos: 1, sequence: sequence)
+        }
+        var ledgers = [SegmentLedger(received: LedgerExport()), SegmentLedger(received: subscriptions.export())]
+        ledgers[0].fates = [PublisherFate(publisher: 0, qos: 1, assigned: 10)]
+        ledgers[0].loadBegan = 10
+        ledgers[0].publishersEnded = 20
+        ledgers[1].subscriptions = [SegmentLedger.Subscription(number: 0, publishers: 0..<1, began: 5)]
+        ledgers[1].subscribersLeft = 30
+        for index in ledgers.indices {
+            let duplicated = CounterReading(value: 0, rate: nil)
+            runs.segments[index].record.metrics.append(
+                Metric(name: "delivery_duplicated", labels: ["qos": "1"], reading: .counter(duplicated))
+            )
+            runs.segments[index].record.ledger.pending = true
+            runs.segments[index].record.segment.clock = ClockRecord(host: "0123456789abcdef", realtimeOffset: 0)
+            runs.segments[index].ledgers = [ledgers[index]]
+        }
+        return runs
     }
 }

@@ -226,19 +226,14 @@ struct ScenarioPrintingTests {
     }
 
     @Test(
-        "what a file cannot say is refused by its name, in one line",
+        "how a run is divided is of the run",
         arguments: [
-            ("pub -c 4 --seed 3 --segment 1/2", "--segment"), ("pub -c 4 --processes 2", "--processes"),
+            ("pub -c 4 --seed 3 --segment 1/2", "--segment 1/2"), ("pub -c 4 --processes 2", "--processes 2"),
         ]
     )
-    func refusals(line: String, flag: String) throws {
-        guard case .refused(let lines) = Self.parsed(Self.words(line) + ["--print-scenario"]) else {
-            Issue.record("is printed: \(line)")
-            return
-        }
-        #expect(
-            lines == ["clamor pub: \(flag): a scenario file has no key for it; leave it out of --print-scenario"]
-        )
+    func divided(line: String, flags: String) throws {
+        let text = try Self.printed(Self.words(line))
+        #expect(text.contains("# Of the run, and in no file: clamor run FILE \(flags)\n"), "\(text)")
     }
 
     @Test("what is wrong with a command line is told as without the flag")
@@ -258,9 +253,7 @@ struct ScenarioPrintingTests {
         #expect(flags.count > 20)
         let keyless = flags.filter { ScenarioPrinter.meaning(of: $0, in: command) == .unsayable }
         // What the help names beside the command's own: faults of the broker, and placeholders of rooms.
-        var expected: Set = ["--help", "--version", "--drop", "--delay", "--nick"]
-        // A scenario file is not divided.
-        expected.formUnion(["--segment", "--processes"])
+        let expected: Set = ["--help", "--version", "--drop", "--delay", "--nick"]
         #expect(keyless.subtracting(expected) == [], "of \(command)")
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import MQTTCodec
 import Testing
 import Workloads
 import clamor

@@ -39,7 +39,9 @@ package enum RunMarkdown {
         for metric in record.metrics {
             guard let reading = metric.duration, PercentileDistribution.isMain(metric), metric.labels["stage"] == nil
             else { continue }
-            let figures = [reading.p50, reading.p90, reading.p99, reading.p999, reading.max].map(Human.duration)
+            let figures = [reading.p50, reading.p90, reading.p99, reading.p999, reading.max].map {
+                Cell.duration($0, knownTo: reading.clockError)
+            }
             table.add([self.title(metric), Human.count(reading.count)] + figures)
         }
         return table

@@ -34,16 +34,20 @@ package struct MergedRun: Sendable {
         let ended = segments.map(\.endedAt).max() ?? self.startedAt
         record.durationSeconds = Double(ended - self.startedAt) / 1e9
         record.stages = Self.stages(segments, from: self.startedAt)
-        record.metrics = Self.metrics(segments)
-        record.books = Self.books(segments)
+        let ledgers = JoinedLedgers(segments)
+        record.metrics = ledgers.marking(Self.metrics(segments, without: ledgers.isSettled)) + ledgers.metrics
+        record.books = ledgers.completing(Self.books(segments))
         record.clients = Self.spreads(segments, self.clients)
         record.errors = Self.errors(segments)
         record.groups = Self.groups(segments)
+        ledgers.complete(&record)
         let notes = segments.flatMap { segment in (segment.record.notes ?? []).map { $0.of(segment: segment.index) } }
-        record.notes = notes.isEmpty ? nil : notes
+        record.notes = notes.isEmpty && ledgers.notes.isEmpty ? nil : notes + ledgers.notes
         let sentences = (first.segment.thresholds ?? []) + thresholds
         record.thresholds = sentences.compactMap { try? Threshold.parse($0) }.map { $0.evaluate(in: record) }
-        record.verdict = Self.verdict(segments, record)
+        var verdict = Self.verdict(segments, record)
+        verdict.add(.unreconciled, ledgers.problems)
+        record.verdict = verdict
         self.record = record
     }
 }
@@ -51,10 +55,10 @@ package struct MergedRun: Sendable {
 // MARK: - What was measured
 
 extension MergedRun {
-    private static func metrics(_ segments: [SegmentResult]) -> [Metric] {
+    private static func metrics(_ segments: [SegmentResult], without isSettled: (Metric) -> Bool) -> [Metric] {
         var series: [Series: [Metric]] = [:]
         var order: [Series] = []
-        for metric in segments.lazy.flatMap(\.record.metrics) {
+        for metric in segments.lazy.flatMap(\.record.metrics) where !isSettled(metric) {
             let key = Series(name: metric.name, labels: metric.labels)
             if series[key] == nil { order.append(key) }
             series[key, default: []].append(metric)

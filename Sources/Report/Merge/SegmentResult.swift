@@ -8,6 +8,8 @@ package struct SegmentResult: Sendable {
     let startedAt: Int64
     let intervals: [TimelineInterval]
     let clients: [ClientRow]
+    /// Those that wait for a merge.
+    var ledgers: [SegmentLedger] = []
 
     /// The segment's own number, from 1.
     var index: Int { self.record.segment.index }
@@ -55,11 +57,22 @@ package struct SegmentResult: Sendable {
             record: record,
             startedAt: startedAt,
             intervals: timeline,
-            clients: clients ?? []
+            clients: clients ?? [],
+            ledgers: try self.ledgers(record, path)
         )
         if clients == nil { throw ResultError(path: path + "/clients.csv", reason: "is cut, or no list of clients") }
         try segment.checkWhole()
         return segment.naming(loopsOf: record.segment.index)
+    }
+
+    private static func ledgers(_ record: RunRecord, _ path: String) throws(ResultError) -> [SegmentLedger] {
+        let pending = record.pendingLedgers
+        guard !pending.isEmpty else { return [] }
+        let file = "\(path)/\(LedgerCSV.fileName)"
+        guard let ledgers = LedgerCSV.read(try TextFile.text(file)), ledgers.map(\.group) == pending else {
+            throw ResultError(path: file, reason: "is cut, or not the ledger of its segment")
+        }
+        return ledgers
     }
 
     /// Whether the streamed files add up to what the record says of the whole run.
@@ -143,7 +156,16 @@ package struct SegmentResult: Sendable {
             record: record,
             startedAt: self.startedAt,
             intervals: intervals,
-            clients: self.clients
+            clients: self.clients,
+            ledgers: self.ledgers
         )
+    }
+}
+
+extension RunRecord {
+    /// The groups of a segment whose ledgers wait for a merge; `nil` is the only one of a run without groups.
+    var pendingLedgers: [String?] {
+        guard let groups = self.groups else { return self.ledger.pending == true ? [nil] : [] }
+        return groups.filter { $0.ledger.pending == true }.map(\.name)
     }
 }

@@ -12,7 +12,7 @@ enum SegmentTimeline {
         guard let sizes = HistogramLog.segmentFiles(log) else {
             throw ResultError(path: logPath, reason: "is cut: a segment's log ends with the sizes of its other files")
         }
-        for name in HistogramLog.segmentFiles {
+        for name in sizes.keys.sorted() {
             let path = "\(directory)/\(name)"
             guard let size = OutputFile.size(path) else { throw ResultError(path: path, reason: "does not exist") }
             guard size == sizes[name] else {

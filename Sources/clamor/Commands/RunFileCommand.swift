@@ -32,13 +32,10 @@ struct RunFile: OptionsCommand {
     @OptionGroup(title: "Several runs") var series: SeriesFlags
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
-        let divided = [("--segment", self.run.segments.segment), ("--processes", self.run.segments.processes)]
-        for (flag, value) in divided where value != nil {
-            reader.report(flag, "a scenario file is not divided in this build; run its groups by their short commands")
-        }
         switch reader.scenario(self, ScenarioSource(self)) {
         case .wrong(let lines): return .wrong(lines)
         case .scenario(var options):
+            reader.checkSegments(options, of: self)
             guard self.series.isAsked else {
                 reader.checkAlone(self.series)
                 options.isCheck = self.check

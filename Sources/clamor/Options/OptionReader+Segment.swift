@@ -8,6 +8,11 @@ extension OptionReader {
     /// The part of the load that is this process's, and when it begins; behind thresholds and seed.
     mutating func read(_ flags: SegmentFlags, into options: inout LoadOptions) {
         options.segment.isChild = flags.child
+        if flags.child {
+            options.segment.realtimeOffset = self.environment["CLAMOR_REALTIME_OFFSET"].flatMap { Int64($0) }
+        }
+        // So that tests have clocks of several hosts on one.
+        options.segment.clockAhead = self.environment["CLAMOR_CLOCK_AHEAD"].flatMap { Int64($0) } ?? 0
         if let text = flags.startAt { options.segment.startAt = self.startAt(text) }
         if let count = self.number(flags.processes, "--processes", in: 1...SegmentOptions.mostProcesses) {
             options.segment.processes = SegmentOptions.Processes(count: count, arguments: self.arguments)
@@ -76,13 +81,14 @@ extension OptionReader {
             self.report("--store", "each process needs a file of its own; give the segments theirs with --segment I/N")
         }
         // Before their numbers, which follow from it.
-        if options.kind == .pubsub, options.topology != .pair {
+        if options.kind == .pubsub, options.topology == .request {
             return self.report(
                 flag,
-                "with --topology \(options.topology.rawValue) subscribers hear publishers of other segments, which in "
-                    + "this build no ledger follows; take --topology pair, or pub and sub each by itself"
+                "with --topology request segments would answer each other's requests, and do not know until when; take "
+                    + "another topology, or one process"
             )
         }
+        if options.spansSegments { return self.checkSpanning(options, count, flag) }
         for (number, name) in [(options.publishers, "-c"), (options.subscribers, "--subscribers")]
         where number > 0 && number < count {
             let name = options.kind == .pubsub ? name : "-c"
@@ -91,16 +97,47 @@ extension OptionReader {
                 "\(count) segments of \(name) \(number) would not have a client each; ask for fewer"
             )
         }
-        guard options.kind == .pubsub else { return }
-        if options.subscribers > options.publishers, options.publishers % count != 0 {
-            self.report(
+    }
+
+    /// Streams that the ledgers of all segments may have together, which a merge holds at once: some 100 bytes each.
+    private static let mostStreams = 4_194_304
+
+    /// Where messages of one segment are heard in others.
+    private mutating func checkSpanning(_ options: RunOptions, _ count: Int, _ flag: String) {
+        if max(options.publishers, options.subscribers) < count {
+            return self.report(
                 flag,
-                "the \(options.subscribers) subscribers of \(options.publishers) publishers would be in other segments "
-                    + "than these; make -c a multiple of \(count)"
+                "\(count) segments of -c \(options.publishers) and --subscribers \(options.subscribers) would not have "
+                    + "a client each; ask for fewer"
             )
         }
-        if options.publishers > 1, !options.topic.contains("%i"), !options.topic.contains("%c") {
-            self.report(flag, "publishers of all segments would have one topic; put %i into -t")
+        if options.common.isEmbedded {
+            self.report(
+                flag,
+                "each segment would have an embedded broker of its own, where its subscribers hear no other segment; "
+                    + "start one with clamor broker, and name it with -h"
+            )
+        }
+        if options.segment.part != nil, !options.segment.isChild, options.segment.startAt == nil,
+            options.segment.run.isEmpty
+        {
+            self.report(
+                flag,
+                "needs --start-at TIME, the same for all segments, or CLAMOR_RUN in the environment, so that they know "
+                    + "the messages of their run"
+            )
+        }
+        if options.limit != nil, options.duration == nil, options.publishers < count {
+            self.report(flag, "segments without a publisher would not know when -L is spent; give --duration as well")
+        }
+        let subscriptions = options.topology == .shared ? count : options.subscribers
+        let (streams, isTooMany) = options.publishers.multipliedReportingOverflow(by: subscriptions)
+        if options.hasLedger, isTooMany || streams > Self.mostStreams {
+            self.report(
+                flag,
+                "\(options.publishers) publishers that \(subscriptions) subscriptions hear are over \(Self.mostStreams) "
+                    + "streams, which is all that a merge follows; ask for fewer, or take -s 31 or less, without a ledger"
+            )
         }
     }
 
@@ -121,6 +158,50 @@ extension OptionReader {
         if parts < count {
             let what = options.hasGroups ? "\(parts) groups" : "-c \(parts)"
             self.report(flag, "\(count) segments of \(what) would not have clients each; ask for fewer")
+        }
+    }
+}
+
+extension OptionReader {
+    /// The same for each group of a scenario.
+    mutating func checkSegments(_ scenario: ScenarioOptions, of command: RunFile) {
+        guard scenario.common.segmentCount != nil else { return }
+        let flag = scenario.common.segmentFlag
+        if command.series.isAsked {
+            self.report(flag, "runs that are repeated or compared are not divided; leave it out, or the others")
+        }
+        // Those of the command line stand in front, and were looked at with it.
+        for sentence in scenario.common.thresholds.dropFirst(command.run.results.threshold.count)
+        where sentence.split(separator: " ").last == "abort" {
+            self.report(
+                flag,
+                "the file's threshold '\(sentence)': abort asks of the whole run what a segment sees in part; leave it out"
+            )
+        }
+        for group in scenario.groups {
+            var reader = OptionReader(arguments: self.arguments, environment: self.environment, checks: self.checks)
+            switch group.work {
+            case .mqtt(let options): reader.checkSegments(options)
+            case .xmpp(let options): reader.checkSegments(options)
+            }
+            for problem in reader.problems { self.report(problem.flag, "\(group.name): \(problem.text)") }
+        }
+    }
+}
+
+extension RunOptions {
+    /// Whether publishers and those who hear them are in different segments.
+    ///
+    /// Client k of each kind is in segment k mod N, so a pair is together, unless several subscribers share a publisher
+    /// or all hear all.
+    var spansSegments: Bool {
+        guard self.kind == .pubsub, let count = self.common.segmentCount, count > 1 else { return false }
+        switch self.topology {
+        case .fanIn, .fanOut, .shared: return true
+        case .request: return false
+        case .pair:
+            let hasOwnTopics = self.publishers < 2 || self.topic.contains("%i") || self.topic.contains("%c")
+            return !hasOwnTopics || self.subscribers > self.publishers && self.publishers % count != 0
         }
     }
 }

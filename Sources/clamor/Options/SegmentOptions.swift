@@ -9,6 +9,11 @@ package struct SegmentOptions: Hashable, Sendable {
     package var run = ""
     /// What decides who does what when, as a hash; set where a segment is run.
     package var schedule = ""
+    /// Nanoseconds that this process takes its clock to be ahead of its host's, as another host's might be.
+    package var clockAhead: Int64 = 0
+    /// CLOCK_REALTIME less CLOCK_MONOTONIC as who started this process has it, so that all its segments have one clock to
+    /// the nanosecond; `nil`: as this process has it.
+    package var realtimeOffset: Int64?
     /// CLOCK_REALTIME nanoseconds; `nil`: at once.
     package var startAt: Int64?
     /// Started by another `clamor`, which says when to begin.

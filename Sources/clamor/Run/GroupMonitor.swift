@@ -9,6 +9,9 @@ struct GroupMonitor {
     private var watch: (any RunWatch)?
     /// A whole interval of the drain brought no message.
     private var isQuiet = false
+    /// By what the parent of all segments says.
+    private var hasEverything = false
+    private var lastPart: DeliveryBalance?
     private(set) var shares = ShareGroupLedger()
     /// By shard: takes back what a sample held.
     private var recyclers: [@Sendable (LoopSample) -> Void] = []
@@ -58,10 +61,30 @@ struct GroupMonitor {
         case .balance: return balance.isComplete
         case .shares:
             // Members of a share group do not know what the others got; their merged ledger does.
-            let distinct = (0...2).reduce(UInt64(0)) { $0 + self.shares.counts[UInt8($1)].distinct }
-            return balance.uncertain == 0 && Int64(distinct) >= balance.expected
+            return self.sharing(balance).isComplete
+        case .joint: return self.hasEverything
         }
     }
+
+    private func sharing(_ balance: DeliveryBalance) -> DeliveryBalance {
+        let distinct = (0...2).reduce(UInt64(0)) { $0 + self.shares.counts[UInt8($1)].distinct }
+        return DeliveryBalance(
+            expected: balance.expected,
+            received: Int64(distinct),
+            uncertain: balance.uncertain
+        )
+    }
+
+    /// This segment's part of a balance of several, if it is another one than before.
+    mutating func part(of balance: DeliveryBalance) -> DeliveryBalance? {
+        guard case .joint(let shares) = self.facts.completion else { return nil }
+        let part = shares ? self.sharing(balance) : balance
+        guard part != self.lastPart else { return nil }
+        self.lastPart = part
+        return part
+    }
+
+    mutating func everythingCame() { self.hasEverything = true }
 
     // MARK: - What is to be known beside the figures
 

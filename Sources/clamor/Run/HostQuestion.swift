@@ -70,7 +70,7 @@ struct HostQuestion {
             self.groups.first { $0.options.isEmbedded } ?? self.groups.first { $0.options.isLoopback } ?? self.groups[0]
         var fit = self.question(nearest.options, clients: self.groups.reduce(0) { $0 + $1.clients }, limits)
         fit.flags = self.words(self.groups)
-        // A scenario file is not divided.
+        // How many parts of a scenario would each have clients of all groups is not known here.
         fit.split = { _ in nil }
         let clients = self.groups.reduce(0) { $0 + $1.clients }
         let own = self.groups.reduce(UInt64(0)) { $0 + UInt64($1.clients) * $1.clientBytes }

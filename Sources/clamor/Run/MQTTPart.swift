@@ -8,13 +8,18 @@ import Workloads
 /// A run of MQTT clients: `conn`, `pub`, `sub`, `pubsub`.
 final class MQTTPart: RunPart {
     private let run: RunOptions
+    private let group: String?
     private var certificate: EmbeddedCertificate?
     private var layers: RunLayers?
     private var store: RunStore?
     private var broker: EmbeddedProcess?
+    private(set) var clock: ClockRecord?
+    private var echoes: ClockEchoes?
 
-    init(_ run: RunOptions) {
+    /// `group`: of a run with several.
+    init(_ run: RunOptions, group: String? = nil) {
         self.run = run
+        self.group = group
     }
 
     var options: LoadOptions { self.run.common }
@@ -38,7 +43,16 @@ final class MQTTPart: RunPart {
         } catch {
             throw RunRefusal("\(error)")
         }
-        let load = self.run.load(run: UInt32.random(in: 1...UInt32.max), seed: seed)
+        let spans = self.run.spansSegments
+        let run = self.run.segment.headerRun(seed: seed, group: self.group)
+        var load = self.run.load(run: run, seed: seed)
+        if spans {
+            self.clock = HostClock.host(ahead: self.run.segment.clockAhead)
+                .map { ClockRecord(host: $0, realtimeOffset: load.realtimeOffset) }
+        }
+        if spans, load.hasLedger {
+            load.joint = MQTTLoad.JointLoad(beginsTogether: RunSegment.beginsTogether(self.options))
+        }
         if self.run.validates, let problem = load.problem() {
             throw RunRefusal("\(problem); correct it, or send it as it is with --validate off")
         }
@@ -86,7 +100,28 @@ final class MQTTPart: RunPart {
         }
     }
 
+    /// Where segments were started one by one, on whatever hosts: has this one's clock go with that of segment 1.
+    func begin(_ load: MQTTWorkload, beside setting: RunSetting) async -> MQTTWorkload {
+        guard let part = self.options.segment.part, !self.options.segment.isChild, load.load.joint != nil,
+            let host = self.clock?.host
+        else { return load }
+        self.echoes = ClockEchoes(load.load, self.options, host: host, layers: self.layers, signals: setting.signals)
+        guard part.index > 0 else {
+            self.echoes?.answer()
+            return load
+        }
+        guard let offset = await self.echoes?.measure() else { return load }
+        var corrected = load.load
+        corrected.realtimeOffset += offset
+        return MQTTWorkload(corrected, metrics: load.metrics, store: self.store?.flows)
+    }
+
     func clientsEnded(_ results: [MQTTResult]) async -> [String] {
+        if let estimate = await self.echoes?.end() {
+            self.clock?.correctionSeconds = Double(estimate.offset) / 1e9
+            self.clock?.errorSeconds = Double(estimate.error) / 1e9
+            self.clock?.exchanges = estimate.exchanges
+        }
         // Every client has ended, and with it its last commit, unless that did not return.
         guard let line = await self.store?.close(within: .seconds(30)) else { return [] }
         return ["--store: \(line)"]

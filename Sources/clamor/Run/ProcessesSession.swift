@@ -1,6 +1,7 @@
 import CPosix
 import Foundation
 import Glibc
+import LoadEngine
 import Measurement
 import NIOCore
 import Report
@@ -9,11 +10,17 @@ import Report
 /// they leave.
 final class ProcessesSession {
     private let options: LoadOptions
-    private let group: any RunGroup
+    private let groups: [any RunGroup]
     private let screen: ProgressScreen
     private let count: Int
     private var processes: [SegmentProcess] = []
     private var ready: Set<Int> = []
+    /// Those whose clients are up, and those that have ended.
+    private var settled: Set<Int> = []
+    private var ended: Set<Int> = []
+    private var hasLoad = false
+    private var balances: [Int: [Int: DeliveryBalance]] = [:]
+    private var complete: Set<Int> = []
     private var latest: [Int: TimelineInterval] = [:]
     private var errors = 0.0
     private var hasBegun = false
@@ -26,9 +33,12 @@ final class ProcessesSession {
     /// Segments that ended without results, and how the first of them did.
     private var failure: ExitStatus?
 
-    init(_ options: LoadOptions, _ group: any RunGroup) {
+    /// - Parameters:
+    ///   - options: of the run as a whole.
+    ///   - groups: as if this process did all of it.
+    init(_ options: LoadOptions, _ groups: [any RunGroup]) {
         self.options = options
-        self.group = group
+        self.groups = groups
         self.count = options.segment.processes?.count ?? 1
         self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
     }
@@ -62,17 +72,19 @@ final class ProcessesSession {
 
     /// Whether this host carries them all; what one process may have, each asks for itself.
     private var hostProblem: String? {
-        var limits = HostLimits.read(clients: self.options.clients)
+        var limits = HostLimits.read(clients: self.clients)
         limits.descriptorsSoft = nil
-        return HostQuestion([self.group], limits: limits, threads: self.threads * self.count).problem
+        return HostQuestion(self.groups, limits: limits, threads: self.threads * self.count).problem
     }
+
+    private var clients: Int { self.groups.reduce(0) { $0 + $1.options.clients } }
 
     /// Event loops of each.
     private var threads: Int {
         if let given = self.options.threads { return given }
         let all = LoadOptions.defaultThreads(
             cores: HostFacts.read().cores ?? System.coreCount,
-            loopback: self.options.isLoopback
+            loopback: self.groups.contains { $0.options.isLoopback }
         )
         return max(1, all / self.count)
     }
@@ -84,13 +96,22 @@ final class ProcessesSession {
         let listening = Task { for await _ in Signals.stream() { continuation.yield(.signal) } }
         defer { listening.cancel() }
         let seed = self.options.seed ?? UInt64.random(in: 1...(1 << 53))
+        let offset = HostClock.realtimeOffset()
         let name = String(UInt64.random(in: 1...UInt64.max), radix: 16)
         var running = 0
         for (index, directory) in directories.enumerated() {
             let arguments = self.options.segment.processes?
                 .arguments(of: index, seed: seed, threads: self.threads, directory: directory)
             do {
-                self.processes.append(try SegmentProcess(index, arguments ?? [], run: name, events: continuation))
+                self.processes.append(
+                    try SegmentProcess(
+                        index,
+                        arguments ?? [],
+                        run: name,
+                        realtimeOffset: offset,
+                        events: continuation
+                    )
+                )
                 running += 1
             } catch {
                 self.screen.warn("segment \(index + 1) did not start: \(error.localizedDescription)")
@@ -105,10 +126,18 @@ final class ProcessesSession {
                 self.ready.insert(index)
                 if self.ready.count == self.count, self.failure == nil, self.signals == 0 { self.begin() }
             case .interval(let index, let interval): self.show(interval, of: index)
+            case .settled(let index):
+                self.settled.insert(index)
+                self.beginLoad()
+            case .balance(let index, let balance, let group):
+                self.balances[group, default: [:]][index] = balance
+                self.checkComplete(group)
             case .line(let index, let line): self.tell(line, of: index)
             case .ended(let index, let status, let isSignal):
                 running -= 1
                 self.ended(index, status, isSignal, directories[index])
+                self.ended.insert(index)
+                self.beginLoad()
             case .signal: self.signal()
             }
             if running == 0 { break }
@@ -121,6 +150,24 @@ final class ProcessesSession {
         for (index, words) in self.early { self.warn(words, of: index) }
         let start = clamor_realtime_nanoseconds() + 500_000_000
         for process in self.processes { process.begin(at: start) }
+    }
+
+    /// Of segments that wait for each other: when all who go on have their clients up.
+    private func beginLoad() {
+        guard !self.hasLoad, !self.settled.isEmpty else { return }
+        guard self.settled.union(self.ended).count == self.count else { return }
+        self.hasLoad = true
+        let start = clamor_realtime_nanoseconds() + 100_000_000
+        for process in self.processes where !self.ended.contains(process.index) { process.begin(at: start) }
+    }
+
+    /// Subscribers may go when everything has come that publishers of all segments have caused.
+    private func checkComplete(_ group: Int) {
+        guard !self.complete.contains(group), let parts = self.balances[group], parts.count == self.count,
+            parts.values.reduce(into: DeliveryBalance(), { $0 += $1 }).isComplete
+        else { return }
+        self.complete.insert(group)
+        for process in self.processes where !self.ended.contains(process.index) { process.complete(group) }
     }
 
     private func signal() {
@@ -145,7 +192,7 @@ final class ProcessesSession {
         // One line a second, when the first of those that go on has told its second.
         guard index == self.latest.keys.min() else { return }
         guard let joined = TimelineInterval.joining(self.latest.sorted { $0.key < $1.key }.map(\.value)) else { return }
-        let line = ProgressLine(joined, clientsPlanned: self.options.clients, errors: UInt64(max(0, self.errors)))
+        let line = ProgressLine(joined, clientsPlanned: self.clients, errors: UInt64(max(0, self.errors)))
         self.screen.show(line)
     }
 

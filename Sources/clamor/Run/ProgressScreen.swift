@@ -9,11 +9,8 @@ struct ProgressScreen: Sendable {
     let isJSON: Bool
     let isTerminal: Bool
     let isColoured: Bool
-    /// Whoever started this process shows what it does.
-    let isChild: Bool
 
-    init(quiet: Bool, json: Bool, isChild: Bool = false) {
-        self.isChild = isChild
+    init(quiet: Bool, json: Bool) {
         self.isQuiet = quiet
         self.isJSON = json
         self.isTerminal = isatty(STDOUT_FILENO) == 1

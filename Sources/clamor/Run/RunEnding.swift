@@ -14,7 +14,7 @@ struct RunEnding: Sendable {
     /// When the first connect was due, CLOCK_REALTIME nanoseconds; where that was not at once.
     var startedAt: Int64?
 
-    /// Completes the record with all that needs the whole run, and tells of the clients one by one, by group.
+    /// Completes the record with all that needs the whole run, and returns the accounts, by group.
     ///
     /// `stageMetrics` are those that have a stage; `shares` are the ledgers of the share groups, by group;
     /// `brokenThreshold` is the one that ended the run.
@@ -24,7 +24,7 @@ struct RunEnding: Sendable {
         shares: [LedgerExport],
         audit: GeneratorAudit,
         brokenThreshold: String?
-    ) -> [[ClientAccount]] {
+    ) -> [LoadAccount] {
         let accounts = zip(self.groups, shares).map { group, shares in
             let account = group.account(group.name.map { record.part($0) } ?? record, shares)
             return group.name.map { account.of(group: $0) } ?? account
@@ -33,6 +33,7 @@ struct RunEnding: Sendable {
         record.books = accounts.flatMap(\.books)
         record.clients = self.spreads(accounts)
         record.stages = self.stageRecords
+        record.segment.clock = self.groups.lazy.compactMap(\.clock).first
         let notes = self.groups.flatMap { group in group.notes.map { $0.of(group: group.name) } }
         if !notes.isEmpty { record.notes = notes }
         self.closeLedgers(&record, accounts)
@@ -43,7 +44,7 @@ struct RunEnding: Sendable {
             return result
         }
         record.verdict = self.verdict(record, accounts, audit, brokenThreshold)
-        return accounts.map(\.clients)
+        return accounts
     }
 
     private func closeLedgers(_ record: inout RunRecord, _ accounts: [LoadAccount]) {
@@ -267,6 +268,7 @@ extension LoadAccount {
             account.metrics[index].labels = metric.labels.of(group: group, metric: metric.name)
         }
         for index in account.books.indices { account.books[index].group = group }
+        account.segment?.group = group
         account.unreconciled = account.unreconciled.map { $0.of(group: group) }
         account.limited = account.limited.map { $0.of(group: group) }
         return account

@@ -76,6 +76,8 @@ struct GroupEnding: Sendable {
     let mismatches: @Sendable (_ books: [Books]) -> [Verdict.Reason]
     /// What is to be said beside the figures.
     let notes: [Verdict.Reason]
+    /// By which clock messages were stamped, where other segments hear them.
+    let clock: ClockRecord?
     /// CPU of this process that was not the run's, nanoseconds.
     let cpuBeside: Int64
     /// The words for a group of which no client came up.
@@ -107,7 +109,7 @@ final class PartGroup<Part: RunPart>: RunGroup {
     var clientBytes: UInt64 { self.part.clientBytes }
 
     var split: @Sendable (Int) -> String? {
-        // A scenario file is not divided.
+        // How many parts of a scenario would each have clients of all groups is not known here.
         guard self.name == nil else { return { _ in nil } }
         let (plan, segments, isDivisible) = (self.plan(seed: 0), self.options.segment, self.part.isDivisible)
         return { segments.split(plan, of: $0, where: isDivisible) }
@@ -205,6 +207,7 @@ final class PartGroup<Part: RunPart>: RunGroup {
             account: { [results] in load.account(results, shares: $1, record: $0) },
             mismatches: self.part.mismatches(),
             notes: self.part.notes,
+            clock: self.part.clock,
             cpuBeside: self.part.cpuBeside,
             nothingCameUp: self.part.nothingCameUp
         )

@@ -16,6 +16,7 @@ actor RunMonitor: RunObserver {
     private var audit: GeneratorAudit
     private var writer: RunWriter
     private let screen: ProgressScreen
+    private let parent: ParentLink?
     private var record: RunRecord
     private var host = HostLoad(HostLoad.Look(time: clamor_monotonic_nanoseconds()))
     private var measuredSeconds = 0.0
@@ -31,7 +32,8 @@ actor RunMonitor: RunObserver {
         thresholds: [Threshold],
         writer: sending RunWriter,
         record: RunRecord,
-        screen: ProgressScreen
+        screen: ProgressScreen,
+        parent: ParentLink? = nil
     ) {
         self.thresholds = thresholds
         self.groups = groups.map { GroupMonitor($0) }
@@ -43,6 +45,7 @@ actor RunMonitor: RunObserver {
         self.writer = writer
         self.record = record
         self.screen = screen
+        self.parent = parent
     }
 
     /// By group and shard: what takes back what a sample held.
@@ -86,7 +89,7 @@ actor RunMonitor: RunObserver {
     }
 
     private func show(_ interval: TimelineInterval) {
-        if self.screen.isChild { return ParentLink.tell(interval) }
+        if let parent = self.parent { return parent.tell(interval) }
         let line = ProgressLine(
             interval,
             clientsPlanned: self.groups.reduce(0) { $0 + $1.facts.clients },
@@ -97,7 +100,15 @@ actor RunMonitor: RunObserver {
         self.screen.show(line.of(accounts: self.accountsDone))
     }
 
-    func isComplete(_ balance: DeliveryBalance, of group: Int) -> Bool { self.groups[group].isComplete(balance) }
+    func isComplete(_ balance: DeliveryBalance, of group: Int) -> Bool {
+        if let part = self.groups[group].part(of: balance) { self.parent?.tell(part, of: group) }
+        return self.groups[group].isComplete(balance)
+    }
+
+    /// Everything has come to the group in all segments.
+    func everythingCame(to group: Int) {
+        if self.groups.indices.contains(group) { self.groups[group].everythingCame() }
+    }
 
     /// Asks whether the generator kept up in this second.
     private func judge(
@@ -162,8 +173,8 @@ actor RunMonitor: RunObserver {
 
     // MARK: - The end
 
-    /// Everything that was measured, with the exact length of the measured phase; the clients by group.
-    func finish(_ ending: RunEnding) -> (record: RunRecord, clients: [[ClientAccount]]) {
+    /// Everything that was measured, with the exact length of the measured phase; the accounts by group.
+    func finish(_ ending: RunEnding) -> (record: RunRecord, accounts: [LoadAccount]) {
         let outcome = ending.outcome
         if let seconds = ending.measuredSeconds { self.measuredSeconds = seconds }
         for group in self.groups { group.judgeConnects(&self.audit, began: outcome.began) }
@@ -176,7 +187,7 @@ actor RunMonitor: RunObserver {
         if let startedAt = ending.startedAt { self.record.startedAt = WallClock.rfc3339(startedAt) }
         self.record.durationSeconds = Double((outcome.ended - outcome.began).nanoseconds) / 1e9
         self.record.generator = self.generator(without: ending.cpuBeside)
-        let clients = ending.complete(
+        let accounts = ending.complete(
             &self.record,
             stageMetrics: self.accumulator.stageMetrics(seconds: ending.stageSeconds),
             shares: self.groups.map { $0.shares.export() },
@@ -185,10 +196,10 @@ actor RunMonitor: RunObserver {
         )
         // Whoever is at its own limit has nothing to say about the server.
         if self.audit.reasons.isEmpty {
-            let notes = zip(self.groups, clients).flatMap { $0.notes(self.record, $1) }
+            let notes = zip(self.groups, accounts).flatMap { $0.notes(self.record, $1.clients) }
             if !notes.isEmpty { self.record.notes = (self.record.notes ?? []) + notes }
         }
-        return (self.record, clients)
+        return (self.record, accounts)
     }
 
     /// What the run itself took; `cpuBeside` went into something else.
@@ -205,7 +216,11 @@ actor RunMonitor: RunObserver {
     }
 
     /// Writes the results and gives the directory its name.
-    func save(_ record: RunRecord, clients: [ClientRow]?) throws(ResultError) -> String {
-        try self.writer.finish(record, clients: clients)
+    func save(
+        _ record: RunRecord,
+        clients: [ClientRow]?,
+        ledgers: [SegmentLedger]
+    ) throws(ResultError) -> String {
+        try self.writer.finish(record, clients: clients, ledgers: ledgers)
     }
 }

@@ -68,6 +68,8 @@ protocol RunPart: AnyObject, SendableMetatype {
     func clientsEnded(_ results: [Load.Result]) async -> [String]
     /// What the record says beside its figures, when the clients have ended.
     var notes: [Verdict.Reason] { get }
+    /// By which clock messages were stamped, where other segments hear them.
+    var clock: ClockRecord? { get }
     /// CPU of this process that went into what is beside the run, nanoseconds.
     var cpuBeside: Int64 { get }
     /// The words for a run of which no client came up.
@@ -91,6 +93,7 @@ extension RunPart {
     func begin(_ load: Load, beside setting: RunSetting) async -> Load { load }
     func clientsEnded(_ results: [Load.Result]) async -> [String] { [] }
     var notes: [Verdict.Reason] { [] }
+    var clock: ClockRecord? { nil }
     var cpuBeside: Int64 { 0 }
     var nothingCameUp: String { "every connect attempt failed" }
     func mismatches() -> @Sendable (_ books: [Books]) -> [Verdict.Reason] { { _ in [] } }

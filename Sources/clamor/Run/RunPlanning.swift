@@ -1,4 +1,3 @@
-import CPosix
 package import LoadEngine
 import MQTT
 import MQTTCodec
@@ -84,7 +83,7 @@ extension RunOptions {
             qualities: qualities,
             subscriberQualities: self.subscriberQualities,
             run: run,
-            realtimeOffset: clamor_realtime_nanoseconds() - clamor_monotonic_nanoseconds()
+            realtimeOffset: (self.segment.realtimeOffset ?? HostClock.realtimeOffset()) + self.segment.clockAhead
         )
         load.username = self.username.map { Template(parsing: $0) }
         load.password = self.password.map { Template(parsing: $0) }

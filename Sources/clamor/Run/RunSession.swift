@@ -41,8 +41,8 @@ struct RunSession {
         self.groups = groups
         self.options = options
         self.plan = plan
-        self.segment = RunSegment(options: options.segment)
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json, isChild: options.segment.isChild)
+        self.segment = RunSegment(options.segment)
+        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
         self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
         self.seed = options.seed ?? UInt64.random(in: 1...(1 << 53))
         self.host = HostFacts.read()
@@ -100,6 +100,11 @@ struct RunSession {
         }
     }
 
+    /// Whether what one segment sends is heard in others, so that they have to begin and to end together.
+    private var awaitsOthers: Bool {
+        self.groups.contains { if case .joint = $0.facts.completion { true } else { false } }
+    }
+
     /// Those that this process judges: of a segment none, for it sees a part of what they are about.
     private var judged: [Threshold] { self.options.segment.part == nil ? self.thresholds : [] }
 
@@ -113,7 +118,8 @@ struct RunSession {
             thresholds: self.judged,
             writer: writer,
             record: record,
-            screen: self.screen
+            screen: self.screen,
+            parent: self.segment.parent
         )
         let threads = MultiThreadedEventLoopGroup(numberOfThreads: self.threads)
         let loops = Array(threads.makeIterator())
@@ -121,6 +127,7 @@ struct RunSession {
         let signals = SignalRoute(isRegularEnd: self.groups.contains { $0.options.endsBySignal })
         signals.add(events.continuation)
         let listening = signals.listen()
+        let waiting = self.awaitsOthers ? self.segment.listen(monitor, events.continuation) : nil
         for group in self.groups { await group.begin(threads: self.threads, signals: signals) }
         signals.begins()
         var shards: [LoadGroup<LoadSample>] = []
@@ -134,6 +141,7 @@ struct RunSession {
             groups: shards,
             events: events,
             startAt: start.map(RunSegment.deadline),
+            awaitOthers: self.awaitsOthers ? self.segment.tellSettled : nil,
             observer: monitor
         )
         let outcome = await run.perform()
@@ -145,6 +153,7 @@ struct RunSession {
             for line in lines { self.screen.warn(line) }
         }
         listening.cancel()
+        waiting?.cancel()
         var ending = RunEnding(
             outcome: outcome,
             thresholds: self.judged,
@@ -152,8 +161,8 @@ struct RunSession {
             stages: self.options.stages
         )
         if start != nil { ending.startedAt = RunSegment.realtime(outcome.began) }
-        let (complete, clients) = await monitor.finish(ending)
-        let status = await self.save(complete, clients, ending, monitor)
+        let complete = await monitor.finish(ending)
+        let status = await self.save(complete.record, complete.accounts, ending, monitor)
         try? await threads.shutdownGracefully()
         withExtendedLifetime(shards) {}
         return status
@@ -161,7 +170,7 @@ struct RunSession {
 
     private func save(
         _ record: RunRecord,
-        _ clients: [[ClientAccount]],
+        _ accounts: [LoadAccount],
         _ ending: RunEnding,
         _ monitor: RunMonitor
     ) async -> ExitStatus {
@@ -169,8 +178,8 @@ struct RunSession {
         do throws(ResultError) {
             // Whoever merges segments needs every client of theirs.
             let isListed = self.options.perClient || self.options.segment.part != nil
-            let rows = isListed ? ending.rows(clients, record) : nil
-            files = try await monitor.save(record, clients: rows)
+            let rows = isListed ? ending.rows(accounts.map(\.clients), record) : nil
+            files = try await monitor.save(record, clients: rows, ledgers: accounts.compactMap(\.segment))
         } catch {
             self.screen.warn("\(error)")
         }

@@ -1,4 +1,5 @@
 import Foundation
+import LoadEngine
 import Measurement
 
 /// What happens among the processes of a run.
@@ -6,6 +7,10 @@ enum SegmentEvent: Sendable {
     /// Everything is prepared.
     case ready(Int)
     case interval(Int, TimelineInterval)
+    /// All its clients are up: its load waits for the others'.
+    case settled(Int)
+    /// In the drain: what its publishers have caused, and what has come to its subscribers.
+    case balance(Int, DeliveryBalance, group: Int)
     /// A line of its standard error.
     case line(Int, String)
     /// By itself with an exit status, or by a signal.
@@ -25,6 +30,7 @@ final class SegmentProcess {
         _ index: Int,
         _ arguments: [String],
         run: String,
+        realtimeOffset: Int64,
         events: AsyncStream<SegmentEvent>.Continuation
     ) throws {
         self.index = index
@@ -34,6 +40,7 @@ final class SegmentProcess {
         process.arguments = arguments
         var environment = ProcessInfo.processInfo.environment
         environment["CLAMOR_RUN"] = run
+        environment["CLAMOR_REALTIME_OFFSET"] = "\(realtimeOffset)"
         // One summary of the whole, not one for each.
         environment["GITHUB_STEP_SUMMARY"] = nil
         process.environment = environment
@@ -48,6 +55,10 @@ final class SegmentProcess {
             Self.lines(of: answers) { line in
                 if line == "ready" {
                     events.yield(.ready(index))
+                } else if line == "settled" {
+                    events.yield(.settled(index))
+                } else if let (group, balance) = Self.balance(line) {
+                    events.yield(.balance(index, balance, group: group))
                 } else if let interval = try? JSONDecoder().decode(TimelineInterval.self, from: Data(line.utf8)) {
                     events.yield(.interval(index, interval))
                 }
@@ -67,8 +78,23 @@ final class SegmentProcess {
         }
     }
 
-    /// Has it begin at that moment, nanoseconds of CLOCK_REALTIME.
-    func begin(at start: Int64) { try? self.input.fileHandleForWriting.write(contentsOf: Data("\(start)\n".utf8)) }
+    /// Has it begin at that moment, nanoseconds of CLOCK_REALTIME; told a second time, its load.
+    func begin(at start: Int64) { self.say("\(start)") }
+
+    /// Everything has come to a group, in all segments.
+    func complete(_ group: Int) { self.say("complete \(group)") }
+
+    private func say(_ line: String) {
+        try? self.input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
+    }
+
+    private static func balance(_ line: String) -> (group: Int, balance: DeliveryBalance)? {
+        guard line.hasPrefix("balance ") else { return nil }
+        let numbers = line.split(separator: " ").dropFirst().compactMap { Int64($0) }
+        guard numbers.count == 4 else { return nil }
+        let balance = DeliveryBalance(expected: numbers[1], received: numbers[2], uncertain: numbers[3])
+        return (Int(numbers[0]), balance)
+    }
 
     /// Has it end as SIGINT would, or, before it has begun, at once.
     func giveUp() { try? self.input.fileHandleForWriting.close() }

@@ -66,7 +66,7 @@ package struct ScenarioGroup: Sendable {
     /// As a run has it; a new one each time.
     var runGroup: any RunGroup {
         switch self.work {
-        case .mqtt(let options): PartGroup(self.name, MQTTPart(options))
+        case .mqtt(let options): PartGroup(self.name, MQTTPart(options, group: self.name))
         case .xmpp(let options): PartGroup(self.name, XMPPPart(options))
         }
     }
@@ -87,6 +87,7 @@ package struct ScenarioGroup: Sendable {
             options.threads = run.threads
             options.readSize = run.readSize
             options.seed = run.seed
+            options.segment = run.segment
             options.redactedCommand = run.redactedCommand
         }
         switch self.work {

@@ -7,7 +7,7 @@ package struct ScenarioPrinter {
     /// Of the run, and so of `clamor run` too.
     private static let runFlags: Set = [
         "--threads", "--read-size", "--per-client", "--out", "--json", "--quiet", "--strict", "--junit", "--summary-md",
-        "--start-at",
+        "--start-at", "--segment", "--processes",
     ]
     /// What ``LoadOptions`` say in the place of the flags.
     private static let phaseFlags: Set = ["--duration", "--warmup", "--drain", "--seed", "--threshold"]

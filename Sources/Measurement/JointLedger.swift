@@ -1,0 +1,207 @@
+/// The ledgers of all segments of a run, while they become one.
+struct JointLedger {
+    private let segments: [SegmentLedger]
+    /// By publisher: its segment.
+    private var owners: [UInt32: Int] = [:]
+    private(set) var problems: [Verdict.Reason] = []
+    /// Subscriptions that came into effect when nobody looked any more how far publishers elsewhere were.
+    private var unseen = 0
+    /// Messages that came to members of a share group in several segments, counted each time but the first.
+    private(set) var repeated: UInt64 = 0
+
+    init(_ segments: [SegmentLedger]) {
+        self.segments = segments
+        for (index, segment) in segments.enumerated() {
+            for fate in segment.fates { self.owners[fate.publisher] = index }
+        }
+    }
+
+    // MARK: - What arrived
+
+    /// All streams as those of one run: members of a share group may have heard one publisher in several segments.
+    mutating func received() -> LedgerExport {
+        var joint = LedgerExport()
+        var places: [StreamKey: Int] = [:]
+        places.reserveCapacity(self.segments.reduce(0) { $0 + $1.received.keys.count })
+        for own in self.segments.map(\.received) {
+            for qos: UInt8 in 0...2 { joint.counts[qos] += own.counts[qos] }
+            joint.foreign += own.foreign
+            joint.overflowed = joint.overflowed || own.overflowed
+            for (key, stream) in zip(own.keys, own.streams) {
+                guard let place = places[key] else {
+                    places[key] = joint.streams.count
+                    joint.keys.append(key)
+                    joint.streams.append(stream)
+                    continue
+                }
+                let (both, twice) = joint.streams[place].joined(stream)
+                joint.streams[place] = both
+                // One of the two was the first, and the other one a duplicate.
+                joint.counts[stream.qos].distinct -= min(twice, joint.counts[stream.qos].distinct)
+                joint.counts[stream.qos].duplicated += twice
+                self.repeated += twice
+            }
+        }
+        let reordered = (0...2).reduce(UInt64(0)) { $0 + joint.counts[UInt8($1)].reordered }
+        if self.repeated > 0, reordered > 0 {
+            // A duplicate is not reordered, and which of two arrivals in different segments was the first nobody saw.
+            self.problems.append(
+                Verdict.Reason(
+                    code: "ledger-order",
+                    text:
+                        "\(Words.count(self.repeated)) messages came to members of one share group in different segments, "
+                        + "so how many of \(Words.count(reordered)) were reordered, and not duplicates, is not known",
+                    measured: Double(self.repeated),
+                    limit: 0
+                )
+            )
+        }
+        return joint
+    }
+
+    // MARK: - Who expected what
+
+    /// Which publishers feed which subscription, and from which message on.
+    mutating func feeds() -> [SubscriptionFeed] {
+        var holders: [UInt32: [(segment: Int, subscription: SegmentLedger.Subscription)]] = [:]
+        var order: [UInt32] = []
+        for (index, segment) in self.segments.enumerated() {
+            for subscription in segment.subscriptions {
+                if holders[subscription.number] == nil { order.append(subscription.number) }
+                holders[subscription.number, default: []].append((index, subscription))
+            }
+        }
+        let early = self.segments.map { segment in
+            Dictionary(
+                segment.early.map { (StreamKey(subscription: $0.subscription, publisher: $0.publisher), $0.sequence) },
+                uniquingKeysWith: min
+            )
+        }
+        let feeds = order.sorted().compactMap { number -> SubscriptionFeed? in
+            guard let own = holders[number], let first = own.first?.subscription else { return nil }
+            var feed = SubscriptionFeed(subscription: number, publishers: first.publishers)
+            let begun = own.compactMap { holder in holder.subscription.began.map { (segment: holder.segment, at: $0) } }
+            for publisher in feed.publishers {
+                guard let owner = self.owners[publisher] else { continue }
+                let key = StreamKey(subscription: number, publisher: publisher)
+                let from = self.expectedFrom(publisher, of: owner, begun: begun) { early[owner][key] ?? 0 }
+                if from > 0 { feed.expectedFrom[publisher] = from }
+            }
+            return feed
+        }
+        self.noteUnseen()
+        self.checkLeaving(holders)
+        return feeds
+    }
+
+    /// The first message of a publisher that was surely sent when the subscription was in effect somewhere.
+    private mutating func expectedFrom(
+        _ publisher: UInt32,
+        of owner: Int,
+        begun: [(segment: Int, at: Int64)],
+        early: () -> UInt64
+    ) -> UInt64 {
+        var from = UInt64.max
+        if begun.contains(where: { $0.segment == owner }) { from = early() }
+        // In its own segment it was noted by the message; by the clock it can only be later.
+        guard from > 0, let at = begun.filter({ $0.segment != owner }).map({ $0.at }).min() else { return from }
+        return min(from, self.sent(publisher, of: owner, at: at))
+    }
+
+    /// What a publisher had sent at a moment, at most.
+    private mutating func sent(_ publisher: UInt32, of owner: Int, at moment: Int64) -> UInt64 {
+        let segment = self.segments[owner]
+        guard let began = segment.loadBegan, moment >= began else { return 0 }
+        if let look = segment.looks.first(where: { $0.at >= moment }) { return look.sent[publisher] ?? 0 }
+        self.unseen += 1
+        return .max
+    }
+
+    /// Segments that add up what came to each of them take such a message for two, and go so much too early.
+    func missedBehind(_ lost: UInt64) -> Verdict.Reason? {
+        guard self.repeated > 0, lost > 0, lost <= self.repeated else { return nil }
+        return Verdict.Reason(
+            code: "ledger-left",
+            text:
+                "\(Words.count(self.repeated)) messages came to members of one share group in different segments, so the "
+                + "\(Words.count(lost)) that are lost may have come when their subscribers had gone",
+            measured: Double(lost),
+            limit: 0
+        )
+    }
+
+    private mutating func noteUnseen() {
+        guard self.unseen > 0 else { return }
+        self.problems.append(
+            Verdict.Reason(
+                code: "ledger-late",
+                text: "on \(Words.count(self.unseen)) streams the subscription came into effect too long after a "
+                    + "publisher in another segment had begun for it to know what it had sent, so loss is not known there",
+                measured: Double(self.unseen),
+                limit: 0
+            )
+        )
+    }
+
+    /// Who leaves while others still send would have to know what it missed.
+    private mutating func checkLeaving(
+        _ holders: [UInt32: [(segment: Int, subscription: SegmentLedger.Subscription)]]
+    ) {
+        let heard = Set(holders.values.joined().map { $0.segment })
+        var worst: (gap: Int64, of: Int, by: Int)?
+        for subscriber in heard {
+            guard let left = self.segments[subscriber].subscribersLeft else { continue }
+            for (publisher, segment) in self.segments.enumerated() where publisher != subscriber {
+                guard !segment.fates.isEmpty, let ended = segment.publishersEnded, ended > left else { continue }
+                if ended - left > worst?.gap ?? 0 { worst = (ended - left, subscriber, publisher) }
+            }
+        }
+        guard let worst else { return }
+        let seconds = Double(worst.gap) / 1e9
+        self.problems.append(
+            Verdict.Reason(
+                code: "ledger-left",
+                text: "subscribers of segment \(worst.of + 1) left \(Words.decimal(seconds, digits: 3)) s "
+                    + "before the last publisher of segment \(worst.by + 1) had ended, so what they missed is not known; "
+                    + "a longer --drain keeps them",
+                measured: seconds,
+                limit: 0
+            )
+        )
+    }
+}
+
+extension Reconciliation {
+    /// Balances the ledgers of all segments of a run, in the order of the segments, as those of one.
+    package init(joining segments: [SegmentLedger]) {
+        var joint = JointLedger(segments)
+        let received = joint.received()
+        let feeds = joint.feeds()
+        self.init(ledgers: [received], fates: segments.flatMap(\.fates), feeds: feeds)
+        self.problems += joint.problems
+        let lost = self.rows.reduce(0) { $0 + ($1.lost ?? 0) }
+        if let reason = joint.missedBehind(lost) { self.problems.append(reason) }
+    }
+}
+
+extension StreamLedger {
+    /// What arrived here or there, as one stream, and how many sequences arrived at both.
+    ///
+    /// Of what is below the first arrival anywhere nothing is a gap that anybody saw, as in one stream.
+    func joined(_ other: StreamLedger) -> (both: StreamLedger, twice: UInt64) {
+        let next = max(self.next, other.next)
+        func missing(_ stream: StreamLedger) -> SequenceRanges {
+            var missing = SequenceRanges(stream.missing)
+            if stream.next < next { missing.insert(stream.next..<next) }
+            return missing
+        }
+        let both = StreamLedger(
+            qos: self.qos,
+            next: next,
+            missing: missing(self).intersection(missing(other)),
+            overflowed: self.overflowed || other.overflowed
+        )
+        let all = self.distinct + other.distinct
+        return (both, all - min(all, both.distinct))
+    }
+}

@@ -1,0 +1,177 @@
+import CPosix
+import LoadEngine
+import MQTT
+import MQTTCodec
+import Measurement
+import NIOCore
+import Transport
+import Workloads
+
+/// How far the clock of this host is from that of segment 1, by echoes through the server that all segments use.
+///
+/// A client of its own beside those of the run: segment 1 answers on one topic, each other segment asks there, and is
+/// answered on a topic of its own. 16 echoes before the run, and one a second in it, which tells if the clocks go apart.
+final class ClockEchoes: Sendable {
+    /// Enough that one of them waited for nobody.
+    private static let enough = 16
+    private static let interval = Duration.milliseconds(20)
+    private static let slowInterval = Duration.seconds(1)
+    /// Before the first connect is due the run has to be made.
+    private static let margin = TimeAmount.seconds(1)
+    /// Where the moment of the first connect was not given.
+    private static let patience = TimeAmount.seconds(10)
+
+    private let client: MQTTClient
+    private let topics: String
+    private let index: Int
+    private let host: String
+    private let realtimeOffset: Int64
+    private let deadline: NIODeadline
+    private let signals: SignalRoute
+    private let state = State()
+
+    private actor State {
+        var exchanges: [ClockExchange] = []
+        /// That of segment 1.
+        var host: String?
+        var first: ClockEstimate?
+        var tasks: [Task<Void, Never>] = []
+
+        func add(_ exchange: ClockExchange, from host: String) {
+            self.exchanges.append(exchange)
+            self.host = host
+        }
+
+        func add(_ task: Task<Void, Never>) { self.tasks.append(task) }
+
+        func estimate(last count: Int) -> ClockEstimate? { ClockEstimate(self.exchanges.suffix(count)) }
+
+        func begins(by estimate: ClockEstimate) { self.first = estimate }
+
+        func cancel() {
+            for task in self.tasks { task.cancel() }
+            self.tasks = []
+        }
+    }
+
+    /// `nil` for clients that only the load itself can make.
+    init?(_ load: MQTTLoad, _ options: LoadOptions, host: String, layers: RunLayers?, signals: SignalRoute) {
+        guard load.scram == nil, load.raw == nil, load.account == nil, let part = options.segment.part else {
+            return nil
+        }
+        let targets = options.targets()
+        guard let target = targets.first else { return nil }
+        var configuration = MQTTClientConfiguration(host: target.host, port: UInt16(target.port))
+        configuration.version = load.version
+        configuration.transport = MQTTTransport(defaultPort: 1_883, key: nil) { layers?.make(on: $0) ?? [] }
+        configuration.timeouts.connect = .nanoseconds(options.connectTimeout)
+        var random = SplitMix64(seed: load.seed)
+        let fields = load.credentials(of: load.values(of: part.index), random: &random)
+        if fields.userName != nil || fields.password != nil {
+            configuration.credentials = .password(user: fields.userName, fields.password)
+        }
+        self.client = MQTTClient(configuration)
+        self.topics = "clamor-clock/\(String(load.run, radix: 16))"
+        self.index = part.index
+        self.host = host
+        self.signals = signals
+        self.realtimeOffset = load.realtimeOffset
+        let now = NIODeadline.now()
+        self.deadline = options.segment.startAt.map { RunSegment.deadline($0) - Self.margin } ?? now + Self.patience
+    }
+
+    private var now: Int64 { clamor_monotonic_nanoseconds() + self.realtimeOffset }
+
+    // MARK: - Segment 1
+
+    /// Answers from now on, until the end.
+    func answer() {
+        let task = Task { [self] in
+            guard await self.connect(to: "\(self.topics)/1", until: .distantFuture) else { return }
+            for await message in self.client.messages {
+                let received = self.now
+                let words = Self.words(message.payload)
+                guard words.count == 2, let segment = Int(words[0]) else { continue }
+                await self.send("\(words[1]) \(received) \(self.now) \(self.host)", to: segment)
+            }
+        }
+        Task { await self.state.add(task) }
+    }
+
+    // MARK: - The others
+
+    /// Asks until there are enough answers.
+    ///
+    /// - Returns: what the clock of segment 1 is ahead, nanoseconds; `nil` where it is the same, or not known.
+    func measure() async -> Int64? {
+        guard await self.connect(to: "\(self.topics)/\(self.index + 1)", until: self.deadline) else { return nil }
+        let answers = Task { [self] in
+            for await message in self.client.messages {
+                let arrived = self.now
+                let words = Self.words(message.payload)
+                let times = words.prefix(3).compactMap { Int64($0) }
+                guard words.count == 4, times.count == 3 else { continue }
+                let exchange = ClockExchange(sent: times[0], received: times[1], answered: times[2], arrived: arrived)
+                await self.state.add(exchange, from: words[3])
+            }
+        }
+        await self.state.add(answers)
+        while NIODeadline.now() < self.deadline, self.signals.count == 0 {
+            await self.ask()
+            try? await Task.sleep(for: Self.interval)
+            // Whoever has the same clock need not ask.
+            if await self.state.host == self.host { return nil }
+            if await self.state.exchanges.count >= Self.enough { break }
+        }
+        guard let estimate = await self.state.estimate(last: .max) else { return nil }
+        await self.state.begins(by: estimate)
+        let asking = Task { [self] in
+            while !Task.isCancelled {
+                try? await Task.sleep(for: Self.slowInterval)
+                await self.ask()
+            }
+        }
+        await self.state.add(asking)
+        return estimate.offset
+    }
+
+    /// The run is over.
+    ///
+    /// - Returns: the correction that was made, with what it may be wrong by; `nil` where none was.
+    func end() async -> ClockEstimate? {
+        let first = await self.state.first
+        let last = await self.state.estimate(last: Self.enough)
+        await self.state.cancel()
+        await self.client.shutDown()
+        return first.map { first in
+            var estimate = first
+            estimate.error = first.error(with: last)
+            return estimate
+        }
+    }
+
+    // MARK: - Both
+
+    private func ask() async { await self.send("\(self.index + 1) \(self.now)", to: 1) }
+
+    private func send(_ text: String, to segment: Int) async {
+        _ = try? await self.client.publish(MQTTMessage(topic: "\(self.topics)/\(segment)", payload: text.utf8))
+    }
+
+    private static func words(_ payload: [UInt8]) -> [String] {
+        String(decoding: payload, as: UTF8.self).split(separator: " ").map(String.init)
+    }
+
+    private func connect(to topic: String, until deadline: NIODeadline) async -> Bool {
+        while NIODeadline.now() < deadline, !Task.isCancelled, self.signals.count == 0 {
+            if (try? await self.client.connect()) != nil {
+                let subscription = Subscription(filter: topic, qos: .atMostOnce)
+                let results = try? await self.client.subscribe([subscription])
+                if let result = results?.first, result.reason.rawValue < 0x80 { return true }
+                await self.client.disconnect()
+            }
+            try? await Task.sleep(for: .milliseconds(200))
+        }
+        return false
+    }
+}

@@ -1,0 +1,102 @@
+import Measurement
+import Testing
+
+@Suite("Clocks of several hosts")
+struct ClockTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        /// Nanoseconds there and back.
+        let ways: (Int64, Int64)
+        let ahead: Int64
+
+        var exchange: ClockExchange {
+            let sent: Int64 = 1_700_000_000_000_000_000
+            let received = sent + self.ways.0 + self.ahead
+            let answered = received + 7_000
+            return ClockExchange(
+                sent: sent,
+                received: received,
+                answered: answered,
+                arrived: answered - self.ahead + self.ways.1
+            )
+        }
+    }
+
+    static let cases = [
+        Case(testDescription: "the same clock", ways: (200_000, 200_000), ahead: 0),
+        Case(testDescription: "ahead", ways: (200_000, 200_000), ahead: 50_000_000),
+        Case(testDescription: "behind", ways: (200_000, 200_000), ahead: -3_600_000_000_000),
+        Case(testDescription: "slower there", ways: (900_000, 100_000), ahead: 1_000),
+        Case(testDescription: "slower back", ways: (0, 1_000_001), ahead: 77),
+    ]
+
+    @Test("an echo tells the offset up to half of its round trip", arguments: cases)
+    func exchange(_ sample: Case) throws {
+        #expect(sample.exchange.roundTrip == sample.ways.0 + sample.ways.1)
+        let estimate = try #require(ClockEstimate([sample.exchange]))
+        #expect(abs(estimate.offset - sample.ahead) <= estimate.error)
+        #expect(estimate.error == (sample.ways.0 + sample.ways.1 + 1) / 2)
+        if sample.ways.0 == sample.ways.1 { #expect(estimate.offset == sample.ahead) }
+    }
+
+    @Test("of several echoes the fastest counts, and one from before its time does not")
+    func fastest() throws {
+        let echoes = [(500_000, 90_000), (40_000, 60_000), (70_000, 70_000)] as [(Int64, Int64)]
+        var all = echoes.map { Case(testDescription: "", ways: $0, ahead: 1_000_000).exchange }
+        all.append(ClockExchange(sent: 100, received: 50, answered: 60, arrived: 90))
+        let estimate = try #require(ClockEstimate(all))
+        #expect(estimate.error == 50_000 && estimate.exchanges == 3)
+        #expect(estimate.offset == 990_000)
+        #expect(ClockEstimate([]) == nil)
+        #expect(ClockEstimate([all[3]]) == nil)
+    }
+
+    @Test("clocks that went apart are known as badly as that")
+    func drift() throws {
+        func estimate(_ ahead: Int64, _ way: Int64) throws -> ClockEstimate {
+            try #require(ClockEstimate([Case(testDescription: "", ways: (way, way), ahead: ahead).exchange]))
+        }
+        let first = try estimate(1_000_000, 100_000)
+        #expect(first.error(with: nil) == 100_000)
+        // Within what both may be wrong by nothing is known to have changed.
+        #expect(first.error(with: try estimate(1_150_000, 60_000)) == 100_000)
+        #expect(first.error(with: try estimate(3_000_000, 60_000)) == 2_060_000)
+        #expect(first.error(with: try estimate(-3_000_000, 60_000)) == 4_060_000)
+    }
+
+    private func clock(_ host: String, _ offset: Int64 = 0, error: Double? = nil) -> ClockRecord {
+        var clock = ClockRecord(host: host, realtimeOffset: offset)
+        clock.errorSeconds = error
+        return clock
+    }
+
+    @Test("segments of one host have one clock, of others the errors of the two that are worst")
+    func agreement() {
+        #expect(ClockAgreement([clock("a"), clock("a", 90)]) == .within(seconds: 0))
+        #expect(ClockAgreement([clock("a"), clock("b", error: 0.003)]) == .within(seconds: 0.003))
+        let three = [clock("a"), clock("b", error: 0.25), clock("c", error: 0.5), clock("a", 5)]
+        #expect(ClockAgreement(three) == .within(seconds: 0.75))
+        // It was set between the two.
+        #expect(ClockAgreement([clock("a"), clock("a", 2_000_000_000)]) == .within(seconds: 2))
+        #expect(ClockAgreement([clock("a"), clock("b")]) == .unknown(segment: 2))
+        #expect(ClockAgreement([clock("a"), clock("b", error: 1), nil]) == .unknown(segment: 3))
+        #expect(ClockAgreement([clock("a")]) == .within(seconds: 0))
+    }
+
+    @Test("this host has a clock, which is looked at twice alike")
+    func host() throws {
+        let host = try #require(HostClock.host())
+        #expect(host.count == 16 && HostClock.host() == host && HostClock.host(ahead: 1) != host)
+        #expect(HostClock.realtimeOffset() > 0)
+    }
+
+    @Test("what is below the error of the clocks is named")
+    func below() throws {
+        var histogram = Histogram()
+        for value: Int64 in 1...1_000 { histogram.record(value * 10_000) }
+        var reading = try #require(DurationReading(histogram))
+        #expect(reading.belowClockError == [])
+        reading.clockError = 0.0055
+        #expect(reading.belowClockError == ["min", "mean", "p50"])
+    }
+}
