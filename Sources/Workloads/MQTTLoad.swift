@@ -9,9 +9,26 @@ package import Transport
 /// What the MQTT clients of a run are and do, as plain values: one for all shards.
 package struct MQTTLoad: Sendable {
     package enum Payload: Sendable {
-        /// Bytes of no meaning, behind the ledger's header if there is room for it.
-        case generated(size: Int)
+        /// Bytes of no meaning, behind the ledger's header if there is room for it; so many, drawn for each message.
+        case generated(sizes: ClosedRange<Int>)
         case message(Template)
+
+        package static func generated(size: Int) -> Self { .generated(sizes: size...size) }
+
+        /// Of what is made, none of a message.
+        var sizes: ClosedRange<Int> {
+            switch self {
+            case .generated(let sizes): sizes
+            case .message: 0...0
+            }
+        }
+
+        var template: Template? {
+            switch self {
+            case .generated: nil
+            case .message(let template): template
+            }
+        }
     }
 
     /// Which publishers a subscriber of this run hears.
@@ -90,6 +107,8 @@ package struct MQTTLoad: Sendable {
 
     package var topic: Template
     package var payload: Payload
+    /// What columns in the templates stand for.
+    package var rows: RowTable?
     /// Publishers are spread over these in turn.
     package var qualities: [QoS]
     package var retain = false
@@ -181,7 +200,8 @@ package struct MQTTLoad: Sendable {
         var random = SplitMix64(seed: self.seed &+ UInt64(number) &* 0xD134_2543_DE82_EF95)
         let isPublisher = self.isPublisher(number)
         var values = PlaceholderValues(
-            clientNumber: self.firstNumber + (isPublisher ? number : number - self.publishers)
+            clientNumber: self.firstNumber + (isPublisher ? number : number - self.publishers),
+            rows: self.rows
         )
         if let username = self.username { values.username = username.rendered(values, random: &random) }
         let id = isPublisher ? self.publisherID : self.subscriberID
@@ -299,10 +319,10 @@ package struct MQTTLoad: Sendable {
         }
     }
 
-    /// Bytes of a payload, placeholders not yet replaced.
+    /// Bytes of a payload, the largest; placeholders not yet replaced.
     package var payloadBytes: Int {
         switch self.payload {
-        case .generated(let size): size
+        case .generated(let sizes): sizes.upperBound
         case .message(let template): template.literalBytes
         }
     }

@@ -61,10 +61,12 @@ extension MQTTShardWork {
             alias: alias
         )
         let isUniform = self.writer.pointee.isUniform && !alias.introducesTopic
+        let payload: Int
         if isUniform {
             self.appendUniform(place, connection, batch, qos, size: size, began: began)
+            payload = batch.count * self.writer.pointee.payloadSize
         } else {
-            self.appendEach(place, connection, batch, qos, size: size, began: began)
+            payload = self.appendEach(place, connection, batch, qos, size: size, began: began)
         }
         self.clients[place].sequence = first + UInt64(batch.count)
         // All of it is unsent until the kernel took it: the write may find the connection dead and end it.
@@ -72,13 +74,12 @@ extension MQTTShardWork {
         self.clients[place].lastSize = Int32(size)
         self.clients[place].batchEnd = connection.bytesHanded + UInt64(self.context.scratch.pointee.readableBytes)
         if qos != .atMostOnce { self.wantsTimer(place, at: began + self.load.publisherSession.ackTimeout) }
-        self.meter.add(self.metrics.traffic.payloadSent, UInt64(batch.count * self.writer.pointee.payloadSize))
+        self.meter.add(self.metrics.traffic.payloadSent, UInt64(payload))
         if alias.introducesTopic { self.clients[place].hasAlias = true }
-        if !isUniform { self.pendingSizes[Int32(place)] = self.batchSizes }
         let unsent = connection.flush()
         let pending = self.wholeMessages(place, of: batch.count, in: unsent)
         if self.clients[place].connection === connection {
-            if unsent == 0, !isUniform { self.pendingSizes[Int32(place)] = nil }
+            if !isUniform { self.unsentSizes.end(place, isWhole: unsent == 0) }
             self.clients[place].unsent = Int32(pending)
             self.sent(place, qos, batch.count - pending)
         }
@@ -110,6 +111,7 @@ extension MQTTShardWork {
         }
     }
 
+    /// - Returns: bytes of the payloads.
     private func appendEach(
         _ place: Int,
         _ connection: MQTTConnection,
@@ -117,14 +119,16 @@ extension MQTTShardWork {
         _ qos: QoS,
         size firstSize: Int,
         began: NIODeadline
-    ) {
+    ) -> Int {
         let first = self.clients[place].sequence
-        self.batchSizes.removeAll(keepingCapacity: true)
+        var payload = 0
+        self.unsentSizes.begin(place)
         batch.forEach { index, due in
             let sequence = first + UInt64(index)
             if index == 1 { self.writer.pointee.introduced() }
             let size = index == 0 ? firstSize : self.writer.pointee.render(message: sequence, now: self.time(began))
-            self.batchSizes.append(Int32(truncatingIfNeeded: size))
+            self.unsentSizes.add(size)
+            payload += self.writer.pointee.payloadSize
             let id = self.identifier(place, qos, due: due, written: began, sequence: sequence)
             connection.append(size) { memory in
                 guard let base = memory.baseAddress else { return 0 }
@@ -132,6 +136,7 @@ extension MQTTShardWork {
                 return size
             }
         }
+        return payload
     }
 
     @inline(__always)
@@ -272,7 +277,7 @@ extension MQTTShardWork {
         let count = Int(self.clients[place].unsent)
         if count > 0 {
             self.clients[place].unsent = 0
-            if !self.pendingSizes.isEmpty { self.pendingSizes[Int32(place)] = nil }
+            self.unsentSizes.forget(place)
             self.sent(place, self.clients[place].qos, count)
         }
         guard self.shard.clients.isOperator(place), self.clients[place].stage == .up else { return }
@@ -281,18 +286,7 @@ extension MQTTShardWork {
 
     /// How many of the last messages lie whole in so many bytes at the end of the last write.
     func wholeMessages(_ place: Int, of count: Int, in bytes: Int) -> Int {
-        guard bytes > 0 else { return 0 }
-        // All of a size, but for those that were rendered one by one.
-        guard !self.pendingSizes.isEmpty, let sizes = self.pendingSizes[Int32(place)] else {
-            return min(count, bytes / max(1, Int(self.clients[place].lastSize)))
-        }
-        var (left, whole) = (bytes, 0)
-        for size in sizes.suffix(count).reversed() {
-            guard left >= Int(size) else { break }
-            left -= Int(size)
-            whole += 1
-        }
-        return whole
+        self.unsentSizes.whole(place, of: count, in: bytes, each: self.clients[place].lastSize)
     }
 
     /// How the client's next message names its topic.
@@ -320,7 +314,7 @@ extension MQTTShardWork {
         let behind = Int(handed - min(handed, self.clients[place].batchEnd))
         let unsent = max(0, unsentBytes - behind)
         let lost = ends ? self.wholeMessages(place, of: count, in: unsent) : 0
-        self.pendingSizes[Int32(place)] = nil
+        self.unsentSizes.forget(place)
         let qos = self.clients[place].qos
         self.sent(place, qos, count - lost)
         self.meter.add(self.ids(qos).pointee.notSent, UInt64(lost))

@@ -92,9 +92,7 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
     let largestBatch: Int
     /// The same at QoS 0, as the load has it.
     let messagesPerWrite: Int
-    /// Sizes of the write that is put together, where its messages differ; and of those writes that are not yet out.
-    var batchSizes: [Int32] = []
-    var pendingSizes: [Int32: [Int32]] = [:]
+    var unsentSizes = UnsentSizes()
     /// Of SCRAM: many clients, few salts.
     let keys = SCRAMKeyCache()
     var members: ShareMembers

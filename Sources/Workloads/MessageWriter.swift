@@ -9,7 +9,10 @@ import NIOCore
 /// patched: about 5 ns a message. One per event loop.
 struct MessageWriter: ~Copyable {
     private let load: MQTTLoad
+    /// As long as the longest payload.
     private let filler: [UInt8]
+    /// Of payloads without a template.
+    private let sizes: ClosedRange<Int>
     private let variesPerMessage: Bool
     /// Whether `%c` or `%u` stand in topic or message.
     private let needsIdentity: Bool
@@ -34,21 +37,18 @@ struct MessageWriter: ~Copyable {
     private var size = 0
     private var idOffset: Int?
     private var payloadOffset = 0
-    private var values = PlaceholderValues(clientNumber: 0)
+    private var values: PlaceholderValues
     private var publisher: UInt32 = 0
     private var qos = QoS.atMostOnce
 
     init(_ load: MQTTLoad) {
+        let templates = [load.topic, load.responseTopic, load.payload.template].compactMap { $0 }
+        let sizes = load.payload.sizes
         self.load = load
-        var templates = [load.topic] + (load.responseTopic.map { [$0] } ?? [])
-        switch load.payload {
-        case .generated(let size):
-            self.filler = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) }
-        case .message(let template):
-            self.filler = []
-            templates.append(template)
-        }
-        self.variesPerMessage = templates.contains { $0.variesPerMessage }
+        self.values = PlaceholderValues(clientNumber: 0, rows: load.rows)
+        self.sizes = sizes
+        self.filler = (0..<sizes.upperBound).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) }
+        self.variesPerMessage = sizes.lowerBound < sizes.upperBound || templates.contains { $0.variesPerMessage }
         self.needsIdentity = templates.contains { $0.needsIdentity }
         self.correlates = load.topology == .request
         self.constantProperties = load.version == .v5 ? Self.constant(load.publishProperties) : []
@@ -88,7 +88,8 @@ struct MessageWriter: ~Copyable {
             self.load.topic.render(self.values, random: &self.random, into: &self.topic)
         }
         if self.rendersProperties { self.encodeProperties() }
-        var size = self.filler.count
+        var size = self.sizes.lowerBound
+        if self.sizes.count > 1 { size = .random(in: self.sizes, using: &self.random) }
         if case .message(let template) = self.load.payload {
             self.payload.removeAll(keepingCapacity: true)
             template.render(self.values, random: &self.random, into: &self.payload)
@@ -220,7 +221,7 @@ struct MessageWriter: ~Copyable {
     private func writePayload(sequence: UInt64, due: NIODeadline, to payload: UnsafeMutableRawPointer) {
         let source = self.filler.isEmpty ? self.payload : self.filler
         source.withUnsafeBytes { bytes in
-            if let base = bytes.baseAddress, !bytes.isEmpty { payload.copyMemory(from: base, byteCount: bytes.count) }
+            if let base = bytes.baseAddress { payload.copyMemory(from: base, byteCount: self.payloadSize) }
         }
         if self.load.hasLedger {
             PayloadHeader.write(

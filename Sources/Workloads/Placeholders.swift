@@ -10,35 +10,41 @@ package struct PlaceholderValues: Hashable, Sendable {
     package var messageNumber: UInt64
     /// For `%t`, since 1970.
     package var nanoseconds: Int64
+    /// For `%{column}`: the client's row of it.
+    package var rows: RowTable?
 
     package init(
         clientNumber: Int,
         clientID: [UInt8] = [],
         username: [UInt8] = [],
         messageNumber: UInt64 = 0,
-        nanoseconds: Int64 = 0
+        nanoseconds: Int64 = 0,
+        rows: RowTable? = nil
     ) {
         self.clientNumber = clientNumber
         self.clientID = clientID
         self.username = username
         self.messageNumber = messageNumber
         self.nanoseconds = nanoseconds
+        self.rows = rows
     }
 }
 
 /// A topic, client id, user name, password or message with placeholders, read once.
 ///
-/// `%i`, `%c`, `%u`, `%s`, `%t`, and `%rand_N`: a whole number from 1 to N, as in `emqtt_bench`. Any other `%`
-/// stands for itself.
+/// `%i`, `%c`, `%u`, `%s`, `%t`, `%rand_N`: a whole number from 1 to N, as in `emqtt_bench`, and `%{column}`: the cell of
+/// the client's row. Any other `%` stands for itself.
 package struct Template: Hashable, Sendable {
     private enum Piece: Hashable, Sendable {
         case literal([UInt8])
         case clientNumber, clientID, username, messageNumber, nanoseconds
         case random(UInt64)
+        /// Its place among the table's columns.
+        case column(Int)
 
         var variesPerClient: Bool {
             switch self {
-            case .clientNumber, .clientID, .username: true
+            case .clientNumber, .clientID, .username, .column: true
             case .literal, .messageNumber, .nanoseconds, .random: false
             }
         }
@@ -46,24 +52,28 @@ package struct Template: Hashable, Sendable {
         var variesPerMessage: Bool {
             switch self {
             case .messageNumber, .nanoseconds, .random: true
-            case .literal, .clientNumber, .clientID, .username: false
+            case .literal, .clientNumber, .clientID, .username, .column: false
             }
         }
     }
 
     private var pieces: [Piece]
 
-    package init(parsing text: String) {
-        self.init(parsing: Array(text.utf8))
+    /// `columns`: those that `%{column}` may name.
+    package init(parsing text: String, columns: [String] = []) {
+        self.init(parsing: Array(text.utf8), columns: columns)
     }
 
+    /// These bytes and nothing else, whatever they hold.
+    package init(literal bytes: [UInt8]) { self.pieces = bytes.isEmpty ? [] : [.literal(bytes)] }
+
     /// Reads bytes, which need not be UTF-8: a message may be anything.
-    package init(parsing bytes: [UInt8]) {
+    package init(parsing bytes: [UInt8], columns: [String] = []) {
         self.pieces = []
         var literal: [UInt8] = []
         var rest = bytes[...]
         while let byte = rest.first {
-            if byte == UInt8(ascii: "%"), let (piece, length) = Self.placeholder(at: rest) {
+            if byte == UInt8(ascii: "%"), let (piece, length) = Self.placeholder(at: rest, columns) {
                 if !literal.isEmpty { self.pieces.append(.literal(literal)) }
                 literal = []
                 self.pieces.append(piece)
@@ -76,9 +86,15 @@ package struct Template: Hashable, Sendable {
         if !literal.isEmpty { self.pieces.append(.literal(literal)) }
     }
 
-    private static func placeholder(at bytes: ArraySlice<UInt8>) -> (Piece, length: Int)? {
+    private static func placeholder(at bytes: ArraySlice<UInt8>, _ columns: [String]) -> (Piece, length: Int)? {
         let name = bytes.dropFirst()
         switch name.first {
+        case UInt8(ascii: "{"):
+            let column = name.dropFirst().prefix { $0 != UInt8(ascii: "}") }
+            guard column.endIndex < bytes.endIndex,
+                let index = columns.firstIndex(where: { $0.utf8.elementsEqual(column) })
+            else { return nil }
+            return (.column(index), column.count + 3)
         case UInt8(ascii: "i"): return (.clientNumber, 2)
         case UInt8(ascii: "c"): return (.clientID, 2)
         case UInt8(ascii: "u"): return (.username, 2)
@@ -104,11 +120,16 @@ extension Template {
     /// The same bytes for every client and message.
     package var isConstant: Bool { !self.variesPerClient && !self.variesPerMessage }
 
-    /// Holds `%i`, `%c` or `%u`.
+    /// Holds `%i`, `%c`, `%u` or `%{column}`.
     package var variesPerClient: Bool { self.pieces.contains { $0.variesPerClient } }
 
     /// Holds `%s`, `%t` or `%rand_N`: must be rendered for each message.
     package var variesPerMessage: Bool { self.pieces.contains { $0.variesPerMessage } }
+
+    /// The columns that it names, by their place among them.
+    package var columns: Set<Int> {
+        self.pieces.reduce(into: []) { if case .column(let index) = $1 { $0.insert(index) } }
+    }
 
     /// Bytes that are not placeholders.
     package var literalBytes: Int {
@@ -149,6 +170,10 @@ extension Template {
         case .messageNumber: self.append(values.messageNumber, to: &bytes)
         case .nanoseconds: self.append(values.nanoseconds.magnitude, to: &bytes)
         case .random(let bound): self.append(.random(in: 1...bound, using: &random), to: &bytes)
+        case .column(let column):
+            if let rows = values.rows {
+                bytes += rows.cell(row: rows.row(ofClient: values.clientNumber), column: column)
+            }
         }
     }
 

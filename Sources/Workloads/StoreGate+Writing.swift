@@ -64,12 +64,11 @@ extension StoreGate {
         // All of it is unsent until the kernel took it: the write may find the connection dead and end it.
         work.clients[place].unsent = Int32(count)
         work.clients[place].batchEnd = connection.bytesHanded + UInt64(self.context.scratch.pointee.readableBytes)
-        work.pendingSizes[Int32(place)] = work.batchSizes
         work.wantsTimer(place, at: now + work.load.publisherSession.ackTimeout)
         let unsent = connection.flush()
         let pending = work.wholeMessages(place, of: count, in: unsent)
         if work.clients[place].connection === connection {
-            if unsent == 0 { work.pendingSizes[Int32(place)] = nil }
+            work.unsentSizes.end(place, isWhole: unsent == 0)
             work.clients[place].unsent = Int32(pending)
             work.sent(place, qos, count - pending)
         }
@@ -86,7 +85,7 @@ extension StoreGate {
     /// Appends the client's messages from the first that was not written; how many.
     private func append(_ place: Int, to connection: MQTTConnection, now: NIODeadline) -> Int {
         let work = self.work
-        work.batchSizes.removeAll(keepingCapacity: true)
+        work.unsentSizes.begin(place)
         self.dues.removeAll(keepingCapacity: true)
         var bytes = 0
         while self.clients[place].written < self.clients[place].committed, bytes < MQTTShardWork.largestWrite {
@@ -109,14 +108,14 @@ extension StoreGate {
                     )
                 } else {
                     bytes += size
-                    work.batchSizes.append(Int32(truncatingIfNeeded: size))
+                    work.unsentSizes.add(size)
                     self.dues.append(kept.due)
                     work.meter.add(work.metrics.traffic.payloadSent, UInt64(kept.message.payload.count))
                 }
             }
             self.clients[place].written = sequence + 1
         }
-        return work.batchSizes.count
+        return work.unsentSizes.count
     }
 
     /// Appends one PUBLISH, if the server takes it; its size.

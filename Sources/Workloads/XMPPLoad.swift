@@ -68,9 +68,19 @@ package struct XMPPLoad: Sendable {
     }
 
     package enum Payload: Sendable {
-        /// Bytes of no meaning, the ledger's header in front if there is room for it.
-        case generated(size: Int)
+        /// Bytes of no meaning, the ledger's header in front if there is room for it; so many, drawn for each message.
+        case generated(sizes: ClosedRange<Int>)
         case message(Template)
+
+        package static func generated(size: Int) -> Self { .generated(sizes: size...size) }
+
+        /// Of what is made, none of a message.
+        var sizes: ClosedRange<Int> {
+            switch self {
+            case .generated(let sizes): sizes
+            case .message: 0...0
+            }
+        }
     }
 
     package var work: Work
@@ -176,8 +186,8 @@ package struct XMPPLoad: Sendable {
 
     /// Whether messages carry the header that the ledger reads.
     package var hasLedger: Bool {
-        guard self.stanza != nil, case .generated(let size) = self.payload else { return false }
-        return size >= XMPPBody.headerSize
+        guard self.stanza != nil, case .generated(let sizes) = self.payload else { return false }
+        return sizes.lowerBound >= XMPPBody.headerSize
     }
 
     /// What replaces the placeholders of a client, by its number in the run.
@@ -229,10 +239,10 @@ package struct XMPPLoad: Sendable {
         }
     }
 
-    /// Bytes of a body before escaping, placeholders not yet replaced.
+    /// Bytes of a body before escaping, the largest; placeholders not yet replaced.
     package var bodyBytes: Int {
         switch self.payload {
-        case .generated(let size): size
+        case .generated(let sizes): sizes.upperBound
         case .message(let template): template.literalBytes
         }
     }

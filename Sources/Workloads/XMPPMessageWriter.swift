@@ -16,6 +16,8 @@ struct XMPPMessageWriter: ~Copyable {
     private var addresses: [UInt8] = []
     private var ends: [Int32] = [0]
     private var body: [UInt8] = []
+    /// Of bodies without a template; ``body`` is as long as the longest then.
+    private let sizes: ClosedRange<Int>
     private var raw: [UInt8] = []
     private var values = PlaceholderValues(clientNumber: 0)
     private var bodyOffset = 0
@@ -43,9 +45,8 @@ struct XMPPMessageWriter: ~Copyable {
         self.address = form.hasAddress ? Array("' to='".utf8) : []
         self.tail = Array("'>\(form.tail)".utf8)
         self.end = Array(form.end.utf8)
-        if case .generated(let size) = load.payload {
-            self.body = (0..<size).map { UInt8(ascii: "a") + UInt8(truncatingIfNeeded: $0 % 26) }
-        }
+        self.sizes = load.payload.sizes
+        self.body = (0..<load.payload.sizes.upperBound).map { UInt8(ascii: "a") + UInt8(truncatingIfNeeded: $0 % 26) }
     }
 
     deinit { self.header.deallocate() }
@@ -59,11 +60,11 @@ struct XMPPMessageWriter: ~Copyable {
     /// Whether all messages of a client look alike, but for what is patched.
     var isUniform: Bool {
         if case .message(let template) = self.load.payload { return !template.variesPerMessage }
-        return true
+        return self.sizes.count == 1
     }
 
     /// Bytes of the body of the message that is turned to.
-    var payloadSize: Int { self.body.count }
+    private(set) var payloadSize = 0
 
     /// Turns to a client and returns the size of its next message.
     mutating func begin(_ place: Int, number: Int, message: UInt64, now: Int64) -> Int {
@@ -83,18 +84,21 @@ struct XMPPMessageWriter: ~Copyable {
 
     /// Renders what varies per message and returns its size; only where messages are not uniform.
     mutating func render(_ place: Int, message: UInt64, now: Int64) -> Int {
+        var random = SplitMix64(seed: self.load.seed, client: self.values.clientNumber, message: message)
         if case .message(let template) = self.load.payload {
             self.values.messageNumber = message
             self.values.nanoseconds = now
             self.raw.removeAll(keepingCapacity: true)
             self.body.removeAll(keepingCapacity: true)
-            var random = SplitMix64(seed: self.load.seed, client: self.values.clientNumber, message: message)
             template.render(self.values, random: &random, into: &self.raw)
             Self.escape(self.raw, into: &self.body)
+            self.payloadSize = self.body.count
+        } else {
+            self.payloadSize = self.sizes.count > 1 ? .random(in: self.sizes, using: &random) : self.sizes.lowerBound
         }
         let address = Int(self.ends[place + 1] - self.ends[place])
         self.bodyOffset = self.head.count + Self.digits + self.address.count + address + self.tail.count
-        self.size = self.bodyOffset + self.body.count + self.end.count
+        self.size = self.bodyOffset + self.payloadSize + self.end.count
         return self.size
     }
 
@@ -113,7 +117,7 @@ struct XMPPMessageWriter: ~Copyable {
         add(self.address[...])
         add(self.addresses[Int(self.ends[place])..<Int(self.ends[place + 1])])
         add(self.tail[...])
-        add(self.body[...])
+        add(self.body[..<self.payloadSize])
         add(self.end[...])
         if self.load.hasLedger { XMPPBody.encode(self.header, to: memory + self.bodyOffset) }
         self.patch(sequence: sequence, due: due, delay: delay, at: memory)

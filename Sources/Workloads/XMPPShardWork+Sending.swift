@@ -60,10 +60,13 @@ extension XMPPShardWork {
         self.noteOwnStanzas(place)
         let first = self.clients[place].sequence
         let size = self.writer.pointee.begin(place, number: self.number(place), message: first, now: self.time(began))
-        if self.writer.pointee.isUniform, !self.load.layers.contains(.webSocket) {
+        let isJoined = self.writer.pointee.isUniform && !self.load.layers.contains(.webSocket)
+        let payload: Int
+        if isJoined {
             self.appendUniform(place, connection, batch, size: size, began: began)
+            payload = batch.count * self.writer.pointee.payloadSize
         } else {
-            self.appendEach(place, connection, batch, size: size, began: began)
+            payload = self.appendEach(place, connection, batch, size: size, began: began)
         }
         self.clients[place].sequence = first + UInt64(batch.count)
         self.received.expected += self.groups.map { self.begins(place, $0, first, batch.count) } ?? Int64(batch.count)
@@ -72,10 +75,11 @@ extension XMPPShardWork {
         // All of it is unsent until the kernel took it: the write may find the connection dead and end it.
         self.clients[place].unsent = Int32(batch.count)
         self.clients[place].lastSize = Int32(size)
-        self.meter.add(self.metrics.traffic.payloadSent, UInt64(batch.count * self.writer.pointee.payloadSize))
+        self.meter.add(self.metrics.traffic.payloadSent, UInt64(payload))
         let unsent = connection.flush()
         guard self.clients[place].connection === connection else { return }
-        let pending = min(batch.count, unsent / max(1, size))
+        let pending = self.wholeMessages(place, of: batch.count, in: unsent)
+        if !isJoined { self.unsentSizes.end(place, isWhole: unsent == 0) }
         self.clients[place].unsent = Int32(pending)
         self.sent(place, batch.count - pending)
     }
@@ -107,19 +111,25 @@ extension XMPPShardWork {
     }
 
     /// Messages of different sizes, or over a WebSocket, which takes them one by one.
+    ///
+    /// - Returns: bytes of the bodies.
     private func appendEach(
         _ place: Int,
         _ connection: XMPPConnection,
         _ batch: OperationBatch,
         size firstSize: Int,
         began: NIODeadline
-    ) {
+    ) -> Int {
         let first = self.clients[place].sequence
+        var payload = 0
+        self.unsentSizes.begin(place)
         batch.forEach { index, due in
             let sequence = first + UInt64(index)
             let size =
                 index == 0
                 ? firstSize : self.writer.pointee.render(place, message: sequence, now: self.time(began))
+            self.unsentSizes.add(size)
+            payload += self.writer.pointee.payloadSize
             connection.append { buffer in
                 buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: size) { memory in
                     guard let base = memory.baseAddress else { return 0 }
@@ -129,6 +139,11 @@ extension XMPPShardWork {
                 }
             }
         }
+        return payload
+    }
+
+    private func wholeMessages(_ place: Int, of count: Int, in bytes: Int) -> Int {
+        self.unsentSizes.whole(place, of: count, in: bytes, each: self.clients[place].lastSize)
     }
 
     private static func microseconds(_ time: TimeAmount) -> UInt32 { UInt32(clamping: time.nanoseconds / 1_000) }
@@ -166,6 +181,7 @@ extension XMPPShardWork {
         let count = Int(self.clients[place].unsent)
         if count > 0 {
             self.clients[place].unsent = 0
+            self.unsentSizes.forget(place)
             self.sent(place, count)
         }
         guard self.clients[place].stage == .up else { return }
@@ -176,7 +192,8 @@ extension XMPPShardWork {
     func settleUnsent(_ place: Int, bytes: Int) {
         let count = Int(self.clients[place].unsent)
         guard count > 0 else { return }
-        let lost = min(count, bytes / max(1, Int(self.clients[place].lastSize)))
+        let lost = self.wholeMessages(place, of: count, in: bytes)
+        self.unsentSizes.forget(place)
         self.sent(place, count - lost)
         if let operation = self.metrics.operation { self.meter.add(operation.notSent, UInt64(lost)) }
         self.clients[place].unsent = 0

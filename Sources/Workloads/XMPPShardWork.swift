@@ -124,6 +124,7 @@ package final class XMPPShardWork: LoopWork, XMPPConnectionObserver {
     let groups: XMPPGroups?
     /// Messages of one write at most, by their size.
     let largestBatch: Int
+    var unsentSizes = UnsentSizes()
     var books = StanzaBook()
     var received = DeliveryBalance()
     /// Of the client whose read is being taken in.

@@ -27,6 +27,23 @@ extension Integration {
             #expect(run.record.isSound, "\(run.record.reasonCodes)")
         }
 
+        @Test(
+            "payload_bytes_sent counts each message, whatever the sizes of a write's",
+            arguments: [
+                // 300 messages of each client, from number 0 on.
+                ("-m x%s", 4 * (10 * 2 + 90 * 3 + 200 * 4)...4 * (10 * 2 + 90 * 3 + 200 * 4)),
+                ("-s 40..400", 1_200 * 180...1_200 * 260), ("-s 40..41", 1_200 * 40 + 400...1_200 * 41 - 400),
+            ],
+            ["-q 0 -F 7", "-q 1,2 -F 16"]
+        )
+        func payload(_ payload: (flags: String, bytes: ClosedRange<Int>), _ flags: String) async throws {
+            let run = try await ClamorRun.of("pubsub -h embedded -c 4 -L 1200 --seed 3 \(flags) \(payload.flags)")
+            #expect(run.status == 0)
+            let sent = run.record.count("payload_bytes_sent")
+            #expect(payload.bytes.contains(Int(sent)), "\(sent)")
+            #expect(run.record.count("payload_bytes_received") == sent)
+        }
+
         @Test("the same with the broker that -h embedded starts, whose counts the run compares itself")
         func embedded() async throws {
             let run = try await ClamorRun.of("pub -h embedded -c 30 -q 0,1,2 -s 64 -I 0 --duration 1s")

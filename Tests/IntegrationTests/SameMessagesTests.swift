@@ -36,6 +36,7 @@ extension Integration {
                 // 12 messages of each client: as many as go out unacknowledged.
                 "pub -c 5 -q 0,1,2 -L 60 --rate 600/s -t fleet/%i/%c -s 64",
                 "pub -c 5 -q 0,1 -L 60 --rate 600/s -t fleet/%rand_1000000/%i -s 40",
+                "pub -c 5 -q 0,1 -L 60 --rate 600/s -t fleet/%i -s 40..400",
                 "pub -c 5 -L 60 -I 5 -t a/%i -m value~%rand_1000000~of~%s -u user-%rand_99999",
                 "pub -c 5 -q 1 -L 60 -t a/%i -m %rand_1000000 -F 12",
             ]

@@ -107,4 +107,45 @@ struct PlaceholdersTests {
         #expect(template.filter(ofClient: Self.values) == ofOne)
         #expect(template.filterOfAllClients == ofAll)
     }
+
+    static let rows = RowTable(
+        columns: ["id", "site", "a b"],
+        cells: ["x1", "berlin", "", "x2", "ü/50%", "%i"].map { Array($0.utf8) },
+        digest: "d"
+    )
+
+    @Test(
+        "%{column} is the cell of the client's row, round and round; what is no column stands for itself",
+        arguments: [
+            (1, "%{id}@%{site}", "x1@berlin"), (2, "%{id}@%{site}", "x2@ü/50%"), (3, "%{id}", "x1"), (4, "%{id}", "x2"),
+            (1, "<%{a b}>", "<>"), (2, "%{a b}", "%i"), (1, "%{no}%{id}", "%{no}x1"), (1, "%{id", "%{id"),
+            (1, "%{}", "%{}"),
+            (1, "%%{id}}", "%x1}"),
+        ]
+    )
+    func columns(_ client: Int, _ text: String, _ expected: String) {
+        var random = Quarters()
+        let template = Template(parsing: text, columns: Self.rows.columns)
+        let values = PlaceholderValues(clientNumber: client, rows: Self.rows)
+        #expect(String(decoding: template.rendered(values, random: &random), as: UTF8.self) == expected)
+    }
+
+    @Test("a column varies by client, so a filter for all has + there")
+    func columnsInTopics() {
+        let template = Template(parsing: "%{site}/a/x%{id}/%s", columns: Self.rows.columns)
+        #expect(template.variesPerClient && template.variesPerMessage && template.columns == [0, 1])
+        #expect(!template.needsIdentity)
+        let values = PlaceholderValues(clientNumber: 1, rows: Self.rows)
+        #expect(template.filter(ofClient: values) == "berlin/a/xx1/+")
+        #expect(template.filterOfAllClients == "+/a/+/+")
+    }
+
+    @Test("a literal holds no placeholders")
+    func literal() {
+        var random = Quarters()
+        let template = Template(literal: Array("%i%s".utf8))
+        #expect(template.isConstant && template.literalBytes == 4)
+        #expect(template.rendered(Self.values, random: &random) == Array("%i%s".utf8))
+        #expect(Template(literal: []).rendered(Self.values, random: &random).isEmpty)
+    }
 }

@@ -60,6 +60,28 @@ struct QuantitiesTests {
     }
 
     @Test(
+        "a size may be a range",
+        arguments: [("256", 256...256), ("64..1KiB", 64...1_024), ("7..7", 7...7), ("0..1MB", 0...1_000_000)]
+    )
+    func ranges(_ text: String, _ sizes: ClosedRange<Int>) throws {
+        #expect(try SizeRangeText.parse(text) == sizes)
+    }
+
+    @Test(
+        "ranges without a sense are refused",
+        arguments: [
+            ("1024..64", "'1024..64' begins above its end; write it like 64..1024"),
+            ("64..", "'' is not a size; write it like 256, 64KiB or 1MB"),
+            ("..64", "'' is not a size; write it like 256, 64KiB or 1MB"),
+            ("64...128", "'.128' is not a size; write it like 256, 64KiB or 1MB"),
+            ("64-128", "'64-128' is not a size; write it like 256, 64KiB or 1MB"),
+        ]
+    )
+    func wrongRanges(_ text: String, _ words: String) {
+        #expect(throws: QuantityError(words)) { try SizeRangeText.parse(text) }
+    }
+
+    @Test(
         "sizes without a sense are refused",
         arguments: ["", "KB", "-1", "1k", "9999999999999999999", "9999999999999MiB"]
     )

@@ -46,6 +46,14 @@ struct ConnectionFlags: ParsableArguments {
     @OptionGroup var password: PasswordFlags
 
     @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "CSV with the names of its columns in the first line: %{column} in a text is the cell of the client's row, %i the row.",
+            valueName: "file"
+        )
+    ) var rows: String?
+
+    @Option(
         name: [.customShort("k", allowingJoined: true), .long],
         help: ArgumentHelp("Keep-alive in seconds, 0 is off. (default: 300)", valueName: "s")
     ) var keepalive: String?

@@ -69,12 +69,18 @@ struct PaceFlags: ParsableArguments {
 struct PayloadFlags: ParsableArguments {
     @Option(
         name: [.customShort("s", allowingJoined: true), .long, .customLong("payload-size")],
-        help: ArgumentHelp("Payload size; under 32 (XMPP: 44) the ledger is off. (default: 256)", valueName: "bytes")
+        help: ArgumentHelp(
+            "Payload size, or a range such as 64..1024, drawn for each message; under 32 (XMPP: 44) the ledger is off. (default: 256)",
+            valueName: "bytes"
+        )
     ) var size: String?
 
     @Option(
         name: [.customShort("m", allowingJoined: true), .long],
-        help: ArgumentHelp("A message of your own, or template://FILE; the ledger is off.", valueName: "text")
+        help: ArgumentHelp(
+            "A message of your own, template://FILE with placeholders, or file://FILE as it is; the ledger is off.",
+            valueName: "text"
+        )
     ) var message: String?
 }
 

@@ -32,10 +32,14 @@ package enum PacingOption: Hashable, Sendable {
 
 /// What a message carries.
 package enum PayloadOption: Hashable, Sendable {
-    /// This many bytes; from 32 on they begin with the header that the ledger reads.
-    case generated(size: Int)
+    /// So many bytes, drawn for each message; where there is room they begin with the header that the ledger reads.
+    case generated(sizes: ClosedRange<Int>)
     /// A text of the user, with placeholders; the ledger is off.
     case message([UInt8])
+    /// Bytes of the user as they are; the ledger is off.
+    case file([UInt8])
+
+    package static func generated(size: Int) -> Self { .generated(sizes: size...size) }
 }
 
 /// What every run is told, whatever its clients speak; read and checked.
@@ -151,8 +155,8 @@ extension LoadOptions {
     /// Whether messages carry the header, so that each can be accounted for.
     package var hasLedger: Bool {
         switch self.payload {
-        case .generated(let size): size >= Self.headerSize
-        case .message: false
+        case .generated(let sizes): sizes.lowerBound >= Self.headerSize
+        case .message, .file: false
         }
     }
 

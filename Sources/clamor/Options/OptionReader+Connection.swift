@@ -5,6 +5,7 @@ extension OptionReader {
         let url = flags.url.flatMap { self.scheme(of: $0, into: &options.transport) }
         self.read(flags.transport, flags.certificates, flags.webSocket, into: &options)
         self.readTarget(flags, url: url, into: &options)
+        self.read(rows: flags.rows, into: &options)
         self.readIdentity(flags, into: &options)
         // The length of client ids depends on -n.
         self.read(flags.clients, flags.departures, into: &options.common)
@@ -142,7 +143,7 @@ extension OptionReader {
         if let id = flags.clientID {
             if options.kind == .pubsub {
                 self.report("--client-id", "would be the same for publishers and subscribers; use --prefix")
-            } else if count > 1, !id.contains("%i") {
+            } else if count > 1, !id.contains("%i"), options.rows == nil || !id.contains("%{") {
                 self.report("--client-id", "'\(id)' is the same for all \(count) clients; put %i into it")
             }
             if id.contains("%c") { self.report("--client-id", "%c is the client id itself; use %i") }

@@ -113,9 +113,9 @@ extension OptionReader {
         of name: String,
         into options: inout LoadOptions
     ) {
-        if let size = self.value(flags.size, "-s", "--size", "--payload-size", parse: SizeText.parse) {
-            options.payload = .generated(size: size)
-            if size > largest {
+        if let sizes = self.value(flags.size, "-s", "--size", "--payload-size", parse: SizeRangeText.parse) {
+            options.payload = .generated(sizes: sizes)
+            if sizes.upperBound > largest {
                 self.report(
                     self.typed(["-s", "--size", "--payload-size"]),
                     "\(name) carries \(largest) bytes at most"
@@ -123,14 +123,23 @@ extension OptionReader {
             }
         }
         guard let message = flags.message else { return }
-        let name = self.typed(["-m", "--message"])
-        if flags.size != nil { self.report(name, "a message has its own size; leave -s out") }
-        let scheme = "template://"
-        if message.hasPrefix(scheme) {
-            let path = String(message.dropFirst(scheme.count))
-            if let bytes = self.contents(of: path, flag: name) { options.payload = .message(bytes) }
+        let flag = self.typed(["-m", "--message"])
+        if flags.size != nil { self.report(flag, "a message has its own size; leave -s out") }
+        let bytes: [UInt8]
+        if let path = Self.path(message, scheme: "template://") {
+            bytes = self.contents(of: path, flag: flag) ?? []
+            options.payload = .message(bytes)
+        } else if let path = Self.path(message, scheme: "file://") {
+            bytes = self.contents(of: path, flag: flag) ?? []
+            options.payload = .file(bytes)
         } else {
-            options.payload = .message(Array(message.utf8))
+            bytes = Array(message.utf8)
+            options.payload = .message(bytes)
         }
+        if bytes.count > largest { self.report(flag, "\(name) carries \(largest) bytes at most") }
+    }
+
+    private static func path(_ text: String, scheme: String) -> String? {
+        text.hasPrefix(scheme) ? String(text.dropFirst(scheme.count)) : nil
     }
 }

@@ -6,6 +6,7 @@ extension OptionReader {
         if let seed = options.seed { options.replaceDrawnPrefix(with: Self.prefix(seed: seed)) }
         options.validates = self.boolean(validate.validate, "--validate", words: ("on", "off")) ?? true
         self.checkTogether(options)
+        self.checkRows(options)
         self.checkSegments(options)
     }
 

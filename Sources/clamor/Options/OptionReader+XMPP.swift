@@ -20,7 +20,12 @@ extension OptionReader {
     mutating func read(_ flags: StanzaFlags, into options: inout XMPPOptions) {
         self.read(flags.pace, into: &options.common)
         self.read(flags.payload, atMost: Self.largestBody, of: "a stanza", into: &options.common)
-        if case .message(let bytes) = options.payload, !Self.isText(bytes) {
+        let bytes: [UInt8] =
+            switch options.payload {
+            case .message(let bytes), .file(let bytes): bytes
+            case .generated: []
+            }
+        if !Self.isText(bytes) {
             self.report(
                 self.typed(["-m", "--message"]),
                 "is not text that XML can hold: UTF-8 without control characters but tab and line ends, nor U+FFFE and U+FFFF"

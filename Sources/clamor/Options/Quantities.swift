@@ -81,6 +81,20 @@ package enum SizeText {
     }
 }
 
+/// A size, or from one to another: `256`, `64..1KiB`.
+package enum SizeRangeText {
+    package static func parse(_ text: String) throws(QuantityError) -> ClosedRange<Int> {
+        guard let dots = text.firstRange(of: "..") else {
+            let size = try SizeText.parse(text)
+            return size...size
+        }
+        let low = try SizeText.parse(String(text[..<dots.lowerBound]))
+        let high = try SizeText.parse(String(text[dots.upperBound...]))
+        guard low <= high else { throw QuantityError("'\(text)' begins above its end; write it like 64..1024") }
+        return low...high
+    }
+}
+
 /// A share: `30%` or `0.1%`.
 package enum PercentText {
     /// - Returns: 0 to 1.

@@ -1,4 +1,5 @@
 package import MQTTCodec
+package import Workloads
 
 package enum TopologyOption: String, CaseIterable, Sendable {
     case pair
@@ -59,6 +60,8 @@ package struct RunOptions: ProtocolOptions, Hashable, Sendable {
     package var subscribe = SubscribeOptions()
     /// The file in which clients keep their flows; `nil`: in memory.
     package var store: String?
+    /// What columns in texts stand for.
+    package var rows: RowTable?
 
     package init(kind: Kind) {
         self.kind = kind

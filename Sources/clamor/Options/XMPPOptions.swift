@@ -47,8 +47,8 @@ package struct XMPPOptions: ProtocolOptions, Hashable, Sendable {
 extension XMPPOptions {
     /// Whether messages carry the header, which is longer as text.
     package var hasLedger: Bool {
-        guard self.kind == .message || self.hasGroups, case .generated(let size) = self.payload else { return false }
-        return size >= XMPPBody.headerSize
+        guard self.kind == .message || self.hasGroups, case .generated(let sizes) = self.payload else { return false }
+        return sizes.lowerBound >= XMPPBody.headerSize
     }
 
     /// Operations under way per client: as many messages as elsewhere, all else one by one.

@@ -1,4 +1,6 @@
+import Crypto
 import Measurement
+import Workloads
 
 extension LoadOptions {
     /// What `run.json` says of the plan of every run: what decides the outcome, and no secret.
@@ -66,6 +68,19 @@ extension LoadOptions {
         self.addShape(to: &plan)
     }
 
+    /// What messages carry.
+    func addPayload(to plan: inout [String: JSONValue]) {
+        switch self.payload {
+        case .generated(let sizes) where sizes.count == 1: plan["size_bytes"] = .integer(Int64(sizes.lowerBound))
+        case .generated(let sizes):
+            plan["size_bytes_min"] = .integer(Int64(sizes.lowerBound))
+            plan["size_bytes_max"] = .integer(Int64(sizes.upperBound))
+        case .message(let bytes), .file(let bytes):
+            plan["message_bytes"] = .integer(Int64(bytes.count))
+            plan["message_sha256"] = .string(SHA256.hash(data: bytes).hex)
+        }
+    }
+
     private func addShape(to plan: inout [String: JSONValue]) {
         switch self.shape {
         case .level: break
@@ -106,6 +121,10 @@ extension RunOptions {
         }
         if self.auth != .password { plan["auth"] = .string(self.authName) }
         if let path = self.store { plan["store"] = .string("sqlite:\(path)") }
+        if let rows = self.rows {
+            plan["rows"] = .integer(Int64(rows.count))
+            plan["rows_sha256"] = .string(rows.digest)
+        }
         if let will = self.will { plan["will_topic"] = .string(will.topic) }
         if self.kind == .pub || self.kind == .pubsub { self.addPublishing(to: &plan) }
         if self.subscribers > 0 {
@@ -129,10 +148,7 @@ extension RunOptions {
         plan["topic"] = .string(self.topic)
         plan["qos"] = .array(self.qualities.map { .integer(Int64($0)) })
         plan["retain"] = .bool(self.retain)
-        switch self.payload {
-        case .generated(let size): plan["size_bytes"] = .integer(Int64(size))
-        case .message(let bytes): plan["message_bytes"] = .integer(Int64(bytes.count))
-        }
+        self.common.addPayload(to: &plan)
         plan["batch"] = .integer(Int64(self.batch))
         self.common.addOperations(to: &plan)
     }

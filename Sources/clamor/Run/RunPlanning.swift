@@ -67,26 +67,28 @@ extension RunOptions {
         let qualities = self.kind == .conn || self.kind == .sub ? [] : self.qualities.compactMap(QoS.init(rawValue:))
         let payload: MQTTLoad.Payload =
             switch self.payload {
-            case .generated(let size): .generated(size: size)
-            case .message(let bytes): .message(Template(parsing: bytes))
+            case .generated(let sizes): .generated(sizes: sizes)
+            case .message(let bytes): .message(Template(parsing: bytes, columns: self.columns))
+            case .file(let bytes): .message(Template(literal: bytes))
             }
         var load = MQTTLoad(
             version: version,
             publisherSession: self.session(version),
             subscriberSession: self.session(version),
-            publisherID: Template(parsing: self.publisherID),
-            subscriberID: Template(parsing: self.subscriberID),
+            publisherID: self.template(self.publisherID),
+            subscriberID: self.template(self.subscriberID),
             publishers: self.publishers,
             subscribers: self.subscribers,
-            topic: Template(parsing: self.topic),
+            topic: self.template(self.topic),
             payload: payload,
             qualities: qualities,
             subscriberQualities: self.subscriberQualities,
             run: run,
             realtimeOffset: (self.segment.realtimeOffset ?? HostClock.realtimeOffset()) + self.segment.clockAhead
         )
-        load.username = self.username.map { Template(parsing: $0) }
-        load.password = self.password.map { Template(parsing: $0) }
+        load.rows = self.rows
+        load.username = self.username.map(self.template)
+        load.password = self.password.map(self.template)
         load.account = self.aliyunAccount
         load.raw = self.raw
         if case .scram(let hash) = self.auth { load.scram = hash == .sha1 ? .sha1 : .sha256 }
@@ -95,7 +97,7 @@ extension RunOptions {
         load.batch = self.batch
         load.isOpenLoop = self.pacing != .closedLoop
         load.topology = self.workloadTopology
-        load.filters = self.filters.map { Template(parsing: $0) }
+        load.filters = self.filters.map(self.template)
         load.hasLedger = self.hasLedger || self.kind == .sub
         load.connectTimeout = .nanoseconds(self.connectTimeout)
         load.connectRetries = self.connectRetries
@@ -115,9 +117,14 @@ extension RunOptions {
         return load
     }
 
+    private var columns: [String] { self.rows?.columns ?? [] }
+
+    /// One of the texts that may hold placeholders.
+    func template(_ text: String) -> Template { Template(parsing: text, columns: self.columns) }
+
     private func setProperties(of load: inout MQTTLoad) {
         load.publishProperties = self.publishProperties
-        load.responseTopic = self.responseTopic.map { Template(parsing: $0) }
+        load.responseTopic = self.responseTopic.map(self.template)
         load.topicAlias = self.topicAlias.map { alias in
             switch alias {
             case .automatic: .automatic
@@ -131,8 +138,8 @@ extension RunOptions {
         load.subscribeOptions.properties = self.subscribe.properties
         load.will = self.will.map { will in
             MQTTLoad.WillTemplate(
-                topic: Template(parsing: will.topic),
-                message: Template(parsing: will.message),
+                topic: self.template(will.topic),
+                message: Template(parsing: will.message, columns: self.columns),
                 qos: QoS(rawValue: will.qos) ?? .atMostOnce,
                 retain: will.retain,
                 properties: will.properties

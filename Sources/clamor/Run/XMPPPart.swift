@@ -131,8 +131,9 @@ extension XMPPOptions {
         load.streamManagement = self.streamManagement
         load.payload =
             switch self.payload {
-            case .generated(let size): .generated(size: size)
+            case .generated(let sizes): .generated(sizes: sizes)
             case .message(let bytes): .message(Template(parsing: bytes))
+            case .file(let bytes): .message(Template(literal: bytes))
             }
         load.groupSize = self.groupSize
         load.room = self.room
@@ -181,10 +182,7 @@ extension XMPPOptions {
         case .presence: plan["contacts"] = .integer(Int64(self.groupSize - 1))
         case .login, .message, .ping, .register, .unregister: plan["pairing"] = .string(self.pairing.rawValue)
         }
-        switch self.payload {
-        case .generated(let size): plan["size_bytes"] = .integer(Int64(size))
-        case .message(let bytes): plan["message_bytes"] = .integer(Int64(bytes.count))
-        }
+        self.common.addPayload(to: &plan)
         return plan
     }
 }

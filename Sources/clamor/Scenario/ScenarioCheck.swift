@@ -130,10 +130,11 @@ extension ScenarioGroup {
             details += [users, "TLS \(options.tls.rawValue)"]
             if options.kind == .message { details.append("pairing \(options.pairing.rawValue)") }
         }
-        guard self.options.operates, case .generated(let size) = self.options.payload, self.hasPayload else {
+        guard self.options.operates, case .generated(let sizes) = self.options.payload, self.hasPayload else {
             return details
         }
-        return details + ["\(Human.count(UInt64(size))) bytes"]
+        let bounds = [sizes.lowerBound, sizes.upperBound].prefix(sizes.count == 1 ? 1 : 2)
+        return details + [bounds.map { Human.count(UInt64($0)) }.joined(separator: " to ") + " bytes"]
     }
 
     private var pace: String {

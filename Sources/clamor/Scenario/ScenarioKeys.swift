@@ -179,6 +179,7 @@ struct ScenarioJob: Sendable {
         ScenarioKey("username", "--username", "-u"),
         ScenarioKey("client_id", "--client-id"),
         ScenarioKey("prefix", "--prefix"),
+        ScenarioKey("rows", "--rows"),
         ScenarioKey("short_ids", "--shortids", form: .flag()),
         ScenarioKey("auth", "--auth"),
         ScenarioKey("group_id", "--group-id"),

@@ -15,7 +15,7 @@ package struct ScenarioReader {
         "name", "target", "seed", "duration", "warmup", "drain", "groups", "stages", "thresholds", "vars", "include",
     ]
     /// What scenarios will have, and this build has not.
-    static let laterKeys: Set = ["templates", "payload", "during"]
+    static let laterKeys: Set = ["templates", "during"]
 
     /// The one that was named, and those that it includes.
     var files: [String] = []

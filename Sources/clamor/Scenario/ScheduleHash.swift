@@ -44,7 +44,7 @@ extension ScenarioOptions {
             }
         }
         let bytes = Data(parts.joined(separator: "\n").utf8)
-        return SHA256.hash(data: bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return SHA256.hash(data: bytes).hex
     }
 
     /// What is of the file, the servers or the generator, and not of the schedule.

@@ -1,0 +1,53 @@
+/// How long the messages of a write are where they differ, as long as the kernel may not have taken them all.
+///
+/// One per event loop. What is kept costs memory only for clients whose socket did not take a whole write.
+struct UnsentSizes {
+    /// Of the write that is under way.
+    private var batch: [Int32] = []
+    private var writer: Int32?
+    private var pending: [Int32: [Int32]] = [:]
+
+    /// Messages of the write under way.
+    var count: Int { self.batch.count }
+
+    /// Turns to a client's next write.
+    mutating func begin(_ place: Int) {
+        // A write that ends its connection may let another client write.
+        if let writer = self.writer { self.pending[writer] = self.batch }
+        self.batch.removeAll(keepingCapacity: true)
+        self.writer = Int32(place)
+    }
+
+    mutating func add(_ size: Int) { self.batch.append(Int32(truncatingIfNeeded: size)) }
+
+    /// The write has been made: nothing of it is left to send, or something is.
+    mutating func end(_ place: Int, isWhole: Bool) {
+        guard self.writer == Int32(place) else {
+            if isWhole { self.forget(place) }
+            return
+        }
+        self.writer = nil
+        if !isWhole { self.pending[Int32(place)] = self.batch }
+    }
+
+    mutating func forget(_ place: Int) {
+        if self.writer == Int32(place) { self.writer = nil }
+        if !self.pending.isEmpty { self.pending[Int32(place)] = nil }
+    }
+
+    /// How many of the client's last messages lie whole in so many bytes at the end of its last write.
+    ///
+    /// `size`: of each, where they were all of one.
+    func whole(_ place: Int, of count: Int, in bytes: Int, each size: Int32) -> Int {
+        guard bytes > 0 else { return 0 }
+        let sizes = self.writer == Int32(place) ? self.batch : self.pending.isEmpty ? nil : self.pending[Int32(place)]
+        guard let sizes else { return min(count, bytes / max(1, Int(size))) }
+        var (left, whole) = (bytes, 0)
+        for size in sizes.suffix(count).reversed() {
+            guard left >= Int(size) else { break }
+            left -= Int(size)
+            whole += 1
+        }
+        return whole
+    }
+}

@@ -1,0 +1,166 @@
+import Crypto
+import Foundation
+import Measurement
+import Report
+import Workloads
+
+// A table with a row for each client, whose cells stand where texts name their columns.
+extension OptionReader {
+    /// CSV with the columns' names in its first line (RFC 4180 §2; a cell stays on its line).
+    mutating func read(rows path: String?, into options: inout RunOptions) {
+        guard let path, let bytes = self.contents(of: path, flag: "--rows") else { return }
+        guard bytes.count <= RowTable.mostBytes else {
+            return self.report("--rows", "\(path) is over 4 GiB; use a part of it")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            return self.report("--rows", "\(path) is not text in UTF-8; save it as that")
+        }
+        var columns: [String] = []
+        var cells: [[UInt8]] = []
+        for (index, line) in text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+            var line = Substring(line.last == 0x0D ? line.dropLast() : line)
+            // A byte order mark.
+            if index == 0, line.unicodeScalars.first == "\u{FEFF}" { line.unicodeScalars.removeFirst() }
+            if line.isEmpty, index > 0 { continue }
+            guard let row = CSV.cells(of: line) else {
+                return self.report("--rows", "\(path):\(index + 1): a quote is left open; a cell ends on its line")
+            }
+            if index == 0 {
+                if let problem = Self.problem(ofColumns: row) { return self.report("--rows", "\(path): \(problem)") }
+                columns = row
+            } else if row.count != columns.count {
+                return self.report(
+                    "--rows",
+                    "\(path):\(index + 1): \(row.count) cells for \(columns.count) columns; write each row like the first line"
+                )
+            } else {
+                cells += row.map { Array($0.utf8) }
+            }
+        }
+        guard !cells.isEmpty else {
+            return self.report(
+                "--rows",
+                "\(path) has no rows; its first line names the columns, one row a line follows"
+            )
+        }
+        options.rows = RowTable(columns: columns, cells: cells, digest: SHA256.hash(data: bytes).hex)
+    }
+
+    private static func problem(ofColumns names: [String]) -> String? {
+        if names.contains("") { return "a column has no name; its first line names all of them, such as id,site" }
+        if let wrong = names.first(where: { $0.contains("}") }) {
+            return "the column '\(wrong)' has a } in its name, which ends %{column}; call it something else"
+        }
+        let double = names.indices.first { names[..<$0].contains(names[$0]) }
+        return double.map { "two columns are called '\(names[$0])'; call one of them something else" }
+    }
+
+    /// Behind all texts that may name a column.
+    mutating func checkRows(_ options: RunOptions) {
+        guard let rows = options.rows else { return }
+        var texts: [(flag: String, text: String)] = [
+            (self.typed(["-t", "--topic"]), options.topic),
+            ("--response-topic", options.responseTopic ?? ""),
+            ("--will-topic", options.will?.topic ?? ""),
+            ("--will-message", String(decoding: options.will?.message ?? [], as: UTF8.self)),
+            (self.typed(["-u", "--username"]), options.username ?? ""),
+            (self.typed(["-P", "--password"]), options.password ?? ""),
+            (self.isGiven(["--client-id"]) ? "--client-id" : "--prefix", options.publisherID),
+        ]
+        texts += options.filters.map { (self.typed(["-t", "--topic"]), $0) }
+        if case .message(let bytes) = options.payload {
+            texts.append((self.typed(["-m", "--message"]), String(decoding: bytes, as: UTF8.self)))
+        }
+        var isNamed = false
+        let before = self.problems.count
+        for (flag, text) in texts {
+            for name in Self.columns(in: text) {
+                isNamed = true
+                if !rows.columns.contains(name) {
+                    let near = NearestName.of(name, in: rows.columns).map { "did you mean %{\($0)}? " } ?? ""
+                    let known = rows.columns.joined(separator: ", ")
+                    self.report(flag, "%{\(name)} is no column of --rows; \(near)here are \(known)")
+                }
+            }
+        }
+        guard isNamed else {
+            return self.report(
+                "--rows",
+                "nothing names a column of it; write %{\(rows.columns[0])} where its cells belong"
+            )
+        }
+        if self.problems.count == before { self.checkEachRow(rows, options) }
+    }
+
+    private static func columns(in text: String) -> [String] {
+        text.split(separator: "%{", omittingEmptySubsequences: false).dropFirst().compactMap { part in
+            part.firstIndex(of: "}").map { String(part[..<$0]) }
+        }
+    }
+
+    /// What the texts become with each row that a client has.
+    private mutating func checkEachRow(_ rows: RowTable, _ options: RunOptions) {
+        let first = options.startNumber + 1
+        let clients = max(options.publishers, options.subscribers)
+        let numbers = first..<first + min(clients, rows.count)
+        let filterFlag = self.typed(["-t", "--topic"])
+        for (flag, text) in [
+            (filterFlag, options.topic), ("--response-topic", options.responseTopic),
+            ("--will-topic", options.will?.topic),
+        ] {
+            self.check(flag, text, options, numbers) { reader, topic in
+                if topic.isEmpty { return "a topic has at least one character" }
+                if topic.contains(where: { $0 == "+" || $0 == "#" }) { return "a topic to publish to has no wildcard" }
+                return reader.checks.topicName(topic)
+            }
+        }
+        for filter in options.filters {
+            self.check(filterFlag, filter, options, numbers) { reader, filter in reader.checks.topicFilter(filter) }
+        }
+        // [MQTT-1.5.4]: the length of a string has two bytes.
+        let longest = 65_535
+        for (flag, text) in [("--username", options.username), ("--password", options.password)] {
+            self.check(flag, text, options, numbers, isShown: false) { _, text in
+                text.utf8.count > longest ? "MQTT takes \(longest) bytes at most" : nil
+            }
+        }
+        var ids: [String: Int] = [:]
+        self.check("--client-id", options.publisherID, options, first..<first + clients) { _, id in
+            if id.utf8.count > longest { return "MQTT takes \(longest) bytes at most" }
+            return ids.updateValue(1, forKey: id).map { _ in
+                "another client has that id too; put %i into it, or another column"
+            }
+        }
+    }
+
+    /// Reports the first row that makes something wrong of a text.
+    private mutating func check(
+        _ flag: String,
+        _ text: String?,
+        _ options: RunOptions,
+        _ numbers: Range<Int>,
+        isShown: Bool = true,
+        problem: (OptionReader, String) -> String?
+    ) {
+        guard let text, let rows = options.rows else { return }
+        let template = options.template(text)
+        guard !template.columns.isEmpty else { return }
+        var random = SplitMix64(seed: 0)
+        for number in numbers {
+            let values = PlaceholderValues(clientNumber: number, rows: rows)
+            let made = String(decoding: template.rendered(values, random: &random), as: UTF8.self)
+            if let problem = problem(self, made) {
+                let shown = isShown ? "'\(made)'" : "something"
+                return self.report(
+                    flag,
+                    "row \(rows.row(ofClient: number) + 1) of --rows makes \(shown) of it: \(problem)"
+                )
+            }
+        }
+    }
+}
+
+extension SHA256Digest {
+    /// Two digits a byte.
+    var hex: String { self.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
+}
