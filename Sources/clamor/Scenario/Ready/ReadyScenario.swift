@@ -30,7 +30,8 @@ extension ReadyScenario {
                 clients: ${DEVICES:-100}
                 subscribers: ${SERVICES:-4}
                 topology: shared                 # $share/clamor/...: each message goes to one of them
-                connect: { rate: "${CONNECTS:-500/s}", protocol: 5, keep_alive: 60s }
+                # Sessions outlive a reconnect: what is under way to a service that goes is not lost.
+                connect: { rate: "${CONNECTS:-500/s}", protocol: 5, keep_alive: 60s, clean: false, session_expiry: 60s }
                 publish:
                   topic: fleet/%i/telemetry      # %i is the number of the device
                   qos: 1
