@@ -8,29 +8,6 @@ package import Transport
 
 /// What the MQTT clients of a run are and do, as plain values: one for all shards.
 package struct MQTTLoad: Sendable {
-    package enum Payload: Sendable {
-        /// Bytes of no meaning, behind the ledger's header if there is room for it; so many, drawn for each message.
-        case generated(sizes: ClosedRange<Int>)
-        case message(Template)
-
-        package static func generated(size: Int) -> Self { .generated(sizes: size...size) }
-
-        /// Of what is made, none of a message.
-        var sizes: ClosedRange<Int> {
-            switch self {
-            case .generated(let sizes): sizes
-            case .message: 0...0
-            }
-        }
-
-        var template: Template? {
-            switch self {
-            case .generated: nil
-            case .message(let template): template
-            }
-        }
-    }
-
     /// Which publishers a subscriber of this run hears.
     package enum Topology: Hashable, Sendable {
         /// Subscriber k reads what publisher k writes.
@@ -106,7 +83,7 @@ package struct MQTTLoad: Sendable {
     package var stages: [MetricStage] = []
 
     package var topic: Template
-    package var payload: Payload
+    package var payload: LoadPayload
     /// What columns in the templates stand for.
     package var rows: RowTable?
     /// Publishers are spread over these in turn.
@@ -158,7 +135,7 @@ package struct MQTTLoad: Sendable {
         publishers: Int,
         subscribers: Int,
         topic: Template,
-        payload: Payload,
+        payload: LoadPayload,
         qualities: [QoS],
         subscriberQualities: [QoS],
         run: UInt32,
@@ -316,14 +293,6 @@ package struct MQTTLoad: Sendable {
         case .pair where self.publishersAreApart:
             self.subscribers / self.publishers + (number < self.subscribers % self.publishers ? 1 : 0)
         case .pair, .all: self.subscribers
-        }
-    }
-
-    /// Bytes of a payload, the largest; placeholders not yet replaced.
-    package var payloadBytes: Int {
-        switch self.payload {
-        case .generated(let sizes): sizes.upperBound
-        case .message(let template): template.literalBytes
         }
     }
 }

@@ -145,7 +145,7 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
         self.publishes = metrics.makePublishTable()
         self.arrivals = metrics.makeArrivalTable()
         let most = load.isOpenLoop ? Self.largestJoined : load.batch
-        self.largestBatch = max(1, Self.largestWrite / max(1, load.payloadBytes))
+        self.largestBatch = max(1, Self.largestWrite / max(1, load.payload.largest))
         self.messagesPerWrite = min(most, self.largestBatch)
         self.members = ShareMembers(publishers: publishers)
         self.probe = DecodeProbe(clients: count, of: .mqtt(load.version))

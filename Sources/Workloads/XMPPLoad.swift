@@ -67,22 +67,6 @@ package struct XMPPLoad: Sendable {
         case off
     }
 
-    package enum Payload: Sendable {
-        /// Bytes of no meaning, the ledger's header in front if there is room for it; so many, drawn for each message.
-        case generated(sizes: ClosedRange<Int>)
-        case message(Template)
-
-        package static func generated(size: Int) -> Self { .generated(sizes: size...size) }
-
-        /// Of what is made, none of a message.
-        var sizes: ClosedRange<Int> {
-            switch self {
-            case .generated(let sizes): sizes
-            case .message: 0...0
-            }
-        }
-    }
-
     package var work: Work
     package var clients: Int
     /// `user%i@domain/resource`, parsed.
@@ -104,7 +88,7 @@ package struct XMPPLoad: Sendable {
     /// Accounts that could not be made before the run: why, by the bare JID.
     package var unregistered: [String: AccountRefusal] = [:]
 
-    package var payload = Payload.generated(size: 256)
+    package var payload = LoadPayload.generated(size: 256)
     /// Occupants of a room, or contacts and oneself; a divisor of ``clients``.
     package var groupSize = 1
     /// The local part of a room's JID, with `%r` for its number.
@@ -236,14 +220,6 @@ package struct XMPPLoad: Sendable {
             case 1: return 0..<1
             default: return 0..<0
             }
-        }
-    }
-
-    /// Bytes of a body before escaping, the largest; placeholders not yet replaced.
-    package var bodyBytes: Int {
-        switch self.payload {
-        case .generated(let sizes): sizes.upperBound
-        case .message(let template): template.literalBytes
         }
     }
 }

@@ -168,7 +168,7 @@ package final class XMPPShardWork: LoopWork, XMPPConnectionObserver {
         self.base64 = XMPPBody.makeDecodingTable()
         self.groups = load.hasGroups ? XMPPGroups(load, places: shard.clients) : nil
         if load.work.isOfAccounts { self.accounts = Array(repeating: Account(), count: count) }
-        self.largestBatch = max(1, Self.largestWrite / max(1, load.bodyBytes))
+        self.largestBatch = max(1, Self.largestWrite / max(1, load.payload.largest))
         self.probe = DecodeProbe(clients: count, of: .xmpp(load.streamOptions.framing))
         self.sampler = LoopSampler(loop: shard.clients.loop, now: shard.context.now)
         let shared = XMPPStreamShared(load.streamOptions, features: FeatureTrees())

@@ -106,6 +106,62 @@ struct RowsTests {
         #expect(lines == ["clamor " + words.replacing("PATH", with: path)])
     }
 
+    @Test(
+        "what a cell makes of a topic never changes who hears whom",
+        arguments: [
+            (
+                "s\na\nb\n", "pubsub -c 3 -t x/%{s}",
+                "-t: clients 1 and 3 would write to 'x/a', and the subscribers of both would hear both; put %i into it"
+            ),
+            (
+                "s\na\nb\na\n", "pubsub -c 3 -u %{s} -t x/%u/%s",
+                "-t: clients 1 and 3 would write to 'x/a/+', and the subscribers of both would hear both; put %i into it"
+            ),
+            (
+                "s\na\na/b\n", "pubsub -c 2 --topology fan-in -t x/%{s}",
+                "-t: row 2 of --rows makes 'x/a/b' of it, which 'x/+' does not hear; a cell in it has no / and does not begin with $"
+            ),
+            (
+                "s\na\n$b\n", "pubsub -c 2 --topology shared -t %{s}/x",
+                "-t: row 2 of --rows makes '$b/x' of it, which '+/x' does not hear; a cell in it has no / and does not begin with $"
+            ),
+        ]
+    )
+    func hears(_ table: String, _ line: String, _ words: String) throws {
+        guard case .refused(let lines) = try Self.parsed(table, line).0 else {
+            Issue.record("taken")
+            return
+        }
+        #expect(lines == ["clamor pubsub: \(words)"])
+    }
+
+    @Test(
+        "and where it does not, it is taken",
+        arguments: [
+            "pubsub -c 3 -t x/%{s}/%i", "pubsub -c 2 -t %{s}", "pubsub -c 3 --topology fan-in -t x/y%{s}/z",
+            "pubsub -c 3 --topology fan-out -t x/%{s}", "pub -c 3 -t x/%{s}", "pubsub -c 3 -t one -u %{s}",
+        ]
+    )
+    func isHeard(_ line: String) throws {
+        guard case .run = try Self.parsed("s\na\nb\n", line).0 else {
+            Issue.record("refused")
+            return
+        }
+    }
+
+    @Test("the schedule of two tables is not the same, wherever they lie")
+    func schedule() throws {
+        func hash(_ table: String) throws -> String {
+            let folder = try ScratchFolder()
+            let rows = try folder.write(table, to: "rows.csv")
+            let text =
+                "target: embedded\nduration: 1s\ngroups: { a: { rows: \"\(rows)\", publish: { topic: \"%{s}\" } } }\n"
+            return try ScenarioFile(text).scenario("--seed 1").scheduleHash
+        }
+        #expect(try hash("s\na\n") == hash("s\na\n"))
+        #expect(try hash("s\na\n") != hash("s\nb\n"))
+    }
+
     @Test("rows that no client has are not looked at, and -n says where the first client is")
     func used() throws {
         guard case .run = try Self.parsed("t\na\nb/+\n", "pub -c 1 -t %{t}").0 else {

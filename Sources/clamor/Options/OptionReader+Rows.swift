@@ -89,13 +89,54 @@ extension OptionReader {
                 "nothing names a column of it; write %{\(rows.columns[0])} where its cells belong"
             )
         }
-        if self.problems.count == before { self.checkEachRow(rows, options) }
+        guard self.problems.count == before else { return }
+        self.checkEachRow(rows, options)
+        if self.problems.count == before { self.checkWhoHears(options) }
+    }
+
+    /// A ledger knows who hears whom by the topology alone: no cell may make it otherwise.
+    private mutating func checkWhoHears(_ options: RunOptions) {
+        guard options.kind == .pubsub else { return }
+        let flag = self.typed(["-t", "--topic"])
+        let load = options.load(run: 0, seed: 0)
+        let topics = (0..<options.publishers).map { load.topic.filter(ofClient: load.values(of: $0)) }
+        if load.topology == .pair { return self.checkWriters(of: topics, first: load.firstNumber, flag) }
+        let filter = load.topic.filterOfAllClients
+        let slashes = filter.count { $0 == "/" }
+        for (number, topic) in topics.enumerated() {
+            // [MQTT-4.7.1-3] a + is one level; [MQTT-4.7.2-1] and none that begins with $.
+            let isHidden = filter.hasPrefix("+") && topic.hasPrefix("$")
+            guard !isHidden, topic.count(where: { $0 == "/" }) == slashes else {
+                let row = load.rows?.row(ofClient: load.firstNumber + number) ?? 0
+                return self.report(
+                    flag,
+                    "row \(row + 1) of --rows makes '\(topic)' of it, which '\(filter)' does not hear; "
+                        + "a cell in it has no / and does not begin with $"
+                )
+            }
+        }
     }
 
     private static func columns(in text: String) -> [String] {
         text.split(separator: "%{", omittingEmptySubsequences: false).dropFirst().compactMap { part in
             part.firstIndex(of: "}").map { String(part[..<$0]) }
         }
+    }
+
+    /// In pairs either every publisher has a topic of its own, or all have one.
+    private mutating func checkWriters(of topics: [String], first: Int, _ flag: String) {
+        var writers: [String: Int] = [:]
+        var shared: (topic: String, one: Int, other: Int)?
+        for (index, topic) in topics.enumerated() {
+            if let one = writers[topic] { shared = shared ?? (topic, one, index) }
+            writers[topic] = writers[topic] ?? index
+        }
+        guard let shared, writers.count > 1 else { return }
+        self.report(
+            flag,
+            "clients \(first + shared.one) and \(first + shared.other) would write to '\(shared.topic)', and the subscribers "
+                + "of both would hear both; put %i into it"
+        )
     }
 
     /// What the texts become with each row that a client has.
@@ -124,12 +165,10 @@ extension OptionReader {
                 text.utf8.count > longest ? "MQTT takes \(longest) bytes at most" : nil
             }
         }
-        var ids: [String: Int] = [:]
+        var ids: Set<String> = []
         self.check("--client-id", options.publisherID, options, first..<first + clients) { _, id in
             if id.utf8.count > longest { return "MQTT takes \(longest) bytes at most" }
-            return ids.updateValue(1, forKey: id).map { _ in
-                "another client has that id too; put %i into it, or another column"
-            }
+            return ids.insert(id).inserted ? nil : "another client has that id too; put %i into it, or another column"
         }
     }
 

@@ -14,8 +14,12 @@ import Workloads
 final class ClockEchoes: Sendable {
     /// Enough that one of them waited for nobody.
     private static let enough = 16
+    /// So far apart that no echo waits behind the one before.
     private static let interval = Duration.milliseconds(20)
+    /// In the run, whose own messages are what the server is for.
     private static let slowInterval = Duration.seconds(1)
+    /// Between attempts to connect: segments are started one by one, and the server may be the last.
+    private static let retry = Duration.milliseconds(200)
     /// Before the first connect is due the run has to be made.
     private static let margin = TimeAmount.seconds(1)
     /// Where the moment of the first connect was not given.
@@ -37,14 +41,16 @@ final class ClockEchoes: Sendable {
         var first: ClockEstimate?
         var tasks: [Task<Void, Never>] = []
 
+        /// The last ones are enough: of the first there is ``first``.
         func add(_ exchange: ClockExchange, from host: String) {
+            if self.exchanges.count == ClockEchoes.enough { self.exchanges.removeFirst() }
             self.exchanges.append(exchange)
             self.host = host
         }
 
         func add(_ task: Task<Void, Never>) { self.tasks.append(task) }
 
-        func estimate(last count: Int) -> ClockEstimate? { ClockEstimate(self.exchanges.suffix(count)) }
+        var estimate: ClockEstimate? { ClockEstimate(self.exchanges) }
 
         func begins(by estimate: ClockEstimate) { self.first = estimate }
 
@@ -85,7 +91,7 @@ final class ClockEchoes: Sendable {
     // MARK: - Segment 1
 
     /// Answers from now on, until the end.
-    func answer() {
+    func answer() async {
         let task = Task { [self] in
             guard await self.connect(to: "\(self.topics)/1", until: .distantFuture) else { return }
             for await message in self.client.messages {
@@ -95,7 +101,7 @@ final class ClockEchoes: Sendable {
                 await self.send("\(words[1]) \(received) \(self.now) \(self.host)", to: segment)
             }
         }
-        Task { await self.state.add(task) }
+        await self.state.add(task)
     }
 
     // MARK: - The others
@@ -118,18 +124,16 @@ final class ClockEchoes: Sendable {
         await self.state.add(answers)
         while NIODeadline.now() < self.deadline, self.signals.count == 0 {
             await self.ask()
-            try? await Task.sleep(for: Self.interval)
+            guard (try? await Task.sleep(for: Self.interval)) != nil else { return nil }
             // Whoever has the same clock need not ask.
             if await self.state.host == self.host { return nil }
             if await self.state.exchanges.count >= Self.enough { break }
         }
-        guard let estimate = await self.state.estimate(last: .max) else { return nil }
+        guard let estimate = await self.state.estimate else { return nil }
         await self.state.begins(by: estimate)
         let asking = Task { [self] in
-            while !Task.isCancelled {
-                try? await Task.sleep(for: Self.slowInterval)
-                await self.ask()
-            }
+            // Ends when the sleep is cancelled.
+            while (try? await Task.sleep(for: Self.slowInterval)) != nil { await self.ask() }
         }
         await self.state.add(asking)
         return estimate.offset
@@ -140,7 +144,7 @@ final class ClockEchoes: Sendable {
     /// - Returns: the correction that was made, with what it may be wrong by; `nil` where none was.
     func end() async -> ClockEstimate? {
         let first = await self.state.first
-        let last = await self.state.estimate(last: Self.enough)
+        let last = await self.state.estimate
         await self.state.cancel()
         await self.client.shutDown()
         return first.map { first in
@@ -163,14 +167,14 @@ final class ClockEchoes: Sendable {
     }
 
     private func connect(to topic: String, until deadline: NIODeadline) async -> Bool {
-        while NIODeadline.now() < deadline, !Task.isCancelled, self.signals.count == 0 {
+        while NIODeadline.now() < deadline, self.signals.count == 0 {
             if (try? await self.client.connect()) != nil {
                 let subscription = Subscription(filter: topic, qos: .atMostOnce)
                 let results = try? await self.client.subscribe([subscription])
                 if let result = results?.first, result.reason.rawValue < 0x80 { return true }
                 await self.client.disconnect()
             }
-            try? await Task.sleep(for: .milliseconds(200))
+            guard (try? await Task.sleep(for: Self.retry)) != nil else { return false }
         }
         return false
     }

@@ -107,7 +107,7 @@ final class MQTTPart: RunPart {
         else { return load }
         self.echoes = ClockEchoes(load.load, self.options, host: host, layers: self.layers, signals: setting.signals)
         guard part.index > 0 else {
-            self.echoes?.answer()
+            await self.echoes?.answer()
             return load
         }
         guard let offset = await self.echoes?.measure() else { return load }

@@ -59,18 +59,23 @@ extension LoadOptions {
     var metricStages: [MetricStage] { self.stages.map { MetricStage($0.name, measured: !$0.isWarmup) } }
 }
 
+extension PayloadOption {
+    /// `columns`: those that a message may name.
+    func load(columns: [String] = []) -> LoadPayload {
+        switch self {
+        case .generated(let sizes): .generated(sizes: sizes)
+        case .message(let bytes): .message(Template(parsing: bytes, columns: columns))
+        case .file(let bytes): .message(Template(literal: bytes))
+        }
+    }
+}
+
 /// From what the command line says to what the MQTT clients do.
 extension RunOptions {
     /// What the clients do; `run` stands in the header of every message, and `seed` was given or drawn.
     func load(run: UInt32, seed: UInt64) -> MQTTLoad {
         let version = ProtocolVersion(rawValue: self.protocolLevel) ?? .v5
         let qualities = self.kind == .conn || self.kind == .sub ? [] : self.qualities.compactMap(QoS.init(rawValue:))
-        let payload: MQTTLoad.Payload =
-            switch self.payload {
-            case .generated(let sizes): .generated(sizes: sizes)
-            case .message(let bytes): .message(Template(parsing: bytes, columns: self.columns))
-            case .file(let bytes): .message(Template(literal: bytes))
-            }
         var load = MQTTLoad(
             version: version,
             publisherSession: self.session(version),
@@ -80,7 +85,7 @@ extension RunOptions {
             publishers: self.publishers,
             subscribers: self.subscribers,
             topic: self.template(self.topic),
-            payload: payload,
+            payload: self.payload.load(columns: self.columns),
             qualities: qualities,
             subscriberQualities: self.subscriberQualities,
             run: run,

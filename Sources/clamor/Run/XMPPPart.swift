@@ -120,7 +120,7 @@ extension XMPPOptions {
             pairing: self.pairing,
             run: run,
             seed: seed,
-            realtimeOffset: clamor_realtime_nanoseconds() - clamor_monotonic_nanoseconds()
+            realtimeOffset: HostClock.realtimeOffset()
         )
         load.users = self.users
         load.firstNumber = self.startNumber + 1
@@ -129,12 +129,7 @@ extension XMPPOptions {
         // Both were asked for by name.
         load.allowsPlainWithoutTLS = self.mechanism == "PLAIN" && (self.tls == .off || self.tls == .allowed)
         load.streamManagement = self.streamManagement
-        load.payload =
-            switch self.payload {
-            case .generated(let sizes): .generated(sizes: sizes)
-            case .message(let bytes): .message(Template(parsing: bytes))
-            case .file(let bytes): .message(Template(literal: bytes))
-            }
+        load.payload = self.payload.load()
         load.groupSize = self.groupSize
         load.room = self.room
         load.service = self.service
