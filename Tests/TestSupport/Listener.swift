@@ -2,10 +2,18 @@ import Foundation
 
 /// A port of 127.0.0.1 that somebody is about to listen on.
 package enum Listener {
+    package struct Silent: Error, CustomStringConvertible {
+        package let description: String
+    }
+
     /// Returns when a connection to it is accepted.
+    ///
+    /// - Throws: ``RunningProgram/EndedEarly``, or ``Silent`` after a minute: not every server that finds a port taken ends.
     package static func wait(for port: Int, of program: RunningProgram? = nil) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
         while !Self.accepts(port) {
             try Task.checkCancellation()
+            if ContinuousClock.now > deadline { throw Silent(description: "nobody listens on \(port)") }
             if let program, program.hasEnded {
                 throw RunningProgram.EndedEarly(description: "ended before it listened: \(try await program.ended())")
             }

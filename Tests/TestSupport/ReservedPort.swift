@@ -3,28 +3,46 @@ import Synchronization
 
 /// A port of 127.0.0.1 that is bound and does not listen: connections to it are refused until it is released.
 ///
+/// It is none that the system gives to connections (`ip_local_port_range`): a server that binds it seconds later would often
+/// find it taken by a client of another test. And none is given out twice.
+///
 /// Of datagrams only those from itself are taken, so that all others are told that nobody is there.
 package final class ReservedPort: Sendable {
     package let port: Int
     private let descriptor: Mutex<CInt?>
 
+    private static let ports = 12_000..<32_768
+    /// Other processes that run tests begin elsewhere.
+    private static let next = Mutex(Int.random(in: ports))
+
     package init(ofDatagrams: Bool = false) throws {
+        for _ in Self.ports {
+            let port = Self.next.withLock { next in
+                next = next + 1 < Self.ports.upperBound ? next + 1 : Self.ports.lowerBound
+                return next
+            }
+            guard let descriptor = Self.bound(port, ofDatagrams: ofDatagrams) else { continue }
+            self.descriptor = Mutex(descriptor)
+            self.port = port
+            return
+        }
+        throw POSIXError(.EADDRINUSE)
+    }
+
+    private static func bound(_ port: Int, ofDatagrams: Bool) -> CInt? {
         let kind = ofDatagrams ? SOCK_DGRAM.rawValue : SOCK_STREAM.rawValue
         let descriptor = socket(AF_INET, Int32(kind | SOCK_CLOEXEC.rawValue), 0)
-        self.descriptor = Mutex(descriptor)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = UInt16(port).bigEndian
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutableBytes(of: &address) { bytes in
-            let address = bytes.bindMemory(to: sockaddr.self).baseAddress
-            guard bind(descriptor, address, size) == 0, getsockname(descriptor, address, &size) == 0 else {
-                return false
-            }
-            return !ofDatagrams || connect(descriptor, address, size) == 0
+        let isBound = withUnsafeBytes(of: &address) { bytes in
+            let address = bytes.assumingMemoryBound(to: sockaddr.self).baseAddress
+            let size = socklen_t(bytes.count)
+            return bind(descriptor, address, size) == 0 && (!ofDatagrams || connect(descriptor, address, size) == 0)
         }
-        self.port = Int(UInt16(bigEndian: address.sin_port))
-        guard isBound else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EADDRINUSE) }
+        if !isBound { close(descriptor) }
+        return isBound ? descriptor : nil
     }
 
     /// Leaves the port to somebody else.
