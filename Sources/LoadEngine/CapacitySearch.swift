@@ -3,8 +3,8 @@
 /// The load doubles until it breaks the objective (halves, where the first one does), then the gap is halved until it is
 /// narrow; then both its edges are offered again until each has three verdicts, of which two decide. A load that loses its
 /// majority moves the gap, and the search goes on from there; where verdicts of an edge differ, loads beside it narrow what is
-/// not sure. When the generator was the limit twice at one load there is
-/// no answer about the server, only a load that it held.
+/// not sure. When the generator was the limit twice at one load, or the host
+/// disturbed it again and again, there is no answer about the server, only a load that it held.
 ///
 /// It reads no clock and opens no socket.
 package struct CapacitySearch: Sendable {
@@ -41,6 +41,8 @@ package struct CapacitySearch: Sendable {
         case broken(String)
         /// The step measured the generator, for this reason.
         case generatorLimited(String)
+        /// The step measured something else on the host, which took the CPU from a generator with time to spare.
+        case disturbed(String)
     }
 
     package enum Phase: String, Hashable, Sendable {
@@ -110,7 +112,7 @@ package struct CapacitySearch: Sendable {
             switch step.verdict {
             case .held: votes.0 += 1
             case .broken: votes.1 += 1
-            case .generatorLimited: break
+            case .generatorLimited, .disturbed: break
             }
         }
     }
@@ -119,16 +121,26 @@ package struct CapacitySearch: Sendable {
     private func majority(_ load: Double) -> Bool? {
         let votes = self.votes(load)
         guard votes.held == votes.broken else { return votes.held > votes.broken }
-        return self.steps.first { $0.load == load && !$0.verdict.isGenerators }.map { $0.verdict == .held }
+        return self.steps.first { $0.load == load && $0.verdict.isServers }.map { $0.verdict == .held }
     }
 
     /// The generator was the limit at one load twice: once may be a hiccup of the host.
+    ///
+    /// What disturbs it comes and goes, and is waited for a little longer.
     private var generatorLimit: CapacityAnswer? {
-        guard let last = self.steps.last, case .generatorLimited(let reason) = last.verdict else { return nil }
+        guard let last = self.steps.last else { return nil }
         // A verdict of the load in between shows that it can be offered.
-        let times = self.steps.reversed().filter { $0.load == last.load }.prefix { $0.verdict.isGenerators }.count
-        return times > 1 ? .generatorLimited(at: last.load, held: self.gap.held, reason: reason) : nil
+        let tail = self.steps.reversed().filter { $0.load == last.load }.prefix { !$0.verdict.isServers }.map(\.verdict)
+        let limits = tail.compactMap { verdict -> String? in
+            if case .generatorLimited(let reason) = verdict { reason } else { nil }
+        }
+        guard limits.count >= Self.limitsAtOnce || tail.count >= Self.disturbancesAtOnce else { return nil }
+        let reason = limits.first ?? tail.first?.reason ?? ""
+        return .generatorLimited(at: last.load, held: self.gap.held, reason: reason)
     }
+
+    private static let limitsAtOnce = 2
+    private static let disturbancesAtOnce = 5
 
     // MARK: - What comes next
 
@@ -204,7 +216,21 @@ package struct CapacitySearch: Sendable {
 
 extension CapacitySearch.Verdict {
     var isBroken: Bool { if case .broken = self { true } else { false } }
-    var isGenerators: Bool { if case .generatorLimited = self { true } else { false } }
+    /// Whether it says something about the server.
+    var isServers: Bool {
+        switch self {
+        case .held, .broken: true
+        case .generatorLimited, .disturbed: false
+        }
+    }
+
+    /// Why the load did not hold.
+    package var reason: String? {
+        switch self {
+        case .held: nil
+        case .broken(let words), .generatorLimited(let words), .disturbed(let words): words
+        }
+    }
 }
 
 /// What a search came to.

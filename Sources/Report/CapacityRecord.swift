@@ -10,7 +10,7 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         package var load: Double
         /// "doubling", "bisection" or "edge".
         package var phase: String
-        /// "held", "broken" or "generator-limited".
+        /// "held", "broken", "generator-limited" or "disturbed".
         package var verdict: String
         package var reason: String?
         /// Operations done per second.

@@ -106,6 +106,32 @@ struct CapacitySearchTests {
         #expect(found.load <= 5_000 && found.high > 5_000)
     }
 
+    /// What one load comes to, turn by turn, and how often it is offered.
+    static let disturbed: [(turns: String, offers: Int, isEnded: Bool)] = [
+        // h: held, l: the generator's limit, d: disturbed.
+        ("dh", 3, false), ("ddddh", 6, false), ("ddddd", 5, true), ("ll", 2, true), ("dl", 4, false), ("dll", 3, true),
+        ("ldl", 3, true), ("ddddl", 5, true), ("lh", 3, false), ("ddddhddddh", 10, false), ("lhl", 4, false),
+    ]
+
+    @Test("what disturbs the generator is waited for, five times at most", arguments: disturbed)
+    func disturbances(_ row: (turns: String, offers: Int, isEnded: Bool)) {
+        var turns = Array(row.turns)
+        var offers = 0
+        let result = Self.run(Settings(first: 1_000, most: 4_000)) { load in
+            guard load == 4_000 else { return .held }
+            offers += 1
+            switch turns.isEmpty ? "h" : turns.removeFirst() {
+            case "l": return .generatorLimited("loop 0 was busy")
+            case "d": return .disturbed("sends began too late")
+            default: return .held
+            }
+        }
+        #expect(offers == row.offers)
+        let reason = row.turns.contains("l") ? "loop 0 was busy" : "sends began too late"
+        let ended = CapacityAnswer.generatorLimited(at: 4_000, held: 2_000, reason: reason)
+        #expect(result.answer == (row.isEnded ? ended : .atLeast(4_000)))
+    }
+
     @Test("a load that may not be exceeded and holds is an answer of its own, once it held twice")
     func most() {
         let result = Self.run(Settings(first: 1_000, most: 5_000)) { _ in .held }

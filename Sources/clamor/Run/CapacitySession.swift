@@ -62,7 +62,7 @@ struct CapacitySession {
                     load: load,
                     phase: phase.rawValue,
                     verdict: outcome.word,
-                    reason: outcome.reason,
+                    reason: outcome.verdict.reason,
                     directory: name
                 ),
                 clients: self.options.variesClients ? load : nil
@@ -115,6 +115,9 @@ private struct StepOutcome {
     let verdict: CapacitySearch.Verdict
     private let record: RunRecord
 
+    /// What keeps a generator from its plan while its loops have CPU time to spare; else "generator-cpu" stands beside it.
+    private static let disturbances: Set<String> = ["schedule-lag", "cpu-steal"]
+
     /// Nothing where the step did not run.
     init?(directory: String, status: Int32) {
         guard let record = try? RunJSON.read(directory: directory), let verdict = record.verdict else { return nil }
@@ -128,7 +131,9 @@ private struct StepOutcome {
         case .aborted, .unreconciled:
             self.verdict = .broken(verdict.reasons.first?.text ?? verdict.state.rawValue)
         case .generatorLimited:
-            self.verdict = .generatorLimited(verdict.reasons.first?.text ?? verdict.state.rawValue)
+            let words = verdict.reasons.first?.text ?? verdict.state.rawValue
+            let isDisturbed = verdict.reasons.allSatisfy { Self.disturbances.contains($0.code) }
+            self.verdict = isDisturbed ? .disturbed(words) : .generatorLimited(words)
         case .valid: self.verdict = broken.isEmpty ? .held : .broken(broken.joined(separator: ", "))
         }
     }
@@ -138,13 +143,7 @@ private struct StepOutcome {
         case .held: "held"
         case .broken: "broken"
         case .generatorLimited: "generator-limited"
-        }
-    }
-
-    var reason: String? {
-        switch self.verdict {
-        case .held: nil
-        case .broken(let words), .generatorLimited(let words): words
+        case .disturbed: "disturbed"
         }
     }
 
@@ -199,7 +198,7 @@ extension CapacityRecord.Answer {
 extension CapacityRecord {
     /// Knee and law, from the steps that measured the server.
     fileprivate mutating func addCurve() {
-        let measured = self.steps.filter { $0.verdict != "generator-limited" }
+        let measured = self.steps.filter { ["held", "broken"].contains($0.verdict) }
         func power(_ step: Step) -> Double? {
             guard let throughput = step.throughput, let mean = step.meanSeconds, mean > 0 else { return nil }
             return throughput / mean
