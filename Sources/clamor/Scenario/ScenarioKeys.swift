@@ -274,6 +274,14 @@ extension ScenarioJob {
             }
     )
 
+    /// Of any group.
+    static let everyPath: Set<String> = {
+        let keys = Self.common + Self.keys(of: .mqtt) + Self.keys(of: .xmpp) + Self.all.flatMap(\.keys)
+        let paths = keys.map(\.path)
+        let paced = paths.filter { $0.hasSuffix(".rate") && $0 != "connect.rate" }.map { $0.dropLast("rate".count) }
+        return Set(paths + paced.flatMap { section in ScenarioReader.paceKeys.map { "\(section)\($0)" } })
+    }()
+
     /// What only groups of a protocol have.
     static func owners(of path: String) -> Set<Speech> {
         let top = path.split(separator: ".").first.map(String.init) ?? path

@@ -107,7 +107,7 @@ extension ScenarioReader {
         return path.hasPrefix("./") ? String(path.dropFirst(2)) : path
     }
 
-    /// Groups and thresholds of all files; of all else what the file itself says goes before what it includes.
+    /// Groups, templates and thresholds of all files; of all else what the file itself says goes before what it includes.
     private mutating func merge(_ others: [String: ScenarioValue], into values: inout [String: ScenarioValue]) {
         for (key, other) in others {
             guard let own = values[key] else {
@@ -115,7 +115,8 @@ extension ScenarioReader {
                 continue
             }
             switch (key, own.content, other.content) {
-            case ("groups", .mapping(let mine), .mapping(let theirs)):
+            case ("groups", .mapping(let mine), .mapping(let theirs)),
+                ("templates", .mapping(let mine), .mapping(let theirs)):
                 for entry in mine {
                     guard let twin = theirs.first(where: { $0.key == entry.key }) else { continue }
                     let path = self.files[twin.place.file]

@@ -36,7 +36,8 @@ extension ScenarioReader {
         let known = sources.keys.map(\.path).filter { $0.hasPrefix(section) }
             .compactMap { $0.dropFirst(section.count).split(separator: ".").first.map(String.init) }
         let others = section != "connect." && known.contains("rate") ? Self.paceKeys : []
-        let unique = (known + others).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+        let shared = section.isEmpty ? [Self.templateKey] : []
+        let unique = (known + others + shared).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
         return "\(sources.group): " + self.unknown(parts.last ?? given.path, known: unique)
     }
 

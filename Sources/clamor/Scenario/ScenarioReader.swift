@@ -12,10 +12,11 @@ package struct ScenarioReader {
     }
 
     static let topKeys = [
-        "name", "target", "seed", "duration", "warmup", "drain", "groups", "stages", "thresholds", "vars", "include",
+        "name", "target", "seed", "duration", "warmup", "drain", "groups", "templates", "stages", "thresholds", "vars",
+        "include",
     ]
     /// What scenarios will have, and this build has not.
-    static let laterKeys: Set = ["templates", "during"]
+    static let laterKeys: Set = ["during"]
 
     /// The one that was named, and those that it includes.
     var files: [String] = []
@@ -112,7 +113,7 @@ package struct ScenarioReader {
     ) -> ScenarioOptions? {
         guard let loaded = self.load(text, path: path) else { return nil }
         // In the order of the file, so that what is used where does not depend on chance.
-        let values = Dictionary(
+        var values = Dictionary(
             uniqueKeysWithValues: Self.topKeys.compactMap { key in
                 loaded[key].map { (key, self.resolved($0)) }
             }
@@ -124,6 +125,7 @@ package struct ScenarioReader {
                 "\(path) has no ${\(name)}; it has \(known.isEmpty ? "no variables" : known)"
             )
         }
+        if let groups = values["groups"] { values["groups"] = self.templated(groups, by: values["templates"]) }
         self.target = values["target"]
         if let given = self.givenTarget {
             self.replaceTarget(given.text)
