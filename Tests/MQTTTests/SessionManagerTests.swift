@@ -52,9 +52,12 @@ struct SessionManagerTests {
             configuration.faults.refuse = code
             try await withBroker(configuration) { broker in
                 let waits = Waits()
+                var begun = waits.begun.makeAsyncIterator()
                 let manager = MQTTSessionManager(MQTTClientConfiguration(port: broker.port, version), waits)
                 manager.connectToLast()
                 await manager.until(state)
+                // Who is waiting is about to wait; what is given up before that has not waited.
+                if state == .waiting { #expect(await begun.next() == .seconds(1)) }
                 guard case .refused(let refusal) = manager.lastError else {
                     Issue.record("\(manager.lastError as Any)")
                     return
