@@ -41,6 +41,8 @@ package struct LoadPlan: Sendable {
     /// In closed loop: how long a client waits when it could send again.
     package var think = TimeAmount.zero
     package var departures = DeparturePlan()
+    /// What else clients do while the load goes on, one after the other: so many a second, over all of them.
+    package var turns: Double?
     /// Operators receive what others send: they stay until everything has come.
     package var operatorsListen = false
     /// Operators so many numbers apart share an event loop, and there is a whole number of such rows; `nil`: nobody

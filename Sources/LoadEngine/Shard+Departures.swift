@@ -4,9 +4,8 @@ import NIOCore
 /// What one shard knows of the departures: its part of the churn, the next storm, and who waits to come back.
 struct ShardDepartures: Sendable {
     let plan: DeparturePlan
-    /// Each kind of client has its share of the churn's rate.
-    var operators: ShardSchedule?
-    var listeners: ShardSchedule?
+    /// Whom the churn takes.
+    var churn: ClientTurns?
     var nextStorm = 0
     /// Of that one: how many have been taken, over all shards, where they leave one by one.
     var nextRank = 0
@@ -25,45 +24,26 @@ struct ShardDepartures: Sendable {
     /// Came up after they were told that they take no part.
     var stragglers: [Int32] = []
 
-    init?(_ plan: LoadPlan, shard: Int, of shards: Int) {
+    init?(_ plan: LoadPlan, churn: ClientTurns?) {
         guard !plan.departures.isEmpty, plan.clients > 0 else { return nil }
         self.plan = plan.departures
-        guard let churn = plan.departures.churn else { return }
-        func part(_ count: Int, row: Int? = nil) -> ShardSchedule? {
-            guard count > 0 else { return nil }
-            let rate = churn.perSecond * Double(count) / Double(plan.clients)
-            return ShardSchedule(
-                OperationSchedule(pace: .rate(perSecond: rate), clients: count),
-                shard: shard,
-                of: shards,
-                row: row
-            )
-        }
-        self.operators = part(plan.operators, row: plan.row)
-        self.listeners = part(plan.listeners)
+        self.churn = churn
     }
 }
 
 // Clients that leave by plan, and their way back.
 extension Shard {
-    /// Departures of one turn at most, so that sockets have theirs.
-    private static var mostDepartures: Int { 4_096 }
-
     /// Has everybody leave whose time has come.
     ///
     /// - Returns: when the next one leaves.
     func departWhatIsDue(_ now: NIODeadline) -> NIODeadline? {
         guard self.departures != nil else { return nil }
-        var left = Self.mostDepartures
-        var next = NIODeadline.distantFuture
-        for (part, offset) in [(\ShardDepartures.operators, 0), (\.listeners, self.clients.operators)] {
-            while left > 0, let turn = self.departures?[keyPath: part]?.next, self.origin + turn.due <= now {
-                self.departures?[keyPath: part]?.advance()
-                left -= 1
-                self.depart(offset + turn.position, .churn, cuts: self.plan.departures.churn?.cuts ?? false)
-            }
-            if let due = self.departures?[keyPath: part]?.next?.due { next = min(next, self.origin + due) }
+        var left = Self.mostTurns
+        while left > 0, let turn = self.departures?.churn?.take(until: now - self.origin) {
+            left -= 1
+            self.depart(turn.place, .churn, cuts: self.plan.departures.churn?.cuts ?? false)
         }
+        var next = self.departures?.churn?.due.map { self.origin + $0 } ?? .distantFuture
         while let index = self.departures?.nextStorm, index < self.plan.departures.storms.count {
             let storm = self.plan.departures.storms[index]
             guard self.origin + storm.at <= now else {

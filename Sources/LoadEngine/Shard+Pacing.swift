@@ -26,6 +26,7 @@ extension Shard {
             }
             if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.sendWhatWasThought(now)) }
             if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.departWhatIsDue(now)) }
+            if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.giveTurns(now)) }
             self.becomeDue(before: min(now + .nanoseconds(1), self.loadEnd ?? .distantFuture))
             want(self.nextTurnout)
             if let end = self.loadEnd, now >= end {

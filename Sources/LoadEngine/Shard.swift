@@ -87,6 +87,7 @@ package final class Shard<Work: ShardWork> {
     var pendingConnects = 0
     var listenersMayFinish = false
     var departures: ShardDepartures?
+    var turns: ClientTurns?
     /// When the last connection went, or a way back came to nothing, and whether it is away by plan.
     var lastGone = (at: NIODeadline.distantPast, isAbsence: false)
     /// The least of the plan's rate of connects that those who came back have kept to.
@@ -118,10 +119,22 @@ package final class Shard<Work: ShardWork> {
         self.openClients = self.clients.count
         if case .open(let pace) = plan.pace, plan.operators > 0 {
             let schedule = OperationSchedule(pace: pace, clients: plan.operators, limit: plan.limit)
-            let clients = self.clients
-            self.schedule = ShardSchedule(schedule, shard: clients.index, of: clients.shards, row: plan.row)
+            self.schedule = ShardSchedule(schedule, shard: self.clients.index, of: self.clients.shards, row: plan.row)
         }
-        self.departures = ShardDepartures(plan, shard: self.clients.index, of: self.clients.shards)
+        let (clients, plan) = (self.clients, plan)
+        func turns(_ perSecond: Double?) -> ClientTurns? {
+            perSecond.map { rate in
+                ClientTurns(
+                    perSecond: rate,
+                    plan,
+                    shard: clients.index,
+                    of: clients.shards,
+                    firstListener: clients.operators
+                )
+            }
+        }
+        self.departures = ShardDepartures(plan, churn: turns(plan.departures.churn?.perSecond))
+        self.turns = turns(plan.turns)
         if plan.pace == .closed, plan.think > .zero { self.thinkers = Thinkers(clients: self.clients.operators) }
         self.operatorsMayFinish = !plan.operatorsListen
         self.parkAbsentees()

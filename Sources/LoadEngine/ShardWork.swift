@@ -19,6 +19,9 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     /// It was the client's turn to leave, but it is not connected.
     func departureMissed(_ place: Int, _ cause: DeparturePlan.Cause)
 
+    /// It is the client's turn, connected or not, since `due`; only of plans that have ``LoadPlan/turns``.
+    func turn(_ place: Int, due: NIODeadline)
+
     /// Connects a client again that left by plan, or for the first time one that took no part until now; `due` was when the
     /// plan wanted it begun.
     ///
@@ -67,6 +70,10 @@ package protocol ShardWork: AnyObject, SendableMetatype {
 
     /// What the listeners are still to receive, as far as this shard knows its part of it.
     var balance: DeliveryBalance { get }
+}
+
+extension ShardWork {
+    package func turn(_ place: Int, due: NIODeadline) {}
 }
 
 /// Deliveries that operators of a shard have caused, and that listeners of a shard have seen.

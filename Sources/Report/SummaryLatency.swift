@@ -22,7 +22,12 @@ extension Summary {
     /// Connections that ended before their time, and those that came back.
     private var connections: [String] {
         var parts: [String] = []
-        for (name, key) in [("reconnects", ""), ("disconnects", "reason"), ("departures_missed", "reason")] {
+        let counts = [
+            ("reconnects", ""), ("disconnects", "reason"), ("departures_missed", "reason"),
+            ("subscription_churn_done", ""), ("subscription_churn_missed", ""), ("subscription_churn_failed", ""),
+            ("subscription_churn_unfinished", ""),
+        ]
+        for (name, key) in counts {
             for metric in self.record.metrics(named: name) {
                 guard let value = metric.counter?.value, value > 0 else { continue }
                 parts.append([name, metric.labels[key], Human.number(value)].compactMap(\.self).joined(separator: " "))
@@ -83,11 +88,13 @@ extension Summary {
         let names = [
             ("subscribe_duration", "subscribe"), ("ping_duration", "ping"), ("sm_ack_duration", "stream management"),
             ("muc_join_duration", "entering a room"), ("presence_setup_duration", "contacts"),
+            ("subscription_churn_duration", "churn"),
         ]
         for (name, title) in names {
             for metric in self.record.metrics(named: name) {
+                let words = [title, metric.labels["leg"]].compactMap(\.self).joined(separator: " ")
                 table.add(
-                    [title, Cell.count(metric.duration?.count)] + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
+                    [words, Cell.count(metric.duration?.count)] + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
                 )
             }
         }

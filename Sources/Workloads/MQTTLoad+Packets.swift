@@ -77,6 +77,7 @@ extension MQTTLoad {
             } catch {
                 return "\(error)"
             }
+            if let problem = self.churnProblem(number) { return problem }
             if self.isPublisher(number), !self.qualities.isEmpty {
                 var random = SplitMix64(seed: self.seed)
                 let topic = String(decoding: self.topic.rendered(values, random: &random), as: UTF8.self)

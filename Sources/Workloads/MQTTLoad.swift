@@ -116,6 +116,8 @@ package struct MQTTLoad: Sendable {
     package var connectRetries = 0
     package var reconnects = 0
     package var reconnectPeriod = TimeAmount.seconds(1)
+    /// What clients subscribe to for a moment, each in its turn.
+    package var subscriptionChurn: Template?
     /// What clients leave for by plan.
     package var departures: Set<DeparturePlan.Cause> = []
     /// What stands between TCP and MQTT.

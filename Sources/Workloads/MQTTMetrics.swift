@@ -58,6 +58,8 @@ package struct MQTTMetrics: Sendable {
     package let answers: CounterID?
     package let scheduleLag: DurationID
     package let subscribe: DurationID
+    /// Only where clients have turns.
+    package let subscriptionChurn: SubscriptionChurnMetrics?
     package let ping: DurationID
     package let traffic: TrafficMetrics
 
@@ -81,6 +83,7 @@ package struct MQTTMetrics: Sendable {
         self.answers = isRequest ? catalog.counter("requests_answered") : nil
         self.scheduleLag = catalog.duration("schedule_lag")
         self.subscribe = catalog.duration("subscribe_duration", wholeRun: true)
+        self.subscriptionChurn = load.subscriptionChurn.map { _ in SubscriptionChurnMetrics(&catalog) }
         self.ping = catalog.duration("ping_duration", wholeRun: true)
         let highest = load.subscribers > 0 ? load.subscriberQualities.max() ?? .atMostOnce : .atMostOnce
         let deliveredBy = load.publishers > 0 ? published : QoS.allCases

@@ -22,6 +22,7 @@ extension MQTTShardWork {
         }
         self.connectionEnded(place, isConfirmed: end == .answered)
         if end != .answered, end != .aborted { self.count(place, end, now: now) }
+        self.endTurn(place, isLost: stage == .up)
         switch stage {
         case .connecting: self.connectFailed(place)
         case .up: self.connectionLost(place)

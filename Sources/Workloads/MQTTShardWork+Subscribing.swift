@@ -18,10 +18,11 @@ extension MQTTShardWork {
     }
 
     package func subscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
+        if self.takesTurn(place, id, codes: codes, now: now) { return }
         self.meter.record(self.metrics.subscribe, (now - self.clients[place].subscribeSent).nanoseconds)
         if let code = codes.first(where: { $0 >= 0x80 }) {
-            let name = ReasonCode(rawValue: code)?.name ?? "unknown code"
-            return self.refuse(place, "suback 0x" + String(code, radix: 16), "SUBACK refused: \(name)")
+            let words = "SUBACK refused: \(Self.name(of: code))"
+            return self.refuse(place, "suback 0x" + String(code, radix: 16), words)
         }
         if !self.clients[place].hasSubscribed {
             self.clients[place].hasSubscribed = true
@@ -53,6 +54,4 @@ extension MQTTShardWork {
             )
         }
     }
-
-    package func unsubscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {}
 }

@@ -111,6 +111,8 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
     var earlySubscriptions: [EarlySubscription] = []
     /// Of a segment that shares its ledger with others.
     var joint: JointResult?
+    /// Of those whose turn is not over: few of many clients.
+    var turns: [Int: SubscriptionTurn] = [:]
     var timerOwner: TimerOwner?
     private var sampler: LoopSampler
     /// Connections that are up, counted here; the shard counts too, and they have to agree.

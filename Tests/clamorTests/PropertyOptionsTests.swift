@@ -120,6 +120,54 @@ struct PropertyOptionsTests {
         #expect(options.storms == [StormOption(share: 1, at: 5_000_000_000), late])
     }
 
+    @Test("subscriptions that come and go", arguments: ["conn", "pub", "sub", "pubsub"])
+    func subscriptionChurn(_ command: String) throws {
+        var churn = SubscriptionChurnOption(perSecond: 50)
+        #expect(try options(command).subscriptionChurn == nil)
+        let plain = try options("\(command) --subscription-churn 50/s")
+        #expect(plain.subscriptionChurn == churn)
+        #expect(plain.load(run: 1, seed: 1).problem() == nil)
+        churn.filter = "x/%i/#"
+        let own = try options("\(command) --subscription-churn 50/s --subscription-churn-filter x/%i/#")
+        #expect(own.subscriptionChurn == churn)
+    }
+
+    @Test(
+        "a subscription that comes and goes hears nothing of the run",
+        arguments: [
+            ("pub -t a/%i --subscription-churn-filter a/+", "'a/+'"), ("pubsub --subscription-churn-filter #", "'#'"),
+            ("pubsub --topology shared --subscription-churn-filter clamor/7", "'clamor/7'"),
+            ("pub -t a/%i/b --subscription-churn-filter a/#", "'a/#'"),
+            ("pub -t a/%i/b --subscription-churn-filter $share/g/a/%i/b", "'$share/g/a/+/b'"),
+            ("pub -t a --subscription-churn-filter a/#", "'a/#'"),
+        ]
+    )
+    func churnHears(_ line: String, _ filter: String) throws {
+        let load = try options("\(line) --subscription-churn 9/s").load(run: 1, seed: 1)
+        let topics = load.topic.filterOfAllClients
+        let words = "\(filter) of --subscription-churn hears what this run publishes to '\(topics)'"
+        #expect(load.problem() == "\(words), which would come twice; give --subscription-churn-filter another one")
+    }
+
+    @Test(
+        "and others are let be",
+        arguments: [
+            "pub -t a/%i --subscription-churn-filter a", "pub -t a --subscription-churn-filter a/+",
+            "pub -t a/%i --subscription-churn-filter a/+/b", "pub -t a/b --subscription-churn-filter a/c/#",
+            "sub -t # --subscription-churn-filter #", "conn --subscription-churn-filter #",
+        ]
+    )
+    func churnApart(_ line: String) throws {
+        #expect(try options("\(line) --subscription-churn 9/s").load(run: 1, seed: 1).problem() == nil)
+    }
+
+    @Test("a filter that is none is told by its flag")
+    func churnFilter() throws {
+        let line = "conn --subscription-churn 9/s --subscription-churn-filter a/#/b"
+        let problem = try #require(try options(line).load(run: 1, seed: 1).problem())
+        #expect(problem.hasPrefix("filter 'a/#/b' of --subscription-churn: "), "\(problem)")
+    }
+
     @Test("--store and --raw")
     func storeAndRaw() throws {
         #expect(try options("pub --store memory").store == nil)
@@ -166,6 +214,10 @@ struct PropertyOptionsTests {
             ),
             ("conn --group-id g", "--group-id: is a matter of Alibaba Cloud; add --auth aliyun, or leave it out"),
             ("conn --churn 0", "--churn: '0' is not above 0; leave the flag out for no limit"),
+            (
+                "conn --subscription-churn-filter x",
+                "--subscription-churn-filter: goes with --subscription-churn; add that, or leave it out"
+            ),
             ("conn --storm 30%", "--storm: '30%' is not a storm; write it like 30%@5s, or 30%@5s:disconnect"),
             ("conn --storm 0%@1s", "--storm: 0% is nobody; write it like 30%@5s, or leave it out"),
             ("conn --storm 5@1s", "--storm: '5' is not a share; write it like 0.1%, from 0% to 100%"),

@@ -345,7 +345,7 @@ struct ScenarioRefusalTests {
             "duration: x\ngroups:\n  a: { clients: 0, topic: t }\n  b: { connect: { rate: 0/s } }\n",
             "1:11: duration: 'x' is not a duration; write it like 10s, 250ms or 2m",
             "3:17: a.clients: '0' is not a whole number of 1 to 10000000",
-            "3:20: a: unknown key 'topic'; here are target, clients, start_number, connect, reconnect, reconnect_period, churn, storm, password, password_file, ca_file, cert_file, key_file, insecure, pin, tls_version, ciphers, sni, ws, path, headers, username, client_id, prefix, rows, short_ids, auth, group_id, instance_id, token_file, broker, ssl, alpn, psk, psk_file, proxy_protocol, validate, will, raw, template",
+            "3:20: a: unknown key 'topic'; here are target, clients, start_number, connect, reconnect, reconnect_period, churn, storm, password, password_file, ca_file, cert_file, key_file, insecure, pin, tls_version, ciphers, sni, ws, path, headers, subscription_churn, subscription_churn_filter, username, client_id, prefix, rows, short_ids, auth, group_id, instance_id, token_file, broker, ssl, alpn, psk, psk_file, proxy_protocol, validate, will, raw, template",
             "4:25: b.connect.rate: '0/s' is not above 0; leave the flag out for no limit"
         ),
     ]

@@ -6,13 +6,14 @@ package enum MetricDirection: String, Codable, Sendable {
 
     private static let higherIsBetter: Set<String> = [
         "publish_sent", "publish_acked", "publish_confirmed", "received", "stanza_sent", "stanza_confirmed",
-        "stanza_answered", "stanza_acked", "decode_packets", "decode_bytes",
+        "stanza_answered", "stanza_acked", "decode_packets", "decode_bytes", "subscription_churn_done",
     ]
 
     private static let lowerIsBetter: Set<String> = [
         "errors", "delivery_lost", "requests_lost", "requests_late", "delivery_duplicated", "delivery_reordered",
         "publish_not_sent", "publish_resent",
-        "stanza_not_sent", "stanza_refused", "disconnects", "departures_missed", "muc_fanout_unfinished",
+        "stanza_not_sent", "stanza_refused", "disconnects", "departures_missed", "subscription_churn_missed",
+        "subscription_churn_failed", "muc_fanout_unfinished",
         "presence_fanout_unfinished", "store_refused", "store_dropped", "generator_cpu", "generator_memory_bytes",
         "loop_lag", "decode_time", "decode_packet_time", "decode_packet_allocated_bytes",
     ]

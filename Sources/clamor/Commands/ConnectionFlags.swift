@@ -99,6 +99,7 @@ struct ConnectionFlags: ParsableArguments {
 
     @OptionGroup var clients: ClientFlags
     @OptionGroup(title: "Leaving and coming back") var departures: DepartureFlags
+    @OptionGroup(title: "Leaving and coming back") var churn: SubscriptionChurnFlags
     @OptionGroup(title: "Transport") var transport: TransportFlags
     @OptionGroup(title: "Transport") var certificates: CertificateFlags
     @OptionGroup(title: "Transport") var webSocket: WebSocketFlags

@@ -48,3 +48,19 @@ struct DepartureFlags: ParsableArguments {
         )
     ) var storm: [String] = []
 }
+
+/// Clients that subscribe and unsubscribe on purpose.
+struct SubscriptionChurnFlags: ParsableArguments {
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "So many clients a second, all in turn, subscribe to a filter that nobody publishes to, and unsubscribe again.",
+            valueName: "n/s"
+        )
+    ) var subscriptionChurn: String?
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp("That filter; placeholders allowed. (default: clamor-churn/%c)", valueName: "filter")
+    ) var subscriptionChurnFilter: String?
+}

@@ -9,6 +9,7 @@ extension OptionReader {
         self.readIdentity(flags, into: &options)
         // The length of client ids depends on -n.
         self.read(flags.clients, flags.departures, into: &options.common)
+        self.read(flags.churn, into: &options)
         self.readCredentials(flags, into: &options)
         self.readSession(flags, into: &options)
         self.read(flags.auth, into: &options)

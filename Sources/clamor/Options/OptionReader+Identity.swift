@@ -96,6 +96,21 @@ extension OptionReader {
         options.storms.sort { $0.at < $1.at }
     }
 
+    fileprivate static let churnFilter = "--subscription-churn-filter"
+
+    mutating func read(_ flags: SubscriptionChurnFlags, into options: inout RunOptions) {
+        guard let text = flags.subscriptionChurn else {
+            if flags.subscriptionChurnFilter != nil {
+                self.report(Self.churnFilter, "goes with --subscription-churn; add that, or leave it out")
+            }
+            return
+        }
+        guard let rate = self.value(text, "--subscription-churn", parse: RateText.parse) else { return }
+        var churn = SubscriptionChurnOption(perSecond: rate)
+        if let filter = flags.subscriptionChurnFilter { churn.filter = filter }
+        options.subscriptionChurn = churn
+    }
+
     /// Takes `:cut` or `:disconnect` off the end.
     private func manner(_ text: String, cutsElse: Bool) -> (String, Bool) {
         for (word, cuts) in [(":cut", true), (":disconnect", false)] where text.hasSuffix(word) {
@@ -155,7 +170,7 @@ extension OptionReader {
         let others =
             [["-u", "--username"], ["-P", "--password"], ["--password-file"], ["--auth"], ["--will-topic"]]
             + Self.willFlags.map { [$0] } + Self.connectPropertyFlags + [
-                ["-x", "--session-expiry", "--session-expiry-interval"]
+                ["-x", "--session-expiry", "--session-expiry-interval"], ["--subscription-churn"],
             ]
         for names in others where self.isGiven(names) {
             self.report(self.typed(names), "belongs to CONNECT, and --raw takes its place; leave one of the two out")

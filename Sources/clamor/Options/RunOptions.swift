@@ -58,6 +58,7 @@ package struct RunOptions: ProtocolOptions, Hashable, Sendable {
     package var responseTopic: String?
     package var topicAlias: TopicAliasOption?
     package var subscribe = SubscribeOptions()
+    package var subscriptionChurn: SubscriptionChurnOption?
     /// The file in which clients keep their flows; `nil`: in memory.
     package var store: String?
     /// What columns in texts stand for.

@@ -84,7 +84,10 @@ final class MQTTPart: RunPart {
         return self.store?.remark.map { ["--store: \($0)"] } ?? []
     }
 
-    func complete(_ plan: inout LoadPlan) { plan.operatorsListen = self.run.topology == .request }
+    func complete(_ plan: inout LoadPlan) {
+        plan.operatorsListen = self.run.topology == .request
+        plan.turns = self.run.subscriptionChurn?.perSecond
+    }
 
     var targets: [Target] { self.options.targets(brokerPort: self.broker?.port ?? 0) }
 

@@ -126,6 +126,10 @@ extension RunOptions {
             plan["rows_sha256"] = .string(rows.digest)
         }
         if let will = self.will { plan["will_topic"] = .string(will.topic) }
+        if let churn = self.subscriptionChurn {
+            plan["subscription_churn_rate"] = .number(churn.perSecond)
+            plan["subscription_churn_filter"] = .string(churn.filter)
+        }
         if self.kind == .pub || self.kind == .pubsub { self.addPublishing(to: &plan) }
         if self.subscribers > 0 {
             plan["subscribers"] = .integer(Int64(self.subscribers))

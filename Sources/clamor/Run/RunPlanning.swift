@@ -136,6 +136,7 @@ extension RunOptions {
             case .fixed(let number): .fixed(number)
             }
         }
+        load.subscriptionChurn = self.subscriptionChurn.map { self.template($0.filter) }
         load.subscribeOptions.noLocal = self.subscribe.noLocal
         load.subscribeOptions.retainAsPublished = self.subscribe.retainAsPublished
         load.subscribeOptions.retainHandling =

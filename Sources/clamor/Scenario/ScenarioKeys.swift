@@ -173,6 +173,8 @@ struct ScenarioJob: Sendable {
         ScenarioKey("connect.response_information", "--req-response-info", form: .flag()),
         ScenarioKey("connect.problem_information", "--no-req-problem-info", form: .flag(means: false)),
         ScenarioKey("connect.user_properties", "--conn-user-properties", form: .repeated),
+        ScenarioKey("subscription_churn", "--subscription-churn"),
+        ScenarioKey("subscription_churn_filter", "--subscription-churn-filter"),
     ]
 
     private static let identity = [

@@ -1,0 +1,62 @@
+import NIOCore
+
+/// Clients that have their turn one after the other, over and over, at a steady rate over all of them.
+///
+/// Each kind of client has its share of the rate. Arithmetic over numbers, like the rest of the plan: every shard, in every
+/// segment, knows its own turns.
+struct ClientTurns: Sendable {
+    private var operators: ShardSchedule?
+    private var listeners: ShardSchedule?
+    private let firstListener: Int
+
+    init(perSecond: Double, _ plan: LoadPlan, shard: Int, of shards: Int, firstListener: Int) {
+        func part(_ count: Int, row: Int? = nil) -> ShardSchedule? {
+            guard count > 0 else { return nil }
+            let rate = perSecond * Double(count) / Double(plan.clients)
+            let schedule = OperationSchedule(pace: .rate(perSecond: rate), clients: count)
+            return ShardSchedule(schedule, shard: shard, of: shards, row: row)
+        }
+        self.operators = part(plan.operators, row: plan.row)
+        self.listeners = part(plan.listeners)
+        self.firstListener = firstListener
+    }
+
+    /// When the next turn is due, since the load began.
+    var due: TimeAmount? {
+        switch (self.operators?.next?.due, self.listeners?.next?.due) {
+        case (let one?, let other?): min(one, other)
+        case (let one, let other): one ?? other
+        }
+    }
+
+    /// Whose turn it is at that time, since the load began: the client's place, and when it was due.
+    mutating func take(until elapsed: TimeAmount) -> (place: Int, due: TimeAmount)? {
+        if let turn = self.operators?.next, turn.due <= elapsed {
+            self.operators?.advance()
+            return (turn.position, turn.due)
+        }
+        if let turn = self.listeners?.next, turn.due <= elapsed {
+            self.listeners?.advance()
+            return (self.firstListener + turn.position, turn.due)
+        }
+        return nil
+    }
+}
+
+extension Shard {
+    /// Turns of one turn of the loop at most, so that sockets have theirs.
+    static var mostTurns: Int { 4_096 }
+
+    /// Lets everybody have the turn that has come.
+    ///
+    /// - Returns: when the next one is due.
+    func giveTurns(_ now: NIODeadline) -> NIODeadline? {
+        guard self.turns != nil else { return nil }
+        var left = Self.mostTurns
+        while left > 0, let turn = self.turns?.take(until: now - self.origin) {
+            left -= 1
+            self.work?.turn(turn.place, due: self.origin + turn.due)
+        }
+        return self.turns?.due.map { self.origin + $0 }
+    }
+}

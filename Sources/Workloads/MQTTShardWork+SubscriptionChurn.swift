@@ -1,0 +1,139 @@
+package import LoadEngine
+import LoopContext
+import MQTT
+package import MQTTCodec
+package import Measurement
+package import NIOCore
+
+/// Clients that subscribe to a filter of their own and unsubscribe again, each in its turn.
+///
+/// Nobody publishes to what these filters hear, so that nothing else of the run is changed by it: what is measured is how
+/// long a server takes to put a subscription in and to take it out.
+package struct SubscriptionChurnMetrics: Sendable {
+    /// From when the turn was due to SUBACK, and from UNSUBSCRIBE to UNSUBACK.
+    package let subscribed: DurationID
+    package let unsubscribed: DurationID
+    /// What became of the turns that were due, each of them once.
+    package let done: CounterID
+    /// Its client was not connected, or still busy with the turn before.
+    package let missed: CounterID
+    /// Refused, or the connection was lost.
+    package let failed: CounterID
+    /// The end of the load, or of the connection by plan, came before the answer.
+    package let unfinished: CounterID
+
+    init(_ catalog: inout MetricCatalog) {
+        self.subscribed = catalog.duration("subscription_churn_duration", ["leg": "suback"])
+        self.unsubscribed = catalog.duration("subscription_churn_duration", ["leg": "unsuback"])
+        self.done = catalog.counter("subscription_churn_done")
+        self.missed = catalog.counter("subscription_churn_missed")
+        self.failed = catalog.counter("subscription_churn_failed")
+        self.unfinished = catalog.counter("subscription_churn_unfinished")
+    }
+}
+
+/// A client's turn, from SUBSCRIBE to UNSUBACK.
+struct SubscriptionTurn {
+    let filter: String
+    /// Of the packet that waits for its answer.
+    var id: PacketID
+    /// When that was due.
+    var due: NIODeadline
+    var isLeaving = false
+}
+
+extension MQTTShardWork {
+    package func turn(_ place: Int, due: NIODeadline) {
+        guard let churn = self.metrics.subscriptionChurn, let template = self.load.subscriptionChurn else { return }
+        let client = self.clients[place]
+        guard client.stage == .up, self.turns[place] == nil, let connection = client.connection else {
+            return self.meter.add(churn.missed)
+        }
+        let number = self.number(place)
+        var random = SplitMix64(seed: self.load.seed &+ UInt64(number))
+        let text = template.rendered(self.load.values(of: number), random: &random)
+        let filter = String(decoding: text, as: UTF8.self)
+        guard let id = connection.subscribe([Subscription(filter: filter)]) else {
+            return self.turnFailed("suback", "no packet identifier is free, or the server takes no SUBSCRIBE so large")
+        }
+        self.turns[place] = SubscriptionTurn(filter: filter, id: id, due: due)
+    }
+
+    /// Whether the answer is to the SUBSCRIBE of a turn.
+    func takesTurn(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) -> Bool {
+        guard let churn = self.metrics.subscriptionChurn, let turn = self.turns[place], turn.id == id else {
+            return false
+        }
+        let lane = self.shard.times.lane(turn.due)
+        self.meter.record(churn.subscribed, (now - turn.due).nanoseconds, lane: lane)
+        if let code = codes.first(where: { $0 >= 0x80 }) {
+            self.turns[place] = nil
+            self.turnFailed("suback 0x" + String(code, radix: 16), "SUBACK refused: \(Self.name(of: code))")
+            return true
+        }
+        guard let id = self.clients[place].connection?.unsubscribe([turn.filter]) else {
+            self.turns[place] = nil
+            self.turnFailed("unsuback", "no packet identifier is free, or the server takes no UNSUBSCRIBE so large")
+            return true
+        }
+        self.turns[place] = SubscriptionTurn(filter: turn.filter, id: id, due: now, isLeaving: true)
+        return true
+    }
+
+    package func unsubscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
+        guard let churn = self.metrics.subscriptionChurn, let turn = self.turns[place], turn.id == id else { return }
+        self.turns[place] = nil
+        let lane = self.shard.times.lane(turn.due)
+        self.meter.record(churn.unsubscribed, (now - turn.due).nanoseconds, lane: lane)
+        guard let code = codes.first(where: { $0 >= 0x80 }) else { return self.meter.add(churn.done) }
+        self.turnFailed("unsuback 0x" + String(code, radix: 16), "UNSUBACK refused: \(Self.name(of: code))")
+    }
+
+    /// The client's connection is gone, and what was under way on it.
+    func endTurn(_ place: Int, isLost: Bool) {
+        guard let churn = self.metrics.subscriptionChurn, self.turns.removeValue(forKey: place) != nil else { return }
+        self.meter.add(isLost ? churn.failed : churn.unfinished)
+    }
+
+    private func turnFailed(_ kind: String, _ words: String) {
+        if let churn = self.metrics.subscriptionChurn { self.meter.add(churn.failed) }
+        self.meter.error(kind, at: Int64(self.context.now.uptimeNanoseconds)) { words }
+    }
+
+    static func name(of code: UInt8) -> String { ReasonCode(rawValue: code)?.name ?? "unknown code" }
+}
+
+extension MQTTLoad {
+    /// Why a subscription that comes and goes would change what the run counts.
+    func churnProblem(_ number: Int) -> String? {
+        guard let template = self.subscriptionChurn else { return nil }
+        var random = SplitMix64(seed: self.seed &+ UInt64(number))
+        let filter = String(decoding: template.rendered(self.values(of: number), random: &random), as: UTF8.self)
+        if let problem = Subscribe(1, [Subscription(filter: filter)]).problem(as: self.version) {
+            return "filter '\(filter)' of --subscription-churn: \(problem)"
+        }
+        guard self.publishers > 0, !self.qualities.isEmpty else { return nil }
+        let own = template.filterOfAllClients
+        let published = [self.topic] + (self.topology == .request ? self.responseTopic.map { [$0] } ?? [] : [])
+        let heard = published.map(\.filterOfAllClients).first { Self.overlap(own, $0) }
+        guard let topics = heard else { return nil }
+        return "'\(own)' of --subscription-churn hears what this run publishes to '\(topics)', which would come twice; "
+            + "give --subscription-churn-filter another one"
+    }
+
+    /// Whether a topic may be heard by both.
+    static func overlap(_ one: String, _ other: String) -> Bool {
+        func levels(_ filter: String) -> [Substring] {
+            var levels = filter.split(separator: "/", omittingEmptySubsequences: false)[...]
+            if levels.first == "$share" { levels = levels.dropFirst(2) }
+            return Array(levels)
+        }
+        var (ones, others) = (levels(one)[...], levels(other)[...])
+        while let level = ones.popFirst() {
+            guard let counterpart = others.popFirst() else { return level == "#" }
+            if level == "#" || counterpart == "#" { return true }
+            guard level == counterpart || level == "+" || counterpart == "+" else { return false }
+        }
+        return others.isEmpty || others.first == "#"
+    }
+}
