@@ -41,7 +41,7 @@ package struct CapacitySearch: Sendable {
         case broken(String)
         /// The step measured the generator, for this reason.
         case generatorLimited(String)
-        /// The step measured something else on the host, which took the CPU from a generator with time to spare.
+        /// Something else on the host may have been in the way of a generator with time to spare.
         case disturbed(String)
     }
 

@@ -55,8 +55,16 @@ extension Shard {
         var left = Self.mostTurns
         while left > 0, let turn = self.turns?.take(until: now - self.origin) {
             left -= 1
+            self.worstLag = max(self.worstLag, now - (self.origin + turn.due))
             self.work?.turn(turn.place, due: self.origin + turn.due)
         }
         return self.turns?.due.map { self.origin + $0 }
+    }
+
+    /// With the load the turns end: those that were due before it and were not given are missed.
+    func missTurns(before end: NIODeadline) {
+        let last = end - self.origin - .nanoseconds(1)
+        while let turn = self.turns?.take(until: last) { self.work?.turnMissed(turn.place) }
+        while let turn = self.departures?.churn?.take(until: last) { self.work?.departureMissed(turn.place, .churn) }
     }
 }

@@ -184,6 +184,7 @@ package final class Shard<Work: ShardWork> {
         if self.phase == .loading {
             self.endStages(end)
             self.becomeDue(before: end)
+            self.missTurns(before: end)
         }
         self.missStorms()
         self.endAbsences()

@@ -22,6 +22,9 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     /// It is the client's turn, connected or not, since `due`; only of plans that have ``LoadPlan/turns``.
     func turn(_ place: Int, due: NIODeadline)
 
+    /// The client's turn had come, but the load's end came first.
+    func turnMissed(_ place: Int)
+
     /// Connects a client again that left by plan, or for the first time one that took no part until now; `due` was when the
     /// plan wanted it begun.
     ///
@@ -74,6 +77,7 @@ package protocol ShardWork: AnyObject, SendableMetatype {
 
 extension ShardWork {
     package func turn(_ place: Int, due: NIODeadline) {}
+    package func turnMissed(_ place: Int) {}
 }
 
 /// Deliveries that operators of a shard have caused, and that listeners of a shard have seen.

@@ -22,12 +22,7 @@ extension Summary {
     /// Connections that ended before their time, and those that came back.
     private var connections: [String] {
         var parts: [String] = []
-        let counts = [
-            ("reconnects", ""), ("disconnects", "reason"), ("departures_missed", "reason"),
-            ("subscription_churn_done", ""), ("subscription_churn_missed", ""), ("subscription_churn_failed", ""),
-            ("subscription_churn_unfinished", ""),
-        ]
-        for (name, key) in counts {
+        for (name, key) in [("reconnects", ""), ("disconnects", "reason"), ("departures_missed", "reason")] {
             for metric in self.record.metrics(named: name) {
                 guard let value = metric.counter?.value, value > 0 else { continue }
                 parts.append([name, metric.labels[key], Human.number(value)].compactMap(\.self).joined(separator: " "))
@@ -98,7 +93,15 @@ extension Summary {
                 )
             }
         }
-        return self.section(table)
+        return self.section(table) + self.subscriptionChurn
+    }
+
+    /// What became of the turns.
+    private var subscriptionChurn: [String] {
+        let churn = "subscription_churn_"
+        let counters = self.record.metrics.filter { $0.name.hasPrefix(churn) && $0.counter != nil }
+        let words = counters.map { "\($0.name.dropFirst(churn.count)) \(Human.number($0.counter?.value ?? 0))" }
+        return words.isEmpty ? [] : self.paragraph("subscriptions \(words.joined(separator: " · "))", indent: 2)
     }
 
     var endToEnd: [String] {

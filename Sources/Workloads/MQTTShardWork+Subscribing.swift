@@ -19,6 +19,8 @@ extension MQTTShardWork {
 
     package func subscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
         if self.takesTurn(place, id, codes: codes, now: now) { return }
+        // To a turn that was given up.
+        guard self.clients[place].stage == .connecting else { return }
         self.meter.record(self.metrics.subscribe, (now - self.clients[place].subscribeSent).nanoseconds)
         if let code = codes.first(where: { $0 >= 0x80 }) {
             let words = "SUBACK refused: \(Self.name(of: code))"

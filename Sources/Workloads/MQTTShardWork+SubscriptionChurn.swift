@@ -1,4 +1,4 @@
-package import LoadEngine
+import LoadEngine
 import LoopContext
 import MQTT
 package import MQTTCodec
@@ -15,9 +15,9 @@ package struct SubscriptionChurnMetrics: Sendable {
     package let unsubscribed: DurationID
     /// What became of the turns that were due, each of them once.
     package let done: CounterID
-    /// Its client was not connected, or still busy with the turn before.
+    /// Its client was not connected, or still busy with the turn before, or the load's end came first.
     package let missed: CounterID
-    /// Refused, or the connection was lost.
+    /// Refused, not answered in time, or the connection was lost.
     package let failed: CounterID
     /// The end of the load, or of the connection by plan, came before the answer.
     package let unfinished: CounterID
@@ -35,20 +35,25 @@ package struct SubscriptionChurnMetrics: Sendable {
 /// A client's turn, from SUBSCRIBE to UNSUBACK.
 struct SubscriptionTurn {
     let filter: String
-    /// Of the packet that waits for its answer.
+    let due: NIODeadline
+    /// Of the packet that waits for its answer, and when that was written.
     var id: PacketID
-    /// When that was due.
-    var due: NIODeadline
-    var isLeaving = false
+    var sent: NIODeadline
 }
 
 extension MQTTShardWork {
     package func turn(_ place: Int, due: NIODeadline) {
         guard let churn = self.metrics.subscriptionChurn, let template = self.load.subscriptionChurn else { return }
+        let now = self.context.now
+        if let open = self.turns[place], now - open.sent > self.sessions[place].options.ackTimeout {
+            self.turns[place] = nil
+            self.turnFailed("timeout", "no answer to the SUBSCRIBE or UNSUBSCRIBE of --subscription-churn in time")
+        }
         let client = self.clients[place]
         guard client.stage == .up, self.turns[place] == nil, let connection = client.connection else {
             return self.meter.add(churn.missed)
         }
+        self.meter.record(self.metrics.scheduleLag, (now - due).nanoseconds, lane: self.shard.times.lane(due))
         let number = self.number(place)
         var random = SplitMix64(seed: self.load.seed &+ UInt64(number))
         let text = template.rendered(self.load.values(of: number), random: &random)
@@ -56,35 +61,45 @@ extension MQTTShardWork {
         guard let id = connection.subscribe([Subscription(filter: filter)]) else {
             return self.turnFailed("suback", "no packet identifier is free, or the server takes no SUBSCRIBE so large")
         }
-        self.turns[place] = SubscriptionTurn(filter: filter, id: id, due: due)
+        // The write may have found the connection dead, and ended it.
+        guard self.clients[place].connection === connection else { return self.meter.add(churn.failed) }
+        self.turns[place] = SubscriptionTurn(filter: filter, due: due, id: id, sent: now)
+    }
+
+    package func turnMissed(_ place: Int) {
+        if let churn = self.metrics.subscriptionChurn { self.meter.add(churn.missed) }
     }
 
     /// Whether the answer is to the SUBSCRIBE of a turn.
     func takesTurn(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) -> Bool {
-        guard let churn = self.metrics.subscriptionChurn, let turn = self.turns[place], turn.id == id else {
+        guard let churn = self.metrics.subscriptionChurn, var turn = self.turns[place], turn.id == id else {
             return false
         }
-        let lane = self.shard.times.lane(turn.due)
-        self.meter.record(churn.subscribed, (now - turn.due).nanoseconds, lane: lane)
+        self.meter.record(churn.subscribed, (now - turn.due).nanoseconds, lane: self.shard.times.lane(turn.due))
+        self.turns[place] = nil
         if let code = codes.first(where: { $0 >= 0x80 }) {
-            self.turns[place] = nil
             self.turnFailed("suback 0x" + String(code, radix: 16), "SUBACK refused: \(Self.name(of: code))")
             return true
         }
-        guard let id = self.clients[place].connection?.unsubscribe([turn.filter]) else {
-            self.turns[place] = nil
+        // Nothing is sent any more behind the DISCONNECT of its own.
+        let client = self.clients[place]
+        guard client.stage == .up || client.stage == .flushing, let connection = client.connection else {
+            self.meter.add(churn.unfinished)
+            return true
+        }
+        guard let id = connection.unsubscribe([turn.filter]) else {
             self.turnFailed("unsuback", "no packet identifier is free, or the server takes no UNSUBSCRIBE so large")
             return true
         }
-        self.turns[place] = SubscriptionTurn(filter: turn.filter, id: id, due: now, isLeaving: true)
+        (turn.id, turn.sent) = (id, now)
+        self.turns[place] = turn
         return true
     }
 
     package func unsubscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
         guard let churn = self.metrics.subscriptionChurn, let turn = self.turns[place], turn.id == id else { return }
         self.turns[place] = nil
-        let lane = self.shard.times.lane(turn.due)
-        self.meter.record(churn.unsubscribed, (now - turn.due).nanoseconds, lane: lane)
+        self.meter.record(churn.unsubscribed, (now - turn.sent).nanoseconds, lane: self.shard.times.lane(turn.due))
         guard let code = codes.first(where: { $0 >= 0x80 }) else { return self.meter.add(churn.done) }
         self.turnFailed("unsuback 0x" + String(code, radix: 16), "UNSUBACK refused: \(Self.name(of: code))")
     }
@@ -111,6 +126,13 @@ extension MQTTLoad {
         let filter = String(decoding: template.rendered(self.values(of: number), random: &random), as: UTF8.self)
         if let problem = Subscribe(1, [Subscription(filter: filter)]).problem(as: self.version) {
             return "filter '\(filter)' of --subscription-churn: \(problem)"
+        }
+        // UNSUBSCRIBE would take that away.
+        if !self.isPublisher(number) || self.topology == .request,
+            self.subscriptions(of: number).contains(where: { $0.filter == filter })
+        {
+            return "'\(filter)' of --subscription-churn is what its client subscribes to for good; "
+                + "give --subscription-churn-filter another one"
         }
         guard self.publishers > 0, !self.qualities.isEmpty else { return nil }
         let own = template.filterOfAllClients

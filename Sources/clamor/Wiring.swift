@@ -27,7 +27,7 @@ enum Wiring {
                 _ = try TopicFilter(validating: filter)
                 return nil
             } catch {
-                return "\(error)"
+                return error.words
             }
         }
         checks.topicName = { topic in
@@ -35,7 +35,7 @@ enum Wiring {
                 try TopicName.validate(topic)
                 return nil
             } catch {
-                return "\(error)"
+                return error.words
             }
         }
         return checks

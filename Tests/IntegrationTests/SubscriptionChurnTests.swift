@@ -17,6 +17,7 @@ extension Integration {
             }
             #expect(count("unsuback") == done)
             #expect((done...done + record.count("subscription_churn_unfinished")).contains(count("suback")))
+            #expect(record.duration("schedule_lag") != nil)
         }
 
         @Test(

@@ -52,6 +52,22 @@ struct TurnTests {
         #expect(rig.work.turns.count { $0.place == 1 } == 25)
     }
 
+    @Test("what was due before an end that comes between two turns of the loop is missed, of the churn too")
+    func missed() {
+        var plan = Self.plan(operators: 4, turns: 1_000, .whole)
+        plan.departures = DeparturePlan(churn: .init(perSecond: 1_000))
+        let rig = ShardRig(plan, index: 0, of: 1)
+        rig.begin()
+        rig.advance(.milliseconds(100))
+        let given = rig.work.turns.count
+        let left = rig.work.departed.count + rig.work.missed.count
+        #expect(given == 101 && left == 101)
+        rig.shard.endLoad(at: rig.now + .milliseconds(50))
+        #expect(rig.work.turns.count == given)
+        #expect(rig.work.turnsMissed.count == 49)
+        #expect(rig.work.departed.count + rig.work.missed.count == left + 49)
+    }
+
     @Test("who is behind catches up, and says since when each turn was due")
     func late() {
         let rig = ShardRig(Self.plan(operators: 10, turns: 1_000_000, .whole), index: 0, of: 1)

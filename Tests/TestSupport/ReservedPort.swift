@@ -21,7 +21,7 @@ package final class ReservedPort: Sendable {
                 next = next + 1 < Self.ports.upperBound ? next + 1 : Self.ports.lowerBound
                 return next
             }
-            guard let descriptor = Self.bound(port, ofDatagrams: ofDatagrams) else { continue }
+            guard let descriptor = try Self.bound(port, ofDatagrams: ofDatagrams) else { continue }
             self.descriptor = Mutex(descriptor)
             self.port = port
             return
@@ -29,9 +29,11 @@ package final class ReservedPort: Sendable {
         throw POSIXError(.EADDRINUSE)
     }
 
-    private static func bound(_ port: Int, ofDatagrams: Bool) -> CInt? {
+    /// Nothing where somebody has it.
+    private static func bound(_ port: Int, ofDatagrams: Bool) throws -> CInt? {
         let kind = ofDatagrams ? SOCK_DGRAM.rawValue : SOCK_STREAM.rawValue
         let descriptor = socket(AF_INET, Int32(kind | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EMFILE) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = UInt16(port).bigEndian

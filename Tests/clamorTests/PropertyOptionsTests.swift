@@ -1,5 +1,6 @@
 import MQTTCodec
 import Testing
+import Workloads
 import clamor
 
 @Suite("Properties, will, authentication and departures on the command line")
@@ -149,23 +150,51 @@ struct PropertyOptionsTests {
         #expect(load.problem() == "\(words), which would come twice; give --subscription-churn-filter another one")
     }
 
+    @Test("a subscription that comes and goes is not one that is there for good")
+    func churnOwn() throws {
+        let line = "sub -t a/%i -t b/# --subscription-churn 9/s --subscription-churn-filter b/#"
+        #expect(
+            try options(line).load(run: 1, seed: 1).problem()
+                == "'b/#' of --subscription-churn is what its client subscribes to for good; "
+                + "give --subscription-churn-filter another one"
+        )
+    }
+
     @Test(
         "and others are let be",
         arguments: [
             "pub -t a/%i --subscription-churn-filter a", "pub -t a --subscription-churn-filter a/+",
             "pub -t a/%i --subscription-churn-filter a/+/b", "pub -t a/b --subscription-churn-filter a/c/#",
-            "sub -t # --subscription-churn-filter #", "conn --subscription-churn-filter #",
+            "sub -t # --subscription-churn-filter a/#", "conn --subscription-churn-filter #",
         ]
     )
     func churnApart(_ line: String) throws {
         #expect(try options("\(line) --subscription-churn 9/s").load(run: 1, seed: 1).problem() == nil)
     }
 
-    @Test("a filter that is none is told by its flag")
-    func churnFilter() throws {
-        let line = "conn --subscription-churn 9/s --subscription-churn-filter a/#/b"
-        let problem = try #require(try options(line).load(run: 1, seed: 1).problem())
-        #expect(problem.hasPrefix("filter 'a/#/b' of --subscription-churn: "), "\(problem)")
+    @Test(
+        "what is wrong with a filter is told in words",
+        arguments: [
+            ("", "it has at least one character"), ("a\u{0}", "it has no character U+0000"),
+            ("a/b+", "+ and # stand alone in their level, as in a/+/b or a/#"),
+            ("a/#/b", "# is the last level; write + for a level in the middle"),
+            (
+                "$share/+/a",
+                "the name behind $share/ is not empty, and has no + and no #; write it like $share/name/a/#"
+            ),
+            ("$share/g", "a filter follows the name; write it like $share/name/a/#"),
+            (String(repeating: "x", count: 65_536), "it has 65536 bytes of UTF-8, and MQTT takes 65535 at most"),
+        ]
+    )
+    func filterWords(_ filter: String, _ words: String) {
+        do throws(TopicError) {
+            _ = try TopicFilter(validating: filter)
+            Issue.record("is taken")
+        } catch {
+            #expect(error.words == words)
+        }
+        #expect(throws: TopicError.wildcardInName) { try TopicName.validate("a/#") }
+        #expect(TopicError.wildcardInName.words == "a topic to publish to has no + and no #")
     }
 
     @Test("--store and --raw")
@@ -217,6 +246,14 @@ struct PropertyOptionsTests {
             (
                 "conn --subscription-churn-filter x",
                 "--subscription-churn-filter: goes with --subscription-churn; add that, or leave it out"
+            ),
+            (
+                "conn --subscription-churn 0/s",
+                "--subscription-churn: '0/s' is not above 0; leave the flag out for no limit"
+            ),
+            (
+                "conn --subscription-churn 1/s --raw 00",
+                "--subscription-churn: clients of --raw have no session to subscribe in; leave one of the two out"
             ),
             ("conn --storm 30%", "--storm: '30%' is not a storm; write it like 30%@5s, or 30%@5s:disconnect"),
             ("conn --storm 0%@1s", "--storm: 0% is nobody; write it like 30%@5s, or leave it out"),

@@ -118,6 +118,10 @@ struct RowsTests {
                 "-t: clients 1 and 3 would write to 'x/a/+', and the subscribers of both would hear both; put %i into it"
             ),
             (
+                "s\na\na/b\n", "pubsub -c 2 -t x/%{s}-%s",
+                "-t: row 2 of --rows makes 'x/a/b-0' of it, which 'x/+' does not hear; a cell in it has no / and does not begin with $"
+            ),
+            (
                 "s\na\na/b\n", "pubsub -c 2 --topology fan-in -t x/%{s}",
                 "-t: row 2 of --rows makes 'x/a/b' of it, which 'x/+' does not hear; a cell in it has no / and does not begin with $"
             ),

@@ -96,7 +96,7 @@ extension OptionReader {
         options.storms.sort { $0.at < $1.at }
     }
 
-    fileprivate static let churnFilter = "--subscription-churn-filter"
+    static let churnFilter = "--subscription-churn-filter"
 
     mutating func read(_ flags: SubscriptionChurnFlags, into options: inout RunOptions) {
         guard let text = flags.subscriptionChurn else {
@@ -107,7 +107,11 @@ extension OptionReader {
         }
         guard let rate = self.value(text, "--subscription-churn", parse: RateText.parse) else { return }
         var churn = SubscriptionChurnOption(perSecond: rate)
-        if let filter = flags.subscriptionChurnFilter { churn.filter = filter }
+        if let filter = flags.subscriptionChurnFilter {
+            churn.filter = filter
+            let problem = filter.isEmpty ? "a filter has at least one character" : self.checks.topicFilter(filter)
+            if let problem { self.report(Self.churnFilter, "'\(filter)': \(problem)") }
+        }
         options.subscriptionChurn = churn
     }
 
@@ -170,10 +174,16 @@ extension OptionReader {
         let others =
             [["-u", "--username"], ["-P", "--password"], ["--password-file"], ["--auth"], ["--will-topic"]]
             + Self.willFlags.map { [$0] } + Self.connectPropertyFlags + [
-                ["-x", "--session-expiry", "--session-expiry-interval"], ["--subscription-churn"],
+                ["-x", "--session-expiry", "--session-expiry-interval"]
             ]
         for names in others where self.isGiven(names) {
             self.report(self.typed(names), "belongs to CONNECT, and --raw takes its place; leave one of the two out")
+        }
+        if options.subscriptionChurn != nil {
+            self.report(
+                "--subscription-churn",
+                "clients of --raw have no session to subscribe in; leave one of the two out"
+            )
         }
         if options.username != nil, !self.isGiven(["-u", "--username"]) {
             self.report("--url", "its user belongs to CONNECT, and --raw takes its place; leave one of the two out")

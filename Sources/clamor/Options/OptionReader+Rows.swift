@@ -66,6 +66,7 @@ extension OptionReader {
             (self.typed(["-u", "--username"]), options.username ?? ""),
             (self.typed(["-P", "--password"]), options.password ?? ""),
             (self.isGiven(["--client-id"]) ? "--client-id" : "--prefix", options.publisherID),
+            (Self.churnFilter, options.subscriptionChurn?.filter ?? ""),
         ]
         texts += options.filters.map { (self.typed(["-t", "--topic"]), $0) }
         if case .message(let bytes) = options.payload {
@@ -99,22 +100,35 @@ extension OptionReader {
         guard options.kind == .pubsub else { return }
         let flag = self.typed(["-t", "--topic"])
         let load = options.load(run: 0, seed: 0)
-        let topics = (0..<options.publishers).map { load.topic.filter(ofClient: load.values(of: $0)) }
-        if load.topology == .pair { return self.checkWriters(of: topics, first: load.firstNumber, flag) }
-        let filter = load.topic.filterOfAllClients
-        let slashes = filter.count { $0 == "/" }
-        for (number, topic) in topics.enumerated() {
+        let isPair = load.topology == .pair
+        let all = load.topic.filterOfAllClients
+        var random = SplitMix64(seed: 0)
+        var filters: [String] = []
+        for number in 0..<options.publishers {
+            let values = load.values(of: number)
+            let filter = isPair ? load.topic.filter(ofClient: values) : all
+            if isPair { filters.append(filter) }
+            let topic = load.topic.rendered(values, random: &random)
             // [MQTT-4.7.1-3] a + is one level; [MQTT-4.7.2-1] and none that begins with $.
-            let isHidden = filter.hasPrefix("+") && topic.hasPrefix("$")
-            guard !isHidden, topic.count(where: { $0 == "/" }) == slashes else {
+            let isHidden = filter.utf8.first == ASCII.plus && topic.first == ASCII.dollar
+            let levels = topic.count { $0 == ASCII.slash }
+            guard !isHidden, levels == filter.utf8.count(where: { $0 == ASCII.slash }) else {
                 let row = load.rows?.row(ofClient: load.firstNumber + number) ?? 0
+                let made = String(decoding: topic, as: UTF8.self)
                 return self.report(
                     flag,
-                    "row \(row + 1) of --rows makes '\(topic)' of it, which '\(filter)' does not hear; "
+                    "row \(row + 1) of --rows makes '\(made)' of it, which '\(filter)' does not hear; "
                         + "a cell in it has no / and does not begin with $"
                 )
             }
         }
+        if isPair { self.checkWriters(of: filters, first: load.firstNumber, flag) }
+    }
+
+    private enum ASCII {
+        static let slash = UInt8(ascii: "/")
+        static let plus = UInt8(ascii: "+")
+        static let dollar = UInt8(ascii: "$")
     }
 
     private static func columns(in text: String) -> [String] {
@@ -125,11 +139,13 @@ extension OptionReader {
 
     /// In pairs either every publisher has a topic of its own, or all have one.
     private mutating func checkWriters(of topics: [String], first: Int, _ flag: String) {
-        var writers: [String: Int] = [:]
+        // By their bytes, as a server tells them apart.
+        var writers: [[UInt8]: Int] = [:]
         var shared: (topic: String, one: Int, other: Int)?
         for (index, topic) in topics.enumerated() {
-            if let one = writers[topic] { shared = shared ?? (topic, one, index) }
-            writers[topic] = writers[topic] ?? index
+            let bytes = Array(topic.utf8)
+            if let one = writers[bytes] { shared = shared ?? (topic, one, index) }
+            writers[bytes] = writers[bytes] ?? index
         }
         guard let shared, writers.count > 1 else { return }
         self.report(
@@ -155,8 +171,9 @@ extension OptionReader {
                 return reader.checks.topicName(topic)
             }
         }
-        for filter in options.filters {
-            self.check(filterFlag, filter, options, numbers) { reader, filter in reader.checks.topicFilter(filter) }
+        let filters = options.filters.map { (filterFlag, $0) }
+        for (flag, filter) in filters + [(Self.churnFilter, options.subscriptionChurn?.filter ?? "")] {
+            self.check(flag, filter, options, numbers) { reader, filter in reader.checks.topicFilter(filter) }
         }
         // [MQTT-1.5.4]: the length of a string has two bytes.
         let longest = 65_535
@@ -165,10 +182,11 @@ extension OptionReader {
                 text.utf8.count > longest ? "MQTT takes \(longest) bytes at most" : nil
             }
         }
-        var ids: Set<String> = []
+        var ids: Set<[UInt8]> = []
         self.check("--client-id", options.publisherID, options, first..<first + clients) { _, id in
             if id.utf8.count > longest { return "MQTT takes \(longest) bytes at most" }
-            return ids.insert(id).inserted ? nil : "another client has that id too; put %i into it, or another column"
+            let isNew = ids.insert(Array(id.utf8)).inserted
+            return isNew ? nil : "another client has that id too; put %i into it, or another column"
         }
     }
 

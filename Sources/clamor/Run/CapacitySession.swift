@@ -115,7 +115,8 @@ private struct StepOutcome {
     let verdict: CapacitySearch.Verdict
     private let record: RunRecord
 
-    /// What keeps a generator from its plan while its loops have CPU time to spare; else "generator-cpu" stands beside it.
+    /// What keeps a generator from its plan while its loops have CPU time to spare in most seconds; else "generator-cpu"
+    /// stands beside it.
     private static let disturbances: Set<String> = ["schedule-lag", "cpu-steal"]
 
     /// Nothing where the step did not run.

@@ -5,7 +5,7 @@ import Measurement
 import NIOCore
 import SASL
 import Transport
-import Workloads
+package import Workloads
 
 /// From what the command line says to what the engine does.
 extension LoadOptions {
@@ -73,7 +73,7 @@ extension PayloadOption {
 /// From what the command line says to what the MQTT clients do.
 extension RunOptions {
     /// What the clients do; `run` stands in the header of every message, and `seed` was given or drawn.
-    func load(run: UInt32, seed: UInt64) -> MQTTLoad {
+    package func load(run: UInt32, seed: UInt64) -> MQTTLoad {
         let version = ProtocolVersion(rawValue: self.protocolLevel) ?? .v5
         let qualities = self.kind == .conn || self.kind == .sub ? [] : self.qualities.compactMap(QoS.init(rawValue:))
         var load = MQTTLoad(

@@ -20,7 +20,7 @@ extension ScenarioReader {
             let whole = self.whole(own, of: entries[index].key, known, &used, &left)
             entries[index].value.content = .mapping(whole)
         }
-        for (name, template) in known where !used.contains(name) { self.check(template, name) }
+        for (name, template) in known where !used.contains(name) { self.check(template, name, Array(known.keys)) }
         return ScenarioValue(place: groups.place, content: .mapping(entries))
     }
 
@@ -73,9 +73,11 @@ extension ScenarioReader {
             }
             chain.append(name)
             used.insert(name)
+            let isWithin = left >= 0
             left -= template.reduce(0) { $0 + $1.value.size }
             guard left >= 0 else {
-                self.report(entry.value.place, "templates bring over \(Self.most) keys; use fewer groups or keys")
+                let words = "templates bring over \(Self.most) keys; use fewer groups or keys"
+                if isWithin { self.report(entry.value.place, words) }
                 return keys
             }
             guard chain.count <= Self.deepest else {
@@ -120,13 +122,16 @@ extension ScenarioReader {
     }
 
     /// Of what no group reads nothing is understood, but its keys are looked at.
-    private mutating func check(_ template: [ScenarioValue.Entry], _ name: String) {
+    private mutating func check(_ template: [ScenarioValue.Entry], _ name: String, _ names: [String]) {
         let paths = ScenarioJob.everyPath
         let top = Set(paths.map { String($0.prefix { $0 != "." }) } + [Self.templateKey]).sorted()
         for entry in template {
             guard top.contains(entry.key) else {
                 self.report(entry.place, "\(name): \(self.unknown(entry.key, known: top))")
                 continue
+            }
+            if entry.key == Self.templateKey, case .text(let base) = entry.value.content, !names.contains(base) {
+                self.report(entry.value.place, Self.missing(base, of: name, names))
             }
             guard case .mapping(let inner) = entry.value.content else { continue }
             let section = paths.filter { $0.hasPrefix("\(entry.key).") }
