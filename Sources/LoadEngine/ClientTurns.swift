@@ -41,6 +41,20 @@ struct ClientTurns: Sendable {
         }
         return nil
     }
+
+    /// Goes on behind all turns that were due before that time, since the load began.
+    ///
+    /// - Returns: how many of them nobody had.
+    mutating func skip(before elapsed: TimeAmount) -> UInt64 {
+        func skip(_ schedule: inout ShardSchedule?) -> UInt64 {
+            guard var moved = schedule, let due = moved.next?.due, due < elapsed else { return 0 }
+            let before = moved.passed
+            _ = moved.advance(before: elapsed)
+            schedule = moved
+            return moved.passed - before
+        }
+        return skip(&self.operators) + skip(&self.listeners)
+    }
 }
 
 extension Shard {
@@ -63,8 +77,9 @@ extension Shard {
 
     /// With the load the turns end: those that were due before it and were not given are missed.
     func missTurns(before end: NIODeadline) {
-        let last = end - self.origin - .nanoseconds(1)
-        while let turn = self.turns?.take(until: last) { self.work?.turnMissed(turn.place) }
-        while let turn = self.departures?.churn?.take(until: last) { self.work?.departureMissed(turn.place, .churn) }
+        if let count = self.turns?.skip(before: end - self.origin), count > 0 { self.work?.turnsMissed(count) }
+        if let count = self.departures?.churn?.skip(before: end - self.origin), count > 0 {
+            self.work?.departuresMissed(.churn, count: count)
+        }
     }
 }

@@ -250,6 +250,9 @@ package struct ShardSchedule: Sendable {
         if self.shards == 1 { self.times.advance() } else { self.times.move(to: self.index) }
     }
 
+    /// Operations of this shard that lie behind.
+    package var passed: UInt64 { self.round * UInt64(self.perRow) + UInt64(self.position) }
+
     private var index: UInt64 {
         self.round * UInt64(self.width) + UInt64(self.position * self.shards + self.shard)
     }

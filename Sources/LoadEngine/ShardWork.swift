@@ -19,11 +19,14 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     /// It was the client's turn to leave, but it is not connected.
     func departureMissed(_ place: Int, _ cause: DeparturePlan.Cause)
 
+    /// So many were to leave, but the load's end came first.
+    func departuresMissed(_ cause: DeparturePlan.Cause, count: UInt64)
+
     /// It is the client's turn, connected or not, since `due`; only of plans that have ``LoadPlan/turns``.
     func turn(_ place: Int, due: NIODeadline)
 
-    /// The client's turn had come, but the load's end came first.
-    func turnMissed(_ place: Int)
+    /// So many turns had come, but the load's end came first.
+    func turnsMissed(_ count: UInt64)
 
     /// Connects a client again that left by plan, or for the first time one that took no part until now; `due` was when the
     /// plan wanted it begun.
@@ -77,7 +80,7 @@ package protocol ShardWork: AnyObject, SendableMetatype {
 
 extension ShardWork {
     package func turn(_ place: Int, due: NIODeadline) {}
-    package func turnMissed(_ place: Int) {}
+    package func turnsMissed(_ count: UInt64) {}
 }
 
 /// Deliveries that operators of a shard have caused, and that listeners of a shard have seen.

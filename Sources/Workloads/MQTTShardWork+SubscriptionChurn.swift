@@ -66,8 +66,8 @@ extension MQTTShardWork {
         self.turns[place] = SubscriptionTurn(filter: filter, due: due, id: id, sent: now)
     }
 
-    package func turnMissed(_ place: Int) {
-        if let churn = self.metrics.subscriptionChurn { self.meter.add(churn.missed) }
+    package func turnsMissed(_ count: UInt64) {
+        if let churn = self.metrics.subscriptionChurn { self.meter.add(churn.missed, count) }
     }
 
     /// Whether the answer is to the SUBSCRIBE of a turn.

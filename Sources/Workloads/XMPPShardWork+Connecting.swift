@@ -212,6 +212,10 @@ extension XMPPShardWork {
         if let id = self.metrics.departures[cause] { self.meter.add(id.missed) }
     }
 
+    package func departuresMissed(_ cause: DeparturePlan.Cause, count: UInt64) {
+        if let id = self.metrics.departures[cause] { self.meter.add(id.missed, count) }
+    }
+
     func left(_ place: Int) {
         self.clients[place].stage = .away
         self.shard.left(place)

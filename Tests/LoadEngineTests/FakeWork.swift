@@ -58,7 +58,8 @@ final class FakeWork: ShardWork {
     var departed: [Departure] = []
     var missed: [Int] = []
     var turns: [(place: Int, due: NIODeadline, at: NIODeadline)] = []
-    var turnsMissed: [Int] = []
+    var turnsMissed: UInt64 = 0
+    var departuresMissed: UInt64 = 0
     var returned: [(place: Int, due: NIODeadline, at: NIODeadline)] = []
     /// Whether a connection is closed in the moment in which it is told to.
     var leavesAtOnce = true
@@ -94,7 +95,8 @@ final class FakeWork: ShardWork {
     func departureMissed(_ place: Int, _ cause: DeparturePlan.Cause) { self.missed.append(place) }
 
     func turn(_ place: Int, due: NIODeadline) { self.turns.append((place, due, self.now)) }
-    func turnMissed(_ place: Int) { self.turnsMissed.append(place) }
+    func turnsMissed(_ count: UInt64) { self.turnsMissed += count }
+    func departuresMissed(_ cause: DeparturePlan.Cause, count: UInt64) { self.departuresMissed += count }
 
     func reconnect(_ place: Int, due: NIODeadline) {
         self.returned.append((place, due, self.now))

@@ -64,8 +64,25 @@ struct TurnTests {
         #expect(given == 101 && left == 101)
         rig.shard.endLoad(at: rig.now + .milliseconds(50))
         #expect(rig.work.turns.count == given)
-        #expect(rig.work.turnsMissed.count == 49)
-        #expect(rig.work.departed.count + rig.work.missed.count == left + 49)
+        #expect(rig.work.departed.count + rig.work.missed.count == left)
+        // 101 ms to 149 ms.
+        #expect(rig.work.turnsMissed == 49 && rig.work.departuresMissed == 49)
+    }
+
+    @Test(
+        "a rate that nobody can keep is missed, to the turn, and not counted one by one",
+        arguments: [(1, 0, 1), (7, 0, 3), (2, 6, 1), (3, 5, 2)]
+    )
+    func rates(_ operators: Int, _ listeners: Int, _ shards: Int) {
+        var all: UInt64 = 0
+        for index in 0..<shards {
+            let plan = Self.plan(operators: operators, listeners: listeners, turns: 1e9, .whole)
+            let rig = ShardRig(plan, index: index, of: shards)
+            rig.begin()
+            rig.shard.endLoad(at: rig.now + .milliseconds(900))
+            all += UInt64(rig.work.turns.count) + rig.work.turnsMissed
+        }
+        #expect(all == 900_000_000)
     }
 
     @Test("who is behind catches up, and says since when each turn was due")
