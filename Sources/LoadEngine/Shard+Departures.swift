@@ -41,6 +41,7 @@ extension Shard {
         var left = Self.mostTurns
         while left > 0, let turn = self.departures?.churn?.take(until: now - self.origin) {
             left -= 1
+            self.worstLag = max(self.worstLag, now - (self.origin + turn.due))
             self.depart(turn.place, .churn, cuts: self.plan.departures.churn?.cuts ?? false)
         }
         var next = self.departures?.churn?.due.map { self.origin + $0 } ?? .distantFuture
