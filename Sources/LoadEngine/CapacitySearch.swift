@@ -3,8 +3,8 @@
 /// The load doubles until it breaks the objective (halves, where the first one does), then the gap is halved until it is
 /// narrow; then both its edges are offered again until each has three verdicts, of which two decide. A load that loses its
 /// majority moves the gap, and the search goes on from there; where verdicts of an edge differ, loads beside it narrow what is
-/// not sure. When the generator was the limit twice at one load, or the host
-/// disturbed it again and again, there is no answer about the server, only a load that it held.
+/// not sure. When the generator was the limit twice at one load, or the host disturbed it again and again, there is no answer
+/// about the server, only a load that it held.
 ///
 /// It reads no clock and opens no socket.
 package struct CapacitySearch: Sendable {

@@ -4,7 +4,7 @@ package import NIOCore
 /// Clients that leave on purpose while the load goes on, and come back.
 ///
 /// Who leaves when is arithmetic over numbers, like the rest of the plan. A client that is not connected when its turn
-/// comes, or whose storm the load's end comes before, is passed over, and counted. How fast they come back is the plan's ``LoadPlan/connect``.
+/// comes, or before whose turn or storm the load's end comes, is passed over, and counted. How fast they come back is the plan's ``LoadPlan/connect``.
 package struct DeparturePlan: Hashable, Sendable {
     package enum Cause: String, CaseIterable, Hashable, Sendable {
         case churn

@@ -68,6 +68,7 @@ extension MQTTLoad {
         let publishers = self.publishers > 0 ? [0, self.publishers - 1] : []
         let subscribers = self.subscribers > 0 ? [self.publishers, self.publishers + self.subscribers - 1] : []
         if self.topology == .request, let problem = self.answerProblem { return problem }
+        if let problem = self.churnProblem { return problem }
         for number in Set(publishers + subscribers).sorted() {
             let values = self.values(of: number)
             let id = String(decoding: values.clientID, as: UTF8.self)
@@ -77,7 +78,7 @@ extension MQTTLoad {
             } catch {
                 return "\(error)"
             }
-            if let problem = self.churnProblem(number) { return problem }
+            if let problem = self.churnProblem(of: number) { return problem }
             if self.isPublisher(number), !self.qualities.isEmpty {
                 var random = SplitMix64(seed: self.seed)
                 let topic = String(decoding: self.topic.rendered(values, random: &random), as: UTF8.self)

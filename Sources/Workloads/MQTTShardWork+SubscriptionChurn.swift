@@ -43,7 +43,8 @@ struct SubscriptionTurn {
 
 extension MQTTShardWork {
     package func turn(_ place: Int, due: NIODeadline) {
-        guard let churn = self.metrics.subscriptionChurn, let template = self.load.subscriptionChurn else { return }
+        let number = self.number(place)
+        guard let churn = self.metrics.subscriptionChurn, let filter = self.load.churnFilter(of: number) else { return }
         let now = self.context.now
         if let open = self.turns[place], now - open.sent > self.sessions[place].options.ackTimeout {
             self.turns[place] = nil
@@ -54,10 +55,6 @@ extension MQTTShardWork {
             return self.meter.add(churn.missed)
         }
         self.meter.record(self.metrics.scheduleLag, (now - due).nanoseconds, lane: self.shard.times.lane(due))
-        let number = self.number(place)
-        var random = SplitMix64(seed: self.load.seed &+ UInt64(number))
-        let text = template.rendered(self.load.values(of: number), random: &random)
-        let filter = String(decoding: text, as: UTF8.self)
         guard let id = connection.subscribe([Subscription(filter: filter)]) else {
             return self.turnFailed("suback", "no packet identifier is free, or the server takes no SUBSCRIBE so large")
         }
@@ -119,23 +116,40 @@ extension MQTTShardWork {
 }
 
 extension MQTTLoad {
-    /// Why a subscription that comes and goes would change what the run counts.
-    func churnProblem(_ number: Int) -> String? {
+    /// What the client subscribes to in its turn, by its number in the run.
+    func churnFilter(of number: Int) -> String? {
         guard let template = self.subscriptionChurn else { return nil }
         var random = SplitMix64(seed: self.seed &+ UInt64(number))
-        let filter = String(decoding: template.rendered(self.values(of: number), random: &random), as: UTF8.self)
-        if let problem = Subscribe(1, [Subscription(filter: filter)]).problem(as: self.version) {
-            return "filter '\(filter)' of --subscription-churn: \(problem)"
+        return String(decoding: template.rendered(self.values(of: number), random: &random), as: UTF8.self)
+    }
+
+    /// Why a client cannot subscribe to it.
+    func churnProblem(of number: Int) -> String? {
+        guard let filter = self.churnFilter(of: number) else { return nil }
+        return Subscribe(1, [Subscription(filter: filter)]).problem(as: self.version)
+            .map { "filter '\(filter)' of --subscription-churn: \($0)" }
+    }
+
+    /// Why subscriptions that come and go would change what the run counts.
+    var churnProblem: String? {
+        guard let template = self.subscriptionChurn else { return nil }
+        let own = template.filterOfAllClients
+        // UNSUBSCRIBE takes away what has the same text. Every client is asked only where that can be.
+        let levels = own.count { $0 == "/" }
+        let mayBeSame = self.filters.map(\.filterOfAllClients).contains { filter in
+            filter.count { $0 == "/" } == levels && Self.overlap(own, filter)
         }
-        // UNSUBSCRIBE would take that away.
-        if !self.isPublisher(number) || self.topology == .request,
-            self.subscriptions(of: number).contains(where: { $0.filter == filter })
-        {
+        let subscribers = self.publishers..<self.publishers + self.subscribers
+        let same = subscribers.lazy.compactMap { number in
+            self.churnFilter(of: number).flatMap { filter in
+                self.subscriptions(of: number).contains { $0.filter == filter } ? filter : nil
+            }
+        }
+        if mayBeSame, let filter = same.first {
             return "'\(filter)' of --subscription-churn is what its client subscribes to for good; "
                 + "give --subscription-churn-filter another one"
         }
         guard self.publishers > 0, !self.qualities.isEmpty else { return nil }
-        let own = template.filterOfAllClients
         let published = [self.topic] + (self.topology == .request ? self.responseTopic.map { [$0] } ?? [] : [])
         let heard = published.map(\.filterOfAllClients).first { Self.overlap(own, $0) }
         guard let topics = heard else { return nil }
@@ -145,12 +159,11 @@ extension MQTTLoad {
 
     /// Whether a topic may be heard by both.
     static func overlap(_ one: String, _ other: String) -> Bool {
-        func levels(_ filter: String) -> [Substring] {
-            var levels = filter.split(separator: "/", omittingEmptySubsequences: false)[...]
-            if levels.first == "$share" { levels = levels.dropFirst(2) }
-            return Array(levels)
+        func levels(_ filter: String) -> ArraySlice<Substring> {
+            let levels = filter.split(separator: "/", omittingEmptySubsequences: false)
+            return levels.first == "$share" ? levels.dropFirst(2) : levels[...]
         }
-        var (ones, others) = (levels(one)[...], levels(other)[...])
+        var (ones, others) = (levels(one), levels(other))
         while let level = ones.popFirst() {
             guard let counterpart = others.popFirst() else { return level == "#" }
             if level == "#" || counterpart == "#" { return true }

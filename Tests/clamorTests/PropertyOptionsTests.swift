@@ -150,14 +150,18 @@ struct PropertyOptionsTests {
         #expect(load.problem() == "\(words), which would come twice; give --subscription-churn-filter another one")
     }
 
-    @Test("a subscription that comes and goes is not one that is there for good")
-    func churnOwn() throws {
-        let line = "sub -t a/%i -t b/# --subscription-churn 9/s --subscription-churn-filter b/#"
-        #expect(
-            try options(line).load(run: 1, seed: 1).problem()
-                == "'b/#' of --subscription-churn is what its client subscribes to for good; "
-                + "give --subscription-churn-filter another one"
-        )
+    @Test(
+        "a subscription that comes and goes is not one that is there for good, of no client",
+        arguments: [
+            ("sub -t a/%i -t b/# --subscription-churn-filter b/#", "b/#"),
+            ("sub -c 10 -t a/%i --subscription-churn-filter a/5", "a/5"),
+            ("sub -c 10 -t a/7 --subscription-churn-filter a/%i", "a/7"),
+        ]
+    )
+    func churnOwn(_ line: String, _ filter: String) throws {
+        let words = "'\(filter)' of --subscription-churn is what its client subscribes to for good"
+        let problem = try options("\(line) --subscription-churn 9/s").load(run: 1, seed: 1).problem()
+        #expect(problem == "\(words); give --subscription-churn-filter another one")
     }
 
     @Test(
@@ -165,7 +169,8 @@ struct PropertyOptionsTests {
         arguments: [
             "pub -t a/%i --subscription-churn-filter a", "pub -t a --subscription-churn-filter a/+",
             "pub -t a/%i --subscription-churn-filter a/+/b", "pub -t a/b --subscription-churn-filter a/c/#",
-            "sub -t # --subscription-churn-filter a/#", "conn --subscription-churn-filter #",
+            "sub -t # --subscription-churn-filter a/#", "sub -t +/+",
+            "sub -c 10 -t a/%i --subscription-churn-filter a/11", "conn --subscription-churn-filter #",
         ]
     )
     func churnApart(_ line: String) throws {

@@ -124,6 +124,7 @@ final class ClockEchoes: Sendable {
         await self.state.add(answers)
         while NIODeadline.now() < self.deadline, self.signals.count == 0 {
             await self.ask()
+            // A pause and no waiting: answers come while it lasts, and a run that is called off measures no more.
             guard (try? await Task.sleep(for: Self.interval)) != nil else { return nil }
             // Whoever has the same clock need not ask.
             if await self.state.host == self.host { return nil }
@@ -132,7 +133,7 @@ final class ClockEchoes: Sendable {
         guard let estimate = await self.state.estimate else { return nil }
         await self.state.begins(by: estimate)
         let asking = Task { [self] in
-            // Ends when the sleep is cancelled.
+            // A pulse, which ends when it is cancelled.
             while (try? await Task.sleep(for: Self.slowInterval)) != nil { await self.ask() }
         }
         await self.state.add(asking)
@@ -174,6 +175,7 @@ final class ClockEchoes: Sendable {
                 if let result = results?.first, result.reason.rawValue < 0x80 { return true }
                 await self.client.disconnect()
             }
+            // Nobody tells when a server begins to listen; who is called off stops asking.
             guard (try? await Task.sleep(for: Self.retry)) != nil else { return false }
         }
         return false

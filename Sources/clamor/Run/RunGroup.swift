@@ -141,6 +141,7 @@ final class PartGroup<Part: RunPart>: RunGroup {
         GroupFacts(
             name: self.name,
             clients: self.clients,
+            // Clients without operations may have turns, which are due whatever comes back.
             isOpenLoop: self.options.isOpenLoop || !self.options.operates && self.plan(seed: 0).turns != nil,
             connectRate: self.options.connectRate.map { $0 / Double(self.options.part.count) },
             protocolName: self.load.protocolName,
