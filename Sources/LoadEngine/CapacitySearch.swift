@@ -68,11 +68,19 @@ package struct CapacitySearch: Sendable {
 
     /// What to offer now, or the answer; the same until a step is added.
     package var next: Action {
+        let next = self.wanted
+        guard case .offer = next, self.steps.count >= self.settings.steps else { return next }
+        let (held, broken) = self.gap
+        return .end(self.answer(held, broken))
+    }
+
+    /// False where the steps were spent and something was still to be offered: what is known then is the answer.
+    package var isSettled: Bool { if case .end = self.wanted { true } else { false } }
+
+    /// What to offer, however many steps there were.
+    private var wanted: Action {
         if let limited = self.generatorLimit { return .end(limited) }
         let (held, broken) = self.gap
-        if self.steps.count >= self.settings.steps {
-            return .end(self.answer(held, broken, isComplete: false))
-        }
         switch (held, broken) {
         case (nil, nil): return self.offer(self.settings.first, .doubling)
         case (let held?, nil):
@@ -84,7 +92,7 @@ package struct CapacitySearch: Sendable {
         case (let held?, let broken?):
             if let middle = self.middle(held, broken) { return self.offer(middle, .bisection) }
             return self.confirmed(held) ?? self.confirmed(broken) ?? self.narrowed(held, broken)
-                ?? .end(self.answer(held, broken, isComplete: true))
+                ?? .end(self.answer(held, broken))
         }
     }
 
@@ -199,7 +207,7 @@ package struct CapacitySearch: Sendable {
         )
     }
 
-    private func answer(_ held: Double?, _ broken: Double?, isComplete: Bool) -> CapacityAnswer {
+    private func answer(_ held: Double?, _ broken: Double?) -> CapacityAnswer {
         guard let held else { return .nothingHolds(broken ?? self.settings.first) }
         guard let broken else { return .atLeast(held) }
         let sure = self.sure(held, broken)
@@ -207,8 +215,7 @@ package struct CapacitySearch: Sendable {
             CapacityAnswer.Found(
                 load: held,
                 low: Swift.min(sure.low, held),
-                high: Swift.max(sure.high, broken),
-                isComplete: isComplete
+                high: Swift.max(sure.high, broken)
             )
         )
     }
@@ -242,17 +249,15 @@ package enum CapacityAnswer: Hashable, Sendable {
         package var low: Double
         /// All that was offered from here on was broken, each time.
         package var high: Double
-        /// False where the steps were spent before the gap was narrow.
-        package var isComplete: Bool
 
         /// The interval's width as a share of the load.
         package var width: Double { (self.high - self.low) / self.load }
     }
 
     case found(Found)
-    /// The largest load that might be offered held.
+    /// The largest load that was offered held; where the search is settled, that is the most that may be.
     case atLeast(Double)
-    /// Not even the smallest one held.
+    /// Not even the smallest one that was offered held.
     case nothingHolds(Double)
     /// The generator was the limit: nothing is known above what held.
     case generatorLimited(at: Double, held: Double?, reason: String)

@@ -48,6 +48,7 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         /// What held each time, and what was broken each time.
         package var low: Double?
         package var high: Double?
+        /// What the limit of the generator was; else why the search ended before its answer was settled.
         package var reason: String?
 
         package init(kind: String, load: Double? = nil, low: Double? = nil, high: Double? = nil, reason: String? = nil)
@@ -173,12 +174,16 @@ extension CapacityRecord {
     private var headline: String {
         guard let answer = self.answer else { return "UNFINISHED" }
         let load = answer.load.map(self.text)
+        let unsettled = answer.reason.map { " · \($0)" } ?? ""
         switch answer.kind {
         case "found":
             let interval = "\(self.text(answer.low ?? 0)) … \(self.text(answer.high ?? 0))"
-            return "CAPACITY  \(load ?? "") hold · interval \(interval)"
-        case "at-least": return "CAPACITY  at least \(load ?? ""), which was the most that might be offered"
-        case "nothing-holds": return "NOTHING HOLDS  not even \(answer.high.map(self.text) ?? "the smallest load")"
+            return "CAPACITY  \(load ?? "") hold · interval \(interval)\(unsettled)"
+        case "at-least":
+            let bound = answer.reason == nil ? ", which was the most that might be offered" : unsettled
+            return "CAPACITY  at least \(load ?? "")\(bound)"
+        case "nothing-holds":
+            return "NOTHING HOLDS  not even \(answer.high.map(self.text) ?? "the smallest load")\(unsettled)"
         case "generator-limited":
             let known = load.map { "; \($0) held" } ?? ""
             return "GENERATOR-LIMITED  at \(answer.high.map(self.text) ?? "")\(known): \(answer.reason ?? "")"

@@ -9,11 +9,11 @@ struct CapacitySearchTests {
     private static func run(
         _ settings: Settings,
         _ judge: (Double) -> CapacitySearch.Verdict
-    ) -> (answer: CapacityAnswer, steps: [CapacitySearch.Step]) {
+    ) -> (answer: CapacityAnswer, steps: [CapacitySearch.Step], isSettled: Bool) {
         var search = CapacitySearch(settings)
         while true {
             switch search.next {
-            case .end(let answer): return (answer, search.steps)
+            case .end(let answer): return (answer, search.steps, search.isSettled)
             case .offer(let load, _): search.add(judge(load))
             }
         }
@@ -31,7 +31,7 @@ struct CapacitySearchTests {
             $0 <= row.capacity ? .held : .broken("p99")
         }
         guard case .found(let found) = result.answer else { Issue.record("\(result.answer)"); return }
-        #expect(found.isComplete)
+        #expect(result.isSettled)
         #expect(found.load <= row.capacity)
         // Whole numbers cannot be nearer than one.
         #expect(found.high - found.load <= max(found.load * 0.05, row.isWhole ? 1 : 0))
@@ -174,6 +174,29 @@ struct CapacitySearchTests {
             return count % 3 == 0 ? .broken("x") : .held
         }
         #expect(result.steps.count <= 60)
+    }
+
+    /// Steps that may be made, and what a search of 7,000 ends with.
+    static let budgets: [(steps: Int, load: Double, high: Double?, isSettled: Bool)] = [
+        (1, 1_000, nil, false), (3, 4_000, nil, false), (4, 4_000, 8_000, false), (8, 7_000, 7_250, false),
+        (10, 7_000, 7_250, true),
+    ]
+
+    @Test("a search whose steps are spent says what it knows, and that it is not settled", arguments: budgets)
+    func budget(_ row: (steps: Int, load: Double, high: Double?, isSettled: Bool)) {
+        var settings = Settings(first: 1_000)
+        settings.steps = row.steps
+        let result = Self.run(settings) { $0 <= 7_000 ? .held : .broken("p99") }
+        if case .found(let found) = result.answer {
+            #expect(found.load == row.load && found.low == row.load && found.high == row.high)
+        } else {
+            #expect(result.answer == .atLeast(row.load) && row.high == nil)
+        }
+        #expect(result.isSettled == row.isSettled)
+        #expect(result.steps.count == row.steps)
+        let none = Self.run(settings) { _ in .broken("lost") }
+        #expect(none.answer == .nothingHolds(1_000 / Double(1 << (row.steps - 1))))
+        #expect(none.isSettled == false)
     }
 }
 

@@ -83,6 +83,9 @@ struct CapacitySession {
         let isStopped = await self.runs.isStopped
         if case .end(let answer) = search.next, !isStopped {
             record.answer = CapacityRecord.Answer(answer)
+            if !search.isSettled {
+                record.answer?.reason = "\(search.steps.count) steps are the most of a search, and more were to be made"
+            }
         } else {
             let held = search.steps.filter { $0.verdict == .held }.map(\.load).max()
             record.answer = CapacityRecord.Answer(kind: "interrupted", load: held)
