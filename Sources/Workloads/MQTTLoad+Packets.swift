@@ -72,7 +72,7 @@ extension MQTTLoad {
         for number in Set(publishers + subscribers).sorted() {
             let values = self.values(of: number)
             let id = String(decoding: values.clientID, as: UTF8.self)
-            if let problem = self.connect(values).problem() { return "client '\(id)': \(problem)" }
+            if let problem = self.connect(values).problem() { return "client '\(id)': \(problem.words)" }
             do throws(MQTTCredentialsError) {
                 try self.account?.check(clientID: id, keepAlive: self.publisherSession.keepAlive)
             } catch {
@@ -89,14 +89,14 @@ extension MQTTLoad {
                     properties: self.properties(of: values)
                 )
                 if let problem = publish.problem(as: self.version, packetID: false) {
-                    return "topic '\(topic)' of client '\(id)': \(problem)"
+                    return "topic '\(topic)' of client '\(id)': \(problem.words)"
                 }
             } else if !self.isPublisher(number) {
                 let subscriptions = self.subscriptions(of: number)
                 if let problem = Subscribe(1, subscriptions, properties: self.subscribeOptions.properties)
                     .problem(as: self.version)
                 {
-                    return "filter '\(subscriptions[0].filter)' of client '\(id)': \(problem)"
+                    return "filter '\(subscriptions[0].filter)' of client '\(id)': \(problem.words)"
                 }
             }
         }

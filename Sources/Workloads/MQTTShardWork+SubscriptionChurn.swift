@@ -127,7 +127,7 @@ extension MQTTLoad {
     func churnProblem(of number: Int) -> String? {
         guard let filter = self.churnFilter(of: number) else { return nil }
         return Subscribe(1, [Subscription(filter: filter)]).problem(as: self.version)
-            .map { "filter '\(filter)' of --subscription-churn: \($0)" }
+            .map { "filter '\(filter)' of --subscription-churn: \($0.words)" }
     }
 
     /// Why subscriptions that come and go would change what the run counts.

@@ -202,6 +202,34 @@ struct PropertyOptionsTests {
         #expect(TopicError.wildcardInName.words == "a topic to publish to has no + and no #")
     }
 
+    static let forbidden: [(line: String, problem: String)] = [
+        (
+            "conn --prefix a+b --subscription-churn 9/s",
+            "filter 'clamor-churn/a+b-conn-1' of --subscription-churn: + and # stand alone in their level, as in a/+/b or a/#"
+        ),
+        (
+            "sub --prefix a+b -t x/%c",
+            "filter 'x/a+b-sub-1' of client 'a+b-sub-1': + and # stand alone in their level, as in a/+/b or a/#"
+        ),
+        (
+            "pub --prefix a+b -t x/%c",
+            "topic 'x/a+b-pub-1' of client 'a+b-pub-1': a topic to publish to has no + and no #"
+        ),
+        (
+            "conn --prefix a+b --will-topic x/%c",
+            "client 'a+b-conn-1': the topic of the will is wrong: a topic to publish to has no + and no #"
+        ),
+        (
+            "conn --prefix p -u \(String(repeating: "u", count: 65_536))",
+            "client 'p-conn-1': the user name has 65536 bytes, and MQTT takes 65535 at most"
+        ),
+    ]
+
+    @Test("what MQTT forbids of a client is told in words before the first connection", arguments: forbidden)
+    func forbiddenOfClients(_ row: (line: String, problem: String)) throws {
+        #expect(try options(row.line).load(run: 1, seed: 1).problem() == row.problem)
+    }
+
     @Test("--store and --raw")
     func storeAndRaw() throws {
         #expect(try options("pub --store memory").store == nil)
