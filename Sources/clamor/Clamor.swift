@@ -12,7 +12,8 @@ struct Clamor: ParsableCommand {
               clamor pubsub -h embedded -c 100 --rate 1000/s
 
             Exit codes: 0 all held, 64 wrong usage or a load that this host cannot carry, 65 wrong scenario or result file, 69 no connection, 73 results cannot be \
-            written, 97 unreconciled and 98 generator-limited (both with --strict), 99 a threshold failed, \
+            written, 97 unreconciled (of decode always) and 98 generator-limited with --strict, 99 a threshold, a comparison, a capacity's \
+            objective or a check of calibrate failed, \
             105 interrupted.
             """,
         version: "0.1.0",

@@ -272,7 +272,10 @@ struct ResultFlags: ParsableArguments {
 
     @Option(
         name: .long,
-        help: ArgumentHelp("Result directory. (default: results/runs/<time>-<command>)", valueName: "dir")
+        help: ArgumentHelp(
+            "Result directory. (default: results/runs/<time>-<command, or the scenario's name>)",
+            valueName: "dir"
+        )
     )
     var out: String?
 
