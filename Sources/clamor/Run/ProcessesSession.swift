@@ -144,11 +144,13 @@ final class ProcessesSession {
         }
     }
 
-    /// Soon, but so that every process has heard of it before.
+    /// Soon, but so that every process has heard of it before: one that is late begins later than the others.
+    private var soon: Int64 { clamor_realtime_nanoseconds() + 500_000_000 }
+
     private func begin() {
         self.hasBegun = true
         for (index, words) in self.early { self.warn(words, of: index) }
-        let start = clamor_realtime_nanoseconds() + 500_000_000
+        let start = self.soon
         for process in self.processes { process.begin(at: start) }
     }
 
@@ -157,7 +159,7 @@ final class ProcessesSession {
         guard !self.hasLoad, !self.settled.isEmpty else { return }
         guard self.settled.union(self.ended).count == self.count else { return }
         self.hasLoad = true
-        let start = clamor_realtime_nanoseconds() + 100_000_000
+        let start = self.soon
         for process in self.processes where !self.ended.contains(process.index) { process.begin(at: start) }
     }
 
