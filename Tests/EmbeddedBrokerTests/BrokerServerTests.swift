@@ -150,7 +150,7 @@ struct BrokerServerTests {
 
     @Test("--stall neither reads nor writes for its time, and says when")
     func stall() async throws {
-        let counters = try await Self.withBroker("--stall 200ms@50ms") { server in
+        let counters = try await Self.withBroker("--stall 2s@50ms") { server in
             let client = try await WireClient.connect(port: server.port, "c")
             let clock = ContinuousClock()
             var longest = Duration.zero

@@ -10,7 +10,7 @@ extension Integration {
         func closedLoop(_ version: Int) async throws {
             let (run, broker) = try await BrokerProgram.with { broker in
                 try await ClamorRun.of(
-                    "pub -p \(broker.port) -V \(version) -c 30 -q 0,1,2 -s 64 -I 0 --duration 1s"
+                    "pub -p \(broker.port) -V \(version) -c 30 -q 0,1,2 -s 64 -I 0 --duration 2s"
                 )
             }
             #expect(run.status == 0)
@@ -46,7 +46,7 @@ extension Integration {
 
         @Test("the same with the broker that -h embedded starts, whose counts the run compares itself")
         func embedded() async throws {
-            let run = try await ClamorRun.of("pub -h embedded -c 30 -q 0,1,2 -s 64 -I 0 --duration 1s")
+            let run = try await ClamorRun.of("pub -h embedded -c 30 -q 0,1,2 -s 64 -I 0 --duration 2s")
             #expect(run.status == 0)
             #expect(run.record.perQoS("publish_sent").allSatisfy { $0 > 0 })
             #expect(run.record.isSound, "\(run.record.reasonCodes)")

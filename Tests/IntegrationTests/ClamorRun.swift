@@ -74,15 +74,17 @@ extension RunRecord {
     }
 
     var state: Verdict.State? { self.verdict?.state }
-    /// Nothing is wrong with it, but what a busy host makes of any run, and a run then has to say: of one of less than
-    /// half a second only that what was due began a second late.
-    var isSound: Bool {
-        let busy: Set = ["schedule-lag", "generator-cpu", "cpu-steal"]
+    /// Nothing is wrong with it, but what a busy host makes of any run, and a run then has to say.
+    var isSound: Bool { self.isSound(with: []) }
+
+    /// Nothing is wrong with it but that, and these reasons; CPU is stolen beside the load too.
+    func isSound(with others: Set<String>) -> Bool {
+        let busy: Set = ["schedule-lag", "generator-cpu"]
         let seconds = self.stages.first { $0.measured }?.durationSeconds ?? 0
-        let allowed: Set = ["unsent", "connect-rate"]
+        let allowed = others.union(["unsent", "connect-rate", "cpu-steal"])
         return self.state == .valid
-            || self.state == .generatorLimited
-                && Set(self.reasonCodes).isSubset(of: seconds < 0.5 ? allowed : allowed.union(busy))
+            || Set(self.reasonCodes).isSubset(of: seconds < 0.5 ? allowed : allowed.union(busy))
+                && (self.state == .generatorLimited || !others.isDisjoint(with: self.reasonCodes))
     }
     var reasonCodes: [String] { self.verdict?.reasons.map(\.code) ?? [] }
 }

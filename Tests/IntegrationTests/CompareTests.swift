@@ -14,7 +14,7 @@ extension Integration {
             let line = "pub -h embedded -c 4 -q 1 -s 64 --rate 400/s --duration 2s --seed 5"
             let base = try await ClamorRun.of(line)
             // Further above the others than any busy host makes them.
-            let slow = try await ClamorRun.of(line, "--broker", "--delay 1ms --max-rate 300/s")
+            let slow = try await ClamorRun.of(line, "--broker", "--delay 1ms --max-rate 100/s")
             #expect(base.status == 0)
 
             // A busy host may have limited the generator, which is not in question here.
@@ -27,7 +27,7 @@ extension Integration {
             #expect(refused.status == 65)
             #expect(
                 refused.errorLines == [
-                    "clamor: the plans differ: broker absent and '--delay 1ms --max-rate 300/s' in \(base.directory) "
+                    "clamor: the plans differ: broker absent and '--delay 1ms --max-rate 100/s' in \(base.directory) "
                         + "and \(slow.directory); --allow-different plan compares all the same"
                 ]
             )

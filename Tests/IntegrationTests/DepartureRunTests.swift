@@ -5,7 +5,7 @@ import Testing
 extension Integration {
     @Suite("Churn and storms")
     struct DepartureRunTests {
-        @Test("conn --churn: clients leave at that rate, in turn, and all come back")
+        @Test("conn --churn: clients leave at that rate, in turn, and come back")
         func churn() async throws {
             let run = try await ClamorRun.of("conn -h embedded -c 10 --churn 40/s --duration 1s")
             #expect(run.status == 0, "\(run.ending.errors)")
@@ -13,8 +13,10 @@ extension Integration {
             let missed = run.record.count("departures_missed", ["reason": "churn"])
             #expect(left + missed == 40)
             #expect(left > 0)
-            #expect(run.record.count("reconnects") == left)
-            #expect(run.record.duration("reconnect_duration", ["phase": "total"])?.count == UInt64(left))
+            // Who left just before the end is not awaited: each of the ten, at most.
+            let back = run.record.count("reconnects")
+            #expect((left - 10...left).contains(back), "\(back) of \(left)")
+            #expect(run.record.duration("reconnect_duration", ["phase": "total"])?.count ?? 0 == UInt64(back))
             #expect(run.record.duration("connect_duration", ["phase": "total"])?.count == 10)
             #expect(run.record.errors.isEmpty)
         }
@@ -28,20 +30,29 @@ extension Integration {
             try await Mosquitto.with { broker in
                 let run = try await ClamorRun.of(
                     """
-                    pubsub -p \(broker.port) -c 6 -q 1,2 --rate 200/s --duration 2s \(session) --storm 50%@500ms \
-                    --storm 50%@1s:disconnect --seed 7
+                    pubsub -p \(broker.port) -c 6 -q 1,2 --rate 200/s --duration 4s \(session) --storm 50%@500ms \
+                    --storm 50%@2s:disconnect --seed 7
                     """
                 )
                 #expect(run.status == 0, "\(run.ending.errors)")
-                #expect(run.record.count("disconnects", ["reason": "storm"]) == 12)
-                #expect(run.record.count("reconnects") == 12)
-                #expect(run.record.perQoS("publish_offered") == [0, 200, 200])
+                Self.expectStorms(run.record, of: 12)
+                #expect(run.record.perQoS("publish_offered") == [0, 400, 400])
                 #expect(run.record.perQoS("delivery_lost") == [0, 0, 0])
-                #expect(run.record.perQoS("publish_acked") == [0, 200, 200])
+                #expect(run.record.perQoS("publish_acked") == [0, 400, 400])
                 #expect(run.record.count("delivery_duplicated", qos: 2) == 0)
                 #expect(run.record.books.allSatisfy { $0.balances })
                 #expect(run.record.isSound, "\(run.record.reasonCodes)")
             }
+        }
+
+        /// Whom a storm finds away it misses, and who is cut off just before the end does not come back.
+        private static func expectStorms(_ record: RunRecord, of clients: Int) {
+            let storm: Labels = ["reason": "storm"]
+            let cut = record.count("disconnects", storm)
+            #expect(cut > 0)
+            #expect(cut + record.count("departures_missed", storm) == clients)
+            let back = record.count("reconnects")
+            #expect(back > 0 && back <= cut, "\(back) of \(cut)")
         }
 
         @Test("a storm that the load's end came before is counted, every client of it")
@@ -68,13 +79,12 @@ extension Integration {
         @Test("a storm of all with clean sessions: what is lost is counted, and the books close")
         func clean() async throws {
             let run = try await ClamorRun.of(
-                "pubsub -h embedded -c 6 -q 0,1,2 --rate 300/s --duration 2s --storm 100%@500ms -R 100 --seed 3"
+                "pubsub -h embedded -c 6 -q 0,1,2 --rate 300/s --duration 4s --storm 100%@500ms -R 100 --seed 3"
             )
             #expect(run.status == 0, "\(run.ending.errors)")
-            #expect(run.record.count("disconnects", ["reason": "storm"]) == 12)
-            #expect(run.record.count("reconnects") == 12)
+            Self.expectStorms(run.record, of: 12)
             #expect(run.record.books.allSatisfy { $0.balances })
-            #expect(run.record.perQoS("publish_offered") == [200, 200, 200])
+            #expect(run.record.perQoS("publish_offered") == [400, 400, 400])
             #expect(run.record.isSound, "\(run.record.reasonCodes)")
         }
 

@@ -40,7 +40,7 @@ extension Integration {
                 #expect(refused.errors == more.errors)
                 #expect(folder.entries().isEmpty)
 
-                let program = try self.start("conn -c \(most) \(flags) --duration 2s --out \(folder.path("out"))")
+                let program = try self.start("conn -c \(most) \(flags) --duration 0 --out \(folder.path("out"))")
                 defer { program.send(SIGKILL) }
                 try await program.line { $0.contains(" measure ") }
                 // The least of some looks: in one of them a file of the monitor's may be open.
@@ -48,6 +48,7 @@ extension Integration {
                     try FileManager.default.contentsOfDirectory(atPath: "/proc/\(program.pid)/fd").count
                 }
                 #expect(open.min() == 499)
+                program.send(SIGINT)
                 let run = try ClamorRun(try await program.ended(), folder)
                 #expect(run.status == 0, "\(run.ending.errors)")
                 self.expectAll(most, in: run)

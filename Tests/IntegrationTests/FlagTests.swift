@@ -100,7 +100,7 @@ extension Integration {
         func window(_ window: Int) async throws {
             // The broker takes one message in ten seconds at most, so nearly all windows stay full.
             let (run, broker) = try await BrokerProgram.with("--max-rate 0.1/s") { broker in
-                try await ClamorRun.of("pub -p \(broker.port) -c 3 -q 1 -F \(window) --duration 500ms --drain 0s")
+                try await ClamorRun.of("pub -p \(broker.port) -c 3 -q 1 -F \(window) --duration 3s --drain 0s")
             }
             #expect(run.status == 0)
             let books = try #require(run.record.books.first)

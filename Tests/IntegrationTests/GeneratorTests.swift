@@ -42,7 +42,7 @@ extension Integration {
         @Test("a slow broker is the broker's limit in closed loop")
         func closedLoop() async throws {
             let (run, broker) = try await BrokerProgram.with("--max-rate 1000/s") { broker in
-                try await ClamorRun.of("pub -p \(broker.port) -c 8 -q 1,2 -s 64 --duration 2s --drain 2s --strict")
+                try await ClamorRun.of("pub -p \(broker.port) -c 8 -q 1,2 -s 64 --duration 2s --drain 10s --strict")
             }
             Self.expectNotLimited(run)
             #expect(run.record.perQoS("publish_acked") == broker.received.all)

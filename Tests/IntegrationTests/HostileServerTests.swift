@@ -105,7 +105,7 @@ extension Integration {
         func full() async throws {
             try await withScriptedPeer([.expectCount(2), .send(Self.connack5), .stopReading]) { peer in
                 let run = try await ClamorRun.of(
-                    "pub -p \(peer.port) -c 2 -q 0 -s 64KiB -L 1000 --duration 200ms --drain 100ms"
+                    "pub -p \(peer.port) -c 2 -q 0 -s 64KiB -L 1000 --duration 3s --drain 100ms"
                 )
                 #expect(run.status == 0, "\(run.ending.errors)")
                 #expect(run.record.books.allSatisfy { $0.balances })

@@ -14,7 +14,7 @@ extension Integration {
         func faults(_ topology: String) async throws {
             let (run, broker) = try await BrokerProgram.with("--drop 1.5% --duplicate 40 --reorder 30") { broker in
                 try await ClamorRun.of(
-                    "pubsub -p \(broker.port) --topology \(topology) -s 64 --rate 900/s --duration 2s --drain 2s"
+                    "pubsub -p \(broker.port) --topology \(topology) -s 64 --rate 900/s --duration 2s --drain 5s"
                 )
             }
             #expect(run.status == 0)
@@ -43,7 +43,7 @@ extension Integration {
             let (run, broker) = try await BrokerProgram.with(faults) { broker in
                 try await ClamorRun.of(
                     """
-                    pubsub -p \(broker.port) --topology \(topology) -s 64 --rate 900/s --duration 2s --drain 2s \
+                    pubsub -p \(broker.port) --topology \(topology) -s 64 --rate 900/s --duration 2s --drain 5s \
                     --reconnect 1000 --reconnect-period 20
                     """
                 )

@@ -192,7 +192,7 @@ extension Integration {
                         duration: "1h"
                     )
                 ) {
-                    try await $0.line { $0.contains(" measure ") }
+                    try await $0.lines { $0.count { $0.contains(" measure ") } >= 2 }
                     $0.send(SIGINT)
                 }
             }

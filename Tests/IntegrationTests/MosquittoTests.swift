@@ -14,7 +14,7 @@ extension Integration {
                 try await broker.withSubscriber(["-q", "2", "-F", "%t %q"] + filters + ["-t", "clamor/end"]) {
                     subscriber in
                     let run = try await ClamorRun.of(
-                        "pub -p \(broker.port) -V \(version) -c 90 -q 0,1,2 -s 64 -I 0 --duration 1s"
+                        "pub -p \(broker.port) -V \(version) -c 90 -q 0,1,2 -s 64 -I 0 --duration 3s -L 30000"
                     )
                     #expect(run.status == 0)
                     let sent = run.record.perQoS("publish_sent")
@@ -63,7 +63,7 @@ extension Integration {
         func connections() async throws {
             try await Mosquitto.with { broker in
                 // Long enough for a round of $SYS.
-                let run = try await ClamorRun.of("conn -p \(broker.port) -c 300 --duration 2500ms")
+                let run = try await ClamorRun.of("conn -p \(broker.port) -c 300 --duration 5s")
                 #expect(run.status == 0)
                 #expect(run.record.duration("connect_duration", ["phase": "total"])?.count == 300)
                 #expect(try await broker.counter("$SYS/broker/clients/maximum") == 300)
@@ -118,7 +118,7 @@ extension Integration {
             try await Mosquitto.with { broker in
                 let publisher = try await ClamorRun.of("pub -p \(broker.port) -c 3 -L 3 -q 1 -r -t kept/%i")
                 #expect(publisher.status == 0)
-                let run = try await ClamorRun.of("sub -p \(broker.port) -c 1 -q 1 -t kept/+ --duration 500ms")
+                let run = try await ClamorRun.of("sub -p \(broker.port) -c 1 -q 1 -t kept/+ --duration 3s")
                 #expect(run.record.count("received", ["retained": "true"]) == 3)
                 #expect(run.record.count("received", ["retained": "false"]) == 0)
             }

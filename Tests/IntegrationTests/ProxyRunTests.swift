@@ -144,11 +144,11 @@ extension Integration {
         @Test("a stall is in the response time of what was due in it")
         func stall() async throws {
             let ((run, counters, _), _) = try await BrokerProgram.with { broker in
-                try await ProxyProgram.with(before: broker.port, "--stall 500ms@500ms") { proxy in
-                    try await ClamorRun.of("pub -p \(proxy.port) -c 2 -q 1 -s 64 --rate 200/s --duration 2s")
+                try await ProxyProgram.with(before: broker.port, "--stall 500ms@3s") { proxy in
+                    try await ClamorRun.of("pub -p \(proxy.port) -c 2 -q 1 -s 64 --rate 200/s --duration 6s")
                 }
             }
-            #expect(run.record.count("publish_acked") == 400)
+            #expect(run.record.count("publish_acked") == 1_200)
             let stall = try #require(counters.stalls.first)
             #expect(counters.stalls.count == 1)
             // Something was due every 5 ms of it.

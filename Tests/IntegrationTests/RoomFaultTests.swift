@@ -88,7 +88,7 @@ extension Integration {
 
         @Test("a message that one occupant never gets is lost once, and has no last receiver")
         func loses() async throws {
-            let run = try await self.run(.loses(every: 10), "-c 4 --rate 200/s -L 100 --drain 1s")
+            let run = try await self.run(.loses(every: 10), "-c 4 --rate 200/s -L 100 --drain 5s")
             let books = run.record.books.first
             #expect(books?.expected == 400)
             #expect(books?.lost == 10)
@@ -102,7 +102,7 @@ extension Integration {
 
         @Test("in closed loop a lost delivery holds its sender up for --ack-timeout, and not for ever")
         func stalls() async throws {
-            let run = try await self.run(.loses(every: 10), "-c 4 -L 40 --ack-timeout 1s --drain 1s")
+            let run = try await self.run(.loses(every: 10), "-c 4 -L 40 --ack-timeout 2s --drain 5s")
             #expect(run.status == 0)
             let books = run.record.books.first
             #expect(books?.sent == 40)
@@ -126,7 +126,7 @@ extension Integration {
 
         @Test("[XEP-0045 §8.2] who is put out is owed nothing from then on, and is told of")
         func putsOut() async throws {
-            let run = try await self.run(.putsOut(after: 20), "-c 3 --rate 100/s -L 90 --drain 1s")
+            let run = try await self.run(.putsOut(after: 20), "-c 3 --rate 100/s -L 90 --drain 5s")
             #expect(run.record.errors.map(\.kind) == ["room kicked"])
             #expect(
                 run.record.errors.first?.example

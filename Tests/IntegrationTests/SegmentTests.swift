@@ -17,7 +17,7 @@ extension Integration {
                 "publish_offered count == 600"
             )
             #expect(run.status == 0, "\(run.ending.errors)")
-            #expect(run.record.isSound || run.record.reasonCodes.allSatisfy { $0 == "segments-apart" })
+            #expect(run.record.isSound(with: ["segments-apart"]), "\(run.record.reasonCodes)")
             #expect(run.record.segment.merged == 2)
             #expect(run.record.thresholds.map(\.ok) == [true, true])
             let folders = ["1", "2"].map { run.folder.path("out/segments/\($0)") }
@@ -110,7 +110,7 @@ extension Integration {
             #expect(run.record.thresholds.map(\.ok) == [true])
             #expect(run.record.ledger.pending == nil && run.record.ledger.on)
             // All had gone before the drain was over.
-            #expect(run.record.durationSeconds ?? 60 < 10)
+            #expect(run.record.durationSeconds ?? 60 < 12)
             // A segment alone knows of what came, and of nothing that was expected.
             let segments = try ["1", "2"].map { try RunJSON.read(directory: run.folder.path("out/segments/\($0)")) }
             #expect(segments.allSatisfy { $0.ledger.pending == true && $0.books.allSatisfy { $0.expected == nil } })
@@ -120,7 +120,7 @@ extension Integration {
         @Test("what a broker loses, repeats and swaps is found to the message", arguments: shapes)
         func faults(_ shape: Shape) async throws {
             let (run, counters) = try await BrokerProgram.with("--drop 1.5% --duplicate 40 --reorder 30") { broker in
-                try await ClamorRun.of("pubsub -p \(broker.port) \(shape.testDescription) \(Self.load) --drain 2s")
+                try await ClamorRun.of("pubsub -p \(broker.port) \(shape.testDescription) \(Self.load) --drain 5s")
             }
             #expect(run.status == 0, "\(run.ending.errors)")
             #expect(run.record.isSound, "\(run.record.verdict?.reasons ?? [])")

@@ -68,9 +68,9 @@ extension Integration {
                     topology: fan-in
                     publish: { qos: 1, size: 64, rate: 200/s }
                 stages:
-                  - { name: few, for: 1s, clients: 2 }
-                  - { name: all, for: 1s }
-                  - { name: half, for: 1s, clients: 50% }
+                  - { name: few, for: 2s, clients: 2 }
+                  - { name: all, for: 2s }
+                  - { name: half, for: 2s, clients: 50% }
                 thresholds:
                   - "delivery_lost == 0"
                 """
@@ -81,12 +81,12 @@ extension Integration {
             #expect(record.errors.isEmpty)
             // Each of the ten publishers has 20 a second.
             let whole: Labels = ["group": "a", "qos": "1"]
-            for (stage, offered) in [("few", 40), ("all", 200), ("half", 100)] {
+            for (stage, offered) in [("few", 80), ("all", 400), ("half", 200)] {
                 #expect(self.count(record, "publish_offered", whole.adding("stage", stage)) == offered, "\(stage)")
             }
             let book = try #require(record.books.first)
             #expect(book.balances)
-            #expect(book.offered == 340)
+            #expect(book.offered == 680)
             #expect(book.lost == 0)
             // Two publishers and the subscriber come first, the other eight when it is their turn, and five leave again.
             let left: Labels = ["group": "a", "reason": "inactive"]

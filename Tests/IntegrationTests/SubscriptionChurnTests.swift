@@ -47,7 +47,7 @@ extension Integration {
             let run = try await Mosquitto.with { broker in
                 try await ClamorRun.of(
                     """
-                    conn -p \(broker.port) -c 20 --duration 2s --subscription-churn 500/s \
+                    conn -p \(broker.port) -c 20 --duration 4s --subscription-churn 250/s \
                     --subscription-churn-filter churn/%i/+/# --storm 50%@1s --seed 4
                     """
                 )

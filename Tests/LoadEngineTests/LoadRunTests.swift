@@ -104,7 +104,7 @@ struct LoadRunTests {
         }
         async let ended = run.perform()
         for await _ in knocks { break }
-        let start = NIODeadline.now() + .milliseconds(80)
+        let start = NIODeadline.now() + .seconds(1)
         run.send(.begin(at: start))
         let outcome = try await ended
         knock.finish()
