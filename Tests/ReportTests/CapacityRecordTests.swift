@@ -14,15 +14,15 @@ struct CapacityRecordTests {
         ),
         (
             Answer(kind: "found", load: 20_000, low: 0, high: 40_000, reason: spent),
-            "CAPACITY  20,000/s hold · interval 0.00/s … 40,000/s · \(spent)"
+            "CAPACITY  20,000/s hold · interval 0/s … 40,000/s · \(spent)"
         ),
         (
             Answer(kind: "at-least", load: 5_000, low: 5_000),
             "CAPACITY  at least 5,000/s, which was the most that might be offered"
         ),
         (Answer(kind: "at-least", load: 5_000, low: 5_000, reason: spent), "CAPACITY  at least 5,000/s · \(spent)"),
-        (Answer(kind: "nothing-holds", high: 10), "NOTHING HOLDS  not even 10.0/s"),
-        (Answer(kind: "nothing-holds", high: 10, reason: spent), "NOTHING HOLDS  not even 10.0/s · \(spent)"),
+        (Answer(kind: "nothing-holds", high: 10), "NOTHING HOLDS  not even 10/s"),
+        (Answer(kind: "nothing-holds", high: 10, reason: spent), "NOTHING HOLDS  not even 10/s · \(spent)"),
         (
             Answer(kind: "generator-limited", load: 16_000, high: 32_000, reason: "loop 0 was busy"),
             "GENERATOR-LIMITED  at 32,000/s; 16,000/s held: loop 0 was busy"
