@@ -62,7 +62,7 @@ struct CapacitySession {
                     load: load,
                     phase: phase.rawValue,
                     verdict: outcome.word,
-                    reason: outcome.verdict.reason,
+                    reason: outcome.reason,
                     directory: name
                 ),
                 clients: self.options.variesClients ? load : nil
@@ -116,11 +116,8 @@ struct CapacitySession {
 /// What a step's own results say of it.
 private struct StepOutcome {
     let verdict: CapacitySearch.Verdict
+    let reason: String?
     private let record: RunRecord
-
-    /// What keeps a generator from its plan while its loops have CPU time to spare in most seconds; else "generator-cpu"
-    /// stands beside it.
-    private static let disturbances: Set<String> = ["schedule-lag", "cpu-steal"]
 
     /// Nothing where the step did not run.
     init?(directory: String, status: Int32) {
@@ -131,15 +128,9 @@ private struct StepOutcome {
         }
         self.record = record
         let broken = record.thresholds.filter { !$0.ok }.map(\.expression)
-        switch verdict.state {
-        case .aborted, .unreconciled:
-            self.verdict = .broken(verdict.reasons.first?.text ?? verdict.state.rawValue)
-        case .generatorLimited:
-            let words = verdict.reasons.first?.text ?? verdict.state.rawValue
-            let isDisturbed = verdict.reasons.allSatisfy { Self.disturbances.contains($0.code) }
-            self.verdict = isDisturbed ? .disturbed(words) : .generatorLimited(words)
-        case .valid: self.verdict = broken.isEmpty ? .held : .broken(broken.joined(separator: ", "))
-        }
+        self.verdict = verdict.ofStep(broken: broken)
+        // That a load held although the run was late is told, too.
+        self.reason = self.verdict.reason ?? verdict.reasons.first?.text
     }
 
     var word: String {

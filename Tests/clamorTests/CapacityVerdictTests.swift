@@ -1,0 +1,33 @@
+import LoadEngine
+import Measurement
+import Testing
+import clamor
+
+@Suite("What a step of a search comes to")
+struct CapacityVerdictTests {
+    typealias Row = (reasons: [String], state: Verdict.State, broken: [String], verdict: CapacitySearch.Verdict)
+
+    static let rows: [Row] = [
+        ([], .valid, [], .held),
+        ([], .valid, ["p99 < 5ms"], .broken("p99 < 5ms")),
+        ([], .valid, ["p99 < 5ms", "p50 < 1ms"], .broken("p99 < 5ms, p50 < 1ms")),
+        // Lateness breaks objectives, and makes none hold.
+        (["schedule-lag"], .generatorLimited, [], .held),
+        (["schedule-lag"], .generatorLimited, ["p99 < 5ms"], .disturbed("schedule-lag!")),
+        (["cpu-steal"], .generatorLimited, [], .held),
+        (["schedule-lag", "cpu-steal"], .generatorLimited, ["p99 < 5ms"], .disturbed("schedule-lag!")),
+        // What did not leave was not offered, and a busy loop is the generator's own.
+        (["unsent"], .generatorLimited, [], .generatorLimited("unsent!")),
+        (["schedule-lag", "generator-cpu"], .generatorLimited, [], .generatorLimited("schedule-lag!")),
+        (["connect-rate", "schedule-lag"], .generatorLimited, ["p99 < 5ms"], .generatorLimited("connect-rate!")),
+        (["unbalanced"], .unreconciled, [], .broken("unbalanced!")),
+        (["connections-lost"], .aborted, [], .broken("connections-lost!")),
+    ]
+
+    @Test("held, broken, disturbed, or the generator's limit", arguments: rows)
+    func verdicts(_ row: Row) {
+        var verdict = Verdict()
+        verdict.add(row.state, row.reasons.map { Verdict.Reason(code: $0, text: "\($0)!") })
+        #expect(verdict.ofStep(broken: row.broken) == row.verdict)
+    }
+}
