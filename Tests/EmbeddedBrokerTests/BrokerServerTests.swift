@@ -154,17 +154,17 @@ struct BrokerServerTests {
             let client = try await WireClient.connect(port: server.port, "c")
             let clock = ContinuousClock()
             var longest = Duration.zero
-            for _ in 0..<1_000_000 where longest < .milliseconds(150) {
+            for _ in 0..<1_000_000 where longest < .seconds(1) {
                 let begun = clock.now
                 try await client.send(.pingReq)
                 _ = try await client.next(1)
                 longest = max(longest, clock.now - begun)
             }
-            #expect(longest >= .milliseconds(150))
+            #expect(longest >= .seconds(1))
         }
         let stall = try #require(counters.stalls.first)
         #expect(counters.stalls.count == 1)
-        #expect((stall.end - stall.begin) >= 150_000_000)
+        #expect((stall.end - stall.begin) >= 1_000_000_000)
     }
 
     @Test("--max-rate reads PUBLISH at its rate, and everything else as it comes")

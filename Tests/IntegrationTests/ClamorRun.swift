@@ -75,16 +75,14 @@ extension RunRecord {
 
     var state: Verdict.State? { self.verdict?.state }
     /// Nothing is wrong with it, but what a busy host makes of any run, and a run then has to say.
-    var isSound: Bool { self.isSound(with: []) }
+    var isSound: Bool { self.state == .valid || self.state == .generatorLimited && self.hasReasonsOfBusyHost() }
 
-    /// Nothing is wrong with it but that, and these reasons; CPU is stolen beside the load too.
-    func isSound(with others: Set<String>) -> Bool {
-        let busy: Set = ["schedule-lag", "generator-cpu"]
+    /// No reason is given but those of a busy host, and these; CPU is stolen beside the load too.
+    func hasReasonsOfBusyHost(or others: Set<String> = []) -> Bool {
         let seconds = self.stages.first { $0.measured }?.durationSeconds ?? 0
-        let allowed = others.union(["unsent", "connect-rate", "cpu-steal"])
-        return self.state == .valid
-            || Set(self.reasonCodes).isSubset(of: seconds < 0.5 ? allowed : allowed.union(busy))
-                && (self.state == .generatorLimited || !others.isDisjoint(with: self.reasonCodes))
+        let busy: Set = ["unsent", "connect-rate", "cpu-steal"]
+        let late: Set = seconds < 0.5 ? [] : ["schedule-lag", "generator-cpu"]
+        return others.union(busy).union(late).isSuperset(of: self.reasonCodes)
     }
     var reasonCodes: [String] { self.verdict?.reasons.map(\.code) ?? [] }
 }
