@@ -34,7 +34,7 @@ extension ClientCore {
     func publish(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>) {
         guard !waiter.isDone else { return }
         if self.configuration.validates, let problem = message.problem(as: self.configuration.version) {
-            waiter.complete(.failure(.invalid("\(problem)")))
+            waiter.complete(.failure(.forbidden(problem)))
             return
         }
         if let error = self.aliasProblem(of: message) {

@@ -18,7 +18,7 @@ extension ClientCore {
             return .raw(bytes)
         }
         let connect = self.packet(login)
-        if self.configuration.validates, let problem = connect.problem() { throw .invalid("\(problem)") }
+        if self.configuration.validates, let problem = connect.problem() { throw .forbidden(problem) }
         do throws(SASLError) {
             return .connect(connect, try self.makeAuthenticator())
         } catch {

@@ -64,7 +64,7 @@ extension ClientCore {
         let version = self.configuration.version
         if self.configuration.validates {
             if let problem = Subscribe(1, subscriptions, properties: properties).problem(as: version) {
-                waiter.complete(.failure(.invalid("\(problem)")))
+                waiter.complete(.failure(.forbidden(problem)))
                 return
             }
         }
@@ -90,7 +90,7 @@ extension ClientCore {
         if self.configuration.validates {
             let version = self.configuration.version
             if let problem = Unsubscribe(1, filters: filters, properties: properties).problem(as: version) {
-                waiter.complete(.failure(.invalid("\(problem)")))
+                waiter.complete(.failure(.forbidden(problem)))
                 return
             }
         }

@@ -41,6 +41,17 @@ public enum MQTTClientError: Error, Hashable, Sendable {
     case shutDown
 }
 
+extension MQTTClientError {
+    /// Strict validation refuses what MQTT forbids.
+    static func forbidden(_ problem: PacketProblem) -> Self {
+        switch problem {
+        case .topic(let error): .invalid("the topic is wrong: \(error.words)")
+        case .filter(let error): .invalid("a topic filter is wrong: \(error.words)")
+        default: .invalid(problem.words)
+        }
+    }
+}
+
 /// What was waited for when the time was over.
 public enum MQTTAwaited: String, Hashable, Sendable {
     /// The answer to CONNECT.
