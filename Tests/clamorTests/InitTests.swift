@@ -44,6 +44,19 @@ struct InitTests {
         #expect(try self.draft("init --ci").path == ".github/workflows/load.yml")
     }
 
+    @Test("the workflow's run is one of a ready scenario, and fails where it says nothing about the broker")
+    func workflow() throws {
+        let text = try self.draft("init --ci").text.replacing("\\\n", with: " ")
+        let command = try #require(text.split(separator: "\n").first { $0.contains("/clamor run ") })
+        let words = command.split(separator: " ").dropFirst()
+        let file = try #require(words.dropFirst().first)
+        #expect(ReadyScenario.all.contains { "\($0.name).yaml" == file })
+        #expect(words.contains("--strict"))
+        let flags = words.dropFirst(2).joined(separator: " ")
+        let scenario = try ScenarioFile(ReadyScenario.all[0].text).scenario(flags)
+        #expect(scenario.common.strict)
+    }
+
     @Test(
         "what is none is refused",
         arguments: [

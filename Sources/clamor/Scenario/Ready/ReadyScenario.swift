@@ -241,7 +241,8 @@ extension ReadyScenario {
 
     /// A workflow that runs a scenario on every pull request.
     package static let workflow = """
-        # Runs a load on every pull request, and fails when a threshold of the scenario fails (exit code 99).
+        # Runs a load on every pull request, and fails when a threshold of the scenario fails (exit code 99), and when the
+        # run says nothing about the broker: the runner was the limit (98), or messages could not be told apart (97).
         name: load
         on: [pull_request]
         jobs:
@@ -255,7 +256,9 @@ extension ReadyScenario {
               # Where Clamor's source is. Name a revision, so that two runs can be compared.
               - run: git clone --depth 1 --branch "${{ vars.CLAMOR_REVISION }}" "${{ vars.CLAMOR_REPOSITORY }}" /tmp/clamor
               - run: cd /tmp/clamor && apt-get install -y zlib1g-dev libsqlite3-dev && swift build -c release --product clamor
-              - run: /tmp/clamor/.build/release/clamor run fleet-telemetry.yaml --set TARGET=mqtt://127.0.0.1:1883 --out load
+              - run: |
+                  /tmp/clamor/.build/release/clamor run fleet-telemetry.yaml --strict --out load \\
+                    --set TARGET=mqtt://127.0.0.1:1883
               - uses: actions/upload-artifact@v4
                 if: always()
                 with: { name: load, path: load }
