@@ -48,7 +48,8 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         /// What held each time, and what was broken each time.
         package var low: Double?
         package var high: Double?
-        /// What the limit of the generator was; else why the search ended before its answer was settled.
+        /// What the limit of the generator was; else why the search ended before its answer was settled, a step that
+        /// could not run among it.
         package var reason: String?
 
         package init(kind: String, load: Double? = nil, low: Double? = nil, high: Double? = nil, reason: String? = nil)
@@ -187,7 +188,7 @@ extension CapacityRecord {
         case "generator-limited":
             let known = load.map { "; \($0) held" } ?? ""
             return "GENERATOR-LIMITED  at \(answer.high.map(self.text) ?? "")\(known): \(answer.reason ?? "")"
-        default: return "INTERRUPTED  \(load.map { "\($0) held until then" } ?? "before anything held")"
+        default: return "INTERRUPTED  \(load.map { "\($0) held until then" } ?? "before anything held")\(unsettled)"
         }
     }
 }

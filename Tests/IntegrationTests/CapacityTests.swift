@@ -33,6 +33,35 @@ extension Integration {
                 separator: "\n"
             )
             #expect(rows.count == record.steps.count + 1)
+            if try await OtherReader.has("jsonschema") {
+                #expect(try await OtherReader.violations(of: "capacity", in: ending.output) == "")
+            }
+        }
+
+        @Test("a server that dies in the search ends it with 69, and the steps until then are written")
+        func serverDies() async throws {
+            let folder = try ScratchFolder()
+            let ending = try await ClamorBinary.with(["broker", "-p", "0"]) { broker in
+                let port = try await broker.line().split(separator: ":").last ?? ""
+                return try await ClamorBinary.with([
+                    "capacity", "--slo", "publish_ack_duration p99 < 10s", "--hold", "1s", "--first", "50/s", "--out",
+                    folder.path("out"), "pub", "-p", String(port), "-c", "2", "-q", "1",
+                ]) { search in
+                    try await search.line { $0.hasPrefix("step 2 ") }
+                    broker.send(SIGKILL)
+                    return try await search.ended()
+                }
+            }
+            #expect(ending.status == 69)
+            #expect(folder.entries("out") == ["capacity.csv", "capacity.json", "steps"])
+            let text = try String(contentsOfFile: folder.path("out/capacity.json"), encoding: .utf8)
+            let record = try JSONDecoder().decode(CapacityRecord.self, from: Data(text.utf8))
+            #expect(record.answer?.kind == "interrupted")
+            let reason = try #require(record.answer?.reason)
+            #expect(reason.hasPrefix("step \(record.steps.count + 1): clamor: every connect attempt failed"))
+            #expect(ending.errorLines == ["clamor: \(reason)"])
+            #expect(ending.outputLines.contains { $0.hasPrefix("INTERRUPTED  ") && $0.hasSuffix(" · \(reason)") })
+            #expect(record.steps.count >= 2)
         }
 
         @Test("a server that is not there is said to be none, 69")

@@ -29,6 +29,10 @@ struct CapacityRecordTests {
         ),
         (Answer(kind: "interrupted", load: 1_000), "INTERRUPTED  1,000/s held until then"),
         (Answer(kind: "interrupted"), "INTERRUPTED  before anything held"),
+        (
+            Answer(kind: "interrupted", load: 1_000, reason: "step 3: nobody is there"),
+            "INTERRUPTED  1,000/s held until then · step 3: nobody is there"
+        ),
     ]
 
     @Test("the headline says what was found, and where the search was not at its end why", arguments: answers)

@@ -53,8 +53,12 @@ struct CapacitySession {
             if await self.runs.isStopped { break }
             guard let outcome = StepOutcome(directory: "\(directory.partial)/\(name)", status: status) else {
                 let words = errors.split(separator: "\n").first.map(String.init) ?? "exit status \(status)"
-                self.screen.warn("step \(record.steps.count + 1): \(words)")
-                return ExitStatus(rawValue: status) ?? .usage
+                let failure = Failure(
+                    words: "step \(record.steps.count + 1): \(words)",
+                    status: ExitStatus(rawValue: status) ?? .usage
+                )
+                self.screen.warn(failure.words)
+                return record.steps.isEmpty ? failure.status : await self.end(record, search, directory, failure)
             }
             let step = outcome.step(
                 CapacityRecord.Step(
@@ -74,10 +78,18 @@ struct CapacitySession {
         return await self.end(record, search, directory)
     }
 
+    /// A step that did not run.
+    private struct Failure {
+        let words: String
+        let status: ExitStatus
+    }
+
+    /// Whatever ended the search, the steps until then are written.
     private func end(
         _ record: CapacityRecord,
         _ search: CapacitySearch,
-        _ directory: ResultDirectory
+        _ directory: ResultDirectory,
+        _ failure: Failure? = nil
     ) async -> ExitStatus {
         var record = record
         let isStopped = await self.runs.isStopped
@@ -88,7 +100,7 @@ struct CapacitySession {
             }
         } else {
             let held = search.steps.filter { $0.verdict == .held }.map(\.load).max()
-            record.answer = CapacityRecord.Answer(kind: "interrupted", load: held)
+            record.answer = CapacityRecord.Answer(kind: "interrupted", load: held, reason: failure?.words)
         }
         record.addCurve()
         do throws(ResultError) {
@@ -105,6 +117,7 @@ struct CapacitySession {
             self.screen.show(record.summary(files: directory.path))
         }
         if isStopped { return .interrupted }
+        if let failure { return failure.status }
         switch record.answer?.kind {
         case "generator-limited" where self.options.strict: return .generatorLimited
         case "nothing-holds": return .thresholdFailed
