@@ -9,16 +9,20 @@ struct Host: Codable {
     let swift: String
     let revision: String
     let date: String
-    /// Processes that wanted a core when it began.
-    let loadAverage: Double
+    /// Of the cores' time, what others used in the two seconds before the first run.
+    let busyBefore: Double?
+    /// Of the cores' time, what the hypervisor gave to others while it ran.
+    var stolen: Double?
 
     static func read(_ laboratory: Laboratory) -> Host {
-        let load = (try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8))?.split(separator: " ").first
         let revision = Self.line("git", "rev-parse", "--short", "HEAD") ?? "unknown"
         // What the run itself writes is no change of the source.
         let isChanged = Self.line("git", "status", "--porcelain", "--", ".", ":!results") != nil
         let formatter = ISO8601DateFormatter()
         formatter.formatOptions = [.withFullDate]
+        let before = CPUSample.read()
+        sleep(2)
+        let idle = before.flatMap { CPUSample.read()?.idleShare(since: $0) }
         return Host(
             facts: .read(),
             cores: Core.allowed.count,
@@ -26,7 +30,7 @@ struct Host: Codable {
             swift: Self.line("swift", "--version") ?? "unknown",
             revision: isChanged ? "\(revision) with changes" : revision,
             date: formatter.string(from: Date()),
-            loadAverage: load.flatMap { Double($0) } ?? 0
+            busyBefore: idle.map { 1 - $0 }
         )
     }
 
@@ -47,6 +51,7 @@ struct Host: Codable {
     private var lines: [(String, String)] {
         let gib = (self.facts.memoryBytes.map { Double($0) } ?? 0) / 1_073_741_824
         let virtual = self.facts.isVirtual == true ? ", virtual" : ""
+        func percent(_ share: Double?) -> String { share.map { "\(($0 * 100).short) %" } ?? "unknown" }
         return [
             ("CPU", "\(self.facts.cpuModel ?? "unknown"), \(self.cores) cores\(virtual)"),
             ("memory", "\(gib.short) GiB"),
@@ -55,11 +60,13 @@ struct Host: Codable {
             ("Swift", self.swift),
             ("revision", self.revision),
             ("date", self.date),
-            ("load average at the start", self.loadAverage.short),
+            ("CPU in use before it began", percent(self.busyBefore)),
+            ("CPU stolen by others on the same hardware while it ran", percent(self.stolen)),
         ]
     }
 
-    var text: String { self.lines.map { "\($0.0): \($0.1)" }.joined(separator: "\n") }
+    /// What is known when it begins.
+    var text: String { self.lines.dropLast().map { "\($0.0): \($0.1)" }.joined(separator: "\n") }
 
     var markdown: String {
         let rows = self.lines.map { "| \($0.0) | \($0.1) |" }.joined(separator: "\n")
@@ -68,7 +75,7 @@ struct Host: Codable {
 
     /// Two cores are used to the full: whoever else wants one is in the figures.
     var warning: String? {
-        guard self.loadAverage > 0.5 else { return nil }
-        return "other work was on this machine when it began (load average \(self.loadAverage.short))."
+        guard let busyBefore, busyBefore > 0.05 else { return nil }
+        return "other work was on this machine when it began (\((busyBefore * 100).short) % of its cores)."
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Measurement
 
 /// What Clamor costs beside a plain C program that does the same work: `make limits`.
 ///
@@ -42,17 +43,18 @@ struct Limits {
         let chosen = options.rows.isEmpty ? work : work.filter { options.rows.contains($0.name) }
         let laboratory = try Laboratory(options)
         defer { laboratory.close() }
-        let host = Host.read(laboratory)
+        var host = Host.read(laboratory)
         Self.say(host.text)
         if let warning = host.warning { Self.say("Note: \(warning)") }
 
-        let began = Date()
+        let (began, cpu) = (Date(), CPUSample.read())
         var results: [Outcome] = []
         for workload in chosen {
             let result = Self.measure(workload, pairs: min(options.pairs, workload.mostPairs ?? .max), in: laboratory)
             results.append(result)
             for line in result.table { Self.say(line.progress) }
         }
+        host.stolen = cpu.flatMap { CPUSample.read()?.stealShare(since: $0) }
         let report = Report(host: host, results: results, seconds: Date().timeIntervalSince(began))
         Self.say("\n" + report.markdown)
         let isWhole = results.allSatisfy { $0.problem == nil }

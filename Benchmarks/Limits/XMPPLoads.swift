@@ -6,8 +6,7 @@ import Measurement
 
 extension Workload {
     static func xmpp(seconds: Double) -> [Workload] {
-        let login = LoggingIn(clients: 5_000)
-        let idle = LoggingIn(clients: 10_000)
+        let login = LoggingIn(clients: 10_000)
         let chat = Chatting(clients: 100, window: 4, seconds: seconds)
         return [
             Workload(
@@ -27,29 +26,16 @@ extension Workload {
                         goal: .none,
                         peer: "tsung 1.7.0 reaches 2,120 a second"
                     ),
-                ],
-                mostPairs: Self.otherPairs,
-                measure: login.measure
-            ),
-            Workload(
-                name: "xmpp-idle",
-                lines: [
                     Line(
-                        label: "idle XMPP session, ejabberd, \(idle.clients) of them at once",
+                        label: "idle XMPP session, ejabberd, all \(login.clients) at once",
                         key: "resident_kib",
                         unit: "KiB",
                         goal: .atMost(6),
                         peer: "tsung 1.7.0 takes 23 KiB, of 15,000 on a scripted peer"
                     ),
-                    Line(
-                        label: "the same, to log them in, a second",
-                        key: "logins_per_second",
-                        unit: "1/s",
-                        goal: .none
-                    ),
                 ],
                 mostPairs: Self.otherPairs,
-                measure: idle.measure
+                measure: login.measure
             ),
             Workload(
                 name: "xmpp-message",
