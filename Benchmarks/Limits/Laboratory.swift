@@ -88,13 +88,14 @@ final class Laboratory {
 
     // MARK: Clients
 
-    /// Runs a client against a server of its own, calls `during` meanwhile, and bills it.
+    /// Runs a client against a server, calls `during` meanwhile, and bills it.
     func bill(
         _ command: [String],
         server: Server?,
         limit: Double = 180,
         during: (Child) throws -> Void = { _ in }
     ) throws -> (ending: Child.Ending, counts: SinkCounts?) {
+        let before = try server?.cpuSeconds()
         let child = try Child(
             command,
             core: Self.clientCore,
@@ -110,29 +111,31 @@ final class Laboratory {
             child.signal(SIGKILL)
         }
         let waited = Result { try child.wait(limit: limit) }
-        let stopped = try server?.stop()
         if let failure { throw failure }
         let ending = try waited.get()
         guard ending.status == 0 else {
             let why = ending.errors.split(separator: "\n").first ?? "no message"
             throw Mismatch("\(command.joined(separator: " ")): status \(ending.status): \(why)")
         }
+        let after = try server?.cpuSeconds()
+        let counts = try server?.served()
+        let used = before.flatMap { before in after.map { $0 - before } }
         self.runs.append(
             SingleRun(
                 command: command,
                 server: server?.name ?? "none",
                 cpuSeconds: ending.cpuSeconds,
                 wallSeconds: ending.wallSeconds,
-                serverCPUSeconds: stopped?.cpuSeconds,
-                serverCoreShare: stopped.map { $0.cpuSeconds / ending.wallSeconds }
+                serverCPUSeconds: used,
+                serverCoreShare: used.map { $0 / ending.wallSeconds }
             )
         )
-        return (ending, stopped?.counts)
+        return (ending, counts)
     }
 
     /// Adds to the last billed process how many messages it is billed for.
     func billed(messages: UInt64) { self.runs[self.runs.count - 1].messages = messages }
 
-    /// How much of its core the server of the last billed process used.
+    /// How much of its core the server used while the last billed process ran.
     var lastServerShare: Double { self.runs.last?.serverCoreShare ?? 0 }
 }

@@ -11,7 +11,7 @@ struct SinkCounts: Decodable {
     let errors: UInt64
 }
 
-/// A server on a port and a core of its own, for one run.
+/// A server on a port and a core of its own, for one run, or as many as it is told.
 final class Server {
     enum Kind {
         case sink(String)
@@ -32,8 +32,11 @@ final class Server {
     private let kind: Kind
     /// Its end is the sink's end.
     private let stdin: Int32
+    /// That are yet to come; with the last one it ends.
+    private var clients: Int
+    private var isStopped = false
 
-    init(_ kind: Kind, over wire: Wire = .plain, in laboratory: Laboratory) throws {
+    init(_ kind: Kind, over wire: Wire = .plain, clients: Int = 1, in laboratory: Laboratory) throws {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0, fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0 else {
             throw Refusal("no pipe: \(String(cString: strerror(errno)))")
@@ -41,6 +44,7 @@ final class Server {
         defer { _ = Glibc.close(ends[0]) }
         self.stdin = ends[1]
         self.kind = kind
+        self.clients = clients
         self.port = 0
         let command: [String]
         switch kind {
@@ -69,13 +73,15 @@ final class Server {
             name: laboratory.unique("server"),
             input: ends[0]
         )
-        do {
-            try self.awaitStart()
-        } catch {
-            self.child.signal(SIGKILL)
-            _ = try? self.child.wait(limit: 5)
-            throw error
-        }
+        try self.awaitStart()
+    }
+
+    /// It did not start, or a run was given up.
+    deinit {
+        guard !self.isStopped else { return }
+        self.child.signal(SIGKILL)
+        _ = try? self.child.wait(limit: 5)
+        Glibc.close(self.stdin)
     }
 
     /// Waits until it says its port, or takes a connection on it.
@@ -108,15 +114,21 @@ final class Server {
         throw Mismatch("\(self.name) does not answer")
     }
 
-    /// Ends it and returns what it used.
-    func stop() throws -> (cpuSeconds: Double, counts: SinkCounts?) {
+    /// What it has used so far.
+    func cpuSeconds() throws -> Double { try self.child.cpuSeconds() }
+
+    /// A client is gone; behind the last one it ends, and a sink tells what it has counted.
+    func served() throws -> SinkCounts? {
+        self.clients -= 1
+        guard self.clients == 0 else { return nil }
         self.child.signal(SIGTERM)
+        self.isStopped = true
+        defer { Glibc.close(self.stdin) }
         let ending = try self.child.wait(limit: 30)
-        Glibc.close(self.stdin)
-        guard case .sink = self.kind else { return (ending.cpuSeconds, nil) }
+        guard case .sink = self.kind else { return nil }
         let counts = try Self.decode(ending.output)
         guard counts.errors == 0 else { throw Mismatch("\(self.name) saw \(counts.errors) errors") }
-        return (ending.cpuSeconds, counts)
+        return counts
     }
 
     private static func decode(_ output: String) throws -> SinkCounts {

@@ -79,8 +79,9 @@ private struct LoggingIn {
 
     /// What each client beyond the first ten costs.
     func measure(_ side: Side, _ laboratory: Laboratory) throws -> [String: Double] {
-        let base = try self.run(side, laboratory, clients: self.few)
-        let full = try self.run(side, laboratory, clients: self.clients)
+        let server = try Server(.ejabberd, clients: 2, in: laboratory)
+        let base = try self.run(side, laboratory, server, clients: self.few)
+        let full = try self.run(side, laboratory, server, clients: self.clients)
         let more = Double(self.clients - self.few)
         return [
             Workload.cost: (full.cpu - base.cpu) * 1e6 / more,
@@ -93,9 +94,9 @@ private struct LoggingIn {
     private func run(
         _ side: Side,
         _ laboratory: Laboratory,
+        _ server: Server,
         clients: Int
     ) throws -> (cpu: Double, resident: Double, rate: Double) {
-        let server = try Server(.ejabberd, in: laboratory)
         let who = users(side, port: server.port, clients: clients)
         if side == .reference {
             let command = [laboratory.climit, "xmpp", "--mode", "login", "--sources", "4", "--seconds", "2"] + who
@@ -131,8 +132,8 @@ private struct Chatting {
     let seconds: Double
 
     func measure(_ side: Side, _ laboratory: Laboratory) throws -> [String: Double] {
-        try steady(seconds: self.seconds, laboratory) { seconds in
-            let server = try Server(.ejabberd, in: laboratory)
+        let server = try Server(.ejabberd, clients: 2, in: laboratory)
+        return try steady(seconds: self.seconds, laboratory) { seconds in
             let who = users(side, port: server.port, clients: self.clients)
             let bill =
                 side == .reference
