@@ -58,7 +58,7 @@ extension Integration {
             let record = try JSONDecoder().decode(CapacityRecord.self, from: Data(text.utf8))
             #expect(record.answer?.kind == "interrupted")
             let reason = try #require(record.answer?.reason)
-            #expect(reason.hasPrefix("step \(record.steps.count + 1): clamor: every connect attempt failed"))
+            #expect(reason.hasPrefix("step \(record.steps.count + 1): every connect attempt failed"))
             #expect(ending.errorLines == ["clamor: \(reason)"])
             #expect(ending.outputLines.contains { $0.hasPrefix("INTERRUPTED  ") && $0.hasSuffix(" · \(reason)") })
             #expect(record.steps.count >= 2)
@@ -73,7 +73,7 @@ extension Integration {
             ])
             #expect(ending.status == 69)
             #expect(ending.errorLines.count == 1)
-            #expect(ending.errors.hasPrefix("clamor: step 1: clamor: every connect attempt failed"))
+            #expect(ending.errors.hasPrefix("clamor: step 1: every connect attempt failed"))
         }
     }
 }

@@ -52,7 +52,7 @@ struct CapacitySession {
             let (status, errors) = await self.runs.perform(arguments)
             if await self.runs.isStopped { break }
             guard let outcome = StepOutcome(directory: "\(directory.partial)/\(name)", status: status) else {
-                let words = errors.split(separator: "\n").first.map(String.init) ?? "exit status \(status)"
+                let words = errors.split(separator: "\n").first?.trimmingPrefix("clamor: ") ?? "exit status \(status)"
                 let failure = Failure(
                     words: "step \(record.steps.count + 1): \(words)",
                     status: ExitStatus(rawValue: status) ?? .usage
