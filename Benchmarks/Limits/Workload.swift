@@ -20,7 +20,7 @@ struct Line: Hashable {
     let goal: Goal
     /// Not all figures are measured on both sides.
     var hasReference = true
-    /// What another load generator reached with the same work on a host of this kind; printed below the table.
+    /// What another load generator took with the same work, beside the reference on its host; printed below the table.
     var peer: String?
 }
 
