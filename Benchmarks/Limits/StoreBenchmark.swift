@@ -9,7 +9,7 @@ import Synchronization
 /// The store on disk under what clients do with it: a message of 100 bytes at QoS 1 is inserted, goes on to published,
 /// and is removed, each in a commit of its own, so many messages at once.
 enum StoreBenchmark {
-    private static let messages = 256_000
+    private static let messages = 128_000
 
     static func run(_ arguments: [String]) throws -> String {
         let forms = ["queue": (1, 256), "clients": (100, 16), "window": (1, 16)]

@@ -99,7 +99,7 @@ private struct LoggingIn {
     ) throws -> (cpu: Double, resident: Double, rate: Double) {
         let who = users(side, port: server.port, clients: clients)
         if side == .reference {
-            let command = [laboratory.climit, "xmpp", "--mode", "login", "--sources", "4", "--seconds", "2"] + who
+            let command = [laboratory.climit, "xmpp", "--mode", "login", "--sources", "4", "--seconds", "1"] + who
             let run = try laboratory.client(command, server: server)
             laboratory.billed(messages: UInt64(clients))
             let resident = try run.figure("resident_bytes_per_client")
@@ -107,7 +107,7 @@ private struct LoggingIn {
         }
         let sources = (2...5).map { "127.0.0.\($0)" }.joined(separator: ",")
         let run = try laboratory.clamorRun(
-            ["xmpp", "login", "--ifaddr", sources, "--duration", "2s", "--connect-timeout", "60s"] + who,
+            ["xmpp", "login", "--ifaddr", sources, "--duration", "1s", "--connect-timeout", "60s"] + who,
             server: server
         )
         laboratory.billed(messages: UInt64(clients))
