@@ -227,7 +227,8 @@ private final class StartTLSFront: ChannelInboundHandler {
         self.isSecure = true
         self.send(StartTLSTests.proceed + self.inject, context)
         guard self.later.isEmpty else { return }
-        guard let tls = self.context else { return context.close(promise: nil) }
+        // Its own half only: what a closed socket has not read would make a reset of the end.
+        guard let tls = self.context else { return context.close(mode: .output, promise: nil) }
         do {
             try context.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls), position: .first)
         } catch {
