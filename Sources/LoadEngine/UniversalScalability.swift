@@ -32,16 +32,17 @@ package struct UniversalScalability: Hashable, Sendable {
         return self.rateOfOne * concurrency / (1 + self.contention * others + self.coherency * concurrency * others)
     }
 
-    /// Where throughput is highest, and how high; nothing where it only ever grows.
+    /// Where throughput is highest, with one operation under way or more, and how high; nothing where it only ever grows.
     package var peak: Point? {
-        guard self.coherency > 0, self.contention < 1 else { return nil }
-        let concurrency = ((1 - self.contention) / self.coherency).squareRoot()
+        guard self.coherency > 0 || self.contention > 1 else { return nil }
+        let square = (1 - self.contention) / self.coherency
+        let concurrency = square > 1 ? square.squareRoot() : 1
         return Point(concurrency: concurrency, throughput: self.throughput(at: concurrency))
     }
 
     /// What throughput tends to without coherency; nothing where there is a peak, or no bound.
     package var bound: Double? {
-        self.coherency == 0 && self.contention > 0 ? self.rateOfOne / self.contention : nil
+        self.peak == nil && self.contention > 0 ? self.rateOfOne / self.contention : nil
     }
 
     /// The typical residual: the root of their mean square.
@@ -62,11 +63,16 @@ package struct UniversalScalability: Hashable, Sendable {
         }
         let usable = points.filter(isUsable)
         guard Set(usable.map(\.concurrency)).count >= 4 else { return nil }
-        // Where the best fit would have a coefficient below 0, the best without it is the best allowed.
+        // By Little's law few slow operations are less than one under way at once. There the law divides by 0 or less
+        // unless σ + κ ≤ 1; and a peak below one, where nobody waits for anybody, is noise that was taken for a law.
+        let isBelowOne = usable.contains { $0.concurrency < 1 }
+        func isLaw(_ slope: [Double]) -> Bool {
+            slope[0] > 0 && slope.allSatisfy { $0 >= 0 } && (!isBelowOne || slope[1] + slope[2] <= slope[0])
+        }
+        // Where the best fit would have a coefficient that may not be, the best without it is the best allowed.
         let fits = [[0, 1, 2], [0, 1], [0, 2], [0]].compactMap { Self.leastSquares(usable, terms: $0) }
         guard
-            let best = fits.filter({ $0.coefficients[0] > 0 && $0.coefficients.allSatisfy { $0 >= 0 } })
-                .min(by: { $0.error < $1.error })
+            let best = fits.filter({ isLaw($0.coefficients) }).min(by: { $0.error < $1.error })
         else { return nil }
         let slope = best.coefficients
         self.init(rateOfOne: 1 / slope[0], contention: slope[1] / slope[0], coherency: slope[2] / slope[0])

@@ -258,6 +258,36 @@ struct UniversalScalabilityTests {
         #expect(flat.bound == 1_000)
     }
 
+    /// What would be the exact fit, and where: laws of which the last four are none where less than one is under way.
+    static let lawsBelowOne: [(contention: Double, coherency: Double, most: Double, isLaw: Bool)] = [
+        (0.5, 0, 0.5, true), (0.3, 0.6, 0.9, true), (0.9, 0, 0.5, true), (0.1, 0.02, 4, true),
+        (0.5, 5, 0.1, false), (0, 9, 0.1, false), (0.9, 0.2, 0.5, false), (0.4, 0.8, 3, false),
+    ]
+
+    @Test("with less than one under way there is no peak, and no throughput below 0", arguments: lawsBelowOne)
+    func belowOne(_ row: (contention: Double, coherency: Double, most: Double, isLaw: Bool)) throws {
+        let law = UniversalScalability(rateOfOne: 1_000, contention: row.contention, coherency: row.coherency)
+        let points = (1...8).map { step in
+            let concurrency = row.most * Double(step) / 8
+            return Point(concurrency: concurrency, throughput: law.throughput(at: concurrency))
+        }
+        let fit = try #require(UniversalScalability(fitting: points))
+        #expect((fit.deviation < 1e-6) == row.isLaw)
+        #expect(stride(from: 0.01, through: 50, by: 0.01).allSatisfy { fit.throughput(at: $0) > 0 })
+        #expect(fit.peak.map { $0.concurrency >= 1 && $0.throughput > 0 } ?? true)
+    }
+
+    @Test("throughput that falls from the second operation on has its peak with one")
+    func peakOfOne() throws {
+        for (contention, coherency) in [(0.5, 0.8), (1.5, 0), (1.5, 0.1), (0, 1)] {
+            let law = UniversalScalability(rateOfOne: 100, contention: contention, coherency: coherency)
+            #expect(law.peak == Point(concurrency: 1, throughput: 100) && law.bound == nil)
+            let points = Self.concurrencies.map { Point(concurrency: $0, throughput: law.throughput(at: $0)) }
+            let peak = try #require(UniversalScalability(fitting: points)?.peak)
+            #expect(abs(peak.concurrency - 1) < 1e-6 && abs(peak.throughput - 100) < 1e-4)
+        }
+    }
+
     @Test("a step that broke down is left out, of the residuals too")
     func leftOut() throws {
         let law = UniversalScalability(rateOfOne: 100, contention: 0.1, coherency: 0.001)
