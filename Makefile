@@ -44,7 +44,7 @@ check-meter: needs-test
 	swift build -c release --product clamor
 	CLAMOR_CHECK_METER=1 CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" $(SWIFT_TEST) --filter CheckMeter
 
-# What `clamor capacity` and `clamor compare` answer where the answer is known: half an hour and 50 minutes on a quiet
+# What `clamor capacity` and `clamor compare` answer where the answer is known: half an hour and 80 minutes on a quiet
 # machine; they write results/reference/capacity.md and compare.md. A shorter one: make check-compare CHECK='--same 5';
 # in parts: CHECK='--keep .build/compare.jsonl'.
 CHECK :=
