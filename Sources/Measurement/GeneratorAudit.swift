@@ -244,10 +244,12 @@ extension GeneratorAudit {
         )
     }
 
+    /// What the host took of its CPU for others, 0...1, over all seconds of load; `nil` if unknown.
+    package var stealShare: Double? { self.stealTime > 0 ? self.stolen / self.stealTime : nil }
+
     private var stealReason: Verdict.Reason? {
-        guard self.stealTime >= Double(Limit.shortestSecond) else { return nil }
-        let share = self.stolen / self.stealTime
-        guard share > Limit.stealShare else { return nil }
+        guard self.stealTime >= Double(Limit.shortestSecond), let share = self.stealShare, share > Limit.stealShare
+        else { return nil }
         return Verdict.Reason(
             code: "cpu-steal",
             text: "the host took \(Words.percent(share, digits: 1)) of this machine's CPU for others, over 10 %",

@@ -138,7 +138,7 @@ package struct GeneratorRecord: Codable, Hashable, Sendable {
     /// The share of one core each loop's thread used in the measured phase.
     package var loopCPUShares: [Double]?
     package var peakMemoryBytes: UInt64?
-    /// The share of all CPU time that the host's hypervisor gave to others.
+    /// The share of all CPU time in the seconds of load that the host's hypervisor gave to others.
     package var hostSteal: Double?
     /// How many seconds of the run broke rule (a) or (b) of the audit.
     package var lateSeconds: Int?

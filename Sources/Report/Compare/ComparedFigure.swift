@@ -29,11 +29,15 @@ package struct ComparedFigure: Hashable, Sendable {
         package var expression: String
         /// 0.1 is 10 %.
         package var limit: Double
-        /// The chance of such a figure if it had got worse by no more than the limit.
+        /// The chance of such a figure if the build were the same.
         package var probability: Double
         /// The same after Holm's correction over all that is judged.
         package var adjusted: Double
-        package var isBroken: Bool
+        /// The interval lies beyond the limit.
+        package var isBeyond: Bool
+
+        /// Worse than chance makes of the same build, and by more than the limit.
+        package var isBroken: Bool { self.isBeyond && self.adjusted < Comparison.falseAlarms }
     }
 
     package var name: String
@@ -47,6 +51,8 @@ package struct ComparedFigure: Hashable, Sendable {
     /// NEW by BASE less 1, and its interval; absent where BASE is 0.
     package var change: Double?
     package var interval: ClosedRange<Double>?
+    /// The change as measured, where the other one is what it were if the host had taken the same of both sides.
+    package var measuredChange: Double?
     package var basis: Basis
     package var finding: Finding
     package var gate: Gate?

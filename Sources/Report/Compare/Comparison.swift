@@ -121,7 +121,7 @@ package struct Comparison: Sendable {
                     limit: limit.share,
                     probability: 0,
                     adjusted: 0,
-                    isBroken: false
+                    isBeyond: true
                 )
             }
             return figure
@@ -189,7 +189,6 @@ package struct Comparison: Sendable {
         let adjusted = Holm.adjusted(judged.map { self.figures[$0].gate?.probability ?? 1 })
         for (index, probability) in zip(judged, adjusted) {
             self.figures[index].gate?.adjusted = probability
-            self.figures[index].gate?.isBroken = probability < Self.falseAlarms
         }
     }
 }
@@ -205,6 +204,7 @@ extension ComparedFigure {
         let margin = change.margin(confidence: Comparison.confidence)
         let (low, high) = (change.shift - margin, change.shift + margin)
         self.change = Resampling.relative(change.shift, scale, base: self.base)
+        self.measuredChange = change.stolen.flatMap { Resampling.relative(change.shift + $0, scale, base: self.base) }
         if let low = Resampling.relative(low, scale, base: self.base),
             let high = Resampling.relative(high, scale, base: self.base), low <= high, low.isFinite, high.isFinite
         {
@@ -227,9 +227,9 @@ extension ComparedFigure {
         self.gate = Gate(
             expression: limit.expression,
             limit: limit.share,
-            probability: toWorse.probability(above: most),
+            probability: toWorse.probability(above: 0),
             adjusted: 1,
-            isBroken: false
+            isBeyond: toWorse.shift - toWorse.margin(confidence: Comparison.confidence) > most + 1e-9
         )
     }
 }

@@ -75,6 +75,7 @@ package enum ComparisonJSON {
         var change: Double?
         var changeLow: Double?
         var changeHigh: Double?
+        var measuredChange: Double?
         var basis: ComparedFigure.Basis
         var finding: ComparedFigure.Finding
         var judged: Judged?
@@ -91,6 +92,7 @@ package enum ComparisonJSON {
             self.change = figure.change.flatMap { $0.significant(6) }
             self.changeLow = figure.interval?.lowerBound.significant(6)
             self.changeHigh = figure.interval?.upperBound.significant(6)
+            self.measuredChange = figure.measuredChange.flatMap { $0.significant(6) }
             self.basis = figure.basis
             self.finding = figure.finding
             self.judged = figure.gate.map(Judged.init)
@@ -100,6 +102,7 @@ package enum ComparisonJSON {
             case name, labels, field, unit, better, base, new, change
             case changeLow = "change_low"
             case changeHigh = "change_high"
+            case measuredChange = "measured_change"
             case basis, finding, judged
         }
     }

@@ -96,6 +96,13 @@ extension Comparison {
         } else if min(self.base.count, self.new.count) < 4 {
             notes.append("few runs make wide intervals; five of each side are a good number")
         }
+        if self.figures.contains(where: { $0.measuredChange != nil }) {
+            notes.append(
+                "the host took \(Self.stolen(self.base)) of the CPU for others in the runs of base and "
+                    + "\(Self.stolen(self.new)) in those of new, on the average; changes are told as if it had taken the "
+                    + "same of both"
+            )
+        }
         for run in self.base + self.new {
             guard let verdict = run.record.verdict, verdict.state != .valid else { continue }
             let what =
@@ -111,6 +118,10 @@ extension Comparison {
             notes.append("the runs are of different versions of clamor: \(versions.sorted().joined(separator: ", "))")
         }
         return notes
+    }
+
+    private static func stolen(_ runs: [ComparedRun]) -> String {
+        Human.percent(runs.reduce(0) { $0 + ($1.record.generator.hostSteal ?? 0) } / Double(runs.count))
     }
 
     static func runs(_ count: Int) -> String { count == 1 ? "1 run" : "\(count) runs" }

@@ -81,7 +81,8 @@ struct SeriesSamples {
 
     private func sample(_ field: Threshold.Field, run: Int) -> RunSample? {
         guard let value = self.sides.value(self.series, field, run: run), value.isFinite else { return nil }
-        return RunSample(value: value, blocks: self.blocks(field, run: run))
+        let stolen = (self.sides.base + self.sides.new)[run].record.generator.hostSteal
+        return RunSample(value: value, blocks: self.blocks(field, run: run), stolen: stolen)
     }
 
     private func blocks(_ field: Threshold.Field, run: Int) -> RunSample.Blocks? {

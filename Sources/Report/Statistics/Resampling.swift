@@ -8,7 +8,8 @@ package import Measurement
 /// since n of n would make the variance of a mean too small by 1/n, a fifth with five runs. The two variances are not
 /// added, for what differs between blocks is in what differs between runs already: the larger one counts, so that a few
 /// runs which happen to agree do not claim more than their own seconds allow. The interval is Student's with Welch's
-/// degrees of freedom. A side of one run knows nothing of other runs; it gets the noise floor beside its blocks.
+/// degrees of freedom. A side of one run knows nothing of other runs; it gets the noise floor beside its blocks. Where the
+/// host took CPU for others, ratios are compared as if it had taken the same of both sides (``StolenTime``).
 package enum Resampling {
     package static let draws = 1_000
 
@@ -49,6 +50,9 @@ package enum Resampling {
         package var shift: Double
         package var error: Double
         package var degrees: Double
+        /// What of the difference is put down to the CPU that the host took for others, and is not in the shift; `nil` where
+        /// nothing was reckoned of that.
+        package var stolen: Double?
 
         /// Half the width of the two-sided interval at that confidence.
         package func margin(confidence: Double) -> Double {
@@ -64,7 +68,9 @@ package enum Resampling {
         }
 
         /// The same in the other direction.
-        var reversed: Change { Change(shift: -self.shift, error: self.error, degrees: self.degrees) }
+        var reversed: Change {
+            Change(shift: -self.shift, error: self.error, degrees: self.degrees, stolen: self.stolen.map(-))
+        }
     }
 
     /// Compares two sides of at least one run each.
@@ -77,16 +83,18 @@ package enum Resampling {
         noise: Noise?,
         random: inout SplitMix64
     ) -> Change {
-        let old = self.side(base, scale: scale, noise: noise, random: &random)
-        let young = self.side(new, scale: scale, noise: noise, random: &random)
-        let parts = old.parts + young.parts
+        let stolen = scale == .ratio ? StolenTime(base: base, new: new) : nil
+        let old = self.side(base, scale: scale, noise: noise, stolen: stolen, random: &random)
+        let young = self.side(new, scale: scale, noise: noise, stolen: stolen, random: &random)
+        let parts = old.parts + young.parts + [stolen?.error].compactMap(\.self)
         let variance = parts.reduce(0) { $0 + $1.value }
         // Welch and Satterthwaite.
         let spread = parts.reduce(0) { $0 + ($1.value > 0 ? $1.value * $1.value / $1.degrees : 0) }
         return Change(
             shift: young.mean - old.mean,
             error: variance.squareRoot(),
-            degrees: spread > 0 ? variance * variance / spread : .infinity
+            degrees: spread > 0 ? variance * variance / spread : .infinity,
+            stolen: stolen?.shift
         )
     }
 
@@ -94,15 +102,18 @@ package enum Resampling {
         _ runs: [RunSample],
         scale: Scale,
         noise: Noise?,
+        stolen: StolenTime?,
         random: inout SplitMix64
     ) -> Side {
+        let runs = stolen.map { runs.map($0.corrected) } ?? runs
         let values = runs.map { self.scaled($0.value, scale) }
         let mean = values.reduce(0, +) / Double(values.count)
         var parts: [Variance] = []
         let blocks = self.blockVariance(runs, values, scale, &random)
         let counts = scale == .difference ? self.countVariance(runs) : nil
         if runs.count > 1 {
-            let own = self.runVariance(values, &random)
+            let drawn = self.runVariance(values, &random)
+            let own = stolen?.widened(drawn) ?? drawn
             let whole = scale == .ratio ? self.pooled(own, noise, runs: runs.count) : own
             parts = [[whole, blocks, counts].compactMap(\.self).max { $0.value < $1.value } ?? whole]
         } else {

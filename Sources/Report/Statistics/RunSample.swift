@@ -33,9 +33,12 @@ package struct RunSample: Sendable {
     package var value: Double
     /// Absent where only the whole is known.
     package var blocks: Blocks?
+    /// The share of the CPU that the host took for others in that run; absent where it is not known.
+    package var stolen: Double?
 
-    package init(value: Double, blocks: Blocks? = nil) {
+    package init(value: Double, blocks: Blocks? = nil, stolen: Double? = nil) {
         self.value = value
         self.blocks = blocks
+        self.stolen = stolen
     }
 }

@@ -21,7 +21,6 @@ actor DecodeMonitor {
     private var audit = GeneratorAudit(isOpenLoop: false)
     private var memory = MemoryLevel()
     private var lastCPU = CPUSample.read()
-    private var steal: [Double] = []
     private let began = clamor_monotonic_nanoseconds()
     private var writeError: ResultError?
     /// The threshold that ended the run.
@@ -58,7 +57,6 @@ actor DecodeMonitor {
         let cpu = CPUSample.read()
         let steal = cpu.flatMap { now in self.lastCPU.flatMap { now.stealShare(since: $0) } }
         self.lastCPU = cpu
-        if let steal { self.steal.append(steal) }
         self.audit.second([], stealShare: steal, length: interval.wall)
     }
 
@@ -107,8 +105,7 @@ actor DecodeMonitor {
         self.record.generator.cpuSeconds = ProcessFacts.read(countingDescriptors: false).cpuNanoseconds
             .map { Double($0) / 1e9 }
         self.record.generator.peakMemoryBytes = self.memory.reading?.max.map { UInt64($0) }
-        self.record.generator.hostSteal =
-            self.steal.isEmpty ? nil : self.steal.reduce(0, +) / Double(self.steal.count)
+        self.record.generator.hostSteal = self.audit.stealShare
         self.record.thresholds = self.thresholds.map { threshold in
             var result = threshold.evaluate(in: self.record)
             // It was broken when it ended the run; that it would hold again now does not mend it.

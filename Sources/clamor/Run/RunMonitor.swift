@@ -22,7 +22,6 @@ actor RunMonitor: RunObserver {
     private var measuredSeconds = 0.0
     private var accountsDone = 0.0
     private var loopShares: [[Double]] = []
-    private var steal: [Double] = []
     private var memory = MemoryLevel()
     private(set) var writeError: ResultError?
     private(set) var brokenThreshold: String?
@@ -128,7 +127,6 @@ actor RunMonitor: RunObserver {
             }
         }
         guard phase != .connect else { return }
-        if let steal = self.host.steal { self.steal.append(steal) }
         // What was given up in the drain counts too, but a drain is not a second of load.
         let length = phase == .drain ? 0 : span.nanoseconds
         self.audit.second(loops, stealShare: self.host.steal, length: length)
@@ -211,7 +209,7 @@ actor RunMonitor: RunObserver {
         let shares = self.loopShares.compactMap { $0.isEmpty ? nil : $0.reduce(0, +) / Double($0.count) }
         generator.loopCPUShares = shares.isEmpty ? nil : shares
         generator.peakMemoryBytes = self.memory.reading?.max.map { UInt64($0) }
-        generator.hostSteal = self.steal.isEmpty ? nil : self.steal.reduce(0, +) / Double(self.steal.count)
+        generator.hostSteal = self.audit.stealShare
         return generator
     }
 
