@@ -41,6 +41,64 @@ struct CompareTests {
         #expect(found >= Self.trials - Self.trials / 30)
     }
 
+    @Test("where the host took a tenth of the CPU from some runs, the same build is no regression, and 15 % more is")
+    func stolen() {
+        var synthetic = SyntheticRuns(seed: 13)
+        synthetic.stolen = 0.001...0.1
+        var (alarms, found, foundBlindly) = (0, 0, 0)
+        for _ in 0..<Self.trials {
+            let base = synthetic.runs(5)
+            if !Comparison(base: base, new: synthetic.runs(5)).regressions.isEmpty { alarms += 1 }
+            let new = synthetic.runs(5, slower: 1.15)
+            func finds(_ base: [ComparedRun], _ new: [ComparedRun]) -> Bool {
+                Comparison(base: base, new: new).regressions.contains { $0.field == .percentile(50) }
+            }
+            if finds(base, new) { found += 1 }
+            if finds(base.map(Self.withoutShare), new.map(Self.withoutShare)) { foundBlindly += 1 }
+        }
+        if Self.trials > 8 {
+            print("stolen CPU: \(alarms) false alarms, found \(found), \(foundBlindly) without it, of \(Self.trials)")
+        }
+        #expect(alarms <= max(1, Self.trials / 50))
+        #expect(found >= Self.trials - max(1, Self.trials / 20))
+        #expect(foundBlindly < found)
+    }
+
+    /// The same run, of which nobody knows what the host took.
+    private static func withoutShare(_ run: ComparedRun) -> ComparedRun {
+        var record = run.record
+        record.generator.hostSteal = nil
+        return ComparedRun(path: run.path, record: record)
+    }
+
+    @Test("what the host took of one side alone is not put down to the build, nor the other way round")
+    func stolenFromOneSide() throws {
+        var synthetic = SyntheticRuns(seed: 14)
+        synthetic.stolen = 0.0...0.04
+        let base = synthetic.runs(5)
+        synthetic.stolen = 0.04...0.08
+        let comparison = Comparison(base: base, new: synthetic.runs(5))
+        let median = try #require(comparison.judged.first { $0.field == .percentile(50) })
+        #expect(median.measuredChange ?? 0 > 0.08, "as it was measured: 3 times 4 % of the CPU are 12 %")
+        #expect(median.finding == .same)
+        #expect(comparison.regressions.isEmpty)
+        #expect(comparison.notes.contains { $0.hasPrefix("the host took ") && $0.hasSuffix("taken the same of both") })
+    }
+
+    @Test("what got worse for sure, and by no more than it may, has not failed")
+    func within() throws {
+        var synthetic = SyntheticRuns(seed: 15)
+        synthetic.betweenRuns = 0.005
+        synthetic.betweenBlocks = 0.005
+        let (base, new) = (synthetic.runs(5), synthetic.runs(5, slower: 1.04))
+        let wide = Comparison(base: base, new: new, limits: [try RegressionLimit("publish_ack_duration p50 5%")])
+        #expect(wide.figures.first { $0.field == .percentile(50) }?.finding == .worse)
+        #expect(wide.regressions.isEmpty)
+        #expect(try #require(wide.judged.first?.gate).adjusted < 0.02)
+        let narrow = Comparison(base: base, new: new, limits: [try RegressionLimit("publish_ack_duration p50 1%")])
+        #expect(narrow.regressions.count == 1)
+    }
+
     @Test("faster is no regression, and is called better")
     func better() throws {
         var synthetic = SyntheticRuns(seed: 3)

@@ -110,6 +110,83 @@ struct ResamplingTests {
         #expect(share >= 0.9, "\(inside) of \(trials)")
     }
 
+    /// The most that the host takes from either side, and what a logarithm grows by with it.
+    static let thefts: [(base: Double, new: Double, cost: Double)] = [
+        (0.1, 0.1, 3), (0.1, 0.1, 0), (0.02, 0.1, 3), (0.1, 0.02, 1),
+    ]
+
+    @Test("where the host took CPU, intervals hold the real change as often, and are no wider", arguments: thefts)
+    func theft(_ row: (base: Double, new: Double, cost: Double)) {
+        var synthetic = SyntheticRuns(seed: 21)
+        let trials = 400
+        var (inside, margins, plainMargins) = (0, 0.0, 0.0)
+        func runs(_ centre: Double, upTo most: Double) -> [RunSample] {
+            (0..<5).map { _ in
+                let stolen = Double.random(in: 0...most, using: &synthetic.random)
+                return RunSample(value: centre * exp(row.cost * stolen + synthetic.normal() * 0.02), stolen: stolen)
+            }
+        }
+        for _ in 0..<trials {
+            let (base, new) = (runs(1000, upTo: row.base), runs(1100, upTo: row.new))
+            let change = Resampling.change(base: base, new: new, scale: .ratio, noise: nil, random: &synthetic.random)
+            if abs(change.shift - log(1.1)) <= change.margin(confidence: 0.95) { inside += 1 }
+            margins += change.margin(confidence: 0.95)
+            let plain = Resampling.change(
+                base: base.map { RunSample(value: $0.value) },
+                new: new.map { RunSample(value: $0.value) },
+                scale: .ratio,
+                noise: nil,
+                random: &synthetic.random
+            )
+            plainMargins += plain.margin(confidence: 0.95)
+        }
+        #expect(inside >= trials * 92 / 100, "\(inside) of \(trials)")
+        // What nothing hangs on costs a degree of freedom, and the slope's own error.
+        #expect(margins < plainMargins * (row.cost == 3 ? 0.8 : 1.3), "\(margins / plainMargins)")
+    }
+
+    /// The shares of three runs a side, and whether they are reckoned with.
+    static let known: [(base: [Double?], new: [Double?], isReckoned: Bool)] = [
+        ([0, 0.05, 0.01], [0.01, 0.02, 0.03], true), ([0, 0.05, 0.01], [0.01, 0.02, nil], false),
+        ([0, 0.005, 0.01], [0.01, 0.002, 0.003], false), ([0.05, 0.05, 0.05], [0.07, 0.07, 0.07], false),
+        ([0, 0.05], [0.01, 0.02, 0.03], false), ([0.05], [0.01, 0.02, 0.03, 0.04, 0.05], false),
+    ]
+
+    @Test(
+        "what the host took is reckoned with where all know it, it was more than 1 %, and runs are enough",
+        arguments: known
+    )
+    func isReckoned(_ row: (base: [Double?], new: [Double?], isReckoned: Bool)) {
+        var random = SplitMix64(seed: 1)
+        func samples(_ shares: [Double?]) -> [RunSample] {
+            shares.enumerated().map { RunSample(value: 10 + Double($0.offset), stolen: $0.element) }
+        }
+        func change(_ scale: Resampling.Scale) -> Resampling.Change {
+            let (base, new) = (samples(row.base), samples(row.new))
+            return Resampling.change(base: base, new: new, scale: scale, noise: nil, random: &random)
+        }
+        #expect((change(.ratio).stolen != nil) == row.isReckoned)
+        #expect(change(.difference).stolen == nil)
+    }
+
+    @Test("figures that go with what the host took, and with nothing else, are no change")
+    func explained() throws {
+        var random = SplitMix64(seed: 1)
+        func samples(_ shares: [Double]) -> [RunSample] {
+            shares.map { RunSample(value: 10 * exp(2 * $0), stolen: $0) }
+        }
+        let change = Resampling.change(
+            base: samples([0, 0.01, 0.02]),
+            new: samples([0.05, 0.06, 0.1]),
+            scale: .ratio,
+            noise: nil,
+            random: &random
+        )
+        #expect(abs(change.shift) < 1e-12)
+        #expect(abs(try #require(change.stolen) - 2 * 0.06) < 1e-12)
+        #expect(change.probability(above: 0) > 0.4)
+    }
+
     @Test("a single pair with the measured noise of the host holds the real change as often")
     func singlePair() {
         var synthetic = SyntheticRuns(seed: 5)

@@ -10,6 +10,10 @@ struct SyntheticRuns {
     var betweenRuns = 0.02
     /// What blocks of one run differ by.
     var betweenBlocks = 0.02
+    /// The most that the host takes of the CPU for others in a run, and the least.
+    var stolen: ClosedRange<Double>?
+    /// What a latency's logarithm grows by with that share.
+    var cost = 3.0
     /// Acknowledgements per second.
     var rate = 200.0
     var seconds = 20
@@ -23,7 +27,8 @@ struct SyntheticRuns {
 
     mutating func run(_ path: String, slower: Double = 1) -> ComparedRun {
         let blocks = self.seconds / 5
-        let centre = log(self.median * slower * 1e9) + self.normal() * self.betweenRuns
+        let stolen = self.stolen.map { Double.random(in: $0, using: &self.random) }
+        let centre = log(self.median * slower * 1e9) + self.normal() * self.betweenRuns + self.cost * (stolen ?? 0)
         let pace = self.rate / slower * exp(self.normal() * self.betweenRuns)
         var whole = Histogram()
         var lines = ""
@@ -48,7 +53,9 @@ struct SyntheticRuns {
                     "\(block * 5 + second),measure,publish_acked,qos=1,counter,,\(Int(own)),\(Int(own)),,,,,,,,,,,\n"
             }
         }
-        return ComparedRun(path: path, record: self.record(whole, acked: acked), timeline: timeline, log: lines)
+        var record = self.record(whole, acked: acked)
+        record.generator.hostSteal = stolen
+        return ComparedRun(path: path, record: record, timeline: timeline, log: lines)
     }
 
     private func record(_ histogram: Histogram, acked: Double) -> RunRecord {
