@@ -23,7 +23,10 @@ struct StolenTime {
 
     /// Nothing where a run does not know its share, where hardly anything was taken, or where runs are too few.
     init?(base: [RunSample], new: [RunSample]) {
-        let sides = [base, new].map { side in side.compactMap { run in run.stolen.map { (run: run, share: $0) } } }
+        let sides = [base, new].map { side in
+            // What is no share comes of a file that lies.
+            side.compactMap { run in run.stolen.flatMap { (0...1).contains($0) ? (run: run, share: $0) : nil } }
+        }
         let runs = sides[0].count + sides[1].count
         guard runs == base.count + new.count, base.count > 1, new.count > 1, runs >= Self.fewestRuns,
             sides.joined().contains(where: { $0.share > Self.least })
