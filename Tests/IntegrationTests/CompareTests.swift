@@ -95,8 +95,36 @@ extension Integration {
         func schema() async throws {
             let run = try await ClamorRun.of("pubsub -h embedded -c 3 -q 0,1 --rate 200/s --duration 1s")
             let answer = try await Self.compare(run.directory, run.directory, "--allow-different", "verdict", "--json")
-            let violations = try await OtherReader.violations(of: "compare", in: answer.output)
-            #expect(violations == "")
+            try await OtherReader.check(answer.output, against: "compare")
+        }
+
+        @Test("what the host took of runs that are the same but for that is told, and is no change")
+        func stolen() async throws {
+            let run = try await ClamorRun.of("pubsub -h embedded -c 3 -q 0,1 --rate 200/s --duration 1s")
+            let text = try Data(contentsOf: URL(filePath: "\(run.directory)/run.json"))
+            var record = try #require(try JSONSerialization.jsonObject(with: text) as? [String: Any])
+            var generator = try #require(record["generator"] as? [String: Any])
+            let folder = try ScratchFolder()
+            for (side, shares) in [("a", [0, 0.01, 0.05]), ("b", [0.02, 0.03, 0.1])] {
+                for (number, share) in shares.enumerated() {
+                    generator["host_steal"] = share
+                    record["generator"] = generator
+                    let path = folder.path("\(side)/\(number)")
+                    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                    try JSONSerialization.data(withJSONObject: record).write(to: URL(filePath: "\(path)/run.json"))
+                }
+            }
+            let sides = (folder.path("a"), folder.path("b"))
+            let shown = try await Self.compare(sides.0, sides.1, "--allow-different", "verdict")
+            #expect(shown.status == 0, "\(shown.errors)")
+            // The lines of a note are as wide as the terminal.
+            let words = shown.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(words.contains("! the host took 2.0 % of the CPU for others in the runs of base and 5.0 % in"))
+            let answer = try await Self.compare(sides.0, sides.1, "--allow-different", "verdict", "--json")
+            #expect(answer.output.contains("\"measured_change\" : 0"))
+            if try await OtherReader.has("jsonschema") {
+                try await OtherReader.check(answer.output, against: "compare")
+            }
         }
 
         @Test("every load leaves its thresholds as JUnit XML and Markdown", arguments: ["conn -h embedded", "decode"])

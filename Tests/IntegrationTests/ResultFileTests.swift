@@ -25,8 +25,7 @@ extension Integration {
         func schema(_ line: String) async throws {
             let run = try await ClamorRun.of(line)
             let text = try String(contentsOfFile: "\(run.directory)/run.json", encoding: .utf8)
-            let violations = try await OtherReader.violations(of: "run", in: text)
-            #expect(violations == "")
+            try await OtherReader.check(text, against: "run")
         }
 
         @Test(
@@ -101,8 +100,12 @@ enum OtherReader {
         return try await RunningProgram("/usr/bin/env", [command, "-c", program] + arguments).ended()
     }
 
-    /// Where a JSON text does not keep to `results/schema/NAME.schema.json`, a line each.
-    static func violations(of schema: String, in json: String) async throws -> String {
+    /// Holds a JSON text against `results/schema/NAME.schema.json`.
+    static func check(
+        _ json: String,
+        against schema: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
         let program = """
             import json, sys, jsonschema
             schema = json.load(open(sys.argv[1]))
@@ -115,6 +118,7 @@ enum OtherReader {
         let folder = try ScratchFolder()
         let path = root.appending(path: "results/schema/\(schema).schema.json").path
         let answer = try await self.run(program, path, try folder.write(json, to: "text.json"))
-        return answer.output + answer.errors
+        // Violations, a line each.
+        #expect(answer.output + answer.errors == "", sourceLocation: sourceLocation)
     }
 }

@@ -82,6 +82,7 @@ struct CompareTests {
         #expect(median.measuredChange ?? 0 > 0.08, "as it was measured: 3 times 4 % of the CPU are 12 %")
         #expect(median.finding == .same)
         #expect(comparison.regressions.isEmpty)
+        #expect(try ComparisonJSON.text(comparison).contains("\"measured_change\" : 0."))
         #expect(comparison.notes.contains { $0.hasPrefix("the host took ") && $0.hasSuffix("taken the same of both") })
     }
 

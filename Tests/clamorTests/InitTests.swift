@@ -50,10 +50,10 @@ struct InitTests {
         let command = try #require(text.split(separator: "\n").first { $0.contains("/clamor run ") })
         let words = command.split(separator: " ").dropFirst()
         let file = try #require(words.dropFirst().first)
-        #expect(ReadyScenario.all.contains { "\($0.name).yaml" == file })
+        let ready = try #require(ReadyScenario.all.first { "\($0.name).yaml" == file })
         #expect(words.contains("--strict"))
         let flags = words.dropFirst(2).joined(separator: " ")
-        let scenario = try ScenarioFile(ReadyScenario.all[0].text).scenario(flags)
+        let scenario = try ScenarioFile(ready.text).scenario(flags)
         #expect(scenario.common.strict)
     }
 
