@@ -151,6 +151,19 @@ struct GeneratorAuditTests {
         #expect(audit.reasons.map(\.code) == (isLimited ? ["cpu-steal"] : []))
     }
 
+    @Test("what was stolen in a rest of a second counts by its length, in the drain not at all")
+    func stealShare() throws {
+        var audit = GeneratorAudit(isOpenLoop: false)
+        #expect(audit.stealShare == nil)
+        audit.second([], stealShare: nil)
+        #expect(audit.stealShare == nil)
+        audit.second([], stealShare: 0.02)
+        audit.second([], stealShare: 0.05)
+        audit.second([], stealShare: 1, length: 10 * Self.ms)
+        audit.second([], stealShare: 1, length: 0)
+        #expect(abs(try #require(audit.stealShare) - 0.08 / 2.01) < 1e-12)
+    }
+
     @Test(
         "a run of less than half a second is too short for the share that was stolen",
         arguments: [(300, false), (499, false), (500, true), (900, true)]
