@@ -119,7 +119,7 @@ extension Integration {
             #expect(shown.status == 0, "\(shown.errors)")
             // The lines of a note are as wide as the terminal.
             let words = shown.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            #expect(words.contains("! the host took 2.0 % of the CPU for others in the runs of base and 5.0 % in"))
+            #expect(words.contains("! the host took 2.00 % of the CPU for others in the runs of base and 5.00 % in"))
             let answer = try await Self.compare(sides.0, sides.1, "--allow-different", "verdict", "--json")
             #expect(answer.output.contains("\"measured_change\" : 0"))
             if try await OtherReader.has("jsonschema") {
