@@ -128,7 +128,7 @@ let package = Package(
         .target(name: "CSpawn", path: "Tests/CSpawn"),
         .target(
             name: "TestSupport",
-            dependencies: ["CSpawn", nioCore, nioPosix],
+            dependencies: ["CSpawn", "LoadEngine", nioCore, nioPosix, nioEmbedded],
             path: "Tests/TestSupport",
             swiftSettings: house
         ),

@@ -8,14 +8,15 @@ package actor LoadRun<Observer: RunObserver> {
     private let events: AsyncStream<RunEvent>
     private let send: AsyncStream<RunEvent>.Continuation
     private let observer: Observer
+    private let clock: any RunClock
     private let patience: TimeAmount
     private let startAt: NIODeadline?
     private let awaitOthers: (@Sendable () -> Void)?
     private var awaitsOthers = false
 
     private var phase = RunPhase.connect
-    private var began = NIODeadline.now()
-    private var lastSample = NIODeadline.now()
+    private var began: NIODeadline
+    private var lastSample: NIODeadline
     private var loadBegan: NIODeadline?
     private var measured: Range<NIODeadline>?
     private var stop: StopReason?
@@ -23,6 +24,7 @@ package actor LoadRun<Observer: RunObserver> {
     private var drainEnded = false
     private var wasAborted = false
     private var soon = NIODeadline.distantPast
+    private var tick: Int64 = 0
     /// Of the plan's stages: the one that goes on.
     private var stage = 0
 
@@ -35,6 +37,7 @@ package actor LoadRun<Observer: RunObserver> {
     ///   - startAt: when the first connect is due, if that is to come; `nil`: at once.
     ///   - awaitOthers: called once, when the load could begin; it then begins with ``RunEvent/begin(at:)``. `nil`: nobody
     ///     else has to be ready.
+    ///   - clock: what the run's seconds and waits are counted by; the shards' loops have to go by the same.
     ///   - observer: hears of each second.
     package init(
         groups: [LoadGroup<Observer.Sample>],
@@ -42,6 +45,7 @@ package actor LoadRun<Observer: RunObserver> {
         patience: TimeAmount = .seconds(10),
         startAt: NIODeadline? = nil,
         awaitOthers: (@Sendable () -> Void)? = nil,
+        clock: any RunClock = SystemRunClock(),
         observer: Observer
     ) {
         precondition(!groups.isEmpty, "a run has clients")
@@ -53,26 +57,19 @@ package actor LoadRun<Observer: RunObserver> {
         self.startAt = startAt
         self.awaitOthers = awaitOthers
         self.observer = observer
+        self.clock = clock
+        self.began = clock.now
+        self.lastSample = clock.now
     }
 
     /// The times of all groups.
     private var plan: LoadPlan { self.groups[0].plan }
 
     package func perform() async -> RunOutcome {
-        self.began = max(NIODeadline.now() + .milliseconds(5), self.startAt ?? .distantPast)
+        self.began = max(self.clock.now + .milliseconds(5), self.startAt ?? .distantPast)
         self.lastSample = self.began
-        let start = self.began
-        self.tellAll(.startConnecting(at: start))
-        let clock = Task { [send = self.send] in
-            // The run's own second hand: shards keep the exact times, and what the samples cover is measured.
-            var second: Int64 = 1
-            while !Task.isCancelled {
-                try? await Task.sleep(for: .nanoseconds((start + .seconds(second) - .now()).nanoseconds))
-                send.yield(.tick)
-                second += 1
-            }
-        }
-        defer { clock.cancel() }
+        self.tellAll(.startConnecting(at: self.began))
+        self.awaitTick()
         if !self.groups.contains(where: \.plan.waitsForConnects) { self.startLoad() }
         for await event in self.events {
             await self.handle(event)
@@ -84,7 +81,7 @@ package actor LoadRun<Observer: RunObserver> {
             loadBegan: self.loadBegan,
             measured: self.measured,
             stages: self.stages,
-            ended: .now(),
+            ended: self.clock.now,
             stop: self.stop ?? .planned,
             groups: self.groups.map(\.outcome),
             wasAborted: self.wasAborted
@@ -95,6 +92,7 @@ package actor LoadRun<Observer: RunObserver> {
         switch event {
         case .shard(let event, let group): await self.handle(event, group)
         case .tick:
+            self.awaitTick()
             await self.sample()
             await self.look()
         case .look: await self.look()
@@ -163,7 +161,7 @@ package actor LoadRun<Observer: RunObserver> {
         // Far enough ahead that every loop hears of it before the first operation is due; where connects are the load,
         // they are under way.
         let isUnderWay = self.groups.allSatisfy(\.plan.endsWithConnects)
-        let origin = isUnderWay ? self.began : max(others, NIODeadline.now() + .milliseconds(20))
+        let origin = isUnderWay ? self.began : max(others, self.clock.now + .milliseconds(20))
         self.loadBegan = origin
         let start = origin + self.plan.warmup
         self.measured = start..<(self.plan.measure.map { start + $0 } ?? .distantFuture)
@@ -180,11 +178,11 @@ package actor LoadRun<Observer: RunObserver> {
     private func endLoad(_ reason: StopReason) async {
         guard self.stop == nil else {
             // Told to stop in the drain: it is over.
-            if reason == .interrupted { self.drainDeadline = .now() }
+            if reason == .interrupted { self.drainDeadline = self.clock.now }
             return self.lookSoon()
         }
         self.stop = reason
-        let now = NIODeadline.now()
+        let now = self.clock.now
         let end = min(now, self.measured?.upperBound ?? now)
         await self.sample()
         self.phase = .drain
@@ -220,7 +218,7 @@ package actor LoadRun<Observer: RunObserver> {
     /// Asks what no event tells: whether time is up, whether all connections are gone, and whether the listeners
     /// have everything.
     private func look() async {
-        let now = NIODeadline.now()
+        let now = self.clock.now
         await self.checkStage(now)
         if self.plan.stages.isEmpty, self.phase == .warmup, let start = self.measured?.lowerBound, now >= start {
             await self.sample()
@@ -278,7 +276,7 @@ package actor LoadRun<Observer: RunObserver> {
         for group in self.groups.indices where self.groups[group].up > 0 {
             let facts = await self.groups[group].facts()
             // Shards end the load by their own clocks: without connections then, they are only done.
-            if let end = self.measured?.upperBound, NIODeadline.now() >= end { return }
+            if let end = self.measured?.upperBound, self.clock.now >= end { return }
             guard facts.allSatisfy({ $0.live == 0 }), !facts.areAwayByPlan else {
                 self.groups[group].emptySince = nil
                 self.groups[group].loss = nil
@@ -308,7 +306,7 @@ package actor LoadRun<Observer: RunObserver> {
     private func sample() async {
         var samples: [GroupSample<Observer.Sample>] = []
         for group in self.groups { samples.append(await group.sample()) }
-        let now = NIODeadline.now()
+        let now = self.clock.now
         let second = Int(max(0, (self.lastSample - self.began).nanoseconds) / 1_000_000_000)
         let span = now - self.lastSample
         self.lastSample = now
@@ -322,7 +320,7 @@ package actor LoadRun<Observer: RunObserver> {
 
     /// However many events ask for it, one look is on its way.
     private func lookSoon() {
-        let now = NIODeadline.now()
+        let now = self.clock.now
         guard now >= self.soon else { return }
         self.soon = now + .milliseconds(20)
         self.lookAt(self.soon)
@@ -330,12 +328,12 @@ package actor LoadRun<Observer: RunObserver> {
 
     /// A look at a time of the plan; nothing depends on how late it comes, see ``look()``.
     private func lookAt(_ time: NIODeadline) {
-        Task { [send = self.send] in
-            // The clock that sleeps is another one, and may wake a moment too early.
-            while case let wait = time - .now(), wait > .zero {
-                try? await Task.sleep(for: .nanoseconds(wait.nanoseconds))
-            }
-            send.yield(.look)
-        }
+        self.clock.wake(at: time) { [send = self.send] in send.yield(.look) }
+    }
+
+    /// The run's own second hand: shards keep the exact times, and the span of each sample is measured.
+    private func awaitTick() {
+        self.tick += 1
+        self.clock.wake(at: self.began + .seconds(self.tick)) { [send = self.send] in send.yield(.tick) }
     }
 }

@@ -41,13 +41,13 @@ package protocol RunObserver<Sample>: Sendable {
     ///   - second: whole seconds since the run began.
     ///   - phase: the one that the samples belong to.
     ///   - span: what the samples cover.
-    ///   - groups: samples and facts of all shards, one entry for each group of the run.
+    ///   - groups: samples and facts of all shards, one entry for each group of the run; the observer may change them.
     /// - Returns: a reason to stop.
     func interval(
         second: Int,
         phase: RunPhase,
         span: TimeAmount,
-        groups: [GroupSample<Sample>]
+        groups: consuming [GroupSample<Sample>]
     ) async -> StopReason?
 
     /// Whether the listeners of a group have everything that must come to them, by the balance of all its shards.

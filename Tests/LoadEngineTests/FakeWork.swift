@@ -73,6 +73,14 @@ final class FakeWork: ShardWork {
         self.clients = Array(repeating: Client(), count: shard.clients.count)
     }
 
+    /// Lets go of what the test put in, which often holds this.
+    func forgetTest() {
+        self.onConnect = nil
+        self.onSend = nil
+        self.onReturn = nil
+        self.onDepart = nil
+    }
+
     var now: NIODeadline { self.shard.context.eventLoop.now }
 
     // MARK: What the shard asks for

@@ -1,8 +1,8 @@
 import LoadEngine
 import LoopContext
 import NIOCore
-import NIOPosix
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("A run, from its first connect to its last FIN")
@@ -23,15 +23,17 @@ struct LoadRunTests {
     }
 
     @Test("where the connects are the load, it ends when every client is up or has failed")
-    func endsWithConnects() async throws {
+    func endsWithConnects() throws {
         var plan = LoadPlan(operators: 3, pace: .idle, waitsForConnects: false, measure: nil, drain: .seconds(30))
         plan.endsWithConnects = true
-        let run = try await TestRun(plan, shards: 2) { work in
+        let run = try TestRun(plan, shards: 2) { work in
             work.onConnect = { place in
-                if place == 1 { work.fails(place) } else { work.comesUp(place) }
+                _ = work.shard.context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(1)) {
+                    if place == 1 { work.fails(place) } else { work.comesUp(place) }
+                }
             }
         }
-        let outcome = try await run.perform()
+        let outcome = try run.perform()
         #expect(outcome.stop == .planned)
         #expect(outcome.up == 2)
         #expect(!outcome.wasAborted)
@@ -42,146 +44,153 @@ struct LoadRunTests {
         "ends as planned: warm-up, measured phase and drain, everything sent and everybody closed",
         arguments: [1, 3]
     )
-    func planned(_ shards: Int) async throws {
-        let run = try await TestRun(self.open(2), shards: shards) { work in
+    func planned(_ shards: Int) throws {
+        let run = try TestRun(self.open(2), shards: shards) { work in
             work.onConnect = { work.comesUp($0) }
             work.answersAtOnce = true
         }
-        let outcome = try await run.perform()
+        let outcome = try run.perform()
         #expect(outcome.stop == .planned)
         #expect(outcome.up == 2)
         #expect(!outcome.wasAborted)
         let measured = try #require(outcome.measured)
         #expect(outcome.loadBegan == measured.lowerBound - .milliseconds(20))
         #expect(measured.upperBound - measured.lowerBound == Self.soon)
-        let end = await run.observer.ended
+        let end = run.observer.ended
         #expect(end.map(\.offered).reduce(0, +) == 80)
         #expect(end.map(\.sent).reduce(0, +) == 80)
         #expect(end.map(\.live) == Array(repeating: 0, count: shards))
-        let phases = await run.observer.phases
+        let phases = run.observer.phases
         #expect(phases == [.connect, .warmup, .measure, .drain])
-        #expect(await run.observer.samples.allSatisfy { $0 == shards })
+        #expect(run.observer.samples.allSatisfy { $0 == shards })
     }
 
     @Test("operators that receive as well stay until everything has come, each on its own loop", arguments: [1, 2])
-    func operatorsThatListen(_ shards: Int) async throws {
+    func operatorsThatListen(_ shards: Int) throws {
         var plan = self.open(2)
         plan.operatorsListen = true
-        let run = try await TestRun(plan, shards: shards) { work in
+        let run = try TestRun(plan, shards: shards) { work in
             work.onConnect = { work.comesUp($0) }
             work.answersAtOnce = true
         }
         // It is not so at the first looks: nobody may have gone by then.
-        await run.observer.completes(atLook: 3)
-        let outcome = try await run.perform()
+        run.observer.completes(atLook: 3)
+        let outcome = try run.perform()
         #expect(outcome.stop == .planned)
         #expect(!outcome.wasAborted)
-        #expect(await run.observer.balances.count >= 3)
-        #expect(await run.observer.ended.map(\.sent).reduce(0, +) == 80)
+        #expect(run.observer.balances.count >= 3)
+        #expect(run.observer.ended.map(\.sent).reduce(0, +) == 80)
     }
 
     @Test("operators that receive as well go when the drain is over, whatever has not come")
-    func operatorsThatMiss() async throws {
+    func operatorsThatMiss() throws {
         var plan = self.open(2)
         plan.operatorsListen = true
         plan.drain = .milliseconds(200)
-        let run = try await TestRun(plan, shards: 2) { work in
+        let run = try TestRun(plan, shards: 2) { work in
             work.onConnect = { work.comesUp($0) }
             work.answersAtOnce = true
         }
-        await run.observer.completes(atLook: .max)
-        let outcome = try await run.perform()
+        run.observer.completes(atLook: .max)
+        let outcome = try run.perform()
         #expect(outcome.stop == .planned)
         #expect(!outcome.wasAborted)
     }
 
-    @Test("a load that waits for others begins when it is told to, and tells once that it could")
-    func awaitsOthers() async throws {
-        let (knocks, knock) = AsyncStream.makeStream(of: Void.self)
-        let run = try await TestRun(self.open(2), shards: 2, awaitOthers: { knock.yield() }) { work in
+    @Test("a load that waits for others begins when it is told to, and says once that it could")
+    func awaitsOthers() throws {
+        let knocks = Mutex([NIODeadline]())
+        let time = VirtualTime()
+        let (stream, events) = AsyncStream.makeStream(of: RunEvent.self)
+        let run = try TestRun(
+            self.open(2),
+            shards: 2,
+            events: (stream, events),
+            time: time,
+            awaitOthers: {
+                knocks.withLock { $0.append(time.now) }
+                events.yield(.begin(at: time.now + .seconds(1)))
+            }
+        ) { work, _ in
             work.onConnect = { work.comesUp($0) }
             work.answersAtOnce = true
         }
-        async let ended = run.perform()
-        for await _ in knocks { break }
-        let start = NIODeadline.now() + .seconds(1)
-        run.send(.begin(at: start))
-        let outcome = try await ended
-        knock.finish()
-        #expect(outcome.loadBegan == start)
+        let outcome = try run.perform()
+        let knocked = knocks.withLock(\.self)
+        #expect(knocked.count == 1)
+        #expect(outcome.loadBegan == knocked.first.map { $0 + .seconds(1) })
         #expect(outcome.stop == .planned)
-        #expect(await run.observer.ended.map(\.sent).reduce(0, +) == 80)
-        for await _ in knocks { Issue.record("it told twice") }
+        #expect(run.observer.ended.map(\.sent).reduce(0, +) == 80)
     }
 
     @Test("a load that waits for others can be ended before it begins")
-    func awaitsNobody() async throws {
-        let run = try await TestRun(self.open(2), shards: 1, awaitOthers: {}) { work in
+    func awaitsNobody() throws {
+        let run = try TestRun(self.open(2), shards: 1, awaitOthers: {}) { work in
             work.onConnect = { work.comesUp($0) }
         }
-        await run.observer.stopWith(.interrupted, in: .connect)
-        let outcome = try await run.perform()
+        run.observer.stopWith(.interrupted, in: .connect)
+        let outcome = try run.perform()
         #expect(outcome.loadBegan == nil && outcome.stop == .interrupted)
     }
 
     @Test("ends when the limit is spent", arguments: [LoadPlan.Pace.closed, .open(.rate(perSecond: 1_000))])
-    func limit(_ pace: LoadPlan.Pace) async throws {
+    func limit(_ pace: LoadPlan.Pace) throws {
         let plan = LoadPlan(operators: 3, pace: pace, limit: 50, measure: nil, drain: .seconds(30))
-        let run = try await TestRun(plan, shards: 2) { work in
+        let run = try TestRun(plan, shards: 2) { work in
             work.onConnect = { work.comesUp($0) }
             work.answersAtOnce = true
         }
-        let outcome = try await run.perform()
+        let outcome = try run.perform()
         #expect(outcome.stop == .planned)
-        #expect(await run.observer.ended.map(\.sent).reduce(0, +) == 50)
+        #expect(run.observer.ended.map(\.sent).reduce(0, +) == 50)
     }
 
     @Test("a limit smaller than the number of operators ends the run too")
-    func smallLimit() async throws {
+    func smallLimit() throws {
         let plan = LoadPlan(operators: 5, pace: .closed, limit: 2, measure: nil, drain: .seconds(30))
-        let run = try await TestRun(plan, shards: 3) { work in
+        let run = try TestRun(plan, shards: 3) { work in
             work.onConnect = { work.comesUp($0) }
             work.answersAtOnce = true
         }
-        #expect(try await run.perform().stop == .planned)
-        #expect(await run.observer.ended.map(\.sent).reduce(0, +) == 2)
+        #expect(try run.perform().stop == .planned)
+        #expect(run.observer.ended.map(\.sent).reduce(0, +) == 2)
     }
 
     @Test("ends at once when no client comes up", arguments: [true, false])
-    func everyConnectFailed(_ waits: Bool) async throws {
-        let run = try await TestRun(self.open(4, listeners: 1, waits: waits), shards: 2) { work in
+    func everyConnectFailed(_ waits: Bool) throws {
+        let run = try TestRun(self.open(4, listeners: 1, waits: waits), shards: 2) { work in
             work.onConnect = { work.fails($0) }
         }
-        let outcome = try await run.perform()
+        let outcome = try run.perform()
         #expect(outcome.stop == .everyConnectFailed)
         #expect(outcome.up == 0)
         if waits { #expect(outcome.loadBegan == nil) }
-        #expect(await run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
+        #expect(run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
     }
 
     @Test("ends at once when all connections are gone and none comes back by itself")
-    func everyConnectionLost() async throws {
+    func everyConnectionLost() throws {
         var plan = self.open(4)
         plan.measure = nil
-        let run = try await TestRun(plan, shards: 2) { work in
+        let run = try TestRun(plan, shards: 2) { work in
             work.onConnect = { work.comesUp($0) }
             work.onSend = { work.loses($0, returns: false) }
         }
-        let outcome = try await run.perform()
+        let outcome = try run.perform()
         #expect(outcome.stop == .everyConnectionLost)
         #expect(outcome.up == 4)
-        #expect(await run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
+        #expect(run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
     }
 
     @Test("waits for clients that come back, and ends when none has for a while")
-    func noneComesBack() async throws {
+    func noneComesBack() throws {
         var plan = self.open(2)
         plan.measure = nil
-        let run = try await TestRun(plan, shards: 1, reconnects: true, patience: .milliseconds(50)) { work in
+        let run = try TestRun(plan, shards: 1, reconnects: true, patience: .milliseconds(50)) { work in
             work.onConnect = { work.comesUp($0) }
             work.onSend = { work.loses($0, returns: true) }
         }
-        #expect(try await run.perform().stop == .everyConnectionLost)
+        #expect(try run.perform().stop == .everyConnectionLost)
     }
 
     /// Subscribers of whom a share is away from the load's beginning on.
@@ -192,9 +201,9 @@ struct LoadRunTests {
     }
 
     @Test("who is away by plan is not lost, on one loop or on several", arguments: [1, 2])
-    func away(_ shards: Int) async throws {
+    func away(_ shards: Int) throws {
         let left = Mutex(0)
-        let run = try await TestRun(
+        let run = try TestRun(
             self.absence(1, of: 4),
             shards: shards,
             reconnects: true,
@@ -213,13 +222,13 @@ struct LoadRunTests {
                 send(.stop(.interrupted))
             }
         }
-        #expect(try await run.perform().stop == .interrupted)
+        #expect(try run.perform().stop == .interrupted)
         #expect(left.withLock { $0 } == 4)
     }
 
     @Test("where the others are lost meanwhile, nobody is left")
-    func lostBesideAway() async throws {
-        let run = try await TestRun(
+    func lostBesideAway() throws {
+        let run = try TestRun(
             self.absence(0.5, of: 4),
             shards: 1,
             reconnects: true,
@@ -232,12 +241,12 @@ struct LoadRunTests {
                 send(.look)
             }
         }
-        #expect(try await run.perform().stop == .everyConnectionLost)
+        #expect(try run.perform().stop == .everyConnectionLost)
     }
 
     @Test("who was away by plan is lost when no way back leads anywhere")
-    func awayForGood() async throws {
-        let run = try await TestRun(
+    func awayForGood() throws {
+        let run = try TestRun(
             self.absence(1, of: 2, until: .milliseconds(20)),
             shards: 1,
             reconnects: true,
@@ -249,118 +258,118 @@ struct LoadRunTests {
                 if work.returned.count == 2 { send(.look) }
             }
         }
-        #expect(try await run.perform().stop == .everyConnectionLost)
+        #expect(try run.perform().stop == .everyConnectionLost)
     }
 
     @Test("ends before the plan's end when told so, and cuts the measured phase")
-    func interrupted() async throws {
+    func interrupted() throws {
         var plan = self.open(2)
         plan.measure = .hours(1)
         plan.warmup = .zero
-        let run = try await TestRun(plan, shards: 2) { work in
+        let run = try TestRun(plan, shards: 2) { work in
             work.onConnect = { work.comesUp($0) }
             work.answersAtOnce = true
         }
-        await run.observer.stopWith(.interrupted, in: .measure)
-        let outcome = try await run.perform()
+        run.observer.stopWith(.interrupted, in: .measure)
+        let outcome = try run.perform()
         #expect(outcome.stop == .interrupted)
         #expect(!outcome.wasAborted)
         let measured = try #require(outcome.measured)
         #expect(measured.upperBound <= outcome.ended)
-        #expect(await run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
+        #expect(run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
     }
 
     @Test("a broken threshold ends it with that reason; a later one does not count")
-    func threshold() async throws {
+    func threshold() throws {
         var plan = self.open(1)
         plan.measure = .hours(1)
-        let run = try await TestRun(plan, shards: 1) { work in
+        let run = try TestRun(plan, shards: 1) { work in
             work.onConnect = { work.comesUp($0) }
             work.answersAtOnce = true
         }
-        await run.observer.stopWith(.thresholdBroken, in: .measure)
-        #expect(try await run.perform().stop == .thresholdBroken)
+        run.observer.stopWith(.thresholdBroken, in: .measure)
+        #expect(try run.perform().stop == .thresholdBroken)
     }
 
     @Test("a stop while clients still connect ends it without a load")
-    func interruptedConnecting() async throws {
+    func interruptedConnecting() throws {
         var plan = self.open(1_000)
         plan.connect = .rate(perSecond: 1)
-        let run = try await TestRun(plan, shards: 2) { work in
+        let run = try TestRun(plan, shards: 2) { work in
             work.onConnect = { work.comesUp($0) }
         }
-        await run.observer.stopWith(.interrupted, in: .connect)
-        let outcome = try await run.perform()
+        run.observer.stopWith(.interrupted, in: .connect)
+        let outcome = try run.perform()
         #expect(outcome.stop == .interrupted)
         #expect(outcome.loadBegan == nil && outcome.measured == nil)
-        #expect(await run.observer.ended.map(\.connectsBegun).reduce(0, +) < 1_000)
+        #expect(run.observer.ended.map(\.connectsBegun).reduce(0, +) < 1_000)
     }
 
     @Test("the second signal closes everything at once")
-    func abort() async throws {
+    func abort() throws {
         var plan = self.open(2)
         plan.measure = .hours(1)
-        let run = try await TestRun(plan, shards: 2) { work in
+        let run = try TestRun(plan, shards: 2) { work in
             work.onConnect = { work.comesUp($0) }
             work.closesAtOnce = false
         }
         run.send(.stop(.interrupted))
         run.send(.abort)
-        let outcome = try await run.perform()
+        let outcome = try run.perform()
         #expect(outcome.stop == .interrupted)
         #expect(outcome.wasAborted)
     }
 
     @Test("the drain ends at its deadline, and clients that do not close are cut off after the grace")
-    func deadlines() async throws {
+    func deadlines() throws {
         var plan = self.open(2, listeners: 1)
         plan.drain = .milliseconds(50)
         plan.closeGrace = .milliseconds(50)
-        let run = try await TestRun(plan, shards: 1) { work in
+        let run = try TestRun(plan, shards: 1) { work in
             work.onConnect = { work.comesUp($0) }
             work.closesAtOnce = false
         }
-        let outcome = try await run.perform()
+        let outcome = try run.perform()
         #expect(outcome.stop == .planned)
         #expect(outcome.wasAborted)
         // A window of 4 each, and no answer.
-        #expect(await run.observer.ended.map(\.sent) == [8])
-        #expect(await run.observer.ended.map(\.notSent) == [72])
+        #expect(run.observer.ended.map(\.sent) == [8])
+        #expect(run.observer.ended.map(\.notSent) == [72])
     }
 
     @Test("a signal in the drain ends the drain; the load had ended as planned")
-    func interruptedDrain() async throws {
+    func interruptedDrain() throws {
         var plan = self.open(1)
         plan.drain = .hours(1)
-        let run = try await TestRun(plan, shards: 1) { work in
+        let run = try TestRun(plan, shards: 1) { work in
             work.onConnect = { work.comesUp($0) }
         }
-        await run.observer.stopWith(.interrupted, in: .drain)
-        let outcome = try await run.perform()
+        run.observer.stopWith(.interrupted, in: .drain)
+        let outcome = try run.perform()
         #expect(outcome.stop == .planned)
         #expect(!outcome.wasAborted)
         // A window of 4, and no answer.
-        #expect(await run.observer.ended.map(\.sent) == [4])
-        #expect(await run.observer.ended.map(\.notSent) == [76])
+        #expect(run.observer.ended.map(\.sent) == [4])
+        #expect(run.observer.ended.map(\.notSent) == [76])
     }
 
     @Test("listeners stay until everything that must come to them has come")
-    func listeners() async throws {
-        let run = try await TestRun(self.open(2, listeners: 2), shards: 2) { work in
+    func listeners() throws {
+        let run = try TestRun(self.open(2, listeners: 2), shards: 2) { work in
             work.onConnect = { work.comesUp($0) }
             work.answersAtOnce = true
             work.balance = DeliveryBalance(expected: 1, received: 0)
         }
         // The second look finds the books complete.
-        await run.observer.completes(atLook: 2)
-        let outcome = try await run.perform()
+        run.observer.completes(atLook: 2)
+        let outcome = try run.perform()
         #expect(!outcome.wasAborted)
-        #expect(await run.observer.balances == [2, 2])
+        #expect(run.observer.balances == [2, 2])
     }
 }
 
-/// A run of fake clients on event loops of its own.
-private struct TestRun: Sendable {
+/// A run of fake clients in virtual time.
+private struct TestRun {
     struct Ended: Sendable {
         var offered: UInt64
         var sent: UInt64
@@ -369,9 +378,11 @@ private struct TestRun: Sendable {
         var live: Int
     }
 
+    typealias Events = (stream: AsyncStream<RunEvent>, continuation: AsyncStream<RunEvent>.Continuation)
+
     let observer = Recorder()
-    private let group: MultiThreadedEventLoopGroup
-    private let shards: [ShardHandle<FakeWork>]
+    private let time: VirtualTime
+    private let shards: [Shard<FakeWork>]
     private let run: LoadRun<Recorder>
     let send: @Sendable (RunEvent) -> Void
 
@@ -381,112 +392,112 @@ private struct TestRun: Sendable {
         reconnects: Bool = false,
         patience: TimeAmount = .seconds(10),
         awaitOthers: (@Sendable () -> Void)? = nil,
-        prepare: @escaping @Sendable (FakeWork) -> Void
-    ) async throws {
-        try await self.init(
-            plan,
-            shards: count,
-            reconnects: reconnects,
-            patience: patience,
-            awaitOthers: awaitOthers
-        ) { work, _ in prepare(work) }
+        prepare: (FakeWork) -> Void
+    ) throws {
+        try self.init(plan, shards: count, reconnects: reconnects, patience: patience, awaitOthers: awaitOthers) {
+            work,
+            _ in prepare(work)
+        }
     }
 
     init(
         _ plan: LoadPlan,
         shards count: Int,
-        reconnects: Bool,
-        patience: TimeAmount,
+        reconnects: Bool = false,
+        patience: TimeAmount = .seconds(10),
+        events: Events = AsyncStream.makeStream(of: RunEvent.self),
+        time: VirtualTime = VirtualTime(),
         awaitOthers: (@Sendable () -> Void)? = nil,
-        steer: @escaping @Sendable (FakeWork, _ send: @escaping @Sendable (RunEvent) -> Void) -> Void
-    ) async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: count)
-        self.group = group
-        let (stream, continuation) = AsyncStream.makeStream(of: RunEvent.self)
+        steer: (FakeWork, _ send: @escaping @Sendable (RunEvent) -> Void) -> Void
+    ) throws {
+        self.time = time
+        let continuation = events.continuation
         let send: @Sendable (RunEvent) -> Void = { continuation.yield($0) }
         self.send = send
-        var shards: [ShardHandle<FakeWork>] = []
-        for index in 0..<count {
-            let loop = group.next()
-            let handle = try await loop.submit {
-                let context = LoopContext(eventLoop: loop)
-                let shard = Shard<FakeWork>(context: context, plan: plan, index: index, of: count) {
-                    continuation.yield(.shard($0))
-                }
-                let work = FakeWork(shard, window: 4)
-                shard.work = work
-                steer(work, send)
-                return ShardHandle(shard)
-            }.get()
-            shards.append(handle)
+        self.shards = (0..<count).map { index in
+            let shard = Shard<FakeWork>(
+                context: LoopContext(eventLoop: time.loop, tick: .exact),
+                plan: plan,
+                index: index,
+                of: count
+            ) { continuation.yield(.shard($0)) }
+            let work = FakeWork(shard, window: 4)
+            shard.work = work
+            steer(work, send)
+            return shard
         }
-        self.shards = shards
         self.run = LoadRun(
-            groups: [LoadGroup(plan: plan, shards: shards, reconnects: reconnects)],
-            events: (stream, continuation),
+            groups: [LoadGroup(plan: plan, shards: self.shards.map { ShardHandle($0) }, reconnects: reconnects)],
+            events: events,
             patience: patience,
             awaitOthers: awaitOthers,
+            clock: time,
             observer: self.observer
         )
     }
 
-    func perform() async throws -> RunOutcome {
-        let outcome = await self.run.perform()
+    func perform() throws -> RunOutcome {
+        let outcomes = try self.time.run([{ @Sendable [run = self.run] in await run.perform() }])
         for shard in self.shards {
-            let ended = await shard.ask { shard -> Ended? in
-                defer {
-                    shard.context.timers.stop()
-                    shard.work?.onConnect = nil
-                    shard.work?.onSend = nil
-                    shard.work?.onReturn = nil
-                    shard.work?.onDepart = nil
-                }
-                return shard.work.map {
-                    Ended(
-                        offered: $0.total(\.offered),
-                        sent: $0.total(\.sent),
-                        notSent: $0.total(\.notSent),
-                        connectsBegun: shard.connectsBegun,
-                        live: shard.live
-                    )
-                }
-            }
-            if let ended = ended ?? nil { await self.observer.note(ended) }
+            guard let work = shard.work else { continue }
+            defer { work.forgetTest() }
+            self.observer.note(
+                Ended(
+                    offered: work.total(\.offered),
+                    sent: work.total(\.sent),
+                    notSent: work.total(\.notSent),
+                    connectsBegun: shard.connectsBegun,
+                    live: shard.live
+                )
+            )
         }
-        try await self.group.shutdownGracefully()
-        return outcome
+        return try #require(outcomes.first)
     }
 }
 
 /// Keeps what it is told, and stops the run when the test wants it.
-private actor Recorder: RunObserver {
-    private(set) var phases: [RunPhase] = []
-    private(set) var samples: [Int] = []
-    private(set) var balances: [Int64] = []
+private final class Recorder: RunObserver {
+    private struct State {
+        var phases: [RunPhase] = []
+        var samples: [Int] = []
+        var balances: [Int64] = []
+        var ended: [TestRun.Ended] = []
+        var stop: (reason: StopReason, phase: RunPhase)?
+        var looks = 0
+    }
+
+    private let state = Mutex(State())
+
+    var phases: [RunPhase] { self.state.withLock(\.phases) }
+    var samples: [Int] { self.state.withLock(\.samples) }
+    var balances: [Int64] { self.state.withLock(\.balances) }
     /// What each shard had counted at the end.
-    private(set) var ended: [TestRun.Ended] = []
-    private var stop: (reason: StopReason, phase: RunPhase)?
-    private var looks = 0
+    var ended: [TestRun.Ended] { self.state.withLock(\.ended) }
 
-    func stopWith(_ reason: StopReason, in phase: RunPhase) { self.stop = (reason, phase) }
+    func stopWith(_ reason: StopReason, in phase: RunPhase) { self.state.withLock { $0.stop = (reason, phase) } }
 
-    func note(_ ended: TestRun.Ended) { self.ended.append(ended) }
+    func note(_ ended: TestRun.Ended) { self.state.withLock { $0.ended.append(ended) } }
 
-    func completes(atLook look: Int) { self.looks = look }
+    func completes(atLook look: Int) { self.state.withLock { $0.looks = look } }
 
     func interval(
         second: Int,
         phase: RunPhase,
         span: TimeAmount,
-        groups: [GroupSample<[UInt64]>]
+        groups: consuming [GroupSample<[UInt64]>]
     ) async -> StopReason? {
-        if self.phases.last != phase { self.phases.append(phase) }
-        self.samples.append(groups[0].samples.count)
-        return self.stop.flatMap { $0.phase == phase ? $0.reason : nil }
+        let samples = groups[0].samples.count
+        return self.state.withLock { state in
+            if state.phases.last != phase { state.phases.append(phase) }
+            state.samples.append(samples)
+            return state.stop.flatMap { $0.phase == phase ? $0.reason : nil }
+        }
     }
 
     func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool {
-        self.balances.append(balance.expected)
-        return self.balances.count >= self.looks
+        self.state.withLock { state in
+            state.balances.append(balance.expected)
+            return state.balances.count >= state.looks
+        }
     }
 }
