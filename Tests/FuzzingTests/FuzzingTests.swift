@@ -4,9 +4,6 @@ import Testing
 
 @Suite("Mutated inputs")
 struct FuzzingTests {
-    /// Printed with the arguments of a test that fails, and given to `make fuzz SEED=...` it does the same again.
-    private static let freshSeed = UInt64.random(in: 3...(.max))
-
     /// Inputs of one run: a few seconds altogether.
     private static func count(_ target: Seeds.Target) -> Int {
         switch target {
@@ -17,7 +14,7 @@ struct FuzzingTests {
         }
     }
 
-    @Test("break no rule", arguments: Seeds.Target.allCases, [1, 2, Self.freshSeed])
+    @Test("break no rule", arguments: Seeds.Target.allCases, [1, 2, 3] as [UInt64])
     func mutated(_ target: Seeds.Target, _ seed: UInt64) throws {
         var driver = Driver(target, seed: seed)
         do {

@@ -136,9 +136,9 @@ struct TimingWheelTests {
         }
     }
 
-    @Test("a timer costs 24 bytes")
+    @Test("the entry of a timer in the wheel's one array has 24 bytes")
     func size() {
-        #expect(TimingWheel.bytesPerTimer <= 24)
+        #expect(TimingWheel.bytesPerTimer == 24)
     }
 }
 

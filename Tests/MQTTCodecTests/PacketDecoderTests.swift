@@ -77,13 +77,19 @@ struct PacketDecoderTests {
         #expect(packets.count == 1)
     }
 
-    @Test("waits for the largest packet without taking memory for it, and refuses the next larger length")
+    @Test("waits for the rest of the largest packet, and refuses a longer length")
     func largestLength() throws {
         var decoder = PacketDecoder(role: .client(.v5))
         let packets = try decoder.decode(hex("30 ffffff7f"), hex("0001 61"))
         #expect(packets == [])
         let isWhole = decoder.isAtPacketBoundary
         #expect(!isWhole)
+        // Four bytes of length are the most (§1.5.5), whatever the fifth would be.
+        for longer in [hex("30 ffffff80"), hex("30 ffffffff 7f"), hex("30 ffffff80 01")] {
+            var decoder = PacketDecoder(role: .client(.v5))
+            var sink = CollectingSink()
+            #expect(throws: DecodeError.remainingLengthTooLong) { try decoder.decode(pieces: [longer], into: &sink) }
+        }
     }
 
     @Test("takes nothing more after an error")

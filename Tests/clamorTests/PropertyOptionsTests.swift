@@ -1,4 +1,5 @@
 import MQTTCodec
+import TestSupport
 import Testing
 import Workloads
 import clamor
@@ -92,6 +93,8 @@ struct PropertyOptionsTests {
 
     @Test("aliyun: group in the ids, keep-alive within its limit, tokens from a file")
     func aliyun() throws {
+        let folder = try ScratchFolder()
+        let file = try folder.write("R|reads|W|writes\n", to: "tokens")
         let options = try options("conn --auth aliyun -u ak -P sk --group-id G --prefix p")
         #expect(options.auth == .aliyun(AliyunOptions(groupID: "G")))
         #expect(options.publisherID == "G@@@p-conn-%i")
@@ -100,6 +103,17 @@ struct PropertyOptionsTests {
         newer.instanceID = "i"
         #expect(
             try clamorTests.options("conn --auth aliyun -u ak -P sk --group-id G --instance-id i -k 120").auth
+                == .aliyun(newer)
+        )
+        for keepAlive in [1, 120] {
+            #expect(
+                try clamorTests.options("conn --auth aliyun -u a -P b --group-id G -k \(keepAlive)").keepAlive
+                    == keepAlive
+            )
+        }
+        newer.tokens = "R|reads|W|writes"
+        #expect(
+            try clamorTests.options("conn --auth aliyun -u a --group-id G --instance-id i --token-file \(file)").auth
                 == .aliyun(newer)
         )
     }
