@@ -4,7 +4,7 @@ import Testing
 
 extension Integration {
     /// Whose fault it is: a run says so when the generator was the limit, and is valid when the server was.
-    @Suite("The generator judges itself")
+    @Suite("The generator judges itself", .alone)
     struct GeneratorTests {
         @Test("connects that cannot be begun in time are the generator's limit")
         func connects() async throws {
