@@ -177,9 +177,14 @@ extension Work {
                 for number in 0..<1_000 {
                     members.pointer.pointee.arrived(
                         member: places[number & 3],
-                        publisher: UInt32(number % 10),
-                        qos: 1,
-                        sequence: next.pointer.pointee &+ UInt64(number / 10)
+                        ShareBatch.Arrival(
+                            publisher: UInt32(number % 10),
+                            qos: 1,
+                            sequence: next.pointer.pointee &+ UInt64(number / 10),
+                            lane: 0,
+                            due: 0,
+                            at: Int64(number)
+                        )
                     )
                 }
                 next.pointer.pointee &+= 100

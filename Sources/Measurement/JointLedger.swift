@@ -42,6 +42,19 @@ struct JointLedger {
                 self.repeated += twice
             }
         }
+        if self.repeated > 0 {
+            // Each segment recorded the first arrival that it saw.
+            self.problems.append(
+                Verdict.Reason(
+                    code: "ledger-duration",
+                    text:
+                        "\(Words.count(self.repeated)) messages arrived at members of one share group in different "
+                        + "segments, so delivery_duration holds their duplicates too",
+                    measured: Double(self.repeated),
+                    limit: 0
+                )
+            )
+        }
         let reordered = (0...2).reduce(UInt64(0)) { $0 + joint.counts[UInt8($1)].reordered }
         if self.repeated > 0, reordered > 0 {
             // A duplicate is not reordered, and which of two arrivals in different segments was the first nobody saw.

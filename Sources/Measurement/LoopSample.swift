@@ -30,6 +30,11 @@ package struct LoopSample: Sendable {
         return all
     }
 
+    /// Adds a duration that is known only off the loops.
+    package mutating func record(_ id: DurationID, _ nanoseconds: Int64, lane: Int) {
+        self.histograms[id.index * self.lanes + lane].record(nanoseconds)
+    }
+
     /// What a counter holds on this loop since the start of the run.
     package func value(of id: CounterID) -> UInt64 { self.counters[id.index] }
 

@@ -7,14 +7,15 @@ package struct PayloadHeader: Hashable, Sendable {
     /// "CLM" and the version of the layout.
     package static let magic: UInt32 = 0x434C_4D01
 
-    /// Where the sequence begins; ``patch(sequence:due:at:)`` writes from here to the end.
+    /// ``patch(flags:sequence:due:at:)`` writes from here to the end.
+    private static let flagsOffset = 12
     private static let sequenceOffset = 16
     private static let dueOffset = 24
 
     /// The number a run gives itself, so that leftovers of another run are not taken for its own.
     package var run: UInt32
     package var publisher: UInt32
-    /// Bits 0–1 are the publisher's QoS, the rest is 0.
+    /// Of MQTT: bits 0–1 are the publisher's QoS, bits 2–11 the stage, see ``flags(qos:lane:)``; the rest is 0.
     package var flags: UInt32
     /// 0 for the publisher's first message, without holes.
     package var sequence: UInt64
@@ -34,6 +35,30 @@ package struct PayloadHeader: Hashable, Sendable {
 }
 
 extension PayloadHeader {
+    private static let stageShift: UInt32 = 2
+    private static let stageMask: UInt32 = 0x3FF
+
+    /// The flags of a message that was due in the part of the load that `lane` stands for.
+    ///
+    /// Bits 2–11 are 0 for a message that counts nowhere, else the stage + 1. A load without stages has one, the measured
+    /// phase. The publisher decides: a receiver in another process has times of its own.
+    package static func flags(qos: UInt8, lane: Int) -> UInt32 {
+        let stage = lane == MetricLane.unmeasured ? 0 : max(1, lane &- 1)
+        return UInt32(qos) | UInt32(truncatingIfNeeded: stage) << Self.stageShift
+    }
+
+    /// The lane that the publisher's stage is recorded in, by a run of so many stages.
+    ///
+    /// A stage that the run does not have counts nowhere.
+    package func lane(stages: Int) -> Int {
+        let stage = Int(self.flags >> Self.stageShift & Self.stageMask)
+        guard stage > 0 else { return MetricLane.unmeasured }
+        if stages == 0 { return stage == 1 ? MetricLane.measured : MetricLane.unmeasured }
+        return stage <= stages ? MetricLane.stage(stage - 1) : MetricLane.unmeasured
+    }
+}
+
+extension PayloadHeader {
     /// Writes the whole header; `memory` has room for ``size`` bytes and needs no alignment.
     package static func write(
         to memory: UnsafeMutableRawPointer,
@@ -46,7 +71,12 @@ extension PayloadHeader {
         memory.storeBytes(of: Self.magic.bigEndian, as: UInt32.self)
         memory.storeBytes(of: run.bigEndian, toByteOffset: 4, as: UInt32.self)
         memory.storeBytes(of: publisher.bigEndian, toByteOffset: 8, as: UInt32.self)
-        memory.storeBytes(of: flags.bigEndian, toByteOffset: 12, as: UInt32.self)
+        self.patch(flags: flags, sequence: sequence, due: due, at: memory)
+    }
+
+    /// Writes flags, sequence and due time into a header that is already there.
+    package static func patch(flags: UInt32, sequence: UInt64, due: Int64, at memory: UnsafeMutableRawPointer) {
+        memory.storeBytes(of: flags.bigEndian, toByteOffset: Self.flagsOffset, as: UInt32.self)
         self.patch(sequence: sequence, due: due, at: memory)
     }
 
@@ -64,7 +94,7 @@ extension PayloadHeader {
         return PayloadHeader(
             run: UInt32(bigEndian: payload.loadUnaligned(fromByteOffset: 4, as: UInt32.self)),
             publisher: UInt32(bigEndian: payload.loadUnaligned(fromByteOffset: 8, as: UInt32.self)),
-            flags: UInt32(bigEndian: payload.loadUnaligned(fromByteOffset: 12, as: UInt32.self)),
+            flags: UInt32(bigEndian: payload.loadUnaligned(fromByteOffset: Self.flagsOffset, as: UInt32.self)),
             sequence: UInt64(bigEndian: payload.loadUnaligned(fromByteOffset: Self.sequenceOffset, as: UInt64.self)),
             due: Int64(bigEndian: payload.loadUnaligned(fromByteOffset: Self.dueOffset, as: Int64.self))
         )

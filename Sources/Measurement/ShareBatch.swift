@@ -1,27 +1,62 @@
 /// What the share group members of one event loop received since the last swap: one flat array.
 package struct ShareBatch: Sendable {
-    /// One arrival in 16 bytes.
+    /// One arrival in 32 bytes.
     ///
-    /// Entries sort by stream, then sequence, then "was below", then QoS.
+    /// Entries of a stream sort by sequence, then arrival: which member was first is known only off the loops.
     struct Entry: Hashable, Sendable, Comparable {
+        private static let sequenceShift: UInt64 = 14
+        private static let laneShift: UInt64 = 3
+        private static let laneMask: UInt64 = 0x7FF
+
         /// Group and publisher.
         let stream: UInt64
-        /// Sequence, then one bit "below the highest this member had seen", then two bits QoS.
+        /// Sequence (50 bits), lane (11), "below the highest this member had seen" (1), QoS (2).
         let packed: UInt64
+        /// Monotonic nanoseconds of this process.
+        let due: Int64
+        let arrived: Int64
 
-        init(group: UInt32, publisher: UInt32, sequence: UInt64, wasBelow: Bool, qos: UInt8) {
-            self.stream = UInt64(group) << 32 | UInt64(publisher)
-            self.packed = sequence << 3 | (wasBelow ? 4 : 0) | UInt64(qos)
+        init(_ arrival: Arrival, group: UInt32, wasBelow: Bool) {
+            self.stream = UInt64(group) << 32 | UInt64(arrival.publisher)
+            self.packed =
+                arrival.sequence << Self.sequenceShift | UInt64(arrival.lane) << Self.laneShift
+                | (wasBelow ? 4 : 0) | UInt64(arrival.qos)
+            self.due = arrival.due
+            self.arrived = arrival.at
         }
 
         var group: UInt32 { UInt32(truncatingIfNeeded: self.stream >> 32) }
         var publisher: UInt32 { UInt32(truncatingIfNeeded: self.stream) }
-        var sequence: UInt64 { self.packed >> 3 }
+        var sequence: UInt64 { self.packed >> Self.sequenceShift }
+        var lane: Int { Int(self.packed >> Self.laneShift & Self.laneMask) }
         var wasBelow: Bool { self.packed & 4 != 0 }
         var qos: UInt8 { UInt8(truncatingIfNeeded: self.packed & 3) }
 
         static func < (left: Entry, right: Entry) -> Bool {
-            left.stream != right.stream ? left.stream < right.stream : left.packed < right.packed
+            if left.stream != right.stream { return left.stream < right.stream }
+            if left.sequence != right.sequence { return left.sequence < right.sequence }
+            return left.arrived != right.arrived ? left.arrived < right.arrived : left.packed < right.packed
+        }
+    }
+
+    /// What the header of a message says, and when it came.
+    package struct Arrival: Hashable, Sendable {
+        package var publisher: UInt32
+        package var qos: UInt8
+        package var sequence: UInt64
+        /// Of ``MetricLane``: where its duration is recorded.
+        package var lane: Int
+        /// Monotonic nanoseconds of this process.
+        package var due: Int64
+        package var at: Int64
+
+        package init(publisher: UInt32, qos: UInt8, sequence: UInt64, lane: Int, due: Int64, at: Int64) {
+            self.publisher = publisher
+            self.qos = qos
+            self.sequence = sequence
+            self.lane = lane
+            self.due = due
+            self.at = at
         }
     }
 
@@ -32,12 +67,11 @@ package struct ShareBatch: Sendable {
     package init() {}
 
     package var count: Int { self.entries.count }
+    package var isEmpty: Bool { self.entries.isEmpty && self.foreign == 0 }
 
     /// Notes one arrival; `wasBelow` is whether the same member had already seen a higher sequence of this publisher.
-    package mutating func append(group: UInt32, publisher: UInt32, sequence: UInt64, wasBelow: Bool, qos: UInt8) {
-        self.entries.append(
-            Entry(group: group, publisher: publisher, sequence: sequence, wasBelow: wasBelow, qos: qos)
-        )
+    package mutating func append(_ arrival: Arrival, group: UInt32, wasBelow: Bool) {
+        self.entries.append(Entry(arrival, group: group, wasBelow: wasBelow))
     }
 
     /// Forgets the entries and keeps the memory.
@@ -52,24 +86,28 @@ extension ShareBatch.Entry {
     ///
     /// Counts and places them by eleven bits of the stream at a time, and only by those in which the streams differ:
     /// one pass up to 2,048 publishers of one group.
-    static func groupByStream(_ entries: inout [ShareBatch.Entry]) {
+    ///
+    /// `scratch` is memory for as many entries, kept by the caller between two calls.
+    static func groupByStream(_ entries: inout [ShareBatch.Entry], scratch: inout [ShareBatch.Entry]) {
         guard let first = entries.first else { return }
         var differing = entries.reduce(0) { $0 | ($1.stream ^ first.stream) }
-        var places = [Int](repeating: 0, count: 2048)
-        while differing != 0 {
-            let shift = UInt64(differing.trailingZeroBitCount)
-            differing &= ~(2047 << shift)
-            for index in places.indices { places[index] = 0 }
-            for entry in entries { places[Int(entry.stream &>> shift & 2047)] += 1 }
-            var place = 0
-            for index in places.indices { (places[index], place) = (place, place + places[index]) }
-            entries = [ShareBatch.Entry](unsafeUninitializedCapacity: entries.count) { target, count in
+        guard differing != 0 else { return }
+        if scratch.count > entries.count { scratch.removeLast(scratch.count - entries.count) }
+        scratch.append(contentsOf: repeatElement(first, count: entries.count - scratch.count))
+        withUnsafeTemporaryAllocation(of: Int.self, capacity: 2048) { places in
+            while differing != 0 {
+                let shift = UInt64(differing.trailingZeroBitCount)
+                differing &= ~(2047 << shift)
+                places.update(repeating: 0)
+                for entry in entries { places[Int(entry.stream &>> shift & 2047)] += 1 }
+                var place = 0
+                for index in places.indices { (places[index], place) = (place, place + places[index]) }
                 for entry in entries {
                     let key = Int(entry.stream &>> shift & 2047)
-                    target.initializeElement(at: places[key], to: entry)
+                    scratch[places[key]] = entry
                     places[key] += 1
                 }
-                count = entries.count
+                swap(&entries, &scratch)
             }
         }
     }
@@ -105,22 +143,17 @@ package struct ShareMembers: ~Copyable {
         return self.index.addSubscription()
     }
 
-    package mutating func arrived(member: Int, publisher: UInt32, qos: UInt8, sequence: UInt64) {
-        guard publisher < self.publishers, qos <= 2, sequence < StreamLedger.sequenceLimit else {
+    package mutating func arrived(member: Int, _ arrival: ShareBatch.Arrival) {
+        guard arrival.publisher < self.publishers, arrival.qos <= 2, arrival.sequence < StreamLedger.sequenceLimit
+        else {
             self.batch.foreign += 1
             return
         }
-        let slot = self.index.slot(subscription: member, publisher: publisher)
+        let slot = self.index.slot(subscription: member, publisher: arrival.publisher)
         if slot == self.next.count { self.next.append(0) }
-        let wasBelow = sequence + 1 < self.next.base[slot]
-        if !wasBelow { self.next.base[slot] = sequence + 1 }
-        self.batch.append(
-            group: self.groups[member],
-            publisher: publisher,
-            sequence: sequence,
-            wasBelow: wasBelow,
-            qos: qos
-        )
+        let wasBelow = arrival.sequence + 1 < self.next.base[slot]
+        if !wasBelow { self.next.base[slot] = arrival.sequence + 1 }
+        self.batch.append(arrival, group: self.groups[member], wasBelow: wasBelow)
     }
 
     /// Hands out what came since the last swap, and goes on in `recycled`, whose memory it keeps.

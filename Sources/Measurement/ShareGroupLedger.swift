@@ -3,9 +3,8 @@
 /// Works off the loops, on the batches that they swap once a second.
 ///
 /// Duplicated is each arrival after the first at any member. Reordered is a first arrival below the highest that
-/// the same member had seen from that publisher. Within one set of batches nobody knows which member was first, so
-/// the set is sorted: the result depends on what is in the set only, and where a sequence arrived at two members,
-/// the arrival in order counts as the first.
+/// the same member had seen from that publisher. A set of batches is sorted by arrival, so the result depends on what
+/// is in the set only. Of two sets the earlier one holds the first arrival.
 package struct ShareGroupLedger: Sendable {
     private var slots: [UInt64: Int] = [:]
     private var keys: [StreamKey] = []
@@ -13,6 +12,9 @@ package struct ShareGroupLedger: Sendable {
     private var foreign: UInt64 = 0
     private var gapsLeft: Int
     private let limits: StreamLedger.Limits
+    // Memory that one merge leaves to the next.
+    private var entries: [ShareBatch.Entry] = []
+    private var scratch: [ShareBatch.Entry] = []
     /// What arrived so far, by the QoS of the publisher.
     package private(set) var counts = PerQoS(repeating: DeliveryCounts())
 
@@ -25,27 +27,41 @@ package struct ShareGroupLedger: Sendable {
     }
 
     /// Takes what all loops handed out at one swap.
-    package mutating func merge(_ batches: [ShareBatch]) {
+    ///
+    /// `first` gets each first arrival, and no duplicate: how long it took in nanoseconds, the publisher's QoS and the
+    /// lane.
+    package mutating func merge(
+        _ batches: [ShareBatch],
+        first: (_ duration: Int64, _ qos: UInt8, _ lane: Int) -> Void = { _, _, _ in }
+    ) {
         var entries: [ShareBatch.Entry] = []
+        swap(&entries, &self.entries)
+        defer {
+            entries.removeAll(keepingCapacity: true)
+            swap(&entries, &self.entries)
+        }
         entries.reserveCapacity(batches.reduce(0) { $0 + $1.count })
         for batch in batches {
             entries.append(contentsOf: batch.entries)
             self.foreign += batch.foreign
         }
-        ShareBatch.Entry.groupByStream(&entries)
+        ShareBatch.Entry.groupByStream(&entries, scratch: &self.scratch)
         var start = 0
         while start < entries.count {
             let stream = entries[start].stream
             var end = start + 1
             var isSorted = true
             while end < entries.count, entries[end].stream == stream {
-                isSorted = isSorted && entries[end - 1].packed <= entries[end].packed
+                isSorted = isSorted && entries[end - 1].sequence < entries[end].sequence
                 end += 1
             }
             // Members of one loop hand over what they got in turn: most streams are in order as they come.
             if !isSorted { entries[start..<end].sort() }
             let slot = self.slot(of: entries[start])
-            for index in start..<end { self.take(entries[index], slot) }
+            for index in start..<end where self.take(entries[index], slot) {
+                let entry = entries[index]
+                first(entry.arrived &- entry.due, entry.qos, entry.lane)
+            }
             start = end
         }
     }
@@ -59,18 +75,23 @@ package struct ShareGroupLedger: Sendable {
         return slot
     }
 
-    private mutating func take(_ entry: ShareBatch.Entry, _ slot: Int) {
+    /// Enters one arrival; whether it is a first one.
+    private mutating func take(_ entry: ShareBatch.Entry, _ slot: Int) -> Bool {
         if self.streams[slot].arrivedInOrder(entry.sequence) {
             self.counts[entry.qos].add(entry.wasBelow ? .newLate : .new)
-            return
+            return true
         }
         let gaps = self.streams[slot].gapRuns
+        defer { self.gapsLeft -= self.streams[slot].gapRuns - gaps }
         switch self.streams[slot].arrived(entry.sequence, limits: self.limits) {
-        case .duplicate: self.counts[entry.qos].add(.duplicate)
+        case .duplicate:
+            self.counts[entry.qos].add(.duplicate)
+            return false
         // New to the group; whether it was late, its member knew.
-        case .new, .newLate: self.counts[entry.qos].add(entry.wasBelow ? .newLate : .new)
+        case .new, .newLate:
+            self.counts[entry.qos].add(entry.wasBelow ? .newLate : .new)
+            return true
         }
-        self.gapsLeft -= self.streams[slot].gapRuns - gaps
     }
 
     package func export() -> LedgerExport {

@@ -29,7 +29,7 @@ package struct StreamLedger: Sendable {
     }
 
     /// Sequences from here on are no message's; what carries one is damaged.
-    package static let sequenceLimit: UInt64 = 1 << 61
+    package static let sequenceLimit: UInt64 = 1 << 50
 
     /// All below is missing, and not in the gap list: the stream was joined here.
     private var start: UInt64 = 0

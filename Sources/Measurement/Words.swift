@@ -1,7 +1,7 @@
 /// Numbers in sentences, without Foundation.
-enum Words {
+package enum Words {
     /// `28232` as `28,232`.
-    static func count(_ value: some BinaryInteger) -> String {
+    package static func count(_ value: some BinaryInteger) -> String {
         let digits = String(value.magnitude)
         var text = value < 0 ? "-" : ""
         for (index, digit) in digits.enumerated() {

@@ -14,3 +14,17 @@ package struct LoadSample: Sendable {
     package var cpu: Int64
     package var span: TimeAmount
 }
+
+extension ShareGroupLedger {
+    /// Takes what the share group members of all loops received, and records the durations of first arrivals in the
+    /// first sample.
+    ///
+    /// `durations` are by the publisher's QoS.
+    package mutating func settle(_ samples: inout [LoadSample], durations: [DurationID]) {
+        guard samples.contains(where: { !$0.share.isEmpty }) else { return }
+        let batches = samples.map(\.share)
+        self.merge(batches) { duration, qos, lane in
+            samples[0].metrics.record(durations[Int(qos)], duration, lane: lane)
+        }
+    }
+}

@@ -79,6 +79,10 @@ package struct MQTTLoad: Sendable {
     package var firstNumber = 1
     package var publishers: Int
     package var subscribers: Int
+    /// Addresses that clients go to in turn.
+    package var targets = 1
+    /// Targets that pass no message on to each other, each with a share of all clients; 1: all targets are one server.
+    package var servers = 1
     /// Of the run; none in a run without.
     package var stages: [MetricStage] = []
 
@@ -158,6 +162,14 @@ package struct MQTTLoad: Sendable {
         self.realtimeOffset = realtimeOffset
     }
 
+    /// Whether RETAIN says that a message is a copy which the server had stored.
+    ///
+    /// With Retain As Published it is the publisher's own flag (MQTT 5.0 §3.8.3.1). Stored copies then come only where
+    /// Retain Handling asks for them.
+    package var marksStoredCopies: Bool {
+        !self.subscribeOptions.retainAsPublished || self.subscribeOptions.retainHandling != .doNotSend
+    }
+
     /// Whether clients connect more than once.
     package var comesBack: Bool { self.reconnects > 0 || !self.departures.isEmpty }
 
@@ -226,7 +238,7 @@ package struct MQTTLoad: Sendable {
     package func subscription(of number: Int) -> Int? {
         switch self.topology {
         case .request: self.isPublisher(number) ? number : nil
-        case .shared: self.isPublisher(number) ? nil : 0
+        case .shared: self.isPublisher(number) ? nil : self.server(of: number)
         case .pair, .all: self.isPublisher(number) ? nil : number - self.publishers
         }
     }
@@ -241,19 +253,23 @@ package struct MQTTLoad: Sendable {
     ///
     /// Subscriptions are numbered like their subscribers, from 0.
     package var feeds: [SubscriptionFeed] {
-        let all = 0..<UInt32(self.publishers)
         switch self.topology {
         case .shared:
-            return [SubscriptionFeed(subscription: 0, publishers: all)]
+            return (0..<self.servers).map { server in
+                SubscriptionFeed(subscription: UInt32(server), publishers: self.publishers(of: server))
+            }
         case .request:
-            return all.map { SubscriptionFeed(subscription: $0, publishers: $0..<$0 + 1) }
+            return (0..<UInt32(self.publishers)).map { SubscriptionFeed(subscription: $0, publishers: $0..<$0 + 1) }
         case .pair where self.publishersAreApart && self.publishers > 0:
             return (0..<self.subscribers).map { place in
                 let publisher = UInt32(place % self.publishers)
                 return SubscriptionFeed(subscription: UInt32(place), publishers: publisher..<publisher + 1)
             }
         case .pair, .all:
-            return (0..<self.subscribers).map { SubscriptionFeed(subscription: UInt32($0), publishers: all) }
+            return (0..<self.subscribers).map { place in
+                let server = self.server(of: self.publishers + place)
+                return SubscriptionFeed(subscription: UInt32(place), publishers: self.publishers(of: server))
+            }
         }
     }
 
@@ -283,9 +299,13 @@ package struct MQTTLoad: Sendable {
 
     /// Whether the publisher is heard by the subscription.
     package func feeds(_ subscription: UInt32, from publisher: Int) -> Bool {
-        if self.topology == .request { return Int(subscription) == publisher }
-        guard self.topology == .pair, self.publishersAreApart else { return true }
-        return Int(subscription) % self.publishers == publisher
+        switch self.topology {
+        case .request: return Int(subscription) == publisher
+        case .pair where self.publishersAreApart: return Int(subscription) % self.publishers == publisher
+        case .shared: return Int(subscription) == self.server(of: publisher)
+        case .pair, .all:
+            return self.server(of: self.publishers + Int(subscription)) == self.server(of: publisher)
+        }
     }
 
     /// How many subscriptions hear a publisher: deliveries that one of its messages causes.
@@ -294,7 +314,40 @@ package struct MQTTLoad: Sendable {
         case .shared, .request: self.subscribers > 0 ? 1 : 0
         case .pair where self.publishersAreApart:
             self.subscribers / self.publishers + (number < self.subscribers % self.publishers ? 1 : 0)
-        case .pair, .all: self.subscribers
+        case .pair, .all: Self.block(self.server(of: number), of: self.subscribers, among: self.servers).count
         }
     }
+}
+
+// Targets that are separate servers.
+extension MQTTLoad {
+    /// The server that a client connects to, from 0.
+    ///
+    /// Each has a run of publishers and a run of subscribers. A subscriber that reads one publisher is on its server.
+    package func server(of number: Int) -> Int {
+        guard self.servers > 1 else { return 0 }
+        guard !self.isPublisher(number) else { return self.block(holding: number, of: self.publishers) }
+        let place = number - self.publishers
+        if self.topology == .pair, self.publishersAreApart, self.publishers > 0 {
+            return self.block(holding: place % self.publishers, of: self.publishers)
+        }
+        return self.block(holding: place, of: self.subscribers)
+    }
+
+    /// What the connector is given for a client: it goes to the targets in turn.
+    func connectorNumber(of number: Int) -> Int {
+        self.servers > 1 ? number * self.servers + self.server(of: number) : number
+    }
+
+    private func publishers(of server: Int) -> Range<UInt32> {
+        let block = Self.block(server, of: self.publishers, among: self.servers)
+        return UInt32(block.lowerBound)..<UInt32(block.upperBound)
+    }
+
+    /// Those of `count` that belong to a server.
+    private static func block(_ server: Int, of count: Int, among servers: Int) -> Range<Int> {
+        server * count / servers..<(server + 1) * count / servers
+    }
+
+    private func block(holding place: Int, of count: Int) -> Int { ((place + 1) * self.servers - 1) / count }
 }

@@ -101,10 +101,12 @@ extension MQTTShardWork {
             batch.forEach { index, due in
                 let sequence = first + UInt64(index)
                 let id = self.identifier(place, qos, due: due, written: began, sequence: sequence)
+                let lane = batch.lane(due)
                 if index == 0 {
-                    self.writer.pointee.write(id: id, sequence: sequence, due: due, to: model)
+                    self.writer.pointee.write(id: id, sequence: sequence, due: due, lane: lane, to: model)
                 } else {
-                    self.writer.pointee.copy(model, id: id, sequence: sequence, due: due, to: model + index * size)
+                    let memory = model + index * size
+                    self.writer.pointee.copy(model, id: id, sequence: sequence, due: due, lane: lane, to: memory)
                 }
             }
             return size * batch.count
@@ -132,7 +134,7 @@ extension MQTTShardWork {
             let id = self.identifier(place, qos, due: due, written: began, sequence: sequence)
             connection.append(size) { memory in
                 guard let base = memory.baseAddress else { return 0 }
-                self.writer.pointee.write(id: id, sequence: sequence, due: due, to: base)
+                self.writer.pointee.write(id: id, sequence: sequence, due: due, lane: batch.lane(due), to: base)
                 return size
             }
         }
@@ -263,7 +265,14 @@ extension MQTTShardWork {
         )
         self.clients[place].connection?.append(size) { memory in
             guard let base = memory.baseAddress else { return 0 }
-            self.writer.pointee.write(id: id, sequence: publish.sequence, due: publish.due, isDuplicate: true, to: base)
+            self.writer.pointee.write(
+                id: id,
+                sequence: publish.sequence,
+                due: publish.due,
+                lane: self.shard.times.lane(publish.due),
+                isDuplicate: true,
+                to: base
+            )
             return size
         }
         self.meter.add(self.ids(publish.qos).pointee.resent)

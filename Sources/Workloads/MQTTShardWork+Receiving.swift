@@ -42,12 +42,13 @@ extension MQTTShardWork {
             guard self.places.isOperator(place) else { return self.answer(place, view) }
             guard self.isAnswer(view) else { return }
         }
-        // A retained copy comes with a subscription and was counted when it was new.
-        guard self.load.hasLedger, !view.retain, let header = PayloadHeader.read(view.payload) else { return }
+        // A stored copy was counted when it was new.
+        guard self.load.hasLedger, !(view.retain && self.load.marksStoredCopies),
+            let header = PayloadHeader.read(view.payload)
+        else { return }
         // Leftovers of another run are nobody's loss here; `sub` alone follows whoever publishes.
         guard self.isOurs(header) else { return }
-        guard let isFirst = self.enter(header, place) else { return }
-        if isFirst { self.recordDelivery(header, now: now) }
+        if self.isFirst(header, place, now: now) { self.recordDelivery(header, now: now) }
     }
 
     /// Whether the message is of the run that the ledger follows: this one, or for `sub` alone the first that is heard.
@@ -63,24 +64,30 @@ extension MQTTShardWork {
         return false
     }
 
-    /// Notes the arrival; whether it is a first one, or `nil` for a header of no publisher.
-    private func enter(_ header: PayloadHeader, _ place: Int) -> Bool? {
+    /// Notes the arrival; whether it is known here to be a first one.
+    private func isFirst(_ header: PayloadHeader, _ place: Int, now: NIODeadline) -> Bool {
         let index = Int(self.clients[place].subscription)
         // To one that did not subscribe: the server's own idea.
         guard index >= 0 else {
             self.meter.error("stray", at: Int64(self.context.now.uptimeNanoseconds)) {
                 "a message came to a client without a subscription"
             }
-            return nil
+            return false
         }
         if self.load.topology == .shared {
+            // Another member may have it already: the durations are recorded where the batches are merged.
             self.members.arrived(
                 member: index,
-                publisher: header.publisher,
-                qos: header.qos,
-                sequence: header.sequence
+                ShareBatch.Arrival(
+                    publisher: header.publisher,
+                    qos: header.qos,
+                    sequence: header.sequence,
+                    lane: self.lane(of: header),
+                    due: header.due &- self.load.realtimeOffset,
+                    at: Int64(now.uptimeNanoseconds)
+                )
             )
-            return true
+            return false
         }
         let arrival = self.ledger.pointee.arrived(
             subscription: index,
@@ -88,21 +95,25 @@ extension MQTTShardWork {
             qos: header.qos,
             sequence: header.sequence
         )
-        guard let arrival else { return nil }
+        guard let arrival else { return false }
         if case .duplicate = arrival { return false }
         self.received.received += 1
         return true
     }
 
+    private func lane(of header: PayloadHeader) -> Int {
+        // The plan of `sub` alone is not the publisher's: its own stages count, by their times.
+        guard self.load.publishers == 0 else { return header.lane(stages: self.load.stages.count) }
+        guard !self.load.stages.isEmpty else { return MetricLane.measured }
+        let due = header.due &- self.load.realtimeOffset
+        return self.times.lane(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
+    }
+
     private func recordDelivery(_ header: PayloadHeader, now: NIODeadline) {
         let due = header.due &- self.load.realtimeOffset
         let duration = Int64(now.uptimeNanoseconds) &- due
-        // In a run of its own a subscriber has no plan to say which phase a message was due in.
-        let lane =
-            self.load.publishers == 0 && self.load.stages.isEmpty
-            ? MetricLane.measured : self.times.lane(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
         let ids = self.arrivals + Int(min(header.qos, 2))
-        self.meter.record(ids.pointee.duration, duration, lane: lane)
+        self.meter.record(ids.pointee.duration, duration, lane: self.lane(of: header))
         if let late = ids.pointee.late, duration > self.load.publisherSession.ackTimeout.nanoseconds {
             self.meter.add(late)
         }

@@ -195,7 +195,7 @@ package final class MQTTShardWork: LoopWork, MQTTConnectionObserver {
             guard let number = self.load.subscription(of: self.number(place)) else { continue }
             let index =
                 self.load.topology == .shared
-                ? self.members.addMember(group: 0) : self.ledger.pointee.addSubscription(UInt32(number))
+                ? self.members.addMember(group: UInt32(number)) : self.ledger.pointee.addSubscription(UInt32(number))
             self.clients[place].subscription = Int32(index)
         }
     }

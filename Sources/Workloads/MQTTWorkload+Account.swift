@@ -15,6 +15,7 @@ extension MQTTWorkload {
         account.books = self.books(results, record, delivery)
         // Of a part of a ledger its merge says what does not go together.
         account.unreconciled = self.load.joint == nil ? delivery?.problems ?? [] : []
+        account.notes = self.targetNotes(results, delivery)
         account.segment = self.segmentLedger(results, shares)
         account.limited = Self.storeReasons(record)
         account.ledger = self.ledgerRecord(results, shares)
@@ -27,6 +28,33 @@ extension MQTTWorkload {
         let ledgers = self.load.topology == .shared ? [shares] : results.map(\.ledger)
         let fates = self.load.publishers > 0 && self.load.joint == nil ? results.flatMap(\.fates) : nil
         return Reconciliation(ledgers: ledgers, fates: fates, feeds: fates == nil ? [] : self.load.feeds(results))
+    }
+
+    /// Whether the targets look like servers that know nothing of each other, while they are taken for one.
+    ///
+    /// Messages were lost, and all that arrived had come by way of their publisher's own target.
+    private func targetNotes(_ results: [MQTTResult], _ delivery: Reconciliation?) -> [Verdict.Reason] {
+        let targets = self.load.targets
+        guard targets > 1, self.load.servers == 1, self.load.joint == nil, self.load.publishers > 0,
+            let lost = delivery?.rows.reduce(0, { $0 + ($1.lost ?? 0) }), lost > 0,
+            self.load.topology == .pair || self.load.topology == .all
+        else { return [] }
+        var came = (own: 0, other: 0)
+        for (key, stream) in results.lazy.flatMap({ zip($0.ledger.keys, $0.ledger.streams) }) where stream.distinct > 0
+        {
+            let subscriber = self.load.publishers + Int(key.subscription)
+            if subscriber % targets == Int(key.publisher) % targets { came.own += 1 } else { came.other += 1 }
+        }
+        guard came.own > 0, came.other == 0 else { return [] }
+        return [
+            Verdict.Reason(
+                code: "targets-apart",
+                text: "no message came from one target to another, so the targets look like separate servers, and the "
+                    + "\(Words.count(lost)) lost messages were never theirs to deliver",
+                measured: Double(lost),
+                limit: 0
+            )
+        ]
     }
 
     /// What is delivered is the answer.
@@ -89,7 +117,7 @@ extension MQTTWorkload {
         ledger.publishers = self.load.publishers > 0 ? publishers : nil
         ledger.subscriptions =
             switch self.load.topology {
-            case .shared: 1
+            case .shared: self.load.servers
             case .request: publishers
             case .pair, .all: numbers.count - publishers
             }

@@ -26,6 +26,7 @@ package struct MQTTWorkload: Workload {
     package var answerMetric: String { "publish_ack_duration" }
     package var realtimeOffset: Int64 { self.load.realtimeOffset }
     package var comesBack: Bool { self.load.comesBack }
+    package var shareDurations: [DurationID] { self.load.topology == .shared ? self.metrics.deliveryDurations : [] }
 
     package var completion: DeliveryCompletion {
         // `sub` alone ends by the clock: what others still publish is not awaited.

@@ -176,11 +176,12 @@ struct MessageWriter: ~Copyable {
         return Array(bytes[length...])
     }
 
-    /// Writes one whole message.
+    /// Writes one whole message; `lane` is the part of the load that it was due in.
     func write(
         id: UInt16,
         sequence: UInt64,
         due: NIODeadline,
+        lane: Int,
         isDuplicate: Bool = false,
         to memory: UnsafeMutableRawPointer
     ) {
@@ -192,7 +193,7 @@ struct MessageWriter: ~Copyable {
             (memory + self.frame.propertiesOffset).copyMemory(from: base, byteCount: self.frame.properties)
         }
         self.correlate(sequence, at: memory)
-        self.writePayload(sequence: sequence, due: due, to: memory + self.payloadOffset)
+        self.writePayload(sequence: sequence, due: due, lane: lane, to: memory + self.payloadOffset)
     }
 
     private func correlate(_ sequence: UInt64, at memory: UnsafeMutableRawPointer) {
@@ -201,11 +202,11 @@ struct MessageWriter: ~Copyable {
     }
 
     /// The message as a value, for a store.
-    mutating func stored(sequence: UInt64, due: NIODeadline) -> MQTTMessage {
+    mutating func stored(sequence: UInt64, due: NIODeadline, lane: Int) -> MQTTMessage {
         let size = self.payloadSize
         let payload = [UInt8](unsafeUninitializedCapacity: size) { memory, count in
             if let base = memory.baseAddress, size > 0 {
-                self.writePayload(sequence: sequence, due: due, to: UnsafeMutableRawPointer(base))
+                self.writePayload(sequence: sequence, due: due, lane: lane, to: UnsafeMutableRawPointer(base))
             }
             count = size
         }
@@ -218,7 +219,7 @@ struct MessageWriter: ~Copyable {
         return self.message
     }
 
-    private func writePayload(sequence: UInt64, due: NIODeadline, to payload: UnsafeMutableRawPointer) {
+    private func writePayload(sequence: UInt64, due: NIODeadline, lane: Int, to payload: UnsafeMutableRawPointer) {
         let source = self.filler.isEmpty ? self.payload : self.filler
         source.withUnsafeBytes { bytes in
             if let base = bytes.baseAddress { payload.copyMemory(from: base, byteCount: self.payloadSize) }
@@ -228,7 +229,7 @@ struct MessageWriter: ~Copyable {
                 to: payload,
                 run: self.load.run,
                 publisher: self.publisher,
-                flags: UInt32(self.qos.rawValue),
+                flags: PayloadHeader.flags(qos: self.qos.rawValue, lane: lane),
                 sequence: sequence,
                 due: self.realtime(due)
             )
@@ -241,6 +242,7 @@ struct MessageWriter: ~Copyable {
         id: UInt16,
         sequence: UInt64,
         due: NIODeadline,
+        lane: Int,
         to memory: UnsafeMutableRawPointer
     ) {
         memory.copyMemory(from: model, byteCount: self.size)
@@ -249,7 +251,12 @@ struct MessageWriter: ~Copyable {
         }
         self.correlate(sequence, at: memory)
         if self.load.hasLedger {
-            PayloadHeader.patch(sequence: sequence, due: self.realtime(due), at: memory + self.payloadOffset)
+            PayloadHeader.patch(
+                flags: PayloadHeader.flags(qos: self.qos.rawValue, lane: lane),
+                sequence: sequence,
+                due: self.realtime(due),
+                at: memory + self.payloadOffset
+            )
         }
     }
 

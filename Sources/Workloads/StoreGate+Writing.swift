@@ -23,7 +23,7 @@ extension StoreGate {
         batch.forEach { index, due in
             let sequence = first + UInt64(index)
             if index > 0, !isUniform { _ = work.writer.pointee.render(message: sequence, now: time) }
-            let message = work.writer.pointee.stored(sequence: sequence, due: due)
+            let message = work.writer.pointee.stored(sequence: sequence, due: due, lane: batch.lane(due))
             let publish = InFlightPublish(due: due, written: began, sequence: base + sequence, qos: qos)
             let id = work.sessions[place].publish(publish)
             guard let packetID = PacketID(rawValue: id) else { return }

@@ -40,6 +40,8 @@ package protocol Workload: Sendable {
     func account(_ results: [Result], shares: LedgerExport, record: RunRecord) -> LoadAccount
     /// Each client is an account that is made or removed, and gone after that: what is done with is the progress.
     var isOfAccounts: Bool { get }
+    /// By the publisher's QoS: the durations of messages to share groups, recorded off the loops; empty where there are none.
+    var shareDurations: [DurationID] { get }
     /// What a client is called in the results, by its number in the run.
     func clientID(_ number: Int) -> String
     /// Somebody who looks at the seconds of a run, if there is something to find.
@@ -48,6 +50,7 @@ package protocol Workload: Sendable {
 
 extension Workload {
     package var isOfAccounts: Bool { false }
+    package var shareDurations: [DurationID] { [] }
     package func makeWatch() -> (any RunWatch)? { nil }
 }
 
@@ -90,6 +93,8 @@ package struct LoadAccount: Sendable {
     package var unreconciled: [Verdict.Reason] = []
     /// What this process, and not the server, held back.
     package var limited: [Verdict.Reason] = []
+    /// What is to be known beside the figures.
+    package var notes: [Verdict.Reason] = []
     package var ledger = LedgerRecord(on: false)
     /// What a merge makes the ledger of all segments of, where one of them alone has none.
     package var segment: SegmentLedger?

@@ -114,12 +114,13 @@ struct JointLedgerTests {
         #expect(joint.problems.isEmpty)
     }
 
-    @Test("what came to members in different segments is a duplicate")
+    @Test("what came to members in different segments is a duplicate, and both segments recorded its duration")
     func duplicates() {
         let segments = [self.publishing(self.sharing([0, 1, 2, 4]), assigned: 6), self.sharing([1, 3, 4, 5])]
         let joint = Reconciliation(joining: segments)
         #expect(joint.rows == [Row(qos: 1, expected: 6, received: 6, lost: 0, duplicated: 2)])
-        #expect(joint.problems.isEmpty)
+        #expect(joint.problems.map(\.code) == ["ledger-duration"])
+        #expect(joint.problems.first?.measured == 2)
     }
 
     @Test("as many as are lost, such messages may have had the subscribers go too early")
@@ -127,9 +128,9 @@ struct JointLedgerTests {
         let segments = [self.publishing(self.sharing([0, 1, 2, 4]), assigned: 6), self.sharing([1, 4, 5])]
         let joint = Reconciliation(joining: segments)
         #expect(joint.rows == [Row(qos: 1, expected: 6, received: 5, lost: 1, duplicated: 2, gaps: 1)])
-        #expect(joint.problems.map(\.code) == ["ledger-left"])
+        #expect(joint.problems.map(\.code) == ["ledger-duration", "ledger-left"])
         let more = [self.publishing(self.sharing([0, 1]), assigned: 6), self.sharing([1])]
-        #expect(Reconciliation(joining: more).problems.isEmpty)
+        #expect(Reconciliation(joining: more).problems.map(\.code) == ["ledger-duration"])
     }
 
     @Test("where such a message also came out of order, nobody saw which arrival was the first")
@@ -137,7 +138,7 @@ struct JointLedgerTests {
         let segments = [self.publishing(self.sharing([0, 2, 1]), assigned: 3), self.sharing([1])]
         let joint = Reconciliation(joining: segments)
         #expect(joint.rows == [Row(qos: 1, expected: 3, received: 3, lost: 0, duplicated: 1, reordered: 1)])
-        #expect(joint.problems.map(\.code) == ["ledger-order"])
+        #expect(joint.problems.map(\.code) == ["ledger-duration", "ledger-order"])
     }
 
     // MARK: - Subscriptions that come late, and leave early

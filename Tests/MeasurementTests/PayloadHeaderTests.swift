@@ -61,6 +61,38 @@ struct PayloadHeaderTests {
         #expect(PayloadHeader(run: 0, publisher: 0, flags: flags, sequence: 0, due: 0).qos == qos)
     }
 
+    @Test("is patched from its flags on", arguments: [0, 0x0102_0304] as [UInt32])
+    func patchesFlags(_ flags: UInt32) {
+        var memory = Self.bytes
+        memory.withUnsafeMutableBytes { buffer in
+            guard let base = buffer.baseAddress else { return }
+            PayloadHeader.patch(flags: flags, sequence: 7, due: -1, at: base)
+        }
+        let written = (0..<4).map { UInt8(truncatingIfNeeded: flags >> (24 - 8 * $0)) }
+        #expect(memory == Self.bytes[..<12] + written + [0, 0, 0, 0, 0, 0, 0, 7] + [UInt8](repeating: 0xFF, count: 8))
+    }
+
+    @Test(
+        "names the stage in bits 2 to 11: stage + 1, and 0 for what counts nowhere",
+        arguments: [
+            (MetricLane.unmeasured, 0), (MetricLane.measured, 1), (MetricLane.stage(0), 1), (MetricLane.stage(1), 2),
+            (MetricLane.stage(999), 1_000),
+        ] as [(Int, UInt32)]
+    )
+    func stages(_ lane: Int, _ field: UInt32) {
+        for qos: UInt8 in 0...2 {
+            let flags = PayloadHeader.flags(qos: qos, lane: lane)
+            #expect(flags == field << 2 | UInt32(qos))
+            let header = PayloadHeader(run: 0, publisher: 0, flags: flags, sequence: 0, due: 0)
+            #expect(header.qos == qos)
+            // A run without stages has the measured phase alone.
+            let plain = [0: MetricLane.unmeasured, 1: MetricLane.measured][field] ?? MetricLane.unmeasured
+            #expect(header.lane(stages: 0) == plain)
+            let staged = field == 0 || field > 3 ? MetricLane.unmeasured : MetricLane.stage(Int(field) - 1)
+            #expect(header.lane(stages: 3) == staged)
+        }
+    }
+
     @Test("is not there when the payload is shorter, at every length")
     func short() {
         for length in 0..<32 { #expect(read(Array(Self.bytes[..<length])) == nil) }

@@ -136,9 +136,9 @@ struct ReconciliationTests {
         var one = ShareMembers(publishers: 2)
         var two = ShareMembers(publishers: 2)
         let (first, second) = (one.addMember(group: 0), two.addMember(group: 0))
-        for sequence: UInt64 in [0, 3, 2] { one.arrived(member: first, publisher: 0, qos: 1, sequence: sequence) }
-        for sequence: UInt64 in [1, 3] { two.arrived(member: second, publisher: 0, qos: 1, sequence: sequence) }
-        two.arrived(member: second, publisher: 1, qos: 1, sequence: 0)
+        for sequence: UInt64 in [0, 3, 2] { one.arrived(member: first, .of(0, sequence, qos: 1)) }
+        for sequence: UInt64 in [1, 3] { two.arrived(member: second, .of(0, sequence, qos: 1, at: 1)) }
+        two.arrived(member: second, .of(1, 0, qos: 1))
         var ledger = ShareGroupLedger()
         ledger.merge([one.swap(), two.swap()])
         let books = Reconciliation(

@@ -14,6 +14,7 @@ struct ShareGroupLedgerTests {
     private struct Loops: ~Copyable {
         private var first = ShareMembers(publishers: 100)
         private var second = ShareMembers(publishers: 100)
+        private(set) var now: Int64 = 0
 
         init(members: Int) {
             for member in 0..<members {
@@ -25,46 +26,46 @@ struct ShareGroupLedgerTests {
             }
         }
 
+        /// Each arrival is a nanosecond after the one before.
         mutating func arrived(_ arrival: Arrival) {
-            let qos = UInt8(arrival.publisher % 3)
-            let (publisher, sequence) = (arrival.publisher, arrival.sequence)
+            self.now += 1
+            let entry = ShareBatch.Arrival.of(
+                arrival.publisher,
+                arrival.sequence,
+                qos: UInt8(arrival.publisher % 3),
+                at: self.now
+            )
             if arrival.member.isMultiple(of: 2) {
-                self.first.arrived(member: arrival.member / 2, publisher: publisher, qos: qos, sequence: sequence)
+                self.first.arrived(member: arrival.member / 2, entry)
             } else {
-                self.second.arrived(member: arrival.member / 2, publisher: publisher, qos: qos, sequence: sequence)
+                self.second.arrived(member: arrival.member / 2, entry)
             }
         }
 
         mutating func swap() -> [ShareBatch] { [self.first.swap(), self.second.swap()] }
     }
 
-    /// The definition by sets: of a sequence that is new in a set of batches, the first arrival is one in order if
-    /// any member had it in order.
+    /// The definition by sets, arrival by arrival in the order of the wall clock.
     private struct Oracle {
         var counts = PerQoS(repeating: DeliveryCounts())
         var seen: [UInt32: Set<UInt64>] = [:]
+        /// When first arrivals came.
+        var firsts: [Int64] = []
+        private var now: Int64 = 0
         private var highest: [Int: [UInt32: UInt64]] = [:]
-        private var open: [UInt32: [UInt64: (count: UInt64, allBelow: Bool)]] = [:]
 
         mutating func arrived(_ arrival: Arrival) {
+            self.now += 1
+            let qos = UInt8(arrival.publisher % 3)
             let highest = self.highest[arrival.member]?[arrival.publisher]
             let isBelow = highest.map { arrival.sequence < $0 } ?? false
             self.highest[arrival.member, default: [:]][arrival.publisher] = max(highest ?? 0, arrival.sequence)
-            let old = self.open[arrival.publisher]?[arrival.sequence] ?? (0, true)
-            self.open[arrival.publisher, default: [:]][arrival.sequence] = (old.count + 1, old.allBelow && isBelow)
-        }
-
-        mutating func swap() {
-            for (publisher, sequences) in self.open {
-                let qos = UInt8(publisher % 3)
-                for (sequence, arrivals) in sequences {
-                    let isNew = self.seen[publisher, default: []].insert(sequence).inserted
-                    self.counts[qos].duplicated += arrivals.count - (isNew ? 1 : 0)
-                    guard isNew else { continue }
-                    self.counts[qos].add(arrivals.allBelow ? .newLate : .new)
-                }
+            guard self.seen[arrival.publisher, default: []].insert(arrival.sequence).inserted else {
+                self.counts[qos].duplicated += 1
+                return
             }
-            self.open = [:]
+            self.firsts.append(self.now)
+            self.counts[qos].add(isBelow ? .newLate : .new)
         }
     }
 
@@ -79,17 +80,18 @@ struct ShareGroupLedgerTests {
             var loops = Loops(members: members)
             var oracle = Oracle()
             var ledger = ShareGroupLedger()
+            var firsts: [Int64] = []
             for arrival in self.arrivals(weather, members, &dice) {
                 loops.arrived(arrival)
                 oracle.arrived(arrival)
                 if dice.hits(0.001) {
-                    oracle.swap()
-                    ledger.merge(loops.swap().shuffled(using: &dice))
+                    ledger.merge(loops.swap().shuffled(using: &dice)) { duration, _, _ in firsts.append(duration) }
                 }
             }
-            oracle.swap()
-            ledger.merge(loops.swap())
+            ledger.merge(loops.swap()) { duration, _, _ in firsts.append(duration) }
             #expect(ledger.counts == oracle.counts)
+            // All were due at 0.
+            #expect(firsts.sorted() == oracle.firsts)
             let export = ledger.export()
             #expect(Set(export.keys) == Set(oracle.seen.keys.map { StreamKey(subscription: 9, publisher: $0) }))
             for (key, stream) in zip(export.keys, export.streams) {
@@ -98,6 +100,11 @@ struct ShareGroupLedgerTests {
                 #expect(stream.qos == UInt8(key.publisher % 3))
             }
         }
+    }
+
+    private struct Outcome: Equatable {
+        var counts: PerQoS<DeliveryCounts>
+        var durations: [Int64]
     }
 
     @Test(
@@ -109,30 +116,31 @@ struct ShareGroupLedgerTests {
         var weather = Weather(testDescription: "", loss: 0.05, duplicates: 0.2, delays: 0.3, farthest: 300)
         weather.count = 2000
         let arrivals = self.arrivals(weather, 3, &dice)
-        var reference: PerQoS<DeliveryCounts>?
+        var reference: Outcome?
         for _ in 0..<5 {
             // Batches are filled by hand here, so that entries change places too.
-            var entries: [(Arrival, Bool)] = []
+            var entries: [(at: Int64, arrival: Arrival, isBelow: Bool)] = []
             var highest: [Int: [UInt32: UInt64]] = [:]
             for arrival in arrivals {
                 let seen = highest[arrival.member]?[arrival.publisher] ?? 0
-                entries.append((arrival, arrival.sequence < seen))
+                entries.append((Int64(entries.count), arrival, arrival.sequence < seen))
                 highest[arrival.member, default: [:]][arrival.publisher] = max(seen, arrival.sequence)
             }
             var batches = [ShareBatch](repeating: ShareBatch(), count: 4)
-            for (arrival, isBelow) in entries.shuffled(using: &dice) {
+            for (at, arrival, isBelow) in entries.shuffled(using: &dice) {
                 batches[Int.random(in: 0..<4, using: &dice)].append(
+                    .of(arrival.publisher, arrival.sequence, qos: 1, at: at),
                     group: 0,
-                    publisher: arrival.publisher,
-                    sequence: arrival.sequence,
-                    wasBelow: isBelow,
-                    qos: 1
+                    wasBelow: isBelow
                 )
             }
             var ledger = ShareGroupLedger()
-            ledger.merge(batches)
-            if let reference { #expect(ledger.counts == reference) }
-            reference = ledger.counts
+            var durations: [Int64] = []
+            ledger.merge(batches) { duration, _, _ in durations.append(duration) }
+            #expect(UInt64(durations.count) == ledger.counts[1].distinct)
+            let outcome = Outcome(counts: ledger.counts, durations: durations.sorted())
+            if let reference { #expect(outcome == reference) }
+            reference = outcome
         }
     }
 
@@ -146,6 +154,23 @@ struct ShareGroupLedgerTests {
             loops.arrived(Arrival(member: 1, publisher: 0, sequence: 0))
             ledger.merge(loops.swap())
             #expect(ledger.counts[0] == DeliveryCounts(distinct: 1, duplicated: 1))
+        }
+    }
+
+    @Test("the duration of a message at two members is that of the first, in the lane that its publisher named")
+    func durations() {
+        let lanes = [MetricLane.measured, MetricLane.unmeasured, MetricLane.stage(0), MetricLane.stage(1_021)]
+        for lane in lanes {
+            var members = ShareMembers()
+            let (one, two) = (members.addMember(group: 0), members.addMember(group: 0))
+            let sequence = StreamLedger.sequenceLimit - 1
+            members.arrived(member: one, .of(3, sequence, qos: 2, lane: lane, due: 1_000, at: 1_800))
+            members.arrived(member: two, .of(3, sequence, qos: 2, lane: lane, due: 1_000, at: 1_300))
+            var ledger = ShareGroupLedger()
+            var firsts: [[Int64]] = []
+            ledger.merge([members.swap()]) { firsts.append([$0, Int64($1), Int64($2)]) }
+            #expect(firsts == [[300, 2, Int64(lane)]])
+            #expect(ledger.counts[2] == DeliveryCounts(distinct: 1, duplicated: 1))
         }
     }
 
@@ -171,9 +196,9 @@ struct ShareGroupLedgerTests {
     func groups() {
         var members = ShareMembers()
         let (one, two) = (members.addMember(group: 0), members.addMember(group: 1))
-        for member in [one, two] { members.arrived(member: member, publisher: 5, qos: 2, sequence: 0) }
-        members.arrived(member: one, publisher: 5, qos: 2, sequence: 1)
-        members.arrived(member: one, publisher: 5, qos: 3, sequence: 2)
+        for member in [one, two] { members.arrived(member: member, .of(5, 0, qos: 2)) }
+        members.arrived(member: one, .of(5, 1, qos: 2))
+        members.arrived(member: one, .of(5, 2, qos: 3))
         var ledger = ShareGroupLedger()
         ledger.merge([members.swap()])
         #expect(ledger.counts[2] == DeliveryCounts(distinct: 3))
@@ -197,5 +222,19 @@ struct ShareGroupLedgerTests {
         // The publishers side by side, each in its own order.
         return all.enumerated().map { (key: $0.offset % max(1, all.count / 4), value: $0.element) }
             .sorted { $0.key < $1.key }.map(\.value)
+    }
+}
+
+extension ShareBatch.Arrival {
+    /// One that was due at 0, unless something else is said.
+    static func of(
+        _ publisher: UInt32,
+        _ sequence: UInt64,
+        qos: UInt8,
+        lane: Int = MetricLane.measured,
+        due: Int64 = 0,
+        at: Int64 = 0
+    ) -> ShareBatch.Arrival {
+        ShareBatch.Arrival(publisher: publisher, qos: qos, sequence: sequence, lane: lane, due: due, at: at)
     }
 }

@@ -37,6 +37,9 @@ final class VirtualRun {
         /// Sessions go on over connections.
         var isPersistent = false
         var topicAlias: MQTTLoad.TopicAlias?
+        var warmup = TimeAmount.zero
+        /// In place of warm-up and duration.
+        var stages: [(name: String, length: TimeAmount, isMeasured: Bool)] = []
         /// The store hangs, so that the run has to be broken off.
         var hangs = false
     }
@@ -49,12 +52,15 @@ final class VirtualRun {
     let work: MQTTShardWork
     let store: VirtualStore?
     private let metrics: MQTTMetrics
+    private let shareDurations: [DurationID]
     private var events: [ShardEvent] = []
     private var accumulator: RunAccumulator
     private var shares = ShareGroupLedger()
     private var second = 0
     /// When operation 0 was due.
     private(set) var origin = NIODeadline.distantPast
+    /// Of the load, warm-up and all stages.
+    let length: TimeAmount
     private(set) var all: [Metric] = []
     private(set) var result: MQTTResult
 
@@ -99,8 +105,10 @@ final class VirtualRun {
         load.keepsFlows = keeps
         load.topicAlias = setup.topicAlias
         if setup.topology == .request { load.responseTopic = Template(parsing: "answers/%c") }
+        load.stages = setup.stages.map { MetricStage($0.name, measured: $0.isMeasured) }
         self.load = load
         self.metrics = MQTTMetrics(for: load, loops: 1)
+        self.shareDurations = MQTTWorkload(load, metrics: self.metrics).shareDurations
         self.accumulator = RunAccumulator(catalog: self.metrics.catalog)
         self.network = VirtualNetwork(
             try FaultPlan.parse(line: setup.faults),
@@ -111,10 +119,20 @@ final class VirtualRun {
             operators: setup.publishers,
             listeners: setup.subscribers,
             pace: pace,
+            warmup: setup.warmup,
             measure: setup.duration,
             drain: setup.drain
         )
         plan.think = setup.think
+        if !setup.stages.isEmpty {
+            var start = TimeAmount.zero
+            for stage in setup.stages {
+                plan.stages.append(.init(start: start, end: start + stage.length, isMeasured: stage.isMeasured))
+                start = start + stage.length
+            }
+            plan.measure = start
+        }
+        self.length = plan.warmup + (plan.measure ?? .zero)
         plan.operatorsListen = setup.topology == .request
         let context = LoopContext(eventLoop: self.loop, tick: .exact)
         let heard = Heard()
@@ -146,8 +164,8 @@ final class VirtualRun {
         self.pass(.seconds(5), step: .milliseconds(1)) { $0.isSettled }
         self.origin = self.loop.now + .milliseconds(20)
         self.shard.startLoad(at: self.origin)
-        let end = self.origin + self.setup.duration
-        self.pass(self.setup.duration + .seconds(1), step: step) { run in
+        let end = self.origin + self.length
+        self.pass(self.length + .seconds(1), step: step) { run in
             during(run)
             return run.loop.now > end
         }
@@ -166,7 +184,7 @@ final class VirtualRun {
         }
         #expect(self.shard.phase == .finished)
         self.sample()
-        self.all = self.accumulator.metrics(measuredSeconds: 1)
+        self.all = self.accumulator.metrics(measuredSeconds: 1) + self.accumulator.stageMetrics(seconds: nil)
         self.result = self.work.takeResult()
     }
 
@@ -187,9 +205,9 @@ final class VirtualRun {
 
     private func sample() {
         self.nextSample = self.loop.now + .seconds(1)
-        let sample = self.work.takeSample()
-        self.shares.merge([sample.share])
-        _ = self.accumulator.add(second: self.second, phase: "measure", samples: [sample.metrics])
+        var samples = [self.work.takeSample()]
+        self.shares.settle(&samples, durations: self.shareDurations)
+        _ = self.accumulator.add(second: self.second, phase: "measure", samples: samples.map(\.metrics))
         self.second += 1
     }
 
@@ -223,20 +241,18 @@ final class VirtualRun {
     }
 
     /// The same, as the wire saw it.
-    func oracleRow(_ qos: QoS) -> WireOracle.Row {
+    func oracleRow(_ qos: QoS) -> WireOracle.Row { self.network.oracle.row(qos.rawValue, self.subscriptions) }
+
+    /// As the topology makes them.
+    var subscriptions: [WireOracle.Subscription] {
         let first = self.setup.publishers
         let clients = (0..<self.setup.subscribers).map { first + $0 }
         let publishers = UInt32(self.setup.publishers)
         switch self.setup.topology {
-        case .shared: return self.network.oracle.row(qos.rawValue, [(clients, { _ in true })])
-        case .request:
-            return self.network.oracle.row(qos.rawValue, (0..<first).map { own in ([own], { $0 == UInt32(own) }) })
-        case .all: return self.network.oracle.row(qos.rawValue, clients.map { ([$0], { _ in true }) })
-        case .pair:
-            return self.network.oracle.row(
-                qos.rawValue,
-                clients.map { client in ([client], { $0 == UInt32(client - first) % publishers }) }
-            )
+        case .shared: return [(clients, { _ in true })]
+        case .request: return (0..<first).map { own in ([own], { $0 == UInt32(own) }) }
+        case .all: return clients.map { ([$0], { _ in true }) }
+        case .pair: return clients.map { client in ([client], { $0 == UInt32(client - first) % publishers }) }
         }
     }
 

@@ -37,6 +37,9 @@ final class WireOracle {
     /// Publishes that named their topic by an alias alone, and those that named both.
     fileprivate(set) var aliased = 0
     fileprivate(set) var introduced = 0
+    /// CONNACKs and SUBACKs that came to clients.
+    fileprivate(set) var connacks: UInt64 = 0
+    fileprivate(set) var subacks: UInt64 = 0
     /// By client.
     fileprivate var arrivals: [Int: [Message]] = [:]
 
@@ -54,8 +57,11 @@ final class WireOracle {
 
     func connection(_ client: Int) -> Connection { Connection(client, self) }
 
-    /// The sums of one QoS, over subscriptions: the clients that make one each, and whom it hears.
-    func row(_ qos: UInt8, _ subscriptions: [(clients: [Int], hears: (UInt32) -> Bool)]) -> Row {
+    /// The clients that make a subscription, and the publishers that it hears.
+    typealias Subscription = (clients: [Int], hears: (UInt32) -> Bool)
+
+    /// The sums of one QoS, over subscriptions.
+    func row(_ qos: UInt8, _ subscriptions: [Subscription]) -> Row {
         var row = Row()
         for subscription in subscriptions {
             var seen: Set<Message> = []
@@ -77,6 +83,13 @@ final class WireOracle {
             row.lost += known.subtracting(seen).count
         }
         return row
+    }
+
+    /// The messages of one QoS that came, each once for each subscription.
+    func firstArrivals(_ qos: UInt8, _ subscriptions: [Subscription]) -> [Message] {
+        subscriptions.flatMap { subscription in
+            Set(subscription.clients.flatMap { self.arrivals[$0] ?? [] }.filter { $0.qos == qos })
+        }
     }
 
     /// What one connection of a client wrote and read.
@@ -150,7 +163,9 @@ final class WireOracle {
 
         func control(_ packet: Packet) -> Bool {
             if self.isWriting, case .disconnect = packet { self.saidGoodbye = true }
+            if !self.isWriting, case .subAck = packet { self.oracle.subacks += 1 }
             if !self.isWriting, case .connAck(let connack) = packet {
+                self.oracle.connacks += 1
                 self.oracle.onStep?(self.client, .connected(resumed: connack.sessionPresent))
             }
             return true

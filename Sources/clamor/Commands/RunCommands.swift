@@ -138,6 +138,10 @@ struct PubSub: LoadCommand {
             valueName: "n"
         )
     ) var subscribers: String?
+    @Flag(
+        name: .long,
+        help: "The hosts of -h pass no message on to each other: each has a ledger of its own. (default: one cluster)"
+    ) var separate = false
     @OptionGroup(title: "Messages") var topic: TopicFlag
     @OptionGroup(title: "Messages") var qos: QoSFlag
     @OptionGroup(title: "Messages") var publish: PublishFlags
@@ -161,6 +165,7 @@ struct PubSub: LoadCommand {
         reader.read(self.properties, shared: self.shared, into: &options)
         reader.read(self.subscribe, shared: self.shared, into: &options)
         reader.checkRequests(&options)
+        reader.checkLedger(&options, separate: self.separate)
         reader.read(self.run, self.validate, into: &options)
         return .run(options)
     }

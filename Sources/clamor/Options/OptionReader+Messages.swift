@@ -67,6 +67,29 @@ extension OptionReader {
         }
     }
 
+    /// Refuses what would make the ledger expect messages that a faultless server does not deliver.
+    mutating func checkLedger(_ options: inout RunOptions, separate: Bool) {
+        if options.retain, options.subscribe.retainAsPublished, options.subscribe.retainHandling != 2 {
+            self.report(
+                "--retain-as-published",
+                "with -r a stored copy looks like a new message (MQTT 5 §3.8.3.1); add --retain-handling 2"
+            )
+        }
+        guard separate else { return }
+        options.isSeparate = true
+        let servers = options.targetCount
+        guard servers > 1 else {
+            return self.report("--separate", "there is one target; give several with -h A,B, or leave it out")
+        }
+        let fewest = min(options.publishers, options.subscribers)
+        guard fewest < servers else { return }
+        self.report(
+            "--separate",
+            "\(servers) servers each need a publisher and a subscriber, and this run has \(options.publishers) and "
+                + "\(options.subscribers); raise -c and --subscribers, or use another --topology"
+        )
+    }
+
     mutating func read(_ flags: PublishFlags, into options: inout RunOptions) {
         self.read(flags.pace, into: &options.common)
         self.read(flags.payload, atMost: Self.largestPayload, of: "MQTT", into: &options.common)

@@ -44,6 +44,8 @@ package struct RunOptions: ProtocolOptions, Hashable, Sendable {
 
     // Publishing and subscribing.
     package var topology = TopologyOption.pair
+    /// Each target is a server of its own, and not part of a cluster.
+    package var isSeparate = false
     /// The topic that publishers write to.
     package var topic = "clamor/%i"
     /// The filters of `sub`.
@@ -101,6 +103,11 @@ extension RunOptions {
     }
 
     package static let largestBatch = 1_024
+
+    /// Servers that clients go to in turn.
+    var targetCount: Int {
+        if case .servers(let servers) = self.target { servers.count } else { 1 }
+    }
 
     /// The QoS that subscribers of `pubsub` ask for.
     package var highestQoS: UInt8 { self.qualities.max() ?? 0 }

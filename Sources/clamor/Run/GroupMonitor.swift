@@ -38,9 +38,13 @@ struct GroupMonitor {
         self.lastLate = self.lastOffered
     }
 
+    /// Has the durations of share groups recorded before the samples are added up.
+    mutating func settleShares(_ samples: inout [LoadSample]) {
+        self.shares.settle(&samples, durations: self.facts.shareDurations)
+    }
+
     /// Notes what an interval says of connects and of what still comes, and gives the samples back.
     mutating func note(_ sample: GroupSample<LoadSample>, _ interval: TimelineInterval, phase: RunPhase) {
-        self.shares.merge(sample.samples.map(\.share))
         for (recycle, sample) in zip(self.recyclers, sample.samples) {
             var emptied = sample.metrics
             emptied.clear()

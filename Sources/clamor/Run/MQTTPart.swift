@@ -135,8 +135,16 @@ final class MQTTPart: RunPart {
         return { books in counters?.mismatches(with: books) ?? [] }
     }
 
-    /// What became of messages that lay in the store, where it is not what they were kept for.
+    /// Lines for standard error about what the run found beside its figures.
     func remarks(_ record: RunRecord) -> [String] {
+        let isApart = record.notes?.contains { $0.code == "targets-apart" } ?? false
+        let apart =
+            isApart ? ["the targets look like separate servers; add --separate, or 'separate: true' in a file"] : []
+        return apart + self.storeRemarks(record)
+    }
+
+    /// What became of messages that lay in the store, where it is not what they were kept for.
+    private func storeRemarks(_ record: RunRecord) -> [String] {
         let dropped = record.metrics.filter { $0.name == "store_dropped" }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
         guard dropped > 0 else { return [] }
         let words = dropped == 1 ? "1 message of an earlier run was" : "\(Int(dropped)) messages of an earlier run were"

@@ -34,7 +34,9 @@ struct RunEnding: Sendable {
         record.clients = self.spreads(accounts)
         record.stages = self.stageRecords
         record.segment.clock = self.groups.lazy.compactMap(\.clock).first
-        let notes = self.groups.flatMap { group in group.notes.map { $0.of(group: group.name) } }
+        let notes = zip(self.groups, accounts).flatMap { group, account in
+            (group.notes + account.notes).map { $0.of(group: group.name) }
+        }
         if !notes.isEmpty { record.notes = notes }
         self.closeLedgers(&record, accounts)
         record.thresholds = self.thresholds.map { threshold in

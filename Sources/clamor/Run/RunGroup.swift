@@ -62,6 +62,8 @@ struct GroupFacts: Sendable {
     var ledger: LedgerRecord
     /// Its clients are accounts, which are made one by one and gone after that.
     var isOfAccounts: Bool
+    /// By the publisher's QoS, of share groups.
+    var shareDurations: [DurationID]
     var watch: (any RunWatch)?
 }
 
@@ -152,6 +154,7 @@ final class PartGroup<Part: RunPart>: RunGroup {
             known: self.load.known,
             ledger: self.load.ledger,
             isOfAccounts: self.load.isOfAccounts,
+            shareDurations: self.load.shareDurations,
             watch: self.load.makeWatch()
         )
     }

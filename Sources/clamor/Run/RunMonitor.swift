@@ -57,8 +57,10 @@ actor RunMonitor: RunObserver {
         second: Int,
         phase: RunPhase,
         span: TimeAmount,
-        groups samples: [GroupSample<LoadSample>]
+        groups: consuming [GroupSample<LoadSample>]
     ) async -> StopReason? {
+        var samples = groups
+        for group in samples.indices { self.groups[group].settleShares(&samples[group].samples) }
         let seconds = Double(max(0, span.nanoseconds)) / 1e9
         var interval = self.accumulator.add(
             second: second,

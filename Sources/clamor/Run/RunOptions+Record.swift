@@ -135,6 +135,7 @@ extension RunOptions {
             plan["subscribers"] = .integer(Int64(self.subscribers))
             if self.kind == .sub { plan["filters"] = .array(self.filters.map { .string($0) }) }
             if self.kind == .pubsub { plan["topology"] = .string(self.topology.rawValue) }
+            if self.isSeparate { plan["separate"] = true }
         }
         return plan
     }

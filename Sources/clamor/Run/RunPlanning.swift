@@ -103,6 +103,8 @@ extension RunOptions {
         load.isOpenLoop = self.pacing != .closedLoop
         load.topology = self.workloadTopology
         load.filters = self.filters.map(self.template)
+        load.targets = self.targetCount
+        load.servers = self.isSeparate ? self.targetCount : 1
         load.hasLedger = self.hasLedger || self.kind == .sub
         load.connectTimeout = .nanoseconds(self.connectTimeout)
         load.connectRetries = self.connectRetries

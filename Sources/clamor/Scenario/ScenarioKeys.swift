@@ -50,6 +50,7 @@ struct ScenarioJob: Sendable {
             marks: ["subscribers", "topology"],
             keys: Self.publish + [
                 ScenarioKey("subscribers", "--subscribers"), ScenarioKey("topology", "--topology"),
+                ScenarioKey("separate", "--separate", form: .flag()),
             ] + Self.subscription
         ),
         ScenarioJob(

@@ -1,0 +1,130 @@
+import LoadEngine
+import MQTTCodec
+import Measurement
+import NIOCore
+import Testing
+import Workloads
+
+/// The samples of every duration are as many as the events that it is defined over, by the bytes on the wire.
+@Suite("As many samples as events")
+struct CountLawTests {
+    struct Shape: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let topology: MQTTLoad.Topology
+        let publishers: Int
+        let subscribers: Int
+
+        static let all = [
+            Shape(testDescription: "pair", topology: .pair, publishers: 6, subscribers: 6),
+            Shape(testDescription: "fan-in", topology: .all, publishers: 6, subscribers: 1),
+            Shape(testDescription: "fan-out", topology: .all, publishers: 1, subscribers: 5),
+            Shape(testDescription: "several to several", topology: .all, publishers: 6, subscribers: 3),
+            Shape(testDescription: "shared", topology: .shared, publishers: 6, subscribers: 4),
+            Shape(testDescription: "request", topology: .request, publishers: 6, subscribers: 4),
+        ]
+    }
+
+    static let weathers = [
+        "", "--duplicate 7", "--drop 3%", "--reorder 10", "--disconnect-every 50ms",
+        "--drop 2% --duplicate 5 --reorder 9 --disconnect-every 90ms",
+    ]
+
+    private typealias Stage = (name: String, length: TimeAmount, isMeasured: Bool)
+
+    private static let stages: [Stage] = [
+        ("settle", .milliseconds(500), false), ("peak", .milliseconds(700), true), ("rest", .milliseconds(800), true),
+    ]
+
+    private func run(_ shape: Shape, _ weather: String, stages: [Stage]) throws -> VirtualRun {
+        // One publisher has one QoS.
+        let qualities: [QoS] = shape.publishers == 1 ? [.exactlyOnce] : [.atMostOnce, .atLeastOnce, .exactlyOnce]
+        let run = try VirtualRun(
+            .init(
+                faults: weather,
+                publishers: shape.publishers,
+                subscribers: shape.subscribers,
+                topology: shape.topology,
+                qualities: qualities,
+                rate: 601,
+                duration: .milliseconds(1_500),
+                reconnects: 1_000,
+                latency: .microseconds(400),
+                warmup: stages.isEmpty ? .milliseconds(500) : .zero,
+                stages: stages
+            )
+        )
+        run.perform()
+        return run
+    }
+
+    /// Messages that were due in a part of the load, since it began.
+    private func count(_ messages: some Sequence<WireOracle.Message>, _ run: VirtualRun, _ part: Range<Int64>) -> UInt64
+    {
+        let origin = Int64(run.origin.uptimeNanoseconds) + run.load.realtimeOffset
+        return UInt64(messages.count { part.contains($0.due - origin) })
+    }
+
+    /// Each duration of a QoS with the messages that it has a sample of.
+    private func events(
+        _ run: VirtualRun,
+        _ qos: QoS
+    ) -> [(name: String, labels: Labels, messages: [WireOracle.Message])] {
+        let level: Labels = ["qos": "\(qos.rawValue)"]
+        let oracle = run.network.oracle
+        let written = oracle.written.filter { $0.qos == qos.rawValue }
+        let known = oracle.known.filter { $0.qos == qos.rawValue }
+        let came = oracle.firstArrivals(qos.rawValue, run.subscriptions)
+        var events = [
+            (run.setup.topology == .request ? "request_duration" : "delivery_duration", level, came),
+            ("publish_write_duration", level, Array(written)), ("publish_blocked_duration", level, Array(written)),
+        ]
+        if qos != .atMostOnce {
+            let leg = level.adding("leg", qos == .atLeastOnce ? "puback" : "pubcomp")
+            events += [("publish_ack_duration", leg, Array(known)), ("publish_service_duration", leg, Array(known))]
+        }
+        return events
+    }
+
+    private func check(_ run: VirtualRun, measured: Range<Int64>, _ why: String) {
+        for qos in run.setup.qualities {
+            for (name, labels, messages) in self.events(run, qos) {
+                let expected = self.count(messages, run, measured)
+                #expect(expected > 0)
+                #expect(run.histogram(name, labels).count == expected, "\(name) \(labels), \(why)")
+                var start: Int64 = 0
+                for stage in run.setup.stages {
+                    let part = start..<start + stage.length.nanoseconds
+                    let samples = run.histogram(name, labels.adding(Labels.stage, stage.name)).count
+                    #expect(samples == self.count(messages, run, part), "\(name) \(labels) in \(stage.name), \(why)")
+                    start = part.upperBound
+                }
+            }
+        }
+        let written = self.count(run.network.oracle.written, run, measured)
+        #expect(run.histogram("schedule_lag", [:]).count == written)
+        #expect(run.reconciliation.problems.isEmpty)
+    }
+
+    @Test("a warm-up has none, the measured phase has all", arguments: Shape.all, weathers)
+    func phases(_ shape: Shape, _ weather: String) throws {
+        let run = try self.run(shape, weather, stages: [])
+        self.check(run, measured: 500_000_000..<2_000_000_000, weather)
+    }
+
+    @Test("each stage has its own, and the run those of the measured ones", arguments: Shape.all, weathers)
+    func stages(_ shape: Shape, _ weather: String) throws {
+        let run = try self.run(shape, weather, stages: Self.stages)
+        self.check(run, measured: 500_000_000..<2_000_000_000, weather)
+    }
+
+    @Test("each connect and each subscription is one sample", arguments: Shape.all)
+    func connects(_ shape: Shape) throws {
+        let run = try self.run(shape, "--disconnect-every 50ms", stages: [])
+        let clients = UInt64(shape.publishers + shape.subscribers)
+        let connected = run.network.oracle.connacks
+        #expect(connected > clients)
+        #expect(run.histogram("connect_duration", ["phase": "total"]).count == clients)
+        #expect(run.histogram("reconnect_duration", ["phase": "total"]).count == connected - clients)
+        #expect(run.histogram("subscribe_duration", [:]).count == run.network.oracle.subacks)
+    }
+}
