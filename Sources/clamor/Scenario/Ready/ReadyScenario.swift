@@ -253,8 +253,11 @@ extension ReadyScenario {
               - uses: actions/checkout@v4
               # The broker under test; leave this out with TARGET=embedded.
               - run: apt-get update && apt-get install -y mosquitto && (mosquitto -d -p 1883)
-              # Where Clamor's source is. Name a revision, so that two runs can be compared.
-              - run: git clone --depth 1 --branch "${{ vars.CLAMOR_REVISION }}" "${{ vars.CLAMOR_REPOSITORY }}" /tmp/clamor
+              # Where Clamor's source is, and a branch, tag or commit of it: a fixed one makes runs comparable.
+              - run: |
+                  git init -q /tmp/clamor && cd /tmp/clamor
+                  git fetch -q --depth 1 "${{ vars.CLAMOR_REPOSITORY }}" "${{ vars.CLAMOR_REVISION }}"
+                  git checkout -q FETCH_HEAD
               - run: cd /tmp/clamor && apt-get install -y zlib1g-dev libsqlite3-dev && swift build -c release --product clamor
               - run: |
                   /tmp/clamor/.build/release/clamor run fleet-telemetry.yaml --strict --out load \\
