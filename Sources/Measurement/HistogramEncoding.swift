@@ -78,6 +78,8 @@ package enum HistogramPayload {
             // One zero is written as itself, a run as its negative length.
             counts.appendZigZag(index - start == 1 ? 0 : -Int64(index - start))
         }
+        // The Java and C encoders write the bucket of the maximum, which is 0 in an empty histogram.
+        if counts.isEmpty { counts.appendZigZag(0) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(counts.count + 40)
         bytes.appendBigEndian(Self.cookie)

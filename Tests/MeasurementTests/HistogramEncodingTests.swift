@@ -73,9 +73,28 @@ struct HistogramEncodingTests {
         #expect(decoded.buckets[80] == count - 1)
     }
 
-    @Test("an empty one comes back empty")
-    func empty() throws {
+    /// Cookie, payload length, index offset, 3 digits, lowest value 1, highest value 600,000,000,000, ratio 1.0.
+    private static func emptyPayload(counts: [UInt8]) -> [UInt8] {
+        [0x1C, 0x84, 0x93, 0x13, 0, 0, 0, UInt8(counts.count), 0, 0, 0, 0, 0, 0, 0, 3]
+            + [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x8B, 0xB2, 0xC9, 0x70, 0, 0x3F, 0xF0, 0, 0, 0, 0, 0, 0] + counts
+    }
+
+    @Test("an empty histogram is encoded with one zero count, as the Java and C encoders write it")
+    func encodesEmpty() throws {
+        #expect(HistogramPayload.encode(Histogram()) == Self.emptyPayload(counts: [0]))
         #expect(try Histogram(decodingV2: Histogram().encodedV2()).isEmpty)
+    }
+
+    /// The Python encoder writes no count at all.
+    @Test("an empty histogram is decoded with one zero count, and with none", arguments: [[0], []] as [[UInt8]])
+    func decodesEmpty(_ counts: [UInt8]) throws {
+        #expect(try HistogramPayload.decode(Self.emptyPayload(counts: counts)).isEmpty)
+    }
+
+    @Test("an empty histogram of the Python encoder is decoded")
+    func decodesEmptyVector() throws {
+        let text = "HISTFAAAAB14nJNpmSzMgADMUJoRiLs3nSxgsP8AEQAAVoME8A=="
+        #expect(try Histogram(decodingV2: text).isEmpty)
     }
 
     @Test(
