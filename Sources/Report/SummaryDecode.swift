@@ -15,18 +15,16 @@ extension Summary {
             let allocated = self.record.metric("decode_packet_allocated_bytes", labels)?.gauge?.value
             let count = packets.counter?.value
             let readCount = self.record.metric("reads", labels)?.counter?.value
-            func nanoseconds(_ seconds: Double?) -> String {
-                seconds.map { Human.fixed($0 * 1e9, digits: 2) } ?? Human.unknown
-            }
+            func nanoseconds(_ seconds: Double?) -> String? { seconds.map { Human.fixed($0 * 1e9, digits: 2) } }
             speed.add([
                 title, Cell.number(packets.counter?.rate.map { $0.rounded() }),
-                bytes?.rate.map { Human.fixed($0 / 1e9, digits: 3) } ?? Human.unknown,
+                bytes?.rate.map { Human.fixed($0 / 1e9, digits: 3) },
                 nanoseconds(time?.median), nanoseconds(time?.min), nanoseconds(time?.max),
                 nanoseconds(wall.map { $0 / 1_000 }),
-                allocated.map { "\(Human.fixed($0, digits: 2)) B" } ?? Human.unknown,
+                allocated.map { "\(Human.fixed($0, digits: 2)) B" },
             ])
             reads.add([
-                title, Cell.number(count), bytes.map { Human.bytes($0.value) } ?? Human.unknown,
+                title, Cell.number(count), bytes.map { Human.bytes($0.value) },
                 Cell.number(readCount), Cell.number(ratio(count, readCount)), Cell.number(ratio(readCount, count)),
             ])
         }

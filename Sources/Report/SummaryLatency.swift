@@ -132,23 +132,39 @@ extension Summary {
 
 /// Cells of the summary's tables.
 enum Cell {
-    static func count(_ value: UInt64?) -> String { value.map(Human.count) ?? Human.unknown }
+    static func count(_ value: UInt64?) -> String? { value.map(Human.count) }
 
-    static func number(_ value: Double?) -> String { value.map(Human.number) ?? Human.unknown }
+    static func number(_ value: Double?) -> String? { value.map(Human.number) }
 
-    static func rate(_ value: Double?) -> String { value.map(Human.rate) ?? Human.unknown }
-
-    static func duration(_ value: Double?) -> String { value.map(Human.duration) ?? Human.unknown }
-
-    static func durations(_ metric: Metric?, _ fields: [KeyPath<DurationReading, Double>]) -> [String] {
+    /// A percentile of too few samples is a dash.
+    static func durations(_ metric: Metric?, _ fields: [KeyPath<DurationReading, Double>]) -> [String?] {
         fields.map { field in
-            guard let reading = metric?.duration else { return Human.unknown }
+            guard let reading = metric?.duration else { return nil }
+            if let percent = self.percent(field), !self.isCarried(percent, by: reading.count) { return Human.unknown }
             return self.duration(reading[keyPath: field], knownTo: reading.clockError)
         }
     }
 
-    /// What is below the error of the clocks says no more than that it is.
-    static func duration(_ value: Double, knownTo error: Double?) -> String {
+    /// Whether `count` samples carry a percentile: below 1 ÷ (1 - p) samples it is the extreme under another name.
+    static func isCarried(_ percent: Double, by count: UInt64) -> Bool {
+        // 100 - 99.9 is a little below 0.1.
+        Double(count) * min(percent, 100 - percent) > 99.999
+    }
+
+    private static func percent(_ field: KeyPath<DurationReading, Double>) -> Double? {
+        switch field {
+        case \.p50: 50
+        case \.p90: 90
+        case \.p95: 95
+        case \.p99: 99
+        case \.p999: 99.9
+        case \.p9999: 99.99
+        default: nil
+        }
+    }
+
+    /// A value below the error of the clocks is known only to be below it.
+    private static func duration(_ value: Double, knownTo error: Double?) -> String {
         guard let error, value < error else { return Human.duration(value) }
         return "< ±\(Human.duration(error))"
     }

@@ -79,10 +79,10 @@ extension Summary {
             let count = packets.counter?.value
             let (bytes, reads, time) = (value("decode_bytes"), value("reads"), value("decode_time"))
             table.add([
-                packets.labels["protocol"] ?? "all", Cell.number(count), bytes.map(Human.bytes) ?? Human.unknown,
+                packets.labels["protocol"] ?? "all", Cell.number(count), bytes.map(Human.bytes),
                 Cell.number(ratio(count, reads)), Cell.number(ratio(reads, count)),
                 Cell.number(ratio(count, time)),
-                ratio(bytes, time).map { Human.fixed($0 / 1e9, digits: 2) + " GB/s" } ?? Human.unknown,
+                ratio(bytes, time).map { Human.fixed($0 / 1e9, digits: 2) + " GB/s" },
             ])
         }
         return self.section(table)

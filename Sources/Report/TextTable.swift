@@ -1,23 +1,26 @@
 /// Rows under aligned columns: the first column to the left, all others to the right.
 struct TextTable {
-    private var rows: [[String]] = []
+    private var rows: [[String?]] = []
 
     init(_ header: [String]) { self.rows = [header] }
 
     var isEmpty: Bool { self.rows.count < 2 }
 
-    mutating func add(_ cells: [String]) { self.rows.append(cells) }
+    /// A cell without a value is not known: it is printed as a dash.
+    mutating func add(_ cells: [String?]) { self.rows.append(cells) }
 
     /// The lines, the header first and standing out by two columns, none with trailing blanks.
     ///
-    /// Columns in which no row below the header says anything are left out.
+    /// Columns in which no row below the header has a known value are left out.
     func lines() -> [String] {
-        let rows = self.rows.enumerated().map { number, row in
-            number == 0 ? row : ["  " + (row.first ?? "")] + row.dropFirst()
-        }
-        let columns = rows.map(\.count).max() ?? 0
+        let columns = self.rows.map(\.count).max() ?? 0
         let used = (0..<columns).filter { column in
-            column == 0 || rows.dropFirst().contains { column < $0.count && $0[column].saysSomething }
+            column == 0 || self.rows.dropFirst().contains { column < $0.count && $0[column]?.isEmpty == false }
+        }
+        let rows = self.rows.enumerated().map { number, row in
+            row.enumerated().map { column, cell in
+                (number > 0 && column == 0 ? "  " : "") + (cell ?? Human.unknown)
+            }
         }
         let widths = used.map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
         return rows.map { row in
@@ -30,8 +33,6 @@ struct TextTable {
 }
 
 extension String {
-    fileprivate var saysSomething: Bool { !self.isEmpty && self != Human.unknown }
-
     var trimmedAtEnd: String {
         guard let last = self.lastIndex(where: { $0 != " " }) else { return "" }
         return String(self[...last])

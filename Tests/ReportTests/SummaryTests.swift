@@ -1,3 +1,4 @@
+import Foundation
 import Measurement
 import Report
 import Testing
@@ -45,6 +46,28 @@ struct SummaryTests {
         let lines = Summary(Samples.conn).text.split(separator: "\n")
         #expect(lines[0].hasPrefix("GENERATOR-LIMITED  clamor conn"))
         #expect(lines[1].hasPrefix("  ! connects were begun at 18,200/s"))
+    }
+
+    static let carried: [(count: Int64, cells: [Bool])] = [
+        (1, [false, false, false, false]), (2, [true, false, false, false]), (9, [true, false, false, false]),
+        (10, [true, true, false, false]), (99, [true, true, false, false]), (100, [true, true, true, false]),
+        (999, [true, true, true, false]), (1000, [true, true, true, true]),
+    ]
+
+    @Test("a percentile is a dash unless 1 ÷ (1 - p) samples carry it", arguments: carried)
+    func percentiles(_ row: (count: Int64, cells: [Bool])) throws {
+        var record = Samples.begun(["clamor", "pubsub"])
+        record.metrics = [
+            Samples.duration("delivery_duration", ["qos": "1"], Samples.ramp(row.count, step: 1_000_000))
+        ].compactMap(\.self)
+        let lines = Summary(record).text.split(separator: "\n")
+        let header = try #require(lines.first { $0.hasPrefix("End to end") })
+        #expect(header.split(separator: " ").suffix(6) == ["count", "p50", "p90", "p99", "p99.9", "max"])
+        let values = try #require(lines.first { $0.hasPrefix("  QoS 1") }).split(separator: "  ").dropFirst(2)
+        #expect(values.dropLast().map { $0.trimmingCharacters(in: .whitespaces) != "–" } == row.cells)
+        #expect(values.last?.contains("–") == false)
+        let cells = try #require(RunMarkdown.text(record).split(separator: "\n").first { $0.hasPrefix("| delivery") })
+        #expect(cells.split(separator: " | ").dropFirst(2).prefix(4).map { $0 != "–" } == row.cells)
     }
 
     @Test("says of a segment that it is one, and of which, and of merged segments that they are whole")

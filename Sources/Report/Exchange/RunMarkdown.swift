@@ -39,10 +39,8 @@ package enum RunMarkdown {
         for metric in record.metrics {
             guard let reading = metric.duration, PercentileDistribution.isMain(metric), metric.labels["stage"] == nil
             else { continue }
-            let figures = [reading.p50, reading.p90, reading.p99, reading.p999, reading.max].map {
-                Cell.duration($0, knownTo: reading.clockError)
-            }
-            table.add([self.title(metric), Human.count(reading.count)] + figures)
+            let figures = Cell.durations(metric, [\.p50, \.p90, \.p99, \.p999, \.max])
+            table.add([self.title(metric), Human.count(reading.count)] + figures.map { $0 ?? Human.unknown })
         }
         return table
     }
