@@ -26,16 +26,19 @@ package struct Summary {
 
     /// All of it, with a line break at the end.
     package var text: String {
-        var lines = self.verdict
-        let sections =
-            [self.notes] + self.measurements + [
-                self.stages, self.thresholds, self.books, self.generator, self.whereFilesAre,
-            ]
-        for section in sections where !section.isEmpty {
+        var lines = self.opening
+        for section in self.sections where !section.isEmpty {
             lines.append("")
             lines += section
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    private var sections: [[String]] {
+        let thresholds = self.failed == nil ? self.thresholds : []
+        return [self.notes] + self.measurements + [
+            self.stages, thresholds, self.books, self.generator, self.whereFilesAre,
+        ]
     }
 
     /// What was measured; group after group where there are several, each under its name.

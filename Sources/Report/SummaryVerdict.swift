@@ -1,21 +1,40 @@
 import Measurement
 
 extension Summary {
-    /// Whether to believe the rest, with every reason.
-    var verdict: [String] {
-        let segment = self.segment.map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
-        guard let verdict = self.record.verdict else {
-            return [self.style.paint("UNFINISHED", .yellow) + "  " + self.headline] + segment
+    /// A failed threshold first, then whether the figures can be believed, with every reason.
+    var opening: [String] {
+        let state = self.style.paint(self.state.uppercased(), self.ink)
+        guard let failed = self.failed else { return ["\(state)  \(self.headline)"] + self.reasons }
+        let measurement = self.isValid ? self.state : self.style.paint(self.state, self.ink)
+        return ["\(self.style.paint("FAILED", .red)) \(failed) · measurement \(measurement)"]
+            + self.thresholdRows + ["", self.headline] + self.reasons
+    }
+
+    /// `1 of 2 thresholds`; nothing where none failed.
+    var failed: String? {
+        let results = self.record.thresholds
+        let failed = results.count { !$0.ok }
+        guard failed > 0 else { return nil }
+        return "\(failed) of \(results.count) threshold\(results.count == 1 ? "" : "s")"
+    }
+
+    /// The verdict in a word.
+    var state: String { self.record.verdict?.state.rawValue ?? "unfinished" }
+
+    private var isValid: Bool { self.record.verdict?.state == .valid }
+
+    private var ink: TerminalStyle.Ink {
+        switch self.record.verdict?.state {
+        case .valid: .green
+        case .generatorLimited, nil: .yellow
+        case .unreconciled, .aborted: .red
         }
-        let ink: TerminalStyle.Ink =
-            switch verdict.state {
-            case .valid: .green
-            case .generatorLimited: .yellow
-            case .unreconciled, .aborted: .red
-            }
-        let state = verdict.state.rawValue.uppercased()
-        return [self.style.paint(state, ink) + "  " + self.headline] + segment
-            + verdict.reasons.flatMap { self.paragraph("! \($0.text) [\($0.code)]", indent: 2, hanging: 2) }
+    }
+
+    private var reasons: [String] {
+        let segment = self.segment.map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
+        let reasons = self.record.verdict?.reasons ?? []
+        return segment + reasons.flatMap { self.paragraph("! \($0.text) [\($0.code)]", indent: 2, hanging: 2) }
     }
 
     /// What is to be known beside the figures.
@@ -57,19 +76,20 @@ extension Summary {
         return ([program] + subcommand).joined(separator: " ")
     }
 
-    /// `ok` or `FAILED`, the sentence, and the figure that decided.
+    /// The thresholds of a run in which all of them held.
     var thresholds: [String] {
-        let results = self.record.thresholds
-        guard !results.isEmpty else { return [] }
-        let failed = results.count { !$0.ok }
-        let title =
-            failed == 0 ? "Thresholds  all \(results.count) hold" : "Thresholds  \(failed) of \(results.count) failed"
-        let width = results.map(\.expression.count).max() ?? 0
-        return [self.style.paint(title, .bold)]
-            + results.map { result in
-                let mark = result.ok ? self.style.paint("ok    ", .green) : self.style.paint("FAILED", .red)
-                return "  \(mark)  \(result.expression.paddedRight(to: width))  \(result.valueText)"
-            }
+        let count = self.record.thresholds.count
+        guard count > 0 else { return [] }
+        return [self.style.paint("Thresholds  all \(count) hold", .bold)] + self.thresholdRows
+    }
+
+    /// `ok` or `FAILED`, the sentence, and the figure that decided.
+    private var thresholdRows: [String] {
+        let width = self.record.thresholds.map(\.expression.count).max() ?? 0
+        return self.record.thresholds.map { result in
+            let mark = result.ok ? self.style.paint("ok    ", .green) : self.style.paint("FAILED", .red)
+            return "  \(mark)  \(result.expression.paddedRight(to: width))  \(result.valueText)"
+        }
     }
 
     /// Every kind once, the most frequent first, with its example below.

@@ -153,6 +153,13 @@ extension Samples {
         return record
     }
 
+    /// The broker answered, and too late for one threshold of two.
+    static var failed: RunRecord {
+        var record = self.pubsub
+        record.thresholds[0] = ThresholdResult(expression: "connect_duration p99 < 20ms", ok: false, value: 0.024_752)
+        return record
+    }
+
     /// Connections alone.
     static var conn: RunRecord {
         var record = self.begun(["clamor", "conn", "-c", "5000", "-R", "1000000"])

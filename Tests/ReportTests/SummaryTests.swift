@@ -18,6 +18,7 @@ struct SummaryTests {
         Sample(testDescription: "decode-xmpp", record: Samples.decodeXMPP),
         Sample(testDescription: "mixed", record: Samples.mixed),
         Sample(testDescription: "begun", record: Samples.begun(["clamor", "pub"])),
+        Sample(testDescription: "failed", record: Samples.failed),
     ]
 
     @Test("reads as it should", arguments: samples)
@@ -46,6 +47,37 @@ struct SummaryTests {
         let lines = Summary(Samples.conn).text.split(separator: "\n")
         #expect(lines[0].hasPrefix("GENERATOR-LIMITED  clamor conn"))
         #expect(lines[1].hasPrefix("  ! connects were begun at 18,200/s"))
+    }
+
+    static let failures: [(results: [Bool], state: Verdict.State?, line: String)] = [
+        ([false, true], .valid, "FAILED 1 of 2 thresholds · measurement valid"),
+        ([false], .valid, "FAILED 1 of 1 threshold · measurement valid"),
+        ([true, false, false], .generatorLimited, "FAILED 2 of 3 thresholds · measurement generator-limited"),
+        ([false, false], .unreconciled, "FAILED 2 of 2 thresholds · measurement unreconciled"),
+        ([true, false], .aborted, "FAILED 1 of 2 thresholds · measurement aborted"),
+        ([true, false], nil, "FAILED 1 of 2 thresholds · measurement unfinished"),
+    ]
+
+    @Test("a failed threshold stands in the first line, and all thresholds directly below it", arguments: failures)
+    func failedFirst(_ row: (results: [Bool], state: Verdict.State?, line: String)) throws {
+        var record = Samples.begun(["clamor", "pub"])
+        record.thresholds = row.results.enumerated().map { number, ok in
+            ThresholdResult(expression: "errors == \(number)", ok: ok, value: 0)
+        }
+        record.verdict = row.state.map { state in
+            var verdict = Verdict()
+            if state != .valid { verdict.add(state, Verdict.Reason(code: "why", text: "a reason")) }
+            return verdict
+        }
+        let lines = Summary(record).text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let rows = row.results.enumerated().map { "  \($1 ? "ok    " : "FAILED")  errors == \($0)  0" }
+        #expect(lines.first == row.line)
+        #expect(Array(lines.dropFirst().prefix(rows.count)) == rows)
+        #expect(lines[rows.count + 2].hasPrefix("clamor pub · "))
+        #expect(lines.count { $0.contains("errors == 0") } == 1)
+        let coloured = Summary(record, style: TerminalStyle(isColoured: true)).text
+        #expect(coloured.hasPrefix("\u{1B}[1;31mFAILED\u{1B}[0m "))
+        #expect(RunMarkdown.text(record).hasPrefix("### ❌ clamor pub: \(row.line.replacing("FAILED", with: "failed"))\n"))
     }
 
     static let carried: [(count: Int64, cells: [Bool])] = [

@@ -4,11 +4,11 @@ package import Measurement
 package enum RunMarkdown {
     package static func text(_ record: RunRecord) -> String {
         let summary = Summary(record)
-        let failed = record.thresholds.count { !$0.ok }
-        let state = record.verdict?.state.rawValue ?? "unfinished"
-        let isGood = failed == 0 && record.verdict?.state == .valid
-        let mark = isGood ? "✅" : failed > 0 || record.verdict?.state == .aborted ? "❌" : "⚠️"
-        var text = "### \(mark) \(MarkdownTable.escaped(summary.commandName)): \(state)\n\n"
+        let hasFailed = summary.failed != nil
+        let isGood = !hasFailed && record.verdict?.state == .valid
+        let mark = isGood ? "✅" : hasFailed || record.verdict?.state == .aborted ? "❌" : "⚠️"
+        let outcome = summary.failed.map { "failed \($0) · measurement \(summary.state)" } ?? summary.state
+        var text = "### \(mark) \(MarkdownTable.escaped(summary.commandName)): \(outcome)\n\n"
         text += MarkdownTable.escaped(summary.headline) + "\n\n"
         if let segment = summary.segment { text += "\(segment)\n\n" }
         for reason in record.verdict?.reasons ?? [] {
