@@ -35,6 +35,7 @@ package struct Summary {
     }
 
     private var sections: [[String]] {
+        guard !self.nothingConnected else { return self.ownMeasurements + [self.whereFilesAre] }
         let thresholds = self.failed == nil ? self.thresholds : []
         return [self.notes] + self.measurements + [
             self.stages, thresholds, self.books, self.generator, self.whereFilesAre,
@@ -50,7 +51,8 @@ package struct Summary {
     }
 
     private var ownMeasurements: [[String]] {
-        [
+        guard !self.nothingConnected else { return [self.errors, self.hint] }
+        return [
             self.connect, self.publish, self.stanzas, self.acknowledgements, self.blocked, self.requests, self.delivery,
             self.stanzaDelivery, self.endToEnd, self.fanOut, self.decoder, self.fairness, self.errors,
         ]

@@ -10,11 +10,11 @@ extension Summary {
             + self.thresholdRows + ["", self.headline] + self.reasons
     }
 
-    /// `1 of 2 thresholds`; nothing where none failed.
+    /// `1 of 2 thresholds`; nothing where none failed, and of a run that tested none, as no client connected.
     var failed: String? {
         let results = self.record.thresholds
         let failed = results.count { !$0.ok }
-        guard failed > 0 else { return nil }
+        guard failed > 0, !self.nothingConnected else { return nil }
         return "\(failed) of \(results.count) threshold\(results.count == 1 ? "" : "s")"
     }
 
@@ -99,7 +99,8 @@ extension Summary {
         var table = TextTable(["Errors", "count", "first at"])
         for error in errors {
             // The time of day, to the millisecond.
-            table.add([error.kind, Human.count(error.count), String(error.firstAt.prefix(23).dropFirst(11))])
+            let kind = [error.group, error.kind].compactMap(\.self).joined(separator: " ")
+            table.add([kind, Human.count(error.count), String(error.firstAt.prefix(23).dropFirst(11))])
         }
         let rows = self.section(table)
         var lines = [rows[0]]

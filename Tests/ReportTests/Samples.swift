@@ -160,6 +160,35 @@ extension Samples {
         return record
     }
 
+    /// No server listened.
+    static var unconnected: RunRecord {
+        var record = self.begun(["clamor", "pub", "-c", "3", "-q", "1"])
+        record.durationSeconds = 0.012
+        record.stages = [StageRecord(name: "connect", start: 0, durationSeconds: 0.012, measured: false)]
+        var verdict = Verdict()
+        verdict.add(.aborted, Verdict.Reason(code: "no-connection", text: "every connect attempt failed"))
+        record.verdict = verdict
+        let zeros = ["publish_offered", "publish_sent", "publish_not_sent", "publish_acked"]
+        record.metrics = zeros.map { self.counter($0, ["qos": "1"], 0) }
+        record.metrics += [self.duration("connect_lag", [:], self.ramp(3, step: 1000))].compactMap(\.self)
+        record.thresholds = [ThresholdResult(expression: "publish_ack_duration p99 < 1ms", ok: false, value: nil)]
+        var books = Books(qos: 1)
+        (books.offered, books.sent, books.notSent) = (0, 0, 0)
+        (books.acked, books.inFlight, books.timedOut, books.failed) = (0, 0, 0, 0)
+        record.books = [books]
+        record.clients = ["publishers": self.group(publishes: true, even: false)]
+        record.errors = [
+            ErrorRecord(
+                kind: "refused",
+                count: 3,
+                firstAt: "2026-11-21T01:37:09.125123Z",
+                example: "127.0.0.1:1883 refused the connection"
+            )
+        ]
+        record.generator.eventLoops = 1
+        return record
+    }
+
     /// Connections alone.
     static var conn: RunRecord {
         var record = self.begun(["clamor", "conn", "-c", "5000", "-R", "1000000"])

@@ -19,6 +19,7 @@ struct SummaryTests {
         Sample(testDescription: "mixed", record: Samples.mixed),
         Sample(testDescription: "begun", record: Samples.begun(["clamor", "pub"])),
         Sample(testDescription: "failed", record: Samples.failed),
+        Sample(testDescription: "unconnected", record: Samples.unconnected),
     ]
 
     @Test("reads as it should", arguments: samples)
@@ -77,7 +78,40 @@ struct SummaryTests {
         #expect(lines.count { $0.contains("errors == 0") } == 1)
         let coloured = Summary(record, style: TerminalStyle(isColoured: true)).text
         #expect(coloured.hasPrefix("\u{1B}[1;31mFAILED\u{1B}[0m "))
-        #expect(RunMarkdown.text(record).hasPrefix("### ❌ clamor pub: \(row.line.replacing("FAILED", with: "failed"))\n"))
+        let heading = "### ❌ clamor pub: " + row.line.replacing("FAILED", with: "failed")
+        #expect(RunMarkdown.text(record).hasPrefix("\(heading)\n"))
+    }
+
+    static let remedies: [(kind: String?, hint: String)] = [
+        ("refused", "Hint  check that the server listens at this host and port"),
+        ("resolve", "Hint  check the spelling of the host name, and the name server of this host"),
+        ("connack 0x86", "Hint  check user name, password and client identifiers; the server's log has its reason"),
+        (nil, "Hint  no connect attempt ended; check that the server answers at this host and port"),
+    ]
+
+    @Test("a run without any connection shows verdict, errors and a hint, no table of zeros", arguments: remedies)
+    func unconnected(_ row: (kind: String?, hint: String)) throws {
+        var record = Samples.unconnected
+        record.errors = row.kind.map { [ErrorRecord(kind: $0, count: 3, firstAt: "", example: "an example")] } ?? []
+        let lines = Summary(record).text.split(separator: "\n").map(String.init)
+        let errors = row.kind.map { ["Errors", "  \($0)", "    e.g. an example"] } ?? []
+        #expect(lines.count == 2 + errors.count + 1)
+        #expect(lines[0].hasPrefix("ABORTED  clamor pub · "))
+        #expect(lines[1] == "  ! every connect attempt failed [no-connection]")
+        for (line, start) in zip(lines.dropFirst(2), errors) { #expect(line.hasPrefix(start)) }
+        #expect(lines.last == row.hint)
+    }
+
+    @Test("a group without any connection shows its errors and a hint, beside a group that ran")
+    func unconnectedGroup() throws {
+        var record = Samples.mixed
+        record.verdict?.add(.aborted, Verdict.Reason(code: "no-connection", text: "chat: every connect attempt failed"))
+        record.metrics.removeAll { $0.labels["group"] == "chat" && $0.name == "connect_duration" }
+        let text = Summary(record).text
+        let chat = try #require(text.split(separator: "── chat").last?.split(separator: "\nBooks").first)
+        #expect(chat.contains("\nHint  ") && chat.contains("\nErrors "))
+        #expect(!chat.contains("Stanzas") && !chat.contains("Delivery"))
+        #expect(text.contains("Publish ") && text.components(separatedBy: "Hint").count == 2)
     }
 
     static let carried: [(count: Int64, cells: [Bool])] = [
