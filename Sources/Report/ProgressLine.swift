@@ -11,6 +11,8 @@ package struct ProgressLine: Hashable, Sendable {
 
     package var second: Int
     package var phase: String
+    /// How long the interval is; the end of a phase cuts a second in two.
+    package var seconds: Double
     package var clientsUp: UInt64?
     package var clientsPlanned: Int?
     /// What ``clientsUp`` counts.
@@ -35,12 +37,16 @@ package struct ProgressLine: Hashable, Sendable {
     ///   - clientsPlanned: how many the run wants up.
     ///   - errors: all since the start of the run.
     package init(_ interval: TimelineInterval, clientsPlanned: Int?, errors: UInt64) {
+        var interval = interval
+        // A few events in a moment make any rate.
+        if interval.seconds < Self.shortestRated { interval.metrics.removeAll { $0.counter != nil } }
         func metrics(_ name: String) -> [Metric] { interval.metrics.filter { $0.name == name } }
         func slowest(_ name: String) -> Double? {
             metrics(name).filter { $0.labels["leg"] != "pubrec" }.compactMap(\.duration?.p99).max()
         }
         self.second = interval.second
         self.phase = interval.phase
+        self.seconds = interval.seconds
         self.clientsPlanned = clientsPlanned
         let up = metrics("clients").filter { $0.labels["state"] ?? "connected" == "connected" }.compactMap(\.gauge)
         self.clientsUp = up.isEmpty ? nil : UInt64(up.reduce(0) { $0 + max(0, $1.value) })
@@ -83,6 +89,11 @@ package struct ProgressLine: Hashable, Sendable {
         }
     }
 
+    /// Seconds: a rate over less is noise.
+    private static let shortestRated = 0.1
+    /// Seconds: timers of a busy host are late by some of the rest.
+    private static let shortestWhole = 0.9
+
     /// The parts in the order in which they are wanted where there is no room for all.
     private var parts: [String] {
         var parts = ["\(String(self.second + 1).paddedLeft(to: 4)) s", self.phase.paddedRight(to: 7)]
@@ -92,6 +103,7 @@ package struct ProgressLine: Hashable, Sendable {
             )
         }
         if self.errors > 0 { parts.append(self.errors == 1 ? "1 error" : "\(Human.count(self.errors)) errors") }
+        if self.seconds < Self.shortestWhole { parts.append("partial (\(Human.duration(self.seconds)))") }
         if !self.levels.isEmpty {
             parts.append("sent \(Human.rate(self.levels.map(\.sent).reduce(0, +).rounded()))")
         }

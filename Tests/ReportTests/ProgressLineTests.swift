@@ -52,6 +52,32 @@ struct ProgressLineTests {
         )
     }
 
+    static let lengths: [(seconds: Double, line: String)] = [
+        (1.2, "  11 s  measure  4 clients  sent 100/s  received 100/s\n"),
+        (1, "  11 s  measure  4 clients  sent 100/s  received 100/s\n"),
+        (0.9, "  11 s  measure  4 clients  sent 100/s  received 100/s\n"),
+        (0.5, "  11 s  measure  4 clients  partial (500 ms)  sent 100/s  received 100/s\n"),
+        (0.1, "  11 s  measure  4 clients  partial (100 ms)  sent 100/s  received 100/s\n"),
+        (0.02, "  11 s  measure  4 clients  partial (20.0 ms)\n"),
+    ]
+
+    @Test("a part of a second is marked, and has a rate only from 100 ms on", arguments: lengths)
+    func partial(_ row: (seconds: Double, line: String)) {
+        var catalog = MetricCatalog()
+        let sent = catalog.counter("publish_sent", ["qos": "0"])
+        let received = catalog.counter("received", ["qos": "0", "retained": "false"])
+        let clients = catalog.gauge("clients", ["state": "connected"])
+        let meter = LoopMeter(catalog: catalog, loop: 0)
+        meter.set(clients, 4)
+        var accumulator = RunAccumulator(catalog: catalog, realtimeOffset: 0)
+        meter.add(sent, 5000)
+        _ = accumulator.add(second: 9, phase: "measure", seconds: 1, samples: [meter.swap()])
+        for counter in [sent, received] { meter.add(counter, UInt64(100 * row.seconds)) }
+        let samples = [meter.swap()]
+        let interval = accumulator.add(second: 10, phase: "measure", seconds: row.seconds, samples: samples)
+        #expect(ProgressLine(interval, clientsPlanned: nil, errors: 0).plain == row.line)
+    }
+
     @Test("leaves out what nobody does")
     func empty() {
         let interval = TimelineInterval(second: 0, phase: "connect", seconds: 1, metrics: [], lanes: [])

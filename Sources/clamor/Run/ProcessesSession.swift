@@ -193,7 +193,9 @@ final class ProcessesSession {
         self.errors += interval.metrics.filter { $0.name == "errors" }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
         // One line a second, when the first of those that go on has told its second.
         guard index == self.latest.keys.min() else { return }
-        guard let joined = TimelineInterval.joining(self.latest.sorted { $0.key < $1.key }.map(\.value)) else { return }
+        guard var joined = TimelineInterval.joining(self.latest.sorted { $0.key < $1.key }.map(\.value)) else { return }
+        // The others may still have their last whole second.
+        joined.seconds = interval.seconds
         let line = ProgressLine(joined, clientsPlanned: self.clients, errors: UInt64(max(0, self.errors)))
         self.screen.show(line)
     }
