@@ -47,7 +47,7 @@ extension Integration {
                 "compare", run.directory, run.directory, "--noise", path, "--allow-different", "verdict",
             ])
             #expect(answer.status == 0, "\(answer.errors)")
-            #expect(answer.output.contains("a side is a single run: intervals rest on the noise floor of"))
+            #expect(answer.output.contains("a side is a single run: intervals use the noise measured in"))
             let other = text.replacing("\"version\" : \"", with: "\"version\" : \"9.")
             let foreign = try folder.write(other, to: "other.json")
             let refused = try await ClamorBinary.run([

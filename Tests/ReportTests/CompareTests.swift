@@ -83,7 +83,7 @@ struct CompareTests {
         #expect(median.finding == .same)
         #expect(comparison.regressions.isEmpty)
         #expect(try ComparisonJSON.text(comparison).contains("\"measured_change\" : 0."))
-        #expect(comparison.notes.contains { $0.hasPrefix("the host took ") && $0.hasSuffix("taken the same of both") })
+        #expect(comparison.notes.contains { $0.hasPrefix("the host took ") && $0.hasSuffix("adjusted for the difference") })
     }
 
     @Test("what got worse for sure, and by no more than it may, has not failed")

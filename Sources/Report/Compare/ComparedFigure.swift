@@ -8,7 +8,7 @@ package struct ComparedFigure: Hashable, Sendable {
         case better
         /// Beyond it, where neither way is better.
         case changed
-        /// No difference that chance would not make.
+        /// No significant difference.
         case same
         /// Not on both sides.
         case missing
@@ -36,7 +36,7 @@ package struct ComparedFigure: Hashable, Sendable {
         /// The interval lies beyond the limit.
         package var isBeyond: Bool
 
-        /// Worse than chance makes of the same build, and by more than the limit.
+        /// Regressed beyond the limit, and significantly.
         package var isBroken: Bool { self.isBeyond && self.adjusted < Comparison.falseAlarms }
     }
 

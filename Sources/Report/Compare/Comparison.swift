@@ -54,7 +54,7 @@ package struct Comparison: Sendable {
         return runs.filter { known.insert($0.record).inserted }
     }
 
-    /// What was judged, and got worse by more than it may.
+    /// The judged figures that regressed beyond their limit, and significantly.
     package var regressions: [ComparedFigure] { self.figures.filter { $0.gate?.isBroken == true } }
 
     package var judged: [ComparedFigure] { self.figures.filter { $0.gate != nil } }

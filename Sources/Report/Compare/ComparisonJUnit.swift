@@ -5,7 +5,7 @@ extension JUnitXML {
             let limit = figure.gate.map { ComparisonText.limit($0, figure.direction) } ?? ""
             let words =
                 "\(figure.text(figure.base)) to \(figure.text(figure.new)): \(figure.changeText) "
-                + "(95 % interval \(figure.intervalText)), may be \(limit)"
+                + "(95 % interval \(figure.intervalText)), limit \(limit)"
             let isBroken = figure.gate?.isBroken == true
             return Case(
                 group: figure.name,

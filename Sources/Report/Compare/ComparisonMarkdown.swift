@@ -10,7 +10,7 @@ package enum ComparisonMarkdown {
         let others = comparison.figures.filter { $0.gate == nil }
         let different = others.filter { $0.finding != .same }
         if !different.isEmpty {
-            text += "<details><summary>Not judged, and different: \(different.count)</summary>\n\n"
+            text += "<details><summary>Not judged, but different: \(different.count)</summary>\n\n"
             text += self.table(different, showsLimit: false) + "\n</details>\n\n"
         }
         if let rest = Comparison.rest(others.count - different.count) { text += rest + "\n" }
@@ -18,7 +18,7 @@ package enum ComparisonMarkdown {
     }
 
     private static func table(_ figures: [ComparedFigure], showsLimit: Bool) -> String {
-        let limit = showsLimit ? ["may"] : []
+        let limit = showsLimit ? ["limit"] : []
         var table = MarkdownTable(["figure", "base", "new", "change", "95 % interval"] + limit + ["finding"])
         for figure in figures {
             let name = MarkdownTable.code("\(figure.title) \(figure.field.text)")
@@ -26,9 +26,9 @@ package enum ComparisonMarkdown {
             let cells = [
                 figure.text(figure.base), figure.text(figure.new), figure.changeText, figure.intervalText,
             ]
-            let may = figure.gate.map { [ComparisonText.limit($0, figure.direction)] } ?? limit
+            let limits = figure.gate.map { [ComparisonText.limit($0, figure.direction)] } ?? limit
             let finding = broken ? "**\(figure.findingText)**" : figure.findingText
-            table.add([name] + cells.map(MarkdownTable.escaped) + may + [finding], raw: true)
+            table.add([name] + cells.map(MarkdownTable.escaped) + limits + [finding], raw: true)
         }
         return table.text
     }

@@ -25,7 +25,7 @@ package struct ComparisonText {
         lines += self.section("Judged", self.comparison.judged, showsLimit: true)
         let others = self.comparison.figures.filter { $0.gate == nil }
         let shown = self.showsAll ? others : others.filter { $0.finding != .same }
-        lines += self.section(self.showsAll ? "Not judged" : "Not judged, and different", shown, showsLimit: false)
+        lines += self.section(self.showsAll ? "Not judged" : "Not judged, but different", shown, showsLimit: false)
         if let rest = Comparison.rest(others.count - shown.count) { lines += ["", rest] }
         return lines.joined(separator: "\n") + "\n"
     }
@@ -34,7 +34,7 @@ package struct ComparisonText {
 
     private func section(_ title: String, _ figures: [ComparedFigure], showsLimit: Bool) -> [String] {
         guard !figures.isEmpty else { return [] }
-        var table = TextTable([title, "base", "new", "change", "95 % interval", showsLimit ? "may" : "", ""])
+        var table = TextTable([title, "base", "new", "change", "95 % interval", showsLimit ? "limit" : "", ""])
         for figure in figures {
             table.add([
                 "\(figure.title) \(figure.field.text)", figure.text(figure.base), figure.text(figure.new),
@@ -69,45 +69,43 @@ extension Comparison {
         guard judged > 0 else { return sides }
         let words =
             broken == 0
-            ? "none of \(judged) judged figures got worse than it may"
-            : "\(broken) of \(judged) judged figures got worse than \(broken == 1 ? "it" : "they") may"
+            ? "none of \(judged) judged figures regressed beyond its limit"
+            : "\(broken) of \(judged) judged figures regressed beyond \(broken == 1 ? "its limit" : "their limits")"
         return "\(words) · \(sides)"
     }
 
-    /// What is to be known before the figures are believed.
+    /// What the reader has to know before the figures.
     package var notes: [String] {
         var notes = self.remarks
         if self.copies > 0 {
-            notes.append("\(Self.runs(self.copies)) left out: the same as another one of that side, to the last figure")
+            notes.append("\(Self.runs(self.copies)) left out: identical to another run of that side")
         }
         let bases = Set(self.figures.map(\.basis))
         if bases.contains(.noiseFloor) {
-            let rest = bases.contains(.assumedNoise) ? "; of what it has not, the noise is assumed" : ""
+            let rest = bases.contains(.assumedNoise) ? "; for figures that it lacks, the noise is assumed" : ""
             notes.append(
-                "a side is a single run: intervals rest on the noise floor of \(self.noise?.source ?? "--noise") beside "
-                    + "its blocks\(rest)"
+                "a side is a single run: intervals use the noise measured in \(self.noise?.source ?? "--noise") and the "
+                    + "blocks within the run\(rest)"
             )
         } else if bases.contains(.assumedNoise) {
             notes.append(
-                "a side is a single run, so the noise between runs is assumed, not measured (5 % of a median, 15 % of a "
-                    + "p99, 3 % of a rate): small changes cannot be told from it; compare several runs of each side, "
-                    + "taken in turn, or measure this host once with clamor calibrate"
+                "the noise between runs is assumed: 5 % of a median, 15 % of a p99, 3 % of a rate; compare several runs of "
+                    + "each side, taken in turn, or measure the noise of this host with clamor calibrate"
             )
         } else if min(self.base.count, self.new.count) < 4 {
-            notes.append("few runs make wide intervals; five of each side are a good number")
+            notes.append("few runs make wide intervals; five runs of each side are a good number")
         }
         if self.figures.contains(where: { $0.measuredChange != nil }) {
             notes.append(
                 "the host took \(Self.stolen(self.base)) of the CPU for others in the runs of base and "
-                    + "\(Self.stolen(self.new)) in those of new, on the average; changes are told as if it had taken the "
-                    + "same of both"
+                    + "\(Self.stolen(self.new)) in the runs of new, on average; changes are adjusted for the difference"
             )
         }
         for run in self.base + self.new {
             guard let verdict = run.record.verdict, verdict.state != .valid else { continue }
             let what =
                 switch verdict.state {
-                case .generatorLimited: "was limited by the generator, so it measured that and not the server"
+                case .generatorLimited: "was limited by the generator, so it measured the generator and not the server"
                 case .unreconciled: "could not account for every message"
                 case .aborted, .valid: "was aborted"
                 }
