@@ -20,7 +20,7 @@ extension Integration {
             // A busy host may have limited the generator, which is not in question here.
             let same = try await Self.compare(base.directory, base.directory, "--allow-different", "verdict")
             #expect(same.status == 0, "\(same.errors)")
-            #expect(same.output.hasPrefix("HELD  none of"))
+            #expect(same.output.hasPrefix("INDICATIVE  none of"))
             #expect(same.errors.isEmpty)
 
             let refused = try await Self.compare(base.directory, slow.directory, "--allow-different", "verdict")
@@ -33,10 +33,22 @@ extension Integration {
             )
             #expect(refused.output.isEmpty)
 
+            let indicative = try await Self.compare(
+                base.directory,
+                slow.directory,
+                "--allow-different",
+                "plan,verdict"
+            )
+            #expect(indicative.status == 0, "\(indicative.output)\(indicative.errors)")
+            #expect(indicative.output.hasPrefix("INDICATIVE  "))
+            #expect(indicative.output.contains("beyond limit"))
+            #expect(indicative.errors.isEmpty)
+
             let files = try ScratchFolder()
             let found = try await Self.compare(
                 base.directory,
                 slow.directory,
+                "--strict",
                 "--allow-different",
                 "plan,verdict",
                 "--junit",

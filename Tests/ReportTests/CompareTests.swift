@@ -83,7 +83,9 @@ struct CompareTests {
         #expect(median.finding == .same)
         #expect(comparison.regressions.isEmpty)
         #expect(try ComparisonJSON.text(comparison).contains("\"measured_change\" : 0."))
-        #expect(comparison.notes.contains { $0.hasPrefix("the host took ") && $0.hasSuffix("adjusted for the difference") })
+        #expect(
+            comparison.notes.contains { $0.hasPrefix("the host took ") && $0.hasSuffix("adjusted for the difference") }
+        )
     }
 
     @Test("what got worse for sure, and by no more than it may, has not failed")
@@ -135,7 +137,8 @@ struct CompareTests {
         )
         #expect(comparison.regressions.isEmpty)
         #expect(comparison.isSingle)
-        #expect(comparison.notes.first?.hasPrefix("8 runs left out") == true)
+        #expect(comparison.isIndicative, "five copies of a run are one run")
+        #expect(comparison.notes.contains { $0.hasPrefix("8 runs left out") })
     }
 
     @Test("what came in all base runs and not in all new ones is a regression")
@@ -244,8 +247,64 @@ struct CompareTests {
             new: [ComparedRun(path: "b", record: record)]
         )
         let text = try ComparisonJSON.text(comparison)
-        #expect(text.contains("\"ok\" : false"))
+        #expect(text.contains("\"ok\" : true") && text.contains("\"indicative\" : true"))
         #expect(!ComparisonText(comparison).text.isEmpty)
+    }
+
+    static let pairs: [(base: Int, new: Int, noise: Bool, isStrict: Bool, isIndicative: Bool, hasFailed: Bool)] = [
+        (1, 1, false, false, true, false), (1, 1, false, true, true, true), (1, 1, true, false, false, true),
+        (1, 3, false, false, false, true), (3, 1, false, false, false, true), (3, 3, false, false, false, true),
+        (3, 3, true, false, false, true),
+    ]
+
+    @Test(
+        "only one run a side without a noise file is indicative, and then fails with --strict alone",
+        arguments: pairs
+    )
+    func indicative(
+        _ row: (base: Int, new: Int, noise: Bool, isStrict: Bool, isIndicative: Bool, hasFailed: Bool)
+    ) throws {
+        var synthetic = SyntheticRuns(seed: 16)
+        synthetic.betweenRuns = 0.005
+        synthetic.betweenBlocks = 0.005
+        let base = synthetic.runs(row.base)
+        let noise = NoiseFloor(
+            host: base[0].record.host,
+            runs: 20,
+            figures: [.init(name: "publish_ack_duration", labels: [:], field: "p50", deviation: 0.005)]
+        )
+        let comparison = Comparison(
+            base: base,
+            new: synthetic.runs(row.new, slower: 2),
+            noise: row.noise ? noise : nil,
+            isStrict: row.isStrict
+        )
+        #expect(!comparison.regressions.isEmpty)
+        #expect(comparison.isIndicative == row.isIndicative)
+        #expect(comparison.hasFailed == row.hasFailed)
+        let words = "two single runs cannot show run-to-run noise"
+        let lines = ComparisonText(comparison).text.split(separator: "\n")
+        #expect(lines[0].hasPrefix(row.hasFailed ? "REGRESSION  " : "INDICATIVE  "))
+        #expect(lines[1].hasPrefix("  ! \(words)") == row.isIndicative)
+        #expect(ComparisonText(comparison).text.contains("beyond limit") == !row.hasFailed)
+        let markdown = ComparisonMarkdown.text(comparison)
+        #expect(markdown.hasPrefix("### \(row.hasFailed ? "❌" : "⚠️") clamor compare: "))
+        #expect(markdown.contains("\n> \(words)") == row.isIndicative)
+        let junit = JUnitXML(comparison).text
+        #expect(junit.contains("<failure ") == row.hasFailed)
+        #expect(junit.contains("<skipped message=\"\(words): ") == !row.hasFailed)
+        let json = try ComparisonJSON.text(comparison)
+        #expect(json.contains("\"ok\" : \(!row.hasFailed)"))
+        #expect(json.contains("\"indicative\" : \(row.isIndicative)"))
+    }
+
+    @Test("one run a side without a regression is indicative too")
+    func indicativeWithoutRegression() {
+        var synthetic = SyntheticRuns(seed: 17)
+        let run = synthetic.run("a")
+        let comparison = Comparison(base: [run], new: [run])
+        #expect(!comparison.hasFailed)
+        #expect(ComparisonText(comparison).text.hasPrefix("INDICATIVE  none of 4 judged figures regressed"))
     }
 
     @Test("a measured noise narrows what a single pair can tell")

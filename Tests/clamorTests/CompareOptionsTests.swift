@@ -23,7 +23,7 @@ struct CompareOptionsTests {
     func sides() throws {
         let pair = try Self.options("/ /tmp")
         #expect(pair.base == ["/"] && pair.new == ["/tmp"])
-        #expect(pair.limits == nil && pair.allowed.isEmpty && pair.noise == nil)
+        #expect(pair.limits == nil && pair.allowed.isEmpty && pair.noise == nil && !pair.isStrict)
         let several = try Self.options("--base / /tmp --new /usr /etc /var")
         #expect(several.base == ["/", "/tmp"] && several.new == ["/usr", "/etc", "/var"])
     }
@@ -31,7 +31,7 @@ struct CompareOptionsTests {
     @Test("limits, what may differ, and where the answer goes")
     func rest() throws {
         let options = try Self.options(
-            "/ /tmp --noise n.json --allow-different plan,cpu --junit a.xml --summary-md b.md --json --all",
+            "/ /tmp --noise n.json --allow-different plan,cpu --junit a.xml --summary-md b.md --json --all --strict",
             "--max-regression",
             "publish_ack_duration{qos=1} p99 10%",
             "--max-regression",
@@ -42,7 +42,7 @@ struct CompareOptionsTests {
         #expect(options.allowed == [.plan, .cpu])
         #expect(options.noise == "n.json")
         #expect(options.files.junit == "a.xml" && options.files.markdown == "b.md")
-        #expect(options.json && options.showsAll)
+        #expect(options.json && options.showsAll && options.isStrict)
     }
 
     @Test("GitHub's summary is added to where no other file is named")

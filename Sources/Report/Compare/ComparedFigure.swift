@@ -76,8 +76,9 @@ extension ComparedFigure {
         return "\(Self.percent(interval.lowerBound)) … \(Self.percent(interval.upperBound))"
     }
 
-    package var findingText: String {
-        if let gate = self.gate, gate.isBroken { return "REGRESSION" }
+    /// `hasFailed`: of the comparison; without it a broken gate is not a regression yet.
+    func findingText(hasFailed: Bool) -> String {
+        if let gate = self.gate, gate.isBroken { return hasFailed ? "REGRESSION" : "beyond limit" }
         return switch self.finding {
         case .same: "no difference"
         default: self.finding.rawValue

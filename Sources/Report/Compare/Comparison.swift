@@ -19,23 +19,27 @@ package struct Comparison: Sendable {
     let noise: NoiseFloor?
     /// What its reader has to know beside what the figures say.
     let remarks: [String]
+    /// A regression counts in an indicative comparison too.
+    let isStrict: Bool
 
     /// Compares two sides of at least one run each.
     ///
     /// `limits`: what is judged; `nil` for the usual. `noise`: of this host; asked where a side has one run, and a help
-    /// where it has few. `remarks` are told with the notes.
+    /// where it has few. `remarks` are printed with the notes. `isStrict`: a regression between two single runs fails.
     package init(
         base: [ComparedRun],
         new: [ComparedRun],
         limits: [RegressionLimit]? = nil,
         noise: NoiseFloor? = nil,
-        remarks: [String] = []
+        remarks: [String] = [],
+        isStrict: Bool = false
     ) {
         self.base = Self.distinct(base)
         self.new = Self.distinct(new)
         self.copies = base.count + new.count - self.base.count - self.new.count
         self.noise = noise
         self.remarks = remarks
+        self.isStrict = isStrict
         let sides = Sides(self.base, self.new)
         let limits = limits.map { Gates(limits: $0, isGiven: true) } ?? Gates(limits: Self.usual(sides), isGiven: false)
         for series in sides.all { self.figures += self.figures(series, sides, limits) }
@@ -58,6 +62,12 @@ package struct Comparison: Sendable {
     package var regressions: [ComparedFigure] { self.figures.filter { $0.gate?.isBroken == true } }
 
     package var judged: [ComparedFigure] { self.figures.filter { $0.gate != nil } }
+
+    /// One run a side, with an assumed noise: a difference may be that of any two runs.
+    package var isIndicative: Bool { self.base.count == 1 && self.new.count == 1 && self.noise == nil }
+
+    /// A judged figure regressed, and the runs can show it.
+    package var hasFailed: Bool { !self.regressions.isEmpty && (self.isStrict || !self.isIndicative) }
 
     package var isSingle: Bool { self.base.count == 1 || self.new.count == 1 }
 

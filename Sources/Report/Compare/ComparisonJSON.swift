@@ -11,7 +11,8 @@ package enum ComparisonJSON {
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         let document = Document(
             schema: self.schema,
-            ok: comparison.regressions.isEmpty,
+            ok: !comparison.hasFailed,
+            indicative: comparison.isIndicative,
             confidence: Comparison.confidence,
             falseAlarms: Comparison.falseAlarms,
             planHash: (comparison.base + comparison.new).first.map { PlanIdentity($0.record).hash },
@@ -30,6 +31,7 @@ package enum ComparisonJSON {
     private struct Document: Encodable {
         var schema: String
         var ok: Bool
+        var indicative: Bool
         var confidence: Double
         var falseAlarms: Double
         var planHash: String?
@@ -39,7 +41,7 @@ package enum ComparisonJSON {
         var figures: [Figure]
 
         enum CodingKeys: String, CodingKey {
-            case schema, ok, confidence
+            case schema, ok, indicative, confidence
             case falseAlarms = "false_alarms"
             case planHash = "plan_hash"
             case base, new, notes, figures

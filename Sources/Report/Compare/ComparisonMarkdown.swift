@@ -1,34 +1,38 @@
 /// A comparison for a pull request.
 package enum ComparisonMarkdown {
     package static func text(_ comparison: Comparison) -> String {
-        let mark = comparison.regressions.isEmpty ? (comparison.judged.isEmpty ? "⚪" : "✅") : "❌"
+        let mark =
+            if comparison.hasFailed { "❌" } else if comparison.judged.isEmpty { "⚪" } else {
+                comparison.isIndicative ? "⚠️" : "✅"
+            }
         var text = "### \(mark) clamor compare: \(comparison.state.lowercased())\n\n"
         text += MarkdownTable.escaped(comparison.headline) + "\n\n"
         for note in comparison.notes { text += "> \(MarkdownTable.escaped(note))\n>\n" }
         if !comparison.notes.isEmpty { text += "\n" }
-        if !comparison.judged.isEmpty { text += self.table(comparison.judged, showsLimit: true) + "\n" }
+        if !comparison.judged.isEmpty { text += self.table(comparison.judged, comparison, showsLimit: true) + "\n" }
         let others = comparison.figures.filter { $0.gate == nil }
         let different = others.filter { $0.finding != .same }
         if !different.isEmpty {
             text += "<details><summary>Not judged, but different: \(different.count)</summary>\n\n"
-            text += self.table(different, showsLimit: false) + "\n</details>\n\n"
+            text += self.table(different, comparison, showsLimit: false) + "\n</details>\n\n"
         }
         if let rest = Comparison.rest(others.count - different.count) { text += rest + "\n" }
         return text
     }
 
-    private static func table(_ figures: [ComparedFigure], showsLimit: Bool) -> String {
+    private static func table(_ figures: [ComparedFigure], _ comparison: Comparison, showsLimit: Bool) -> String {
         let limit = showsLimit ? ["limit"] : []
         var table = MarkdownTable(["figure", "base", "new", "change", "95 % interval"] + limit + ["finding"])
         for figure in figures {
             let name = MarkdownTable.code("\(figure.title) \(figure.field.text)")
-            let broken = figure.gate?.isBroken == true
+            let fails = figure.gate?.isBroken == true && comparison.hasFailed
             let cells = [
                 figure.text(figure.base), figure.text(figure.new), figure.changeText, figure.intervalText,
             ]
             let limits = figure.gate.map { [ComparisonText.limit($0, figure.direction)] } ?? limit
-            let finding = broken ? "**\(figure.findingText)**" : figure.findingText
-            table.add([name] + cells.map(MarkdownTable.escaped) + limits + [finding], raw: true)
+            let finding = figure.findingText(hasFailed: comparison.hasFailed)
+            let words = fails ? "**\(finding)**" : finding
+            table.add([name] + cells.map(MarkdownTable.escaped) + limits + [words], raw: true)
         }
         return table.text
     }

@@ -14,8 +14,7 @@ package struct ComparisonText {
     }
 
     package var text: String {
-        let ink: TerminalStyle.Ink = self.comparison.regressions.isEmpty ? .green : .red
-        let state = self.style.paint(self.comparison.state, ink)
+        let state = self.style.paint(self.comparison.state, self.ink)
         var lines = ["\(state)  \(self.comparison.headline)"]
         for note in self.comparison.notes {
             for (number, line) in "! \(note)".wrapped(at: self.width - 4).enumerated() {
@@ -30,6 +29,10 @@ package struct ComparisonText {
         return lines.joined(separator: "\n") + "\n"
     }
 
+    private var ink: TerminalStyle.Ink {
+        self.comparison.hasFailed ? .red : self.comparison.isIndicative ? .yellow : .green
+    }
+
     private var width: Int { min(max(self.style.width, 60), 100) }
 
     private func section(_ title: String, _ figures: [ComparedFigure], showsLimit: Bool) -> [String] {
@@ -39,13 +42,13 @@ package struct ComparisonText {
             table.add([
                 "\(figure.title) \(figure.field.text)", figure.text(figure.base), figure.text(figure.new),
                 figure.changeText, figure.intervalText, figure.gate.map { Self.limit($0, figure.direction) } ?? "",
-                figure.findingText,
+                figure.findingText(hasFailed: self.comparison.hasFailed),
             ])
         }
         var lines = table.lines()
         lines[0] = self.style.paint(lines[0], .bold)
         for (index, figure) in figures.enumerated() where figure.gate?.isBroken == true {
-            lines[index + 1] = self.style.paint(lines[index + 1], .red)
+            lines[index + 1] = self.style.paint(lines[index + 1], self.ink)
         }
         return [""] + lines
     }
@@ -57,10 +60,13 @@ package struct ComparisonText {
 }
 
 extension Comparison {
-    /// `REGRESSION` or `HELD`.
+    static let indicative = "two single runs cannot show run-to-run noise"
+
+    /// `REGRESSION`, `INDICATIVE` or `HELD`.
     package var state: String {
-        if !self.regressions.isEmpty { return "REGRESSION" }
-        return self.judged.isEmpty ? "NOTHING JUDGED" : "HELD"
+        if self.hasFailed { return "REGRESSION" }
+        if self.judged.isEmpty { return "NOTHING JUDGED" }
+        return self.isIndicative ? "INDICATIVE" : "HELD"
     }
 
     var headline: String {
@@ -76,7 +82,15 @@ extension Comparison {
 
     /// What the reader has to know before the figures.
     package var notes: [String] {
-        var notes = self.remarks
+        var notes: [String] = []
+        if self.isIndicative {
+            let status =
+                self.isStrict
+                ? "with --strict a regression exits 99 all the same"
+                : "it exits 0 whatever it finds; with --strict a regression exits 99"
+            notes.append("\(Self.indicative), so this comparison is indicative: \(status)")
+        }
+        notes += self.remarks
         if self.copies > 0 {
             notes.append("\(Self.runs(self.copies)) left out: identical to another run of that side")
         }

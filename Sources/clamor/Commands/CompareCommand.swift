@@ -3,12 +3,14 @@ import ArgumentParser
 struct CompareCommand: OptionsCommand {
     static let configuration = CommandConfiguration(
         commandName: "compare",
-        abstract: "Holds two runs, or several of each side, against each other; exit 99 where it got worse.",
+        abstract: "Compares two runs, or several of each side; exit 99 if a figure regressed beyond its limit.",
         discussion: """
             Every figure has its change with an interval of 95 %, from the runs of each side drawn anew, and within them \
-            blocks of 5 s. What is judged fails only where it is worse by more than it may, beyond what chance would \
-            make of the same build in 2 of 100 comparisons. Runs of another plan, CPU or number of cores are refused \
-            (exit 65). Five runs of each side, taken in turn, are a good number; of a single pair only large changes show.
+            blocks of 5 s. A judged figure fails if it regressed beyond its limit, and significantly: of the same build \
+            in fewer than 2 of 100 comparisons. Runs of another plan, CPU or number of cores are refused (exit 65).
+
+            One run a side cannot show run-to-run noise. Such a comparison is indicative and exits 0 whatever it finds, \
+            unless a noise file or --strict is given. Five runs of each side, taken in turn, are a good number.
             """
     )
 
@@ -31,6 +33,8 @@ struct CompareCommand: OptionsCommand {
     @OptionGroup var comparison: ComparisonFlags
     @OptionGroup var files: ReportFlags
     @Flag(name: .long, help: "Also what does not differ.") var all = false
+    @Flag(name: .long, help: "Exit 99 if a figure regressed, also with one run a side and no noise file.")
+    var strict = false
     @Flag(name: .long, help: "Only JSON on stdout.") var json = false
     @Flag(name: .long, help: "Nothing on stdout.") var quiet = false
 

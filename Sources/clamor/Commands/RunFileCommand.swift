@@ -10,7 +10,7 @@ struct RunFile: OptionsCommand {
 
             With --against the scenario and what it is held against run in turn, A B A B, each run a process of its own \
             with a directory of its own, DIR/a/1, DIR/b/1 and so on, and are compared at the end as clamor compare \
-            DIR/a DIR/b does it: exit 99 where it got worse. The order of the sides is that of compare: the file is the base.
+            DIR/a DIR/b does it: exit 99 if a figure regressed. The order of the sides is that of compare: the file is the base.
             """
     )
 

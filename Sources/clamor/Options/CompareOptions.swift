@@ -12,6 +12,8 @@ package struct CompareOptions: Sendable {
     /// Where `compare.json` and `compare.md` are left too.
     package var directory: String?
     package var showsAll = false
+    /// A regression between two single runs fails too.
+    package var isStrict = false
     package var json = false
     package var quiet = false
 

@@ -7,6 +7,7 @@ extension OptionReader {
         self.read(command.comparison, into: &options)
         self.read(command.files, into: &options.files)
         options.showsAll = command.all
+        options.isStrict = command.strict
         options.json = command.json
         options.quiet = command.quiet
         if command.json, command.quiet { self.report("--quiet", "--json writes to stdout; leave one of the two out") }

@@ -72,6 +72,7 @@ extension OptionReader {
         self.read(results.files, into: &options.files)
         options.json = results.json
         options.quiet = results.quiet
+        options.isStrict = results.strict
         guard !isPair else { return }
         self.checkAlone(command.series)
         // Of which run it would be is not clear.

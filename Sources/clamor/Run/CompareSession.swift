@@ -29,7 +29,8 @@ struct CompareSession {
                 new: new,
                 limits: self.options.limits,
                 noise: floor,
-                remarks: remarks
+                remarks: remarks,
+                isStrict: self.options.isStrict
             )
         } catch {
             self.screen.warn("\(error)")
@@ -102,9 +103,8 @@ struct CompareSession {
             self.screen.warn(problem)
             return .cannotCreate
         }
-        let broken = comparison.regressions
-        guard !broken.isEmpty else { return .success }
-        let names = broken.map { "\($0.title) \($0.field.text) \($0.changeText)" }
+        guard comparison.hasFailed else { return .success }
+        let names = comparison.regressions.map { "\($0.title) \($0.field.text) \($0.changeText)" }
         self.screen.warn("regression: " + names.joined(separator: ", "))
         return .thresholdFailed
     }

@@ -1,0 +1,61 @@
+import Foundation
+import Measurement
+import Report
+import TestSupport
+import Testing
+import clamor
+
+@Suite("The exit status of clamor compare")
+struct CompareStatusTests {
+    /// Runs a side, errors of the first run of NEW, what is given besides, and what comes of it.
+    typealias Row = (runs: Int, errors: UInt64, arguments: [String], status: ExitStatus, state: String)
+
+    static let rows: [Row] = [
+        (1, 40, [], .success, "INDICATIVE"), (1, 40, ["--strict"], .thresholdFailed, "REGRESSION"),
+        (1, 40, ["--noise", "noise.json"], .thresholdFailed, "REGRESSION"),
+        (1, 0, [], .success, "INDICATIVE"), (1, 0, ["--strict"], .success, "INDICATIVE"),
+        (1, 0, ["--noise", "noise.json"], .success, "HELD"),
+        (3, 40, [], .thresholdFailed, "REGRESSION"), (3, 40, ["--strict"], .thresholdFailed, "REGRESSION"),
+        (3, 0, [], .success, "HELD"),
+    ]
+
+    @Test("is 99 after a regression, but 0 for one run a side without --noise or --strict", arguments: rows)
+    func statuses(_ row: Row) async throws {
+        let folder = try ScratchFolder()
+        for number in 0..<row.runs {
+            try Self.write(errors: 0, number, to: folder.path("base/\(number)"))
+            try Self.write(errors: row.errors, number, to: folder.path("new/\(number)"))
+        }
+        let figure = NoiseFloor.Figure(name: "publish_acked", labels: [:], field: "rate", deviation: 0.01)
+        try folder.write(NoiseFloor(host: HostFacts(), runs: 5, figures: [figure]).text, to: "noise.json")
+        let arguments = row.arguments.map { $0.hasSuffix(".json") ? folder.path($0) : $0 }
+        let ending = try await ClamorBinary.run(["compare", folder.path("base"), folder.path("new")] + arguments)
+        #expect(ending.status == row.status.rawValue, "\(ending.output)\(ending.errors)")
+        #expect(ending.output.hasPrefix("\(row.state)  "), "\(ending.output)")
+        #expect(ending.errorLines.count == (row.status == .success ? 0 : 1))
+        #expect(ending.errorLines.allSatisfy { $0.hasPrefix("clamor: regression: errors count ") })
+    }
+
+    /// A result directory of a run of 10 s; `number` makes it another run.
+    private static func write(errors: UInt64, _ number: Int, to directory: String) throws {
+        var record = RunRecord(
+            command: ["clamor", "pub"],
+            tool: ToolRecord(name: "clamor", version: "0.1.0"),
+            host: HostFacts(),
+            plan: ["clients": 1],
+            startedAt: "2026-11-21T01:37:0\(number).000000Z"
+        )
+        record.verdict = .valid
+        record.durationSeconds = 10
+        record.stages = [StageRecord(name: "measure", start: 0, durationSeconds: 10, measured: true)]
+        let acked = CounterReading(value: 1000 + Double(number), rate: 100 + Double(number) / 10)
+        record.metrics = [Metric(name: "publish_acked", labels: ["qos": "1"], reading: .counter(acked))]
+        if errors > 0 {
+            record.errors = [
+                ErrorRecord(kind: "timeout", count: errors + UInt64(number), firstAt: record.startedAt, example: "")
+            ]
+        }
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        try RunJSON.text(record).write(toFile: "\(directory)/run.json", atomically: false, encoding: .utf8)
+    }
+}
