@@ -59,6 +59,7 @@ extension Summary {
         let unfinished = ["muc_fanout", "presence_fanout"].flatMap { self.record.metrics(named: "\($0)_unfinished") }
             .reduce(0.0) { $0 + ($1.counter?.value ?? 0) }
         guard unfinished > 0 else { return self.section(table) }
-        return self.section(table) + self.paragraph("\(Human.number(unfinished)) have not come to everybody", indent: 2)
+        return self.section(table)
+            + self.paragraph("\(Human.number(unfinished)) did not reach every receiver", indent: 2)
     }
 }

@@ -45,8 +45,8 @@ extension Summary {
         let ledger = self.record.ledger
         let remark =
             ledger.pending == true
-            ? "what was expected and lost is known when all segments are merged: a part of it is in the others"
-            : ledger.on ? nil : ledger.reason.map { "no account of single messages: \($0)" }
+            ? "losses are known only after clamor merge: the other segments hold a part of the ledger"
+            : ledger.on ? nil : ledger.reason.map { "the ledger is off: \($0)" }
         return self.section(table) + (isSubscriberOnly && !levels.isEmpty ? self.traffic : [])
             + (remark.map { self.paragraph($0, indent: 2) } ?? [])
     }

@@ -80,7 +80,7 @@ extension Comparison {
         return "\(words) · \(sides)"
     }
 
-    /// What the reader has to know before the figures.
+    /// Facts that the reader has to know before the figures.
     package var notes: [String] {
         var notes: [String] = []
         if self.isIndicative {
