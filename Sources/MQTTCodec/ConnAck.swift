@@ -37,6 +37,9 @@ public struct ConnAck: Hashable, Sendable {
     package var sessionPresent: Bool
     /// As on the wire: a ``ConnectReturnCode`` in 3.x (reserved ones are let through), a ``ReasonCode`` in 5.0.
     package var code: UInt8
+    /// Sent by a server of 3.1.1 that does not take a CONNECT of 5.0: ``code`` is a ``ConnectReturnCode``, and there are
+    /// no properties [3.1.1: MQTT-3.1.2-2].
+    package var isVersion3 = false
     package var properties: Properties
 
     package init(sessionPresent: Bool = false, code: UInt8 = 0, properties: Properties = Properties()) {
@@ -51,7 +54,7 @@ extension ConnAck {
         buffer.writePacket(.connAck) { body in
             body.writeInteger(self.sessionPresent ? 1 : 0, as: UInt8.self)
             body.writeInteger(self.code)
-            if version == .v5 { self.properties.encode(into: &body) }
+            if version == .v5, !self.isVersion3 { self.properties.encode(into: &body) }
         }
     }
 
@@ -59,7 +62,9 @@ extension ConnAck {
         let flags = try reader.byte()
         guard flags <= 1 else { throw .connAckFlags(flags) }
         self.init(sessionPresent: flags == 1, code: try reader.byte())
-        if version == .v5 {
+        if version == .v5, reader.isAtEnd, self.isVersion3Refusal {
+            self.isVersion3 = true
+        } else if version == .v5 {
             try ReasonCode.check(self.code, in: .connAck, toServer: false)
             if self.sessionPresent, self.code != 0 { throw .sessionPresentOnError }
             self.properties = try reader.properties(.connAck)
@@ -67,5 +72,10 @@ extension ConnAck {
             throw .sessionPresentOnError
         }
         try reader.expectEnd()
+    }
+
+    /// Asked where the packet ends after the code: a CONNACK of 5.0 always has a property length there.
+    private var isVersion3Refusal: Bool {
+        !self.sessionPresent && self.code != 0 && ConnectReturnCode(rawValue: self.code) != nil
     }
 }

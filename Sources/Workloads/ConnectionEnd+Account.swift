@@ -1,5 +1,5 @@
-import MQTT
-import MQTTCodec
+package import MQTT
+package import MQTTCodec
 
 #if canImport(Glibc)
 import Glibc
@@ -7,14 +7,14 @@ import Glibc
 
 extension ConnectionEnd {
     /// The kind of error it is, the reason of the disconnect, and one example in words.
-    func account(version: ProtocolVersion) -> (kind: String, reason: DisconnectReason, words: String) {
+    package func account(version: ProtocolVersion) -> (kind: String, reason: DisconnectReason, words: String) {
         switch self {
         case .answered, .aborted:
             ("closed", .closed, "closed by this side")
         case .refused(let connack):
             (
                 "connack \(Self.hex(connack.code))", .server,
-                "CONNACK refused: \(Self.words(connack.code, version))" + Self.more(connack.properties)
+                "CONNACK refused: \(Self.words(connack, version))" + Self.more(connack.properties)
             )
         case .notAuthenticated(let error):
             ("auth", .protocol, "the authentication failed: \(error)")
@@ -49,8 +49,14 @@ extension ConnectionEnd {
         (properties.reasonString.map { " (\($0))" } ?? "") + (properties.serverReference.map { ", use \($0)" } ?? "")
     }
 
-    private static func words(_ code: UInt8, _ version: ProtocolVersion) -> String {
-        let name = version == .v5 ? ReasonCode(rawValue: code)?.name : ConnectReturnCode(rawValue: code)?.name
-        return "\(name ?? "unknown code") (\(Self.hex(code)))"
+    private static func words(_ connack: ConnAck, _ version: ProtocolVersion) -> String {
+        let code = Self.hex(connack.code)
+        let isVersion5 = version == .v5 && !connack.isVersion3
+        let reason = isVersion5 ? ReasonCode(rawValue: connack.code) : nil
+        let returnCode = isVersion5 ? nil : ConnectReturnCode(rawValue: connack.code)
+        if version == .v5, reason == .unsupportedProtocolVersion || returnCode == .unacceptableProtocolVersion {
+            return "unsupported protocol version (\(code)); try -V 4"
+        }
+        return "\(reason?.name ?? returnCode?.name ?? "unknown code") (\(code))"
     }
 }

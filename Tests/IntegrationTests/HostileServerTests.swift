@@ -59,6 +59,17 @@ extension Integration {
             }
         }
 
+        @Test(
+            "[3.1.1: MQTT-3.1.2-2] a 3.1.1 server that refuses version 5 ends the run with a hint",
+            arguments: ["conn", "pub -q 1", "sub"]
+        )
+        func oldServer(_ command: String) async throws {
+            try await withScriptedPeer([.expectCount(2), .send([0x20, 2, 0, 1]), .close]) { peer in
+                let run = try await ClamorRun.of("\(command) -p \(peer.port) -c 2 --duration 1h")
+                Self.end(run, "connack 0x01", "unsupported protocol version (0x01); try -V 4", clients: 2)
+            }
+        }
+
         // MARK: Silence
 
         @Test(

@@ -109,6 +109,7 @@ struct PacketDescription: Decodable, Sendable {
     let will: WillDescription?
     let sessionPresent: Bool?
     let code: UInt8?
+    let isVersion3: Bool?
     let codes: String?
     let topic: String?
     let payload: String?
@@ -130,7 +131,9 @@ extension PacketDescription {
         case "connect": return .connect(try self.connect(version, properties))
         case "connAck":
             let present = self.sessionPresent ?? false
-            return .connAck(ConnAck(sessionPresent: present, code: self.code ?? 0, properties: properties))
+            var answer = ConnAck(sessionPresent: present, code: self.code ?? 0, properties: properties)
+            answer.isVersion3 = self.isVersion3 ?? false
+            return .connAck(answer)
         case "publish": return .publish(try self.publish(id, properties))
         case "pubAck": return .pubAck(PubAck(id ?? 1, reason: reason, properties: properties))
         case "pubRec": return .pubRec(PubRec(id ?? 1, reason: reason, properties: properties))

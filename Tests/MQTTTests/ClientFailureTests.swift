@@ -48,6 +48,13 @@ struct ClientFailureTests {
             event: .refused(MQTTRefusal(code: 0x87, version: .v5))
         ),
         Refusal(
+            testDescription: "[3.1.1: MQTT-3.1.2-2] a 3.1.1 server refuses version 5 with its own return code",
+            version: .v5,
+            script: [.expectCount(1), .send([0x20, 2, 0, 1])],
+            error: .refused(MQTTRefusal(code: 1, version: .v311)),
+            event: .refused(MQTTRefusal(code: 1, version: .v311))
+        ),
+        Refusal(
             testDescription: "[MQTT-3.2.0-1] something else than CONNACK first",
             version: .v5,
             script: [.expectCount(1), .send([0xD0, 0])],

@@ -95,3 +95,12 @@ final class ConnectionRig {
         self.context.refresh()
     }
 }
+
+extension ConnAck {
+    /// A refusal in the form of 3.1.1, which has no properties.
+    static func version3(_ code: UInt8) -> ConnAck {
+        var answer = ConnAck(code: code)
+        answer.isVersion3 = true
+        return answer
+    }
+}

@@ -100,6 +100,36 @@ struct HostileServerTests {
         #expect(try rig.sent() == (version == .v5 ? [hex("E002 \(reason) 00")] : []))
     }
 
+    @Test(
+        "[3.1.1: MQTT-3.1.2-2] a 3.1.1 refusal of version 5 ends as a refusal, and nothing is sent",
+        arguments: 1...5 as ClosedRange<UInt8>
+    )
+    func refusedByVersion3(_ code: UInt8) throws {
+        for (head, tail) in [0x20, 2, 0, code].everyCut {
+            let rig = try ConnectionRig(.v5)
+            rig.start()
+            _ = try rig.sent()
+            try rig.receive(head)
+            try rig.receive(tail)
+            #expect(rig.observer.end == .refused(.version3(code)))
+            #expect(try rig.sent() == [])
+        }
+    }
+
+    @Test(
+        "[3.1.1: MQTT-3.1.2-2] no other CONNACK of two bytes is taken in version 5",
+        arguments: [(0, 0), (0, 6), (1, 1), (0, 0x84)] as [(UInt8, UInt8)]
+    )
+    func otherShortConnack(_ flags: UInt8, _ code: UInt8) throws {
+        let rig = try ConnectionRig(.v5)
+        rig.start()
+        try rig.receive([0x20, 2, flags, code])
+        guard case .malformed = rig.observer.end else {
+            Issue.record("\(rig.observer.end as Any)")
+            return
+        }
+    }
+
     @Test("an oversize CONNACK is refused too")
     func oversizeConnack() throws {
         let rig = try ConnectionRig(SessionOptions(version: .v5, maximumPacketSize: 100))

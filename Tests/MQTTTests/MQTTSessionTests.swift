@@ -97,6 +97,16 @@ struct MQTTSessionTests {
         #expect(session.room == 0)
     }
 
+    @Test(
+        "[3.1.1: MQTT-3.1.2-2] a 3.1.1 refusal of version 5 is a refusal with a return code",
+        arguments: 1...5 as ClosedRange<UInt8>
+    )
+    func refusedByVersion3(_ code: UInt8) {
+        var session = MQTTSession(SessionOptions(version: .v5))
+        #expect(self.connect(&session, .version3(code)) == .refused(code))
+        #expect(session.room == 0)
+    }
+
     @Test("[MQTT-3.2.0-2] a second CONNACK is a violation")
     func secondConnack() {
         var session = MQTTSession(SessionOptions(version: .v5))

@@ -70,6 +70,21 @@ struct SessionManagerTests {
         }
     }
 
+    @Test("[3.1.1: MQTT-3.1.2-2] a 3.1.1 server that refuses version 5 is not tried again")
+    func refusedByVersion3() async throws {
+        try await withScriptedPeer([.expectCount(1), .send([0x20, 2, 0, 1])]) { peer in
+            let waits = Waits()
+            let manager = MQTTSessionManager(MQTTClientConfiguration(port: peer.port), waits)
+            manager.connect()
+            for await state in manager.states where state == .failed || state == .waiting { break }
+            #expect(manager.state == .failed)
+            #expect(manager.lastError == .refused(MQTTRefusal(code: 1, version: .v311)))
+            #expect(manager.lastError.map { "\($0)" }?.hasSuffix("unacceptable protocol version") == true)
+            #expect(waits.count == 0)
+            await manager.disconnect()
+        }
+    }
+
     @Test("[SPEC A14] a session that another client takes over is not taken back")
     func takenOver() async throws {
         try await withBroker { broker in

@@ -203,7 +203,8 @@ extension ClientCore: MQTTConnectionObserver {
     }
 
     private func refusal(_ connack: ConnAck) -> MQTTRefusal {
-        MQTTRefusal(code: connack.code, version: self.configuration.version, properties: connack.properties)
+        let version = connack.isVersion3 ? .v311 : self.configuration.version
+        return MQTTRefusal(code: connack.code, version: version, properties: connack.properties)
     }
 
     /// The session is a new one: what was recorded of the server's messages belongs to the old one.

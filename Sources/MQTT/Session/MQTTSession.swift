@@ -104,7 +104,7 @@ package struct MQTTSession: ~Copyable {
     package enum ConnAckAction: Hashable, Sendable {
         /// Connected. With `resumed` the server kept the session: see ``MQTTSession/resume(now:_:)``.
         case connected(resumed: Bool)
-        /// Refused with this return code (3.x) or reason code (5.0); the server closes.
+        /// Refused with this return code (3.x, ``ConnAck/isVersion3``) or reason code (5.0); the server closes.
         case refused(UInt8)
         /// The connection has to be closed with this reason (§3.2.2.1.1, [MQTT-3.2.0-2]).
         case violation(ReasonCode, String)
