@@ -28,10 +28,20 @@ extension Broker {
         self.actions.append(.close(connection))
     }
 
-    /// Bytes that are no packet, or not one that may come now.
-    mutating func refuse(_ connection: ConnectionID, _ error: DecodeError, now: NIODeadline) {
+    /// Bytes that are no packet, or not one that may come now; `version` is that of the CONNECT, as far as it is known.
+    mutating func refuse(
+        _ connection: ConnectionID,
+        _ error: DecodeError,
+        version: ProtocolVersion,
+        now: NIODeadline
+    ) {
         guard self.connections[connection].state == .awaitingConnect else {
             return self.fail(connection, error.reason, now: now)
+        }
+        // §4.13.1: the answer to a CONNECT is a CONNACK.
+        if version == .v5 {
+            self.connections[connection].version = .v5
+            return self.refuse(connection, code: error.reason.rawValue)
         }
         self.tally.connectsRefused += 1
         self.connections[connection].state = .closing

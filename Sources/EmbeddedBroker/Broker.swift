@@ -135,7 +135,7 @@ package struct Broker: ~Copyable {
                 try decoder.decode(bytes, into: &sink)
             }
         } catch {
-            self.refuse(connection, error, now: now)
+            self.refuse(connection, error, version: decoder.version, now: now)
         }
         self.tally.receivedPackets &+= decoder.packets &- before
         if !self.connections[connection].isWritable { self.chokeIfNeeded(connection) }

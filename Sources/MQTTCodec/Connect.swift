@@ -100,9 +100,8 @@ extension Connect {
         return flags
     }
 
-    /// Reads the body, which says by itself which version it is.
-    init(_ reader: inout ByteReader) throws(DecodeError) {
-        let version = try Self.version(&reader)
+    /// Reads the body after its ``version(_:)``.
+    init(_ reader: inout ByteReader, version: ProtocolVersion) throws(DecodeError) {
         let flags = try reader.byte()
         try Self.check(flags: flags, version: version)
         let keepAlive = try reader.twoBytes()
@@ -124,7 +123,8 @@ extension Connect {
         )
     }
 
-    private static func version(_ reader: inout ByteReader) throws(DecodeError) -> ProtocolVersion {
+    /// Reads protocol name and level, the first two fields.
+    static func version(_ reader: inout ByteReader) throws(DecodeError) -> ProtocolVersion {
         let name = try reader.binary()
         let isOld = name.elementsEqual(ProtocolVersion.v31.protocolName.utf8)
         guard isOld || name.elementsEqual(ProtocolVersion.v311.protocolName.utf8) else { throw .protocolName }

@@ -91,8 +91,10 @@ public enum DecodeError: Error, Hashable, Sendable {
     case propertyTruncated
     /// An identifier that the standard does not have (§2.2.2.2).
     case unknownProperty(UInt8)
-    /// A property that this packet does not have in this direction (§2.2.2.2).
+    /// A property that this packet type does not have (§2.2.2.2).
     case propertyNotAllowed(PropertyID)
+    /// A property that this packet type has in the other direction only [MQTT-3.3.4-6] [MQTT-3.14.2-2] (§3.14.2.2.5).
+    case propertyOfOtherSide(PropertyID)
     /// A property twice that may stand once.
     case duplicateProperty(PropertyID)
     /// A value that the property does not have: a switch that is neither 0 nor 1, a 0 where 1 is the least.
@@ -114,7 +116,7 @@ extension DecodeError {
         case .topicAliasZero: .topicAliasInvalid
         case .wrongDirection, .connectExpected, .secondConnect, .authBeforeVersion5, .packetIDZero, .unknownReason,
             .topicEmpty, .sessionPresentOnError, .noFilters, .noReasonCodes, .retainHandling3, .noLocalOnShared,
-            .propertyNotAllowed, .duplicateProperty, .propertyValue, .authDataWithoutMethod, .authMethodMissing:
+            .propertyOfOtherSide, .duplicateProperty, .propertyValue, .authDataWithoutMethod, .authMethodMissing:
             .protocolError
         default: .malformedPacket
         }

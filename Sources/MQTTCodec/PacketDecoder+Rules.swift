@@ -128,10 +128,11 @@ extension PacketDecoder {
         let version = self.version
         switch PacketType(rawValue: first >> 4) {
         case .connect:
-            let connect = try Connect(&reader)
+            // Known from here on, so that the answer to a broken CONNECT has the form of its version.
+            self.version = try Connect.version(&reader)
             // Which rule the length falls under was not known before.
-            if connect.version == .v5, !hasMinimalLength { throw .remainingLengthNotMinimal }
-            self.version = connect.version
+            if self.version == .v5, !hasMinimalLength { throw .remainingLengthNotMinimal }
+            let connect = try Connect(&reader, version: self.version)
             self.awaitsConnect = false
             return .connect(connect)
         case .connAck: return .connAck(try ConnAck(&reader, version: version))

@@ -18,7 +18,7 @@ public struct PacketDecoder: ~Copyable {
         case server
     }
 
-    /// 3.1.1 until the CONNECT has told a server.
+    /// Of a server: 3.1.1 until protocol name and level of a CONNECT have come.
     @usableFromInline
     package internal(set) var version: ProtocolVersion
     /// Whole packets, fixed header included; larger ones are refused when their length is known.

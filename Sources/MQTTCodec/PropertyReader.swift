@@ -27,6 +27,16 @@ package enum PropertyScope: Sendable, CaseIterable {
         }
     }
 
+    /// The properties that the packet has in its other direction only, one bit per identifier.
+    var ofOtherSide: UInt64 {
+        switch self {
+        case .publishToServer: PropertyID.subscriptionIdentifier.bit
+        case .disconnectToServer: PropertyID.serverReference.bit
+        case .disconnectToClient: PropertyID.sessionExpiryInterval.bit
+        default: 0
+        }
+    }
+
     /// One bit per identifier that may stand more than once.
     var repeatable: UInt64 {
         let user = PropertyID.userProperty.bit
@@ -100,6 +110,7 @@ struct PropertyReader {
     }
 
     private var reader: ByteReader
+    private let scope: PropertyScope?
     private let allowed: UInt64
     private let repeatable: UInt64
     /// The identifiers met so far.
@@ -112,6 +123,7 @@ struct PropertyReader {
             shortage: .propertyTruncated,
             refusesControlCharacters: refusesControlCharacters
         )
+        self.scope = scope
         self.allowed = scope?.allowed ?? .max
         self.repeatable = scope?.repeatable ?? .max
     }
@@ -120,7 +132,10 @@ struct PropertyReader {
         if self.reader.isAtEnd { return nil }
         let raw = try self.reader.byte()
         guard let id = PropertyID(rawValue: raw) else { throw .unknownProperty(raw) }
-        guard self.allowed & id.bit != 0 else { throw .propertyNotAllowed(id) }
+        guard self.allowed & id.bit != 0 else {
+            let isOfOtherSide = (self.scope?.ofOtherSide ?? 0) & id.bit != 0
+            throw isOfOtherSide ? .propertyOfOtherSide(id) : .propertyNotAllowed(id)
+        }
         guard self.seen & ~self.repeatable & id.bit == 0 else { throw .duplicateProperty(id) }
         self.seen |= id.bit
         return (id, try self.value(of: id))

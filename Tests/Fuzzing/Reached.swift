@@ -82,6 +82,7 @@ package enum ErrorKind: Int, CaseIterable, Sendable {
     case propertyTruncated
     case unknownProperty
     case propertyNotAllowed
+    case propertyOfOtherSide
     case duplicateProperty
     case propertyValue
     case topicAliasZero
@@ -133,6 +134,7 @@ package enum ErrorKind: Int, CaseIterable, Sendable {
             case .propertyTruncated: .propertyTruncated
             case .unknownProperty: .unknownProperty
             case .propertyNotAllowed: .propertyNotAllowed
+            case .propertyOfOtherSide: .propertyOfOtherSide
             case .duplicateProperty: .duplicateProperty
             case .propertyValue: .propertyValue
             case .topicAliasZero: .topicAliasZero

@@ -116,7 +116,7 @@ struct PacketProblemTests {
             (Publish(topic: "a", qos: .exactlyOnce, packetID: 1), .v311, nil),
             (
                 Publish(topic: "a", properties: [.subscriptionIdentifier(1)]), .v5,
-                .properties(.propertyNotAllowed(.subscriptionIdentifier))
+                .properties(.propertyOfOtherSide(.subscriptionIdentifier))
             ),
         ] as [(Publish, ProtocolVersion, PacketProblem?)]
     )
@@ -170,7 +170,7 @@ struct PacketProblemTests {
             (Disconnect(properties: [.sessionExpiryInterval(9)]), .v5, 1, nil),
             (
                 Disconnect(properties: [.serverReference("x")]), .v5, 0,
-                .properties(.propertyNotAllowed(.serverReference))
+                .properties(.propertyOfOtherSide(.serverReference))
             ),
         ] as [(Disconnect, ProtocolVersion, UInt32, PacketProblem?)]
     )

@@ -51,7 +51,8 @@ struct PropertyDecodingTests {
                     #expect(result.error == nil, "\(property.id) in \(packet.type)")
                     #expect(result.packets == [packet])
                 } else {
-                    #expect(result.error == .propertyNotAllowed(property.id), "\(property.id) in \(packet.type)")
+                    let error = PropertyTableTests.refusal(of: property.id, in: scope)
+                    #expect(result.error == error, "\(property.id) in \(packet.type)")
                     #expect(result.packets == [])
                 }
             }

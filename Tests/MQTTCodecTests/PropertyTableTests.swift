@@ -39,6 +39,24 @@ struct PropertyTableTests {
         (.sharedSubscriptionAvailable(true), [.connAck]),
     ]
 
+    /// How a property is refused where it may not stand: where its packet has it in the other direction, by another rule.
+    static func refusal(of id: PropertyID, in scope: PropertyScope) -> DecodeError {
+        switch (scope, id) {
+        case (.publishToServer, .subscriptionIdentifier), (.disconnectToServer, .serverReference),
+            (.disconnectToClient, .sessionExpiryInterval):
+            .propertyOfOtherSide(id)
+        default: .propertyNotAllowed(id)
+        }
+    }
+
+    @Test("§2.2.2.2 a property of another packet is malformed; one of the other direction is a protocol error")
+    func answers() {
+        for id in PropertyID.allCases {
+            #expect(DecodeError.propertyNotAllowed(id).reason == .malformedPacket)
+            #expect(DecodeError.propertyOfOtherSide(id).reason == .protocolError)
+        }
+    }
+
     @Test("the table names every property but authentication data, which goes with its method")
     func whole() {
         let missing = Set(PropertyID.allCases).subtracting(Self.table.map(\.property.id))
@@ -49,7 +67,7 @@ struct PropertyTableTests {
     func allowed(_ scope: PropertyScope) {
         for (property, scopes) in Self.table {
             let expected: PacketProblem? =
-                scopes.contains(scope) ? nil : .properties(.propertyNotAllowed(property.id))
+                scopes.contains(scope) ? nil : .properties(Self.refusal(of: property.id, in: scope))
             #expect(Properties([property]).problem(in: scope, as: .v5) == expected, "\(property.id) in \(scope)")
             #expect(Properties([property]).problem(in: scope, as: .v311) == .propertiesBeforeVersion5)
         }
