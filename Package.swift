@@ -193,7 +193,7 @@ let package = Package(
             "WorkloadsTests",
             [
                 "Workloads", "MQTT", "MQTTCodec", "XMPPCodec", "LoadEngine", "LoopContext", "Measurement", "Transport",
-                "EmbeddedBroker", "FaultInjection", "TestSupport", nioCore, nioEmbedded,
+                "EmbeddedBroker", "FaultInjection", "SASL", "TestSupport", nioCore, nioEmbedded,
             ]
         ),
         test(

@@ -56,7 +56,7 @@ extension MQTTConnection {
         case .unknown, .awaitsRelease:
             break
         case .wrongFlow:
-            self.refuse(.protocolError, "\(type) for a publish of another QoS (§4.3)")
+            self.refuse(.protocolError, "\(type.name) for a publish of another QoS (§4.3)")
             return false
         }
         return self.end == nil
@@ -114,14 +114,14 @@ extension MQTTConnection {
             self.received(auth, now: now)
         default:
             // The decoder refuses what a server never sends.
-            self.refuse(.protocolError, "\(packet.type) was not asked for")
+            self.refuse(.protocolError, "\(packet.type.name) was not asked for")
         }
         return self.end == nil
     }
 
     /// Something else than CONNACK came first ([MQTT-3.2.0-1]).
     func isEarly(_ type: PacketType) -> Bool {
-        self.refuse(.protocolError, "\(type) before CONNACK")
+        self.refuse(.protocolError, "\(type.name) before CONNACK")
         return false
     }
 

@@ -84,6 +84,27 @@ public enum PacketType: UInt8, Hashable, Sendable, CaseIterable {
     /// One step of enhanced authentication.
     case auth
 
+    /// As the standard writes it.
+    package var name: String {
+        switch self {
+        case .connect: "CONNECT"
+        case .connAck: "CONNACK"
+        case .publish: "PUBLISH"
+        case .pubAck: "PUBACK"
+        case .pubRec: "PUBREC"
+        case .pubRel: "PUBREL"
+        case .pubComp: "PUBCOMP"
+        case .subscribe: "SUBSCRIBE"
+        case .subAck: "SUBACK"
+        case .unsubscribe: "UNSUBSCRIBE"
+        case .unsubAck: "UNSUBACK"
+        case .pingReq: "PINGREQ"
+        case .pingResp: "PINGRESP"
+        case .disconnect: "DISCONNECT"
+        case .auth: "AUTH"
+        }
+    }
+
     /// Bits 3...0 that the standard wants in the first byte (§2.1.3); a PUBLISH has its own.
     package var reservedFlags: UInt8 {
         switch self {

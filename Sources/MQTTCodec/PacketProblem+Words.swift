@@ -1,4 +1,6 @@
-extension PacketProblem {
+extension PacketProblem: CustomStringConvertible {
+    package var description: String { self.words }
+
     /// What is wrong with a packet, for who asked for it.
     package var words: String {
         switch self {
@@ -22,13 +24,16 @@ extension PacketProblem {
         case .reasonBeforeVersion5: "a DISCONNECT of MQTT 3 has no reason"
         case .reason(let code): "the packet has no reason \(code.name)"
         case .sessionExpiryFromZero: "a session that was to end with the connection cannot be given a longer life"
-        case .properties(let error): "the server would refuse the properties (\(error))"
+        case .properties(let error): "the server would refuse the properties: \(error)"
         case .tooLarge(let size, let limit): "the packet has \(size) bytes, and \(limit) are the most"
         }
     }
 }
 
-extension TopicError {
+extension TopicError: CustomStringConvertible {
+    /// The same as ``words``.
+    public var description: String { self.words }
+
     /// What is wrong with a topic or a filter that stands in front of this, and what would be right.
     package var words: String {
         switch self {

@@ -215,7 +215,7 @@ extension MQTTShardWork {
         if reason >= 0x80 {
             self.books[publish.qos.rawValue].failed += 1
             self.clients[place].unknown.insert(publish.sequence)
-            self.meter.error("\(type.ackName) 0x\(String(reason, radix: 16))", at: Int64(now.uptimeNanoseconds)) {
+            self.meter.error("\(type.name) 0x\(String(reason, radix: 16))", at: Int64(now.uptimeNanoseconds)) {
                 "the server refused a publish: \(ReasonCode(rawValue: reason)?.name ?? "unknown reason")"
             }
             return
@@ -348,19 +348,6 @@ extension MQTTShardWork {
         } else {
             self.books[0].unconfirmed += last - first - lost
             self.clients[place].unknown.insert(first..<last)
-        }
-    }
-}
-
-extension PacketType {
-    /// As the standard writes it.
-    var ackName: String {
-        switch self {
-        case .pubAck: "PUBACK"
-        case .pubRec: "PUBREC"
-        case .pubRel: "PUBREL"
-        case .pubComp: "PUBCOMP"
-        default: "\(self)"
         }
     }
 }

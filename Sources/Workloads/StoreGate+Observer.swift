@@ -103,7 +103,7 @@ extension StoreGate: MQTTConnectionObserver {
     private func endRestored(_ type: PacketType, reason: UInt8, _ qos: QoS, now: NIODeadline) {
         if reason < 0x80 { return self.work.meter.add(self.counter(self.metrics.delivered, qos)) }
         self.work.meter.add(self.counter(self.metrics.refused, qos))
-        self.work.meter.error("\(type.ackName) 0x\(String(reason, radix: 16))", at: Int64(now.uptimeNanoseconds)) {
+        self.work.meter.error("\(type.name) 0x\(String(reason, radix: 16))", at: Int64(now.uptimeNanoseconds)) {
             "the server refused a publish of an earlier run: \(ReasonCode(rawValue: reason)?.name ?? "unknown reason")"
         }
     }

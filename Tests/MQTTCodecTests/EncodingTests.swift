@@ -118,11 +118,11 @@ struct EncodingTests {
         #expect(ReasonCode.unspecifiedError.isError)
     }
 
-    @Test("an error says rule, clause and answer")
-    func errorDescription() {
-        let error = DecodeError.reservedFlags(.pubRel, 0)
-        #expect(error.description == "reservedFlags(PacketType.pubRel, 0), §2.1.3, answered with Malformed Packet")
-        #expect(DecodeError.protocolLevel(6).returnCode == .unacceptableProtocolVersion)
-        #expect(error.returnCode == nil)
+    @Test("only a wrong protocol level has a return code of 3.x")
+    func returnCodes() {
+        for error in DecodeError.everyCase {
+            let isLevel = if case .protocolLevel = error { true } else { false }
+            #expect(error.returnCode == (isLevel ? .unacceptableProtocolVersion : nil))
+        }
     }
 }

@@ -81,13 +81,3 @@ struct VectorTests {
         #expect(result.error?.testName == vector.mustFail)
     }
 }
-
-extension DecodeError {
-    /// As the vectors name it.
-    var testName: String {
-        String(describing: self)
-            .replacing("MQTTCodec.PacketType.", with: "")
-            .replacing("MQTTCodec.PropertyID.", with: "")
-            .replacing("MQTTCodec.TopicError.", with: "")
-    }
-}

@@ -14,7 +14,7 @@ struct Vector: Decodable, Sendable, CustomTestStringConvertible {
     let role: String
     private let bytes: String
     private let packet: PacketDescription?
-    /// The error, as `String(describing:)` prints it, and the reason code that answers it.
+    /// The error, as ``DecodeError/testName``, and the reason code that answers it.
     let mustFail: String?
     let reason: String?
     /// The encoder writes the packet in another form.

@@ -58,8 +58,8 @@ struct ClientFailureTests {
             testDescription: "[MQTT-3.2.0-1] something else than CONNACK first",
             version: .v5,
             script: [.expectCount(1), .send([0xD0, 0])],
-            error: .connectionLost(.protocolError(.protocolError, "pingResp before CONNACK")),
-            event: .protocolError(.connectionLost(.protocolError(.protocolError, "pingResp before CONNACK")))
+            error: .connectionLost(.protocolError(.protocolError, "PINGRESP before CONNACK")),
+            event: .protocolError(.connectionLost(.protocolError(.protocolError, "PINGRESP before CONNACK")))
         ),
     ]
 

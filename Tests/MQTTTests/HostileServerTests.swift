@@ -162,7 +162,7 @@ struct HostileServerTests {
         #expect(rig.channel.isActive)
         #expect(rig.observer.calls.count == 1)
         try rig.receive(.pubRec(PubRec(1)))
-        #expect(rig.observer.end == .violation(.protocolError, "pubRec for a publish of another QoS (§4.3)"))
+        #expect(rig.observer.end == .violation(.protocolError, "PUBREC for a publish of another QoS (§4.3)"))
     }
 
     @Test("a take-over says that it is one ([MQTT-3.1.4-3])")

@@ -1,6 +1,9 @@
 import MQTT
 import MQTTCodec
+import SASL
+import TestSupport
 import Testing
+import Transport
 import Workloads
 
 @Suite("The account of a connection that ended")
@@ -27,5 +30,34 @@ struct ConnectionEndTests {
         #expect(account == "CONNACK refused: \(words)")
         #expect(words.contains("(\(kind.dropFirst("connack ".count)))"))
         #expect(reason == .server)
+    }
+
+    private static let ends: [ConnectionEnd] = [
+        .answered, .refused(ConnAck(code: 0x87)), .notAuthenticated(.serverNotVerified), .connackTimedOut,
+        .pingTimedOut, .closedByPeer, .disconnected(Disconnect(reason: .serverBusy)),
+        .malformed(.unknownReason(.connAck, 0x8E)), .violation(.protocolError, "two words"), .insecure(.closed),
+        .failed(32), .failed(22), .aborted,
+    ]
+
+    /// Does not compile with a case that the list above lacks.
+    private static func isListed(_ end: ConnectionEnd) -> Bool {
+        switch end {
+        case .answered, .refused, .notAuthenticated, .connackTimedOut, .pingTimedOut, .closedByPeer, .disconnected,
+            .malformed, .violation, .insecure, .failed, .aborted:
+            true
+        }
+    }
+
+    @Test("every end is explained in words for people", arguments: ends, ProtocolVersion.allCases)
+    func words(_ end: ConnectionEnd, _ version: ProtocolVersion) {
+        #expect(Self.isListed(end))
+        let words = end.account(version: version).words
+        #expect(Wording.swift(in: words) == nil, "\(words)")
+    }
+
+    @Test("bytes that break a rule are explained by the rule and its clause")
+    func malformed() {
+        let words = ConnectionEnd.malformed(.unknownReason(.connAck, 0x8E)).account(version: .v5).words
+        #expect(words == "the server's bytes are not MQTT: the code 0x8e, which CONNACK does not have (§2.4)")
     }
 }

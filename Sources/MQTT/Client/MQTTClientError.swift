@@ -83,7 +83,7 @@ public struct MQTTConnectFailure: Hashable, Sendable {
 public struct MQTTRefusal: Hashable, Sendable {
     /// As on the wire: a return code of 3.1 and 3.1.1, a reason code of 5.0.
     public var code: UInt8
-    /// The version that the code belongs to.
+    /// The version that the code belongs to: 3.1.1 where a server of that version refuses MQTT 5.
     public var version: ProtocolVersion
     /// Reason string, server reference, user properties; MQTT 5 only.
     public var properties: Properties
@@ -152,7 +152,7 @@ extension MQTTClientError: CustomStringConvertible {
         case .sessionLost: "the server no longer has the session"
         case .connectionLost(let loss): "the connection was lost: \(loss)"
         case .disconnected: "the client has disconnected"
-        case .cancelled: "cancelled"
+        case .cancelled: "the task was cancelled"
         case .shutDown: "the client is shut down"
         }
     }
