@@ -17,7 +17,10 @@ extension MQTTConnection {
     }
 
     fileprivate func receivedCarefully(_ view: PublishView, _ options: SessionOptions, now: NIODeadline) -> Bool {
-        guard self.session.pointee.state != .connecting else { return self.isEarly(.publish) }
+        guard self.session.pointee.state != .connecting else {
+            self.refuseBeforeConnack(.publish)
+            return false
+        }
         guard !view.rawProperties.isEmpty, let alias = view.topicAlias else {
             return self.account(view, options, now: now)
         }
@@ -78,7 +81,10 @@ extension MQTTConnection {
         _ options: SessionOptions,
         now: NIODeadline
     ) -> Bool {
-        guard self.session.pointee.state != .connecting else { return self.isEarly(type) }
+        guard self.session.pointee.state != .connecting else {
+            self.refuseBeforeConnack(type)
+            return false
+        }
         if options.showsPackets {
             let packet = Packet(acknowledgement: type, id: id, reason: reason, rawProperties: rawProperties)
             guard self.admits(packet, options, now: now) else { return self.end == nil }

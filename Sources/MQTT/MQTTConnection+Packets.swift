@@ -4,7 +4,10 @@ import NIOCore
 // What the decoder hands over.
 extension MQTTConnection {
     func received(_ view: PublishView, now: NIODeadline) -> Bool {
-        guard self.session.pointee.state != .connecting else { return self.isEarly(.publish) }
+        guard self.session.pointee.state != .connecting else {
+            self.refuseBeforeConnack(.publish)
+            return false
+        }
         // This side announces no topic alias, so none may be used (§3.1.2.11.5).
         if !view.rawProperties.isEmpty, view.topicAlias != nil {
             self.refuse(.topicAliasInvalid, "a topic alias that was not allowed ([MQTT-3.1.2-26])")
@@ -26,7 +29,10 @@ extension MQTTConnection {
     }
 
     func received(_ type: PacketType, id: UInt16, reason: UInt8, now: NIODeadline) -> Bool {
-        guard self.session.pointee.state != .connecting else { return self.isEarly(type) }
+        guard self.session.pointee.state != .connecting else {
+            self.refuseBeforeConnack(type)
+            return false
+        }
         if type == .pubRel {
             self.complete(id, self.session.pointee.receivedPubRel(id: id))
             return true
@@ -91,7 +97,7 @@ extension MQTTConnection {
         case .subAck where self.session.pointee.state == .connecting,
             .unsubAck where self.session.pointee.state == .connecting,
             .pingResp where self.session.pointee.state == .connecting:
-            return self.isEarly(packet.type)
+            self.refuseBeforeConnack(packet.type)
         case .subAck(let answer):
             switch self.session.pointee.received(answer) {
             case .answered: self.observer.subscribed(self.client, answer.packetID, codes: answer.codes, now: now)
@@ -120,9 +126,8 @@ extension MQTTConnection {
     }
 
     /// Something else than CONNACK came first ([MQTT-3.2.0-1]).
-    func isEarly(_ type: PacketType) -> Bool {
+    func refuseBeforeConnack(_ type: PacketType) {
         self.refuse(.protocolError, "\(type.name) before CONNACK")
-        return false
     }
 
     private func received(_ connack: ConnAck, now: NIODeadline) {
