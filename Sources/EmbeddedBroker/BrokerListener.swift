@@ -1,3 +1,5 @@
+import Transport
+
 /// Where a broker listens, and what is spoken below MQTT there.
 package struct BrokerListener: Hashable, Sendable, CustomStringConvertible {
     package enum Transport: String, Hashable, Sendable, CaseIterable {
@@ -32,7 +34,8 @@ package enum BrokerStartError: Error, CustomStringConvertible {
         switch self {
         case .cannotListen(let listener, let host, let error):
             "cannot listen on \(host):\(listener.port)"
-                + (listener.transport == .tcp ? "" : " (\(listener.transport.rawValue))") + ": \(error)"
+                + (listener.transport == .tcp ? "" : " (\(listener.transport.rawValue))")
+                + ": \(SystemError.words(error))"
         case .noTLS(let listener):
             "the listener \(listener.transport.rawValue) needs a certificate and its key, or pre-shared keys"
         }

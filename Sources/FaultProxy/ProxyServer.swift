@@ -51,7 +51,7 @@ package final class ProxyServer: Sendable {
             return ProxyServer(port: port, group: group, socket: socket, loop: loop, isWanted: isWanted)
         } catch {
             try? await group.shutdownGracefully()
-            throw ProxyStartError(host: configuration.host, port: configuration.port, reason: "\(error)")
+            throw ProxyStartError(host: configuration.host, port: configuration.port, reason: SystemError.words(error))
         }
     }
 

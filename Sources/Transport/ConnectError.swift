@@ -12,9 +12,19 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
     package enum Phase: String, Hashable, Sendable {
         case dns, tcp, proxy, tls
         case webSocket = "websocket"
+
+        fileprivate var words: String {
+            switch self {
+            case .dns: "the DNS lookup"
+            case .tcp: "the TCP handshake"
+            case .proxy: "the PROXY header"
+            case .tls: "the TLS handshake"
+            case .webSocket: "the WebSocket handshake"
+            }
+        }
     }
 
-    package enum Reason: Error, Hashable, Sendable {
+    package enum Reason: Error, Hashable, Sendable, CustomStringConvertible {
         /// The name has no address; what the resolver said.
         case resolve(String)
         case refused
@@ -33,6 +43,24 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
         case other(errno: Int32)
         /// The TLS handshake failed.
         case tls(TLSFailure)
+
+        /// Without the target; ``ConnectError/description`` has both.
+        package var description: String {
+            switch self {
+            case .resolve(let text): "the name cannot be resolved: \(text)"
+            case .refused: "connection refused"
+            case .timedOut(let phase): "\(phase.words) did not finish in time"
+            case .unreachable: "no route to the server"
+            case .reset: "connection reset by the server"
+            case .webSocket(let failure): failure.description
+            case .localPortsExhausted: "no local port left"
+            case .descriptorsExhausted: "no descriptor left"
+            case .sourceAddress: "the source address cannot be used"
+            case .cancelled: "the attempt was given up"
+            case .other(let code): SystemError.words(code)
+            case .tls(let failure): failure.description
+            }
+        }
     }
 
     package let reason: Reason
@@ -90,7 +118,7 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
         case .descriptorsExhausted: "no descriptor left for a connection to \(self.target)"
         case .sourceAddress: "no connection to \(self.target) from the source addresses given"
         case .cancelled: "the connection to \(self.target) was given up"
-        case .other(let code): "no connection to \(self.target): \(String(cString: strerror(code))) (errno \(code))"
+        case .other(let code): "no connection to \(self.target): \(SystemError.words(code))"
         case .tls(let failure): "no TLS with \(self.target): \(failure)"
         }
     }

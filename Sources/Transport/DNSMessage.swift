@@ -54,7 +54,7 @@ package struct DNSRecord: Hashable, Sendable {
 }
 
 /// Why bytes are no answer of the DNS.
-package enum DNSMessageError: Error, Hashable, Sendable {
+package enum DNSMessageError: Error, Hashable, Sendable, CustomStringConvertible {
     /// It ends inside a field.
     case truncated
     /// A name that is too long, has an empty label or an unprintable character, or points to itself.
@@ -65,6 +65,16 @@ package enum DNSMessageError: Error, Hashable, Sendable {
     case questions
     /// A record's data is longer or shorter than its kind wants.
     case data
+
+    package var description: String {
+        switch self {
+        case .truncated: "the DNS message ends inside a field"
+        case .name: "the DNS message has a malformed name"
+        case .notAnAnswer: "the DNS message is no response to a standard query"
+        case .questions: "the DNS message does not have exactly one question"
+        case .data: "the DNS message has a record of the wrong length"
+        }
+    }
 }
 
 /// Messages of the DNS and their bytes.

@@ -8,8 +8,10 @@ import Darwin
 #endif
 
 /// Why a name has no address: the resolver's words.
-package struct LookupFailure: Error, Hashable, Sendable {
+package struct LookupFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package let text: String
+
+    package var description: String { self.text }
 
     package init(_ text: String) { self.text = text }
 }
@@ -77,7 +79,7 @@ package final class NameResolver {
             .whenComplete { result in
                 switch result {
                 case .success(let answer): self.finish(host, answer)
-                case .failure(let error): self.finish(host, .failure(LookupFailure("\(error)")))
+                case .failure(let error): self.finish(host, .failure(LookupFailure(SystemError.words(error))))
                 }
             }
     }

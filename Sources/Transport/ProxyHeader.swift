@@ -26,7 +26,7 @@ package struct ProxyHeader: Hashable, Sendable {
     }
 
     /// Why bytes are no header.
-    package enum Problem: Error, Hashable, Sendable {
+    package enum Problem: Error, Hashable, Sendable, CustomStringConvertible {
         /// They begin like neither form.
         case noHeader
         /// §2.1: no end of the line within 107 bytes.
@@ -45,6 +45,21 @@ package struct ProxyHeader: Hashable, Sendable {
         case addressesCut(Int)
         /// More than ``maximumBlock`` bytes behind the first 16.
         case tooLong(Int)
+
+        package var description: String {
+            switch self {
+            case .noHeader: "the bytes begin no PROXY header"
+            case .lineTooLong: "the line of the PROXY header has more than \(ProxyHeader.maximumLine) bytes"
+            case .lineEnd: "the line of the PROXY header does not end with CR and LF"
+            case .line: "the line of the PROXY header is malformed"
+            case .version(let version): "the PROXY header has the unknown version \(version)"
+            case .command(let command): "the PROXY header has the unknown command \(command)"
+            case .family(let family): "the PROXY header has the unknown address family or transport \(family)"
+            case .addressesCut(let size): "the PROXY header has \(size) bytes, too few for its addresses"
+            case .tooLong(let size):
+                "the PROXY header has \(size) bytes, and \(ProxyHeader.maximumBlock) are the most"
+            }
+        }
     }
 
     /// §2.1: of a line, its end included.

@@ -60,7 +60,7 @@ package final class TLSContext: Sendable {
         do {
             self.native = try NIOSSLContext(configuration: configuration)
         } catch {
-            throw .refused("\(error)")
+            throw .refused(TLSFailure.words(ofLibrary: error))
         }
         self.settings = settings
         self.pinCheck = settings.pinning.mode == .none ? nil : settings.certificateCheck(authorities)

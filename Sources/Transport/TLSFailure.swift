@@ -101,7 +101,7 @@ enum TLSCaught {
         case let error as NIOSSLExtraError
         where error == .failedToValidateHostname || error == .serverHostnameImpossibleToMatch:
             self = .failure(.wrongName(wanted: "", names: []))
-        case is NIOSSLExtraError, is NIOSSLError: self = .failure(.handshake("\(error)"))
+        case is NIOSSLExtraError, is NIOSSLError: self = .failure(.handshake(TLSFailure.words(ofLibrary: error)))
         default: self = .other(error)
         }
     }
@@ -117,7 +117,7 @@ enum TLSCaught {
             let reasons = stack.map(Self.reason)
             self = Self.known(reasons, usesPreSharedKey: usesPreSharedKey)
         case .zeroReturn: self = .endWithoutClose
-        default: self = .failure(.handshake("\(error)"))
+        default: self = .failure(.handshake(TLSFailure.words(ofLibrary: error)))
         }
     }
 
@@ -159,11 +159,48 @@ enum TLSCaught {
         return String(rest.prefix { $0 != " " })
     }
 
+    /// The words of the first error of a stack, which is the cause.
+    fileprivate static func words(_ stack: NIOBoringSSLErrorStack) -> String {
+        stack.first.map { Self.words(Self.reason($0)) } ?? "no reason given"
+    }
+
     /// `SSLV3_ALERT_CERTIFICATE_EXPIRED` in words: `alert certificate expired`.
     private static func words(_ reason: String) -> String {
         var words = reason.lowercased().split(whereSeparator: { $0 == "_" || $0 == " " })
         if let first = words.first, first == "sslv3" || first == "tlsv1" { words.removeFirst() }
         return words.joined(separator: " ")
+    }
+}
+
+extension TLSFailure {
+    /// An error of the TLS library in words: BoringSSL's reason, or the name of the error.
+    package static func words(ofLibrary error: any Error) -> String {
+        switch error {
+        case NIOSSLError.handshakeFailed(let inner), NIOSSLError.shutdownFailed(let inner):
+            return self.words(ofLibrary: inner)
+        case BoringSSLError.sslError(let stack), BoringSSLError.unknownError(let stack),
+            BoringSSLError.invalidSNIName(let stack), BoringSSLError.failedToSetALPN(let stack):
+            return TLSCaught.words(stack)
+        default:
+            let text = "\(error)"
+            let prefix = "\(type(of: error))."
+            let named = text.hasPrefix(prefix) ? text.dropFirst(prefix.count) : text[...]
+            let name = named.prefix(while: \.isLetter)
+            return self.spaced(name) + named[name.endIndex...]
+        }
+    }
+
+    /// `writeDuringTLSShutdown` as `write during TLS shutdown`.
+    private static func spaced(_ name: Substring) -> String {
+        let letters = Array(name)
+        var words = ""
+        for (index, letter) in letters.enumerated() {
+            let isBeforeSmall = index + 1 < letters.count && letters[index + 1].isLowercase
+            let beginsWord = letter.isUppercase && index > 0 && (isBeforeSmall || letters[index - 1].isLowercase)
+            if beginsWord { words += " " }
+            words += isBeforeSmall ? letter.lowercased() : String(letter)
+        }
+        return words
     }
 }
 

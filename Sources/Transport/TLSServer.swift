@@ -66,7 +66,7 @@ package struct TLSServer: Sendable {
         do {
             return try NIOSSLContext(configuration: configuration)
         } catch {
-            throw .refused("\(error)")
+            throw .refused(TLSFailure.words(ofLibrary: error))
         }
     }
 }

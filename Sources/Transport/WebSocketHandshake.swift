@@ -61,9 +61,11 @@ package enum WebSocketHandshake {
     // MARK: The server's part
 
     /// A request that is refused: what to answer, with one line for whoever reads it.
-    package struct Refusal: Error, Hashable, Sendable {
+    package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         package let status: Int
         package let words: String
+
+        package var description: String { self.words }
 
         init(_ status: Int, _ words: String) {
             self.status = status

@@ -3,9 +3,16 @@ package struct WebSocketHead: Hashable, Sendable {
     /// Bytes of a head at most.
     package static let maximumSize = 16_384
 
-    package enum Problem: Error, Hashable {
+    package enum Problem: Error, Hashable, CustomStringConvertible {
         case notHTTP
         case tooLarge
+
+        package var description: String {
+            switch self {
+            case .notHTTP: "the bytes are no HTTP/1.1 head"
+            case .tooLarge: "the HTTP/1.1 head has more than \(WebSocketHead.maximumSize) bytes"
+            }
+        }
     }
 
     /// Without its line end.

@@ -155,7 +155,7 @@ private final class DecodeReader: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.end(.connection("the loopback connection broke: \(error)"))
+        self.end(.connection("the loopback connection broke: \(SystemError.words(error))"))
         context.close(promise: nil)
     }
 
