@@ -8,7 +8,7 @@
 /// Spec: RFC 4013, as stored strings (RFC 3454 §7).
 package enum SASLPrep {
     /// What cannot be prepared, and is therefore refused.
-    package struct Refusal: Error, Hashable, Sendable {
+    package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         package let scalar: UInt32
 
         /// As it stands in Unicode's tables: `U+00AA`.
@@ -16,6 +16,8 @@ package enum SASLPrep {
             let digits = String(self.scalar, radix: 16, uppercase: true)
             return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
         }
+
+        package var description: String { "the character \(self.codePoint) cannot be prepared" }
     }
 
     /// Letters of these blocks do not join with what follows, and run from left to right.

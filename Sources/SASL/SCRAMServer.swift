@@ -38,7 +38,7 @@ package struct SCRAMCredentials: Hashable, Sendable {
 /// Why the server refuses, as `e=` tells it.
 ///
 /// Spec: RFC 5802 §7.
-package enum SCRAMServerError: String, Error, Hashable, Sendable {
+package enum SCRAMServerError: String, Error, Hashable, Sendable, CaseIterable, CustomStringConvertible {
     case invalidEncoding = "invalid-encoding"
     case extensionsNotSupported = "extensions-not-supported"
     case invalidProof = "invalid-proof"
@@ -47,6 +47,19 @@ package enum SCRAMServerError: String, Error, Hashable, Sendable {
     case unknownUser = "unknown-user"
     case invalidUserNameEncoding = "invalid-username-encoding"
     case otherError = "other-error"
+
+    package var description: String {
+        switch self {
+        case .invalidEncoding: "the message is malformed"
+        case .extensionsNotSupported: "the message has an unknown extension that must be understood"
+        case .invalidProof: "the client's proof is wrong"
+        case .channelBindingsDontMatch: "the channel binding is not that of this connection"
+        case .channelBindingNotSupported: "the server has no channel binding"
+        case .unknownUser: "the user is unknown"
+        case .invalidUserNameEncoding: "the user name is malformed"
+        case .otherError: "the exchange failed for another reason"
+        }
+    }
 
     /// The server's last message, where the protocol can carry one.
     package var message: [UInt8] { Array("e=\(self.rawValue)".utf8) }
