@@ -1,4 +1,5 @@
 import SASL
+import Transport
 import XMPPCodec
 
 #if canImport(Glibc)
@@ -26,7 +27,7 @@ extension XMPPConnectionEnd: CustomStringConvertible {
         case .answered: "the stream was closed"
         case .closedByPeer: "the server closed the stream"
         case .lost: "the connection was lost: the server did not close its stream first"
-        case .failed(let code): "the connection failed: \(String(cString: strerror(code))) (errno \(code))"
+        case .failed(let code): "the connection failed: \(SystemError.words(code))"
         case .timedOut(let phase): "the stream was not ready in time: \(phase.openWords)"
         case .pingTimedOut: "the server did not answer a ping in time"
         case .closingTimedOut: "the server did not answer the end of the stream in time"
@@ -68,7 +69,7 @@ extension XMPPConnectionEnd: CustomStringConvertible {
         case .registrationImpossible(let problem): "the registration cannot be filled in: \(problem)"
         case .tooManyRedirects(let count): "the server named another host \(count) times in a row"
         case .malformed(let error): "the server's XML is wrong: \(error)"
-        case .unexpected(let element, let state): "\(element) came in the state '\(state)', where it has no place"
+        case .unexpected(let element, let state): "\(element) came in the state '\(state.words)', where it has no place"
         case .violation(_, let text): "the server broke a rule: \(text)"
         case .handledCountTooHigh(let h, let sent): "the server says that it has \(h) stanzas, and \(sent) were sent"
         case .unsendable(let error): "what has to be sent cannot be written as XML: \(error)"

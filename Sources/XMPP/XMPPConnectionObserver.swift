@@ -89,7 +89,7 @@ extension XMPPConnectionObserver {
 }
 
 /// Why a request has no result.
-package enum XMPPRequestError: Error, Hashable, Sendable {
+package enum XMPPRequestError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The answer was an error.
     case refused(StanzaError)
     case timedOut
@@ -99,4 +99,14 @@ package enum XMPPRequestError: Error, Hashable, Sendable {
     case notSent
     /// It cannot be sent as it is: XML cannot hold it, or its `to` is no JID; the words say which.
     case invalid(String)
+
+    package var description: String {
+        switch self {
+        case .refused(let error): OneLine.of(error.description)
+        case .timedOut: "no answer in time"
+        case .connectionLost: "the connection was lost before the answer came"
+        case .notSent: "the client is not connected"
+        case .invalid(let words): words
+        }
+    }
 }

@@ -47,7 +47,7 @@ extension XMPPClientError: CustomStringConvertible {
 }
 
 extension XMPPClientEnd {
-    init(_ end: XMPPConnectionEnd) {
+    package init(_ end: XMPPConnectionEnd) {
         self.init(kind: end.kind, words: end.description, mayHeal: end.retry != .never)
     }
 }

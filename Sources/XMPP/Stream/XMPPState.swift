@@ -26,6 +26,27 @@ package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
     case connected
     /// The closing tag is out, and the server's is awaited.
     case closing
+
+    /// For people.
+    package var words: String {
+        switch self {
+        case .disconnected: "disconnected"
+        case .resolvingSRV: "resolving"
+        case .connecting: "connecting"
+        case .opening: "opening"
+        case .negotiating: "negotiating"
+        case .startTLS1: "requesting TLS"
+        case .startTLS2: "TLS handshake"
+        case .postNegotiation: "restarting"
+        case .registering: "registering"
+        case .auth: "authenticating"
+        case .binding: "binding"
+        case .startSession: "starting the session"
+        case .managing: "enabling stream management"
+        case .connected: "connected"
+        case .closing: "closing"
+        }
+    }
 }
 
 /// A part of the time between a connection and a stream that is ready.
