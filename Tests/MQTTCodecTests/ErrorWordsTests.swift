@@ -26,7 +26,7 @@ struct ErrorWordsTests {
     }
 
     @Test(
-        "printed Swift is told from words",
+        "text that Swift printed is found, and words are not",
         arguments: [
             ("unknownReason(MQTTCodec.PacketType.connAck, 1)", "unknownReason("), ("a MQTTCodec.QoS", "MQTTCodec.QoS"),
             ("the reason serverBusy came", "serverBusy"), ("truncated", "truncated"),

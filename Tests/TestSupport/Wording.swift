@@ -1,6 +1,6 @@
 /// Checks that a text was written for people, and is not how Swift prints a value.
 package enum Wording {
-    /// What in `text` looks like printed Swift; `nil` for a text of at least two plain words.
+    /// The part of `text` that looks like printed Swift; `nil` for a text of at least two plain words.
     ///
     /// Found are a name joined to a parenthesis (`tooLong(5)`), a qualified name (`MQTTCodec.PacketType`), a word in
     /// camelCase, and a single word, which is how a case without values is printed.
