@@ -41,7 +41,7 @@ package struct FaultPlan: Hashable, Sendable {
     var touchesOrder: Bool { self.reorderEvery > 0 || self.delay != nil }
 }
 
-/// A fault flag that does not say what it must; `description` is one line that names the flag.
+/// A fault flag that cannot be read; `description` is one line that names the flag.
 package struct FaultPlanError: Error, Hashable, Sendable, CustomStringConvertible {
     package let flag: String
     package let problem: String
@@ -50,72 +50,70 @@ package struct FaultPlanError: Error, Hashable, Sendable, CustomStringConvertibl
 }
 
 extension FaultPlan {
-    /// The flags that `parse` and `take` know; each wants one value, as the next argument or behind `=`.
+    /// The fault flags; each needs one value, as the next argument or after `=`.
     package static let flags = [
         "--drop", "--duplicate", "--reorder", "--delay", "--delay-every", "--stall", "--disconnect-every",
         "--max-rate", "--fragment", "--refuse",
     ]
 
+    /// Reads fault flags with their values.
+    ///
+    /// - Returns: the plan, and an error for each flag with a wrong value.
+    package static func read(_ flags: [(flag: String, value: String)]) -> (plan: FaultPlan, errors: [FaultPlanError]) {
+        var plan = FaultPlan()
+        var errors: [FaultPlanError] = []
+        for (flag, value) in flags {
+            if let problem = plan.set(flag, value) { errors.append(FaultPlanError(flag: flag, problem: problem)) }
+        }
+        let isDelayed = flags.contains { $0.flag == "--delay" }
+        if !isDelayed, flags.contains(where: { $0.flag == "--delay-every" }) {
+            let problem = "says which messages are delayed, not how long; add --delay"
+            errors.append(FaultPlanError(flag: "--delay-every", problem: problem))
+        }
+        return (plan, errors)
+    }
+
     /// Reads a list that holds nothing but fault flags.
     ///
     /// - Throws: `FaultPlanError` for the first flag that is unknown, lacks a value or has a wrong one.
     package static func parse(arguments: [String]) throws(FaultPlanError) -> FaultPlan {
-        var rest = arguments
-        let plan = try self.take(from: &rest)
-        if let first = rest.first {
-            throw FaultPlanError(flag: first, problem: "is not a fault flag (\(Self.flags.joined(separator: " ")))")
+        var flags: [(flag: String, value: String)] = []
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let flag = parts.first.map(String.init) ?? argument
+            guard Self.flags.contains(flag) else {
+                throw FaultPlanError(flag: flag, problem: "is not a fault flag (\(Self.flags.joined(separator: " ")))")
+            }
+            guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
+                throw FaultPlanError(flag: flag, problem: "needs a value")
+            }
+            flags.append((flag, value))
         }
+        let (plan, errors) = self.read(flags)
+        if let first = errors.first { throw first }
         return plan
     }
 
-    /// Reads one line, as behind `--broker`: flags and values apart by spaces.
+    /// Reads one line, as in `--broker`: flags and values apart by spaces.
     package static func parse(line: String) throws(FaultPlanError) -> FaultPlan {
         try self.parse(arguments: line.split(whereSeparator: \.isWhitespace).map(String.init))
     }
 
-    /// Takes the fault flags out of `arguments` and leaves the others there, in order.
-    package static func take(from arguments: inout [String]) throws(FaultPlanError) -> FaultPlan {
-        var plan = FaultPlan()
-        var rest: [String] = []
-        var delayEveryGiven = false
-        var index = arguments.startIndex
-        while index < arguments.endIndex {
-            let argument = arguments[index]
-            index += 1
-            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let flag = parts.first.map(String.init) ?? argument
-            guard Self.flags.contains(flag) else {
-                rest.append(argument)
-                continue
-            }
-            let value: String
-            if parts.count == 2 {
-                value = String(parts[1])
-            } else {
-                guard index < arguments.endIndex else { throw FaultPlanError(flag: flag, problem: "needs a value") }
-                value = arguments[index]
-                index += 1
-            }
-            delayEveryGiven = delayEveryGiven || flag == "--delay-every"
-            if let problem = plan.set(flag, value) { throw FaultPlanError(flag: flag, problem: problem) }
-        }
-        if delayEveryGiven, plan.delay == nil {
-            throw FaultPlanError(flag: "--delay-every", problem: "needs --delay")
-        }
-        arguments = rest
-        return plan
-    }
-
     /// Sets one flag.
     ///
-    /// - Returns: what is wrong with `value`, or nil.
+    /// - Returns: what is wrong with `value` and what to write instead, or nil.
     private mutating func set(_ flag: String, _ value: String) -> String? {
         switch flag {
         case "--drop":
-            guard let share = FaultValue.share(value) else { return "wants a share like 0.1%, not '\(value)'" }
+            guard let share = FaultValue.share(value) else {
+                return "'\(value)' is not a share above 0%; write it like 0.1%"
+            }
             self.dropPerBillion = share
         case "--duplicate", "--reorder", "--delay-every":
-            guard let every = UInt64(value), every > 0 else { return "wants a number N above 0, not '\(value)'" }
+            guard let every = UInt64(value), every > 0 else {
+                return "'\(value)' is not a whole number of 1 or more; write it like 100"
+            }
             switch flag {
             case "--duplicate": self.duplicateEvery = every
             case "--reorder": self.reorderEvery = every
@@ -123,24 +121,28 @@ extension FaultPlan {
             }
         case "--delay", "--disconnect-every":
             guard let time = FaultValue.time(value), time > .zero else {
-                return "wants a time like 5ms or 2s, not '\(value)'"
+                return "'\(value)' is not a time above 0 in one unit; write it like 5ms or 90s"
             }
             if flag == "--delay" { self.delay = time } else { self.disconnectEvery = time }
         case "--stall":
             let parts = value.split(separator: "@", omittingEmptySubsequences: false)
             guard parts.count == 2, let length = FaultValue.time(String(parts[0])), length > .zero,
                 let after = FaultValue.time(String(parts[1]))
-            else { return "wants LENGTH@AFTER like 2s@10s, not '\(value)'" }
+            else { return "'\(value)' is not LENGTH@AFTER, each a time in one unit; write it like 2s@10s" }
             self.stall = FaultStall(length: length, after: after)
         case "--max-rate":
-            guard let rate = FaultValue.rate(value) else { return "wants a rate like 1000/s, not '\(value)'" }
+            guard let rate = FaultValue.rate(value) else {
+                return "'\(value)' is not a rate above 0, at most 1000000000/s; write it like 1000/s"
+            }
             self.maximumRate = rate
         case "--fragment":
-            guard let range = FaultValue.range(value) else { return "wants bytes per write like 1-7, not '\(value)'" }
+            guard let range = FaultValue.range(value) else {
+                return "'\(value)' is not a range of 1 to 65536 bytes; write it like 1-7"
+            }
             self.fragment = range
         default:
             guard let code = FaultValue.byte(value), ConnectRefusal.isKnown(code) else {
-                return "wants a CONNACK code, 1 to 5 or one of MQTT 5 from 0x80 on, not '\(value)'"
+                return "'\(value)' is not a CONNACK code that refuses; write one like 0x87 (MQTT 5) or 5 (MQTT 3)"
             }
             self.refuse = code
         }
@@ -169,8 +171,8 @@ enum FaultValue {
     }
 
     static func rate(_ text: String) -> Double? {
-        guard let rate = Self.number(text.hasSuffix("/s") ? text.dropLast(2) : text[...]), rate > 0 else { return nil }
-        return rate
+        let number = Self.number(text.hasSuffix("/s") ? text.dropLast(2) : text[...])
+        return number.flatMap { (Double.leastNonzeroMagnitude...1e9).contains($0) ? $0 : nil }
     }
 
     static func range(_ text: String) -> ClosedRange<Int>? {

@@ -27,41 +27,46 @@ struct FaultPlanTests {
         #expect(plan == expected)
     }
 
-    @Test("other arguments are left where they are")
-    func leavesOthers() throws {
-        var arguments = ["-p", "0", "--delay", "1.5ms", "--quiet"]
-        #expect(try FaultPlan.take(from: &arguments).delay == .microseconds(1_500))
-        #expect(arguments == ["-p", "0", "--quiet"])
-    }
-
     @Test("nothing at all is a broker without faults")
     func empty() throws {
         #expect(try FaultPlan.parse(line: " ") == FaultPlan())
     }
 
     @Test(
-        "a wrong one is named in one line, with what it wants",
+        "a wrong value is named in one line, with one that is right",
         arguments: [
-            ("--drop 5", "--drop: wants a share like 0.1%, not '5'"),
-            ("--drop 101%", "--drop: wants a share like 0.1%, not '101%'"),
-            ("--drop -1%", "--drop: wants a share like 0.1%, not '-1%'"),
-            ("--duplicate 0", "--duplicate: wants a number N above 0, not '0'"),
-            ("--reorder x", "--reorder: wants a number N above 0, not 'x'"),
-            ("--delay 5", "--delay: wants a time like 5ms or 2s, not '5'"),
-            ("--delay 0ms", "--delay: wants a time like 5ms or 2s, not '0ms'"),
-            ("--delay-every 2", "--delay-every: needs --delay"),
-            ("--stall 2s", "--stall: wants LENGTH@AFTER like 2s@10s, not '2s'"),
-            ("--disconnect-every nans", "--disconnect-every: wants a time like 5ms or 2s, not 'nans'"),
-            ("--max-rate 0/s", "--max-rate: wants a rate like 1000/s, not '0/s'"),
-            ("--fragment 7-1", "--fragment: wants bytes per write like 1-7, not '7-1'"),
-            ("--fragment 0", "--fragment: wants bytes per write like 1-7, not '0'"),
-            ("--refuse 6", "--refuse: wants a CONNACK code, 1 to 5 or one of MQTT 5 from 0x80 on, not '6'"),
+            ("--drop 5", "--drop: '5' is not a share above 0%; write it like 0.1%"),
+            ("--drop 101%", "--drop: '101%' is not a share above 0%; write it like 0.1%"),
+            ("--drop -1%", "--drop: '-1%' is not a share above 0%; write it like 0.1%"),
+            ("--duplicate 0", "--duplicate: '0' is not a whole number of 1 or more; write it like 100"),
+            ("--reorder x", "--reorder: 'x' is not a whole number of 1 or more; write it like 100"),
+            ("--delay 5", "--delay: '5' is not a time above 0 in one unit; write it like 5ms or 90s"),
+            ("--delay 0ms", "--delay: '0ms' is not a time above 0 in one unit; write it like 5ms or 90s"),
+            ("--delay-every 2", "--delay-every: says which messages are delayed, not how long; add --delay"),
+            ("--stall 2s", "--stall: '2s' is not LENGTH@AFTER, each a time in one unit; write it like 2s@10s"),
+            (
+                "--disconnect-every nans",
+                "--disconnect-every: 'nans' is not a time above 0 in one unit; write it like 5ms or 90s"
+            ),
+            ("--max-rate 0/s", "--max-rate: '0/s' is not a rate above 0, at most 1000000000/s; write it like 1000/s"),
+            ("--fragment 7-1", "--fragment: '7-1' is not a range of 1 to 65536 bytes; write it like 1-7"),
+            ("--fragment 0", "--fragment: '0' is not a range of 1 to 65536 bytes; write it like 1-7"),
+            (
+                "--refuse 6",
+                "--refuse: '6' is not a CONNACK code that refuses; write one like 0x87 (MQTT 5) or 5 (MQTT 3)"
+            ),
             ("--refuse", "--refuse: needs a value"),
         ]
     )
     func refuses(_ line: String, _ message: String) {
         let error = #expect(throws: FaultPlanError.self) { try FaultPlan.parse(line: line) }
         #expect(error?.description == message)
+    }
+
+    @Test("every wrong value of several is named")
+    func all() {
+        let (_, errors) = FaultPlan.read([("--drop", "5"), ("--delay", "1ms"), ("--refuse", "6")])
+        #expect(errors.map(\.flag) == ["--drop", "--refuse"])
     }
 
     @Test("what is no fault flag is refused where only those may stand")

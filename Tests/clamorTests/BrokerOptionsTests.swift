@@ -1,3 +1,4 @@
+import EmbeddedBroker
 import Foundation
 import TestSupport
 import Testing
@@ -95,6 +96,37 @@ struct BrokerOptionsTests {
             return
         }
         #expect(others == ["clamor conn: --broker " + words.replacing("FILE", with: path)])
+    }
+
+    /// Values that the command line took in `--broker` and the broker then refused, and others.
+    static let faults = [
+        "--drop 0%", "--drop 2", "--drop x%", "--duplicate 0", "--reorder 1.5", "--delay 1m30s", "--delay 5",
+        "--delay 1ms --delay-every 0", "--delay-every 2", "--stall 2s", "--stall 2s@0", "--stall 1m30s@1s",
+        "--disconnect-every 0s", "--max-rate 0/s", "--max-rate 2000000000/s", "--fragment 1-100000", "--fragment 7-1",
+        "--refuse 7", "--refuse 0", "--refuse 0x100", "--drop 1", "--drop 1 --refuse 7", "--drop",
+    ]
+
+    @Test("a wrong fault is refused in the same words by the broker and by a run", arguments: faults)
+    func refusesFaults(_ text: String) throws {
+        let words = text.split(separator: " ").map(String.init)
+        guard case .refused(let lines) = Invocation.parse(["broker"] + words) else {
+            Issue.record("clamor broker took it")
+            return
+        }
+        guard case .refused(let others) = Invocation.parse(["pub", "-h", "embedded", "--broker", text]) else {
+            Issue.record("--broker took it")
+            return
+        }
+        // A refusal of the argument parser names no flag of the broker.
+        let isParsers = lines[0].hasSuffix("see clamor broker --help")
+        #expect(
+            others
+                == lines.map { $0.replacing("clamor broker: ", with: "clamor pub: --broker\(isParsers ? ":" : "") ") }
+        )
+        for line in isParsers ? [] : lines {
+            let error = #expect(throws: FaultPlanError.self) { try FaultPlan.parse(line: text) }
+            #expect(lines[0] == "clamor broker: \(try #require(error))", "\(line)")
+        }
     }
 
     @Test("SCRAM wants users on the other side too")

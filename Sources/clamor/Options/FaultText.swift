@@ -1,4 +1,4 @@
-/// The shapes that only faults have.
+/// Values of the faults of `clamor proxy`; those of the embedded broker are read by `FaultPlan`.
 enum FaultText {
     static func every(_ text: String) throws(QuantityError) -> UInt64 {
         guard let number = Int(text), number >= 1 else {
@@ -28,13 +28,6 @@ enum FaultText {
             throw QuantityError("'\(text)' is not a span of bytes; write it like 1-7")
         }
         return bounds[0]...bounds[bounds.count - 1]
-    }
-
-    static func code(_ text: String) throws(QuantityError) {
-        let code = text.hasPrefix("0x") ? UInt8(text.dropFirst(2), radix: 16) : UInt8(text)
-        guard let code, code > 0 else {
-            throw QuantityError("'\(text)' is not a refusal; write a code of CONNACK like 0x87 (MQTT 5) or 5 (MQTT 3)")
-        }
     }
 
     /// Bytes a second: `64KiB/s`, `1000/s`.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import EmbeddedBroker
 
 extension OptionReader {
     mutating func read(_ command: BrokerCommand, into options: inout BrokerOptions) {
@@ -53,29 +54,13 @@ extension OptionReader {
 
     /// Checks the faults and lists them as arguments.
     private mutating func faults(_ flags: FaultFlags, prefix: String) -> [String] {
-        var result: [String] = []
-        func add<Value>(_ flag: String, _ text: String?, _ parse: (String) throws(QuantityError) -> Value) {
-            guard let text else { return }
-            do throws(QuantityError) {
-                _ = try parse(text)
-                result += [flag, text]
-            } catch {
-                self.report("\(prefix)\(flag)", error.description)
-            }
-        }
-        add("--drop", flags.drop) { text throws(QuantityError) in try PercentText.parse(text) }
-        add("--duplicate", flags.duplicate, FaultText.every)
-        add("--reorder", flags.reorder, FaultText.every)
-        add("--delay", flags.delay, FaultText.span)
-        add("--delay-every", flags.delayEvery, FaultText.every)
-        add("--stall", flags.stall, FaultText.stall)
-        add("--disconnect-every", flags.disconnectEvery, FaultText.span)
-        add("--max-rate", flags.maxRate, RateText.parse)
-        add("--fragment", flags.fragment, FaultText.fragment)
-        add("--refuse", flags.refuse, FaultText.code)
-        if flags.delayEvery != nil, flags.delay == nil {
-            self.report("\(prefix)--delay-every", "says which messages are delayed, not how long; add --delay")
-        }
-        return result
+        let given = [
+            ("--drop", flags.drop), ("--duplicate", flags.duplicate), ("--reorder", flags.reorder),
+            ("--delay", flags.delay), ("--delay-every", flags.delayEvery), ("--stall", flags.stall),
+            ("--disconnect-every", flags.disconnectEvery), ("--max-rate", flags.maxRate),
+            ("--fragment", flags.fragment), ("--refuse", flags.refuse),
+        ].compactMap { flag, value in value.map { (flag: flag, value: $0) } }
+        for error in FaultPlan.read(given).errors { self.report("\(prefix)\(error.flag)", error.problem) }
+        return given.flatMap { [$0.flag, $0.value] }
     }
 }
