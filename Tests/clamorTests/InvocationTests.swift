@@ -79,7 +79,13 @@ struct InvocationTests {
             Spelling("pub -C false", "pub --no-clean"), Spelling("pub -C", "pub -C true"),
             Spelling("pub -r", "pub --retain true"),
             Spelling("pub -w false", "pub --no-wait"), Spelling("pub -R 100", "pub -i 10"), Spelling("pub -i 0", "pub"),
-            Spelling("pub -R 5/s", "pub --connrate 5"),
+            Spelling("pub -R 5/s", "pub --connrate 5"), Spelling("pub -R 0", "pub"), Spelling("pub -R 0/s", "pub"),
+            Spelling("pub -R 0 -i 10", "pub -i 10"),
+            Spelling("pub -d 3s", "pub --duration 3s"), Spelling("pub -d3", "pub --duration 3s"),
+            Spelling("pub --duration 10", "pub --duration 10s"), Spelling("pub -d 1.5", "pub --duration 1500ms"),
+            Spelling("pub --warmup 5", "pub --warmup 5s"), Spelling("pub --drain 5", "pub --drain 5s"),
+            Spelling("pub --connect-timeout 5", "pub --connect-timeout 5s"),
+            Spelling("pub --ack-timeout 5", "pub --ack-timeout 5s"),
             Spelling("pub --reconnect 3", "pub --maximum-reconnect-times 3"),
             Spelling("pub -n 5", "pub --startnumber 5"), Spelling("pub -L 5", "pub --limit 5"),
             Spelling("pub -F 5", "pub --inflight 5"), Spelling("pub -u a -P b", "pub --username a --password b"),
@@ -164,6 +170,34 @@ struct InvocationTests {
         #expect(options.duration == duration)
         #expect(options.limit == limit)
         #expect(options.endsBySignal == bySignal)
+    }
+
+    @Test("--no-tty is taken by every command that shows progress")
+    func noTTY() throws {
+        #expect(try options("pub --no-tty").isPlain)
+        #expect(try !options("pub").isPlain)
+        guard
+            case .xmpp(let login) = Invocation.parse(["xmpp", "login", "--jid", "a@b", "--password", "c", "--no-tty"]),
+            case .decode(let decode) = Invocation.parse(["decode", "--no-tty", "-d", "3"])
+        else {
+            Issue.record("refused")
+            return
+        }
+        #expect(login.isPlain)
+        #expect(decode.isPlain)
+        #expect(decode.duration == 3_000_000_000)
+    }
+
+    @Test(
+        "without a value --version prints the version",
+        arguments: ["--version", "pub --version", "pub --version -c 5"]
+    )
+    func version(_ line: String) {
+        guard case .text(let text) = Invocation.parse(line.split(separator: " ").map(String.init)) else {
+            Issue.record("refused")
+            return
+        }
+        #expect(text == "0.1.0")
     }
 
     @Test(

@@ -7,9 +7,9 @@ struct ProgramTests {
     @Test(
         "wrong usage is code 64, one to three lines on stderr, nothing on stdout",
         arguments: [
-            "", "-h", "frob", "pub -h", "pub -d 5", "pub -c 0", "pub --frob", "pub --cacertfile x", "capacity",
+            "", "-h", "frob", "pub -h", "pub --version 4", "pub -c 0", "pub --frob", "pub --cacertfile x", "capacity",
             "doctor -c 0",
-            "pub -q 9 -c 0 -V 8 -R 0",
+            "pub -q 9 -c 0 -V 8 -R x",
             "pub --rate 5/s -I 5", "pub -m template:///nowhere", "report /nowhere", "broker --drop x",
             "pub --url xmpp://h", "sub --threads 0", "decode --protocol coap",
             "decode --threshold decode_packet_time<10ns",

@@ -41,6 +41,7 @@ struct ScenarioPrintingTests {
     static let lines = [
         "conn", "pub", "sub", "pubsub",
         "conn -c 15000 -R 5000 --duration 60s -h broker.example",
+        "pub -d 5 --connect-timeout 3 --ack-timeout 4 -R 0",
         "conn -c 5 -i 10 --connect-timeout 3s --num-retry-connect 2 --reconnect 9 --reconnect-period 500 -n 7",
         "conn --subscription-churn 20/s", "pub --subscription-churn 1/s --subscription-churn-filter x/%i/#",
         "conn --ifaddr 127.0.0.2,127.0.0.3 --churn 5/s:cut --storm 30%@2s --storm 50%@4s:disconnect --duration 20s",

@@ -127,6 +127,16 @@ struct ScenarioRefusalTests {
             "3:28: a.connect.keep_alive: '60' is not a duration; write it like 10s, 250ms or 2m"
         ),
         Wrong(
+            "a connect timeout without its unit",
+            "groups:\n  a:\n    connect: { timeout: 5 }\n",
+            "3:25: a.connect.timeout: '5' is not a duration; write it like 10s, 250ms or 2m"
+        ),
+        Wrong(
+            "an ack timeout without its unit",
+            "groups:\n  a:\n    publish: { ack_timeout: 5 }\n",
+            "3:29: a.publish.ack_timeout: '5' is not a duration; write it like 10s, 250ms or 2m"
+        ),
+        Wrong(
             "no truth",
             "groups:\n  a:\n    connect: { clean: maybe }\n",
             "3:23: a.connect.clean: 'maybe' is not true or false"

@@ -26,13 +26,19 @@ struct UsageTests {
         Refusal("pub -h", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
         Refusal("pub -h -c 5", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
         Refusal(
-            "pub -d 10",
-            "clamor pub: there is no -d; the length of the measured phase is --duration, such as --duration 10s"
+            "pub --version 4",
+            "clamor pub: --version: prints Clamor's version and takes no value; the version of MQTT is -V, such as -V 5"
         ),
         Refusal(
-            "pub -d10",
-            "clamor pub: there is no -d; the length of the measured phase is --duration, such as --duration 10s"
+            "pub -c 5 --version=4",
+            "clamor pub: --version: prints Clamor's version and takes no value; the version of MQTT is -V, such as -V 5"
         ),
+        Refusal(
+            "--version 4",
+            "clamor: --version: prints Clamor's version and takes no value; the version of MQTT is -V, such as -V 5"
+        ),
+        Refusal("pub -d soon", "clamor pub: -d: 'soon' is not a duration; write it like 10s, 250ms or 2m"),
+        Refusal("pub -d-5", "clamor pub: -d: '-5' is not a duration; write it like 10s, 250ms or 2m"),
         Refusal("pub --frobnicate 1", "clamor pub: Unknown option '--frobnicate'; see clamor pub --help"),
         Refusal(
             "pub --duraton 1s",
@@ -103,7 +109,7 @@ struct UsageTests {
             "pubsub --topology fan-out -c 3 --subscribers 4",
             "clamor pubsub: --subscribers: fan-out has one publisher, and -c counts subscribers too; leave one out"
         ),
-        Refusal("pub -R 0", "clamor pub: -R: '0' is not above 0; leave the flag out for no limit"),
+        Refusal("pub -R 0.0", "clamor pub: -R: '0.0' is not above 0; leave the flag out for no limit"),
         Refusal("pub -R fast", "clamor pub: -R: 'fast' is not a rate; write it like 500/s"),
         Refusal(
             "pub --rate 1000000000000000000000/s",
@@ -119,7 +125,14 @@ struct UsageTests {
             "pub --rate 5/s --message-interval 0",
             "clamor pub: --rate: --message-interval sets the pace too, per client; leave one of the two out"
         ),
-        Refusal("pub --duration 10", "clamor pub: --duration: '10' is not a duration; write it like 10s, 250ms or 2m"),
+        Refusal(
+            "pub --duration 10x",
+            "clamor pub: --duration: '10x' is not a duration; write it like 10s, 250ms or 2m"
+        ),
+        Refusal(
+            "pub --storm 30%@5",
+            "clamor pub: --storm: '5' is not a duration; write it like 10s, 250ms or 2m"
+        ),
         Refusal(
             "pub --connect-timeout 0s",
             "clamor pub: --connect-timeout: '0' leaves no time to connect; write it like 10s"

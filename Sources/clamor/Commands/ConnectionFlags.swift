@@ -148,7 +148,7 @@ struct ClientFlags: ParsableArguments {
     @Option(
         name: [.customShort("R", allowingJoined: true), .customLong("connrate")],
         help: ArgumentHelp(
-            "Connects per second, open loop. (default: no limit, 64 pending per target; emqtt_bench: see -i)",
+            "Connects per second, open loop. (default: 0, no limit, 64 pending per target; emqtt_bench: see -i)",
             valueName: "n/s"
         )
     ) var connectRate: String?
@@ -191,8 +191,11 @@ struct ClientFlags: ParsableArguments {
 /// The phases of a run, the generator, its results.
 struct RunFlags: ParsableArguments {
     @Option(
-        name: .long,
-        help: ArgumentHelp("The measured phase; 0: until SIGINT. (default: 10s)", valueName: "duration")
+        name: [.customShort("d", allowingJoined: true), .long],
+        help: ArgumentHelp(
+            "The measured phase; a number without a unit is seconds; 0: until SIGINT. (default: 10s)",
+            valueName: "duration"
+        )
     )
     var duration: String?
 
@@ -283,6 +286,7 @@ struct ResultFlags: ParsableArguments {
 
     @Flag(name: .long, help: "Only run.json's text on stdout.") var json = false
     @Flag(name: .long, help: "Nothing on stdout.") var quiet = false
+    @Flag(name: .customLong("no-tty"), help: "Plain lines on stdout, as if it were no terminal.") var noTTY = false
     @Flag(name: .long, help: "Exit 97 or 98 when the verdict is 'unreconciled' or 'generator-limited'.") var strict =
         false
 }

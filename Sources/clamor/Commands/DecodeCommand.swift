@@ -83,7 +83,7 @@ struct DecodeRunFlags: ParsableArguments {
     var path: String?
 
     @Option(
-        name: .long,
+        name: [.customShort("d", allowingJoined: true), .long],
         help: ArgumentHelp(
             "Of each form on each path, behind a tenth of it, 1s at most, as warm-up. (default: 2s)",
             valueName: "duration"

@@ -7,6 +7,7 @@ protocol ResultOptions {
     var outputDirectory: String? { get set }
     var json: Bool { get set }
     var quiet: Bool { get set }
+    var isPlain: Bool { get set }
     var strict: Bool { get set }
     var files: ReportFileOptions { get set }
 }
@@ -41,6 +42,8 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
     package var files = ReportFileOptions()
     package var json = false
     package var quiet = false
+    /// As if standard output were no terminal.
+    package var isPlain = false
     package var strict = false
     /// Started by another decode, with jemalloc, to tell what is allocated.
     package var isAllocationPass = false

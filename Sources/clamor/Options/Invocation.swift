@@ -45,7 +45,9 @@ package enum Invocation: Sendable {
         // A command of a group has two words.
         let words = arguments.prefix(arguments.first == "xmpp" ? 2 : 1).filter { !$0.hasPrefix("-") }
         let name = (["clamor"] + words).joined(separator: " ")
-        if let refusal = LaterFlags.refusal(of: arguments) { return .refused([refusal]) }
+        if let refusal = LaterFlags.refusal(of: arguments) ?? Self.refusal(ofVersion: arguments, name: name) {
+            return .refused([refusal])
+        }
         guard let first = arguments.first else {
             return .refused(["clamor: a command is missing; try clamor pubsub -h embedded, or see clamor --help"])
         }
@@ -83,6 +85,17 @@ package enum Invocation: Sendable {
         case .xmpp(let options): return .text(ScenarioPrinter.text(.xmpp(options), &reader) ?? "")
         default: return invocation
         }
+    }
+
+    /// In `emqtt_bench` `--version` is the version of MQTT; printing Clamor's instead would end a script with success.
+    private static func refusal(ofVersion arguments: [String], name: String) -> String? {
+        let words = arguments.prefix { $0 != "--" }
+        guard let index = words.firstIndex(where: { $0 == "--version" || $0.hasPrefix("--version=") }) else {
+            return nil
+        }
+        let next = words.dropFirst(index + 1).first
+        guard words[index] != "--version" || next?.hasPrefix("-") == false else { return nil }
+        return "\(name): --version: prints Clamor's version and takes no value; the version of MQTT is -V, such as -V 5"
     }
 
     private static func refusal(ofXMPP arguments: [String]) -> String? {

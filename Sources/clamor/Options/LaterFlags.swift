@@ -2,7 +2,7 @@
 enum LaterFlags {
     private static let flags: Set = ["--prometheus"]
 
-    /// Why the command line cannot be taken by this build, in one line.
+    /// Why this build refuses the command line, in one line.
     static func refusal(of arguments: [String]) -> String? {
         guard let first = arguments.first else { return nil }
         if first == "-h" || first == "--host" {
@@ -14,10 +14,6 @@ enum LaterFlags {
             // A short flag may have its value joined to it.
             let name = isShort ? argument.prefix(2) : argument.prefix { $0 != "=" }
             if self.flags.contains(String(name)) { return "clamor \(first): \(name) is not in this build" }
-            if name == "-d" {
-                return
-                    "clamor \(first): there is no -d; the length of the measured phase is --duration, such as --duration 10s"
-            }
         }
         if arguments.count == 2, arguments[1] == "-h" {
             return "clamor \(first): -h is the host and needs a value; for help: clamor \(first) --help"

@@ -119,6 +119,8 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
     package var segment = SegmentOptions()
     package var json = false
     package var quiet = false
+    /// As if standard output were no terminal.
+    package var isPlain = false
     package var strict = false
 
     package init(name: String, port: Int, operates: Bool) {

@@ -6,6 +6,8 @@ package struct MergeOptions: Sendable, ResultOptions {
     package var files = ReportFileOptions()
     package var json = false
     package var quiet = false
+    /// As if standard output were no terminal.
+    package var isPlain = false
     package var strict = false
     package var redactedCommand: [String] = []
 

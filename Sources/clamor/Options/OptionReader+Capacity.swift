@@ -52,7 +52,10 @@ extension OptionReader {
             return self.report("load", "'\(options.load[0])' is no load; take conn, pub, sub, pubsub or xmpp")
         }
         let own =
-            ["--duration", "--out", "--threshold", "--quiet", "--json", "--rate", "-I", "--message-interval", "-L"]
+            [
+                "--duration", "-d", "--out", "--threshold", "--quiet", "--json", "--rate", "-I", "--message-interval",
+                "-L",
+            ]
             + (options.variesClients ? ["-c", "--count"] : [])
         for flag in own where options.load.contains(where: { $0 == flag || $0.hasPrefix("\(flag)=") }) {
             return self.report(flag, "is the search's own; leave it out of the load")

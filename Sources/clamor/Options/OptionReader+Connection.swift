@@ -227,9 +227,11 @@ extension OptionReader {
     mutating func read(_ flags: ClientFlags, _ departures: DepartureFlags, into options: inout LoadOptions) {
         self.read(departures, into: &options)
         options.startNumber = self.number(flags.startNumber, "-n", "--startnumber", in: 0...1_000_000_000) ?? 0
-        options.connectRate = self.value(flags.connectRate, "-R", "--connrate", parse: RateText.parse)
+        // As in emqtt_bench -R 0 gives no rate.
+        let connectRate = flags.connectRate.flatMap { ["0", "0/s"].contains($0) ? nil : $0 }
+        options.connectRate = self.value(connectRate, "-R", "--connrate", parse: RateText.parse)
         if let interval = self.milliseconds(flags.interval, "-i", "--interval") {
-            if flags.connectRate != nil {
+            if connectRate != nil {
                 self.report("-i", "-R says the rate of connects too; leave one of the two out")
             }
             options.connectRate = interval > 0 ? 1e9 / Double(interval) : nil

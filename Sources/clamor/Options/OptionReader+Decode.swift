@@ -37,9 +37,11 @@ extension OptionReader {
         options.forms = self.words(flags.form, "--form") ?? options.forms
         options.paths = self.words(flags.path, "--path") ?? options.paths
         options.readSize = self.number(flags.readSize, "--read-size", in: 1...65_536) ?? options.readSize
-        if let duration = self.duration(flags.duration, "--duration") {
+        if let duration = self.duration(flags.duration, "-d", "--duration") {
             options.duration = duration
-            if duration == 0 { self.report("--duration", "'0' leaves no time to measure; write it like 2s") }
+            if duration == 0 {
+                self.report(self.typed(["-d", "--duration"]), "'0' leaves no time to measure; write it like 2s")
+            }
         }
         switch flags.sink {
         case nil, "view": options.copies = false

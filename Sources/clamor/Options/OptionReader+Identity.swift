@@ -130,7 +130,11 @@ extension OptionReader {
             return nil
         }
         guard let share = self.value(parts[0], "--storm", parse: PercentText.parse),
-            let at = self.duration(parts[1], "--storm")
+            let at = self.value(
+                parts[1],
+                "--storm",
+                parse: { text throws(QuantityError) in try DurationText.parse(text) }
+            )
         else { return nil }
         if share == 0 { self.report("--storm", "0% is nobody; write it like 30%@5s, or leave it out") }
         return StormOption(share: share, at: at)

@@ -12,7 +12,7 @@ extension OptionReader {
 
     /// The phases of a run, the generator, its results; behind everything else that the run is told.
     mutating func read(_ flags: RunFlags, hasLedger: Bool, into options: inout LoadOptions) {
-        if let duration = self.duration(flags.duration, "--duration") {
+        if let duration = self.duration(flags.duration, "-d", "--duration") {
             options.duration = duration == 0 ? nil : duration
         } else if options.limit != nil {
             options.duration = nil
@@ -32,6 +32,7 @@ extension OptionReader {
     mutating func read(_ flags: ResultFlags, hasLedger: Bool, into options: inout some ResultOptions) {
         options.json = flags.json
         options.quiet = flags.quiet
+        options.isPlain = flags.noTTY
         options.strict = flags.strict
         options.outputDirectory = flags.out
         if flags.out == "" { self.report("--out", "is empty; name a directory") }

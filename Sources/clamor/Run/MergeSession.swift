@@ -8,7 +8,7 @@ struct MergeSession {
 
     init(_ options: MergeOptions) {
         self.options = options
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
+        self.screen = ProgressScreen(quiet: options.quiet, json: options.json, plain: options.isPlain)
     }
 
     /// `clamor merge`.

@@ -40,7 +40,7 @@ final class ProcessesSession {
         self.options = options
         self.groups = groups
         self.count = options.segment.processes?.count ?? 1
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
+        self.screen = ProgressScreen(quiet: options.quiet, json: options.json, plain: options.isPlain)
     }
 
     func perform() async -> ExitStatus {

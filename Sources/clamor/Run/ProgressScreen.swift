@@ -10,10 +10,10 @@ struct ProgressScreen: Sendable {
     let isTerminal: Bool
     let isColoured: Bool
 
-    init(quiet: Bool, json: Bool) {
+    init(quiet: Bool, json: Bool, plain: Bool = false) {
         self.isQuiet = quiet
         self.isJSON = json
-        self.isTerminal = isatty(STDOUT_FILENO) == 1
+        self.isTerminal = !plain && isatty(STDOUT_FILENO) == 1
         self.isColoured = self.isTerminal && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
     }
 

@@ -42,7 +42,7 @@ struct RunSession {
         self.options = options
         self.plan = plan
         self.segment = RunSegment(options.segment)
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
+        self.screen = ProgressScreen(quiet: options.quiet, json: options.json, plain: options.isPlain)
         self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
         self.seed = options.seed ?? UInt64.random(in: 1...(1 << 53))
         self.host = HostFacts.read()

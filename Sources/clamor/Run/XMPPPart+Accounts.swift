@@ -49,7 +49,9 @@ extension XMPPPart {
         self.accounts.remove(await self.perform(.behind, load, self.accounts.created, setting))
     }
 
-    private var screen: ProgressScreen { ProgressScreen(quiet: self.options.quiet, json: self.options.json) }
+    private var screen: ProgressScreen {
+        ProgressScreen(quiet: self.options.quiet, json: self.options.json, plain: self.options.isPlain)
+    }
 
     /// When accounts are worked on, by the words that stand in the place of a phase.
     private enum Occasion: String {

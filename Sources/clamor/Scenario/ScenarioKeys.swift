@@ -8,8 +8,8 @@ struct ScenarioKey: Sendable {
         case list
         /// A span of time that the flag takes as whole seconds.
         case seconds
-        /// A span of time with its unit; the flag takes a bare number as milliseconds.
-        case duration
+        /// A span of time with its unit; the flag takes a bare number in the unit named here.
+        case duration(bare: String)
         /// One, or several as a list, each with a flag of its own.
         case repeated
         /// `true` is the flag alone, `false` its absence; the other way round if it means the opposite.
@@ -111,12 +111,12 @@ struct ScenarioJob: Sendable {
         ScenarioKey("clients", "--count", "-c"),
         ScenarioKey("start_number", "--startnumber", "-n"),
         ScenarioKey("connect.rate", "--connrate", "-R"),
-        ScenarioKey("connect.interval", "--interval", "-i", form: .duration),
-        ScenarioKey("connect.timeout", "--connect-timeout"),
+        ScenarioKey("connect.interval", "--interval", "-i", form: .duration(bare: "ms")),
+        ScenarioKey("connect.timeout", "--connect-timeout", form: .duration(bare: "s")),
         ScenarioKey("connect.retries", "--num-retry-connect"),
         ScenarioKey("connect.source_addresses", "--ifaddr", form: .list),
         ScenarioKey("reconnect", "--reconnect", "--maximum-reconnect-times"),
-        ScenarioKey("reconnect_period", "--reconnect-period", form: .duration),
+        ScenarioKey("reconnect_period", "--reconnect-period", form: .duration(bare: "ms")),
         ScenarioKey("churn", "--churn"),
         ScenarioKey("storm", "--storm", form: .repeated),
         ScenarioKey("password", "--password", "-P"),
@@ -256,10 +256,10 @@ struct ScenarioJob: Sendable {
                 "--message-interval",
                 "-I",
                 "--interval_of_msg",
-                form: .duration
+                form: .duration(bare: "ms")
             ),
             ScenarioKey("\(section).window", "--inflight", "-F"),
-            ScenarioKey("\(section).ack_timeout", "--ack-timeout"),
+            ScenarioKey("\(section).ack_timeout", "--ack-timeout", form: .duration(bare: "s")),
             ScenarioKey("\(section).limit", "--limit", "-L"),
             ScenarioKey("\(section).wait", "--no-wait", "-w", "--wait-before-publishing", form: .flag(means: false)),
         ]

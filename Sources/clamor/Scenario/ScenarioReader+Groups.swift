@@ -156,7 +156,8 @@ extension ScenarioReader {
                 arguments: arguments,
                 environment: self.environment,
                 checks: self.checks,
-                ownPrefix: self.ownPrefix(sources.group)
+                ownPrefix: self.ownPrefix(sources.group),
+                isFile: true
             )
             let invocation = command.invocation(&reader)
             for problem in reader.problems { self.report(problem, sources) }

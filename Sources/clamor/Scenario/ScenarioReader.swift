@@ -211,7 +211,7 @@ package struct ScenarioReader {
         ofFile.warmup = values["warmup"].flatMap { self.text($0, of: "warmup") }
         ofFile.drain = values["drain"].flatMap { self.text($0, of: "drain") }
         ofFile.seed = values["seed"].flatMap { self.text($0, of: "seed") }
-        var reader = OptionReader(arguments: [], environment: self.environment, checks: self.checks)
+        var reader = OptionReader(arguments: [], environment: self.environment, checks: self.checks, isFile: true)
         reader.read(ofFile, hasLedger: true, into: &options)
         for problem in reader.problems {
             let key = String(problem.flag.drop { $0 == "-" })

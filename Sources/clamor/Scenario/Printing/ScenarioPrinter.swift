@@ -6,11 +6,12 @@ import ArgumentParser
 package struct ScenarioPrinter {
     /// Of the run, and so of `clamor run` too.
     private static let runFlags: Set = [
-        "--threads", "--read-size", "--per-client", "--out", "--json", "--quiet", "--strict", "--junit", "--summary-md",
+        "--threads", "--read-size", "--per-client", "--out", "--json", "--quiet", "--no-tty", "--strict", "--junit",
+        "--summary-md",
         "--start-at", "--segment", "--processes",
     ]
     /// What ``LoadOptions`` say in the place of the flags.
-    private static let phaseFlags: Set = ["--duration", "--warmup", "--drain", "--seed", "--threshold"]
+    private static let phaseFlags: Set = ["--duration", "-d", "--warmup", "--drain", "--seed", "--threshold"]
     private static let ownFlag = "--print-scenario"
     /// What a flag means that stands alone.
     private static let bare = ["--topic-alias": "auto"]
@@ -147,7 +148,7 @@ package struct ScenarioPrinter {
             let texts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             return texts.count > 1 ? .list(texts) : .text(text)
         case .seconds: return .text("\(text)s")
-        case .duration: return .text(isNumber ? "\(text)ms" : text)
+        case .duration(let unit): return .text(isNumber ? "\(text)\(unit)" : text)
         case .repeated:
             if case .list(let texts) = before { return .list(texts + [text]) }
             return .list([text])
