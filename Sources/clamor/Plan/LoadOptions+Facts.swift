@@ -1,0 +1,116 @@
+extension LoadOptions {
+    /// What clients of every protocol are told; `section` is the scenario's mapping for what they do, such as `publish`.
+    func addFacts(to facts: inout PlanFacts, section: String) {
+        let usual = LoadOptions(name: "", port: 0, operates: self.operates)
+        facts.integer("start_number", self.startNumber, unless: 0)
+        facts.number("connect.rate", self.connectRate, .schedule)
+        facts.integer("connect.retries", self.connectRetries, unless: 0)
+        facts.integer("reconnect", self.reconnects, unless: 0, .schedule)
+        facts.nanoseconds("reconnect_period", self.reconnectPeriod, unless: usual.reconnectPeriod)
+        facts.number("churn", self.churn?.perSecond, .schedule)
+        facts.flag("churn.cut", self.churn?.cuts ?? false, .schedule)
+        for (index, storm) in self.storms.enumerated() {
+            let path = "storm[\(index)]"
+            facts.number("\(path).share", storm.share, .schedule)
+            facts.nanoseconds("\(path).at", storm.at, .schedule)
+            facts.nanoseconds("\(path).over", storm.over, unless: 0, .schedule)
+            facts.nanoseconds("\(path).until", storm.until, .schedule)
+            facts.flag("\(path).cut", storm.cuts, unless: true, .schedule)
+        }
+        for (index, stage) in self.stages.enumerated() where stage.clients != .share(1) {
+            switch stage.clients {
+            case .share(let share): facts.number("stages[\(index)].clients_share", share, .schedule)
+            case .count(let count): facts.integer("stages[\(index)].clients", count, .schedule)
+            }
+        }
+        if !self.validates { facts.text("validate", "off") }
+        self.addTransport(to: &facts)
+        guard self.operates else { return }
+        self.addPace(to: &facts, section, usual)
+        self.addPayload(to: &facts, section)
+    }
+
+    private func addPace(to facts: inout PlanFacts, _ section: String, _ usual: LoadOptions) {
+        switch (self.shape, self.pacing) {
+        case (.ramp(let from, let to, let over), _):
+            facts.number("\(section).rate.from", from, .schedule)
+            facts.number("\(section).rate.to", to, .schedule)
+            // A ramp without a length of its own has that of the load.
+            facts.nanoseconds("\(section).rate.over", over ?? self.loadLength, .schedule)
+        case (.steps(let rates, let every), _):
+            facts.add("\(section).rate.steps", .list(rates.map { .number($0) }), .schedule)
+            facts.nanoseconds("\(section).rate.every", every, .schedule)
+        case (.level, .rate(let rate)): facts.number("\(section).rate", rate, .schedule)
+        // The same due times as with a rate.
+        case (.level, .interval(let nanoseconds)):
+            facts.number("\(section).rate", Double(self.operators) * 1e9 / Double(nanoseconds), .schedule)
+        case (.level, .closedLoop): break
+        }
+        switch self.arrivals {
+        case .even: break
+        case .poisson: facts.text("\(section).arrivals", "poisson", .schedule)
+        case .bursts(let size): facts.integer("\(section).burst", size, .schedule)
+        }
+        facts.nanoseconds("\(section).think", self.think, unless: 0, .schedule)
+        facts.integer("\(section).window", self.inflight, .schedule)
+        facts.nanoseconds("\(section).ack_timeout", self.ackTimeout, unless: usual.ackTimeout, .schedule)
+        facts.integer("\(section).limit", self.limit, .schedule)
+        facts.flag("\(section).wait", self.waitsForAll, unless: true, .schedule)
+    }
+
+    private func addPayload(to facts: inout PlanFacts, _ section: String) {
+        switch self.payload {
+        case .generated(let sizes) where sizes.count == 1:
+            facts.integer("\(section).size", sizes.lowerBound, unless: 256, .schedule)
+        case .generated(let sizes):
+            facts.integer("\(section).size.min", sizes.lowerBound, .schedule)
+            facts.integer("\(section).size.max", sizes.upperBound, .schedule)
+        case .message(let bytes): facts.digest("\(section).message", bytes, .schedule)
+        case .file(let bytes):
+            facts.digest("\(section).file", bytes, .schedule)
+            // Elsewhere a message of these bytes would have placeholders.
+            if bytes.contains(UInt8(ascii: "%")) { facts.flag("\(section).is_literal", true, .record) }
+        }
+    }
+
+    private func addTransport(to facts: inout PlanFacts) {
+        if let webSocket = self.transport.webSocket {
+            let query = webSocket.path.firstIndex(of: "?").map { webSocket.path[$0...].utf8 }
+            facts.digest("path.query", query, .record)
+            for (index, header) in webSocket.headers.enumerated() {
+                facts.digest("headers_\(index + 1)", "\(header.name): \(header.value)".utf8, .record)
+            }
+        }
+        guard let tls = self.transport.tls else { return }
+        facts.file("ca_file", tls.caFile, .record)
+        facts.file("cert_file", tls.certificateFile, .record)
+        facts.file("key_file", tls.keyFile, .record)
+        for (index, pin) in tls.pins.enumerated() {
+            if pin.hasPrefix("sha256/") {
+                facts.text("pin_\(index + 1)", pin, .record)
+            } else {
+                facts.file("pin_\(index + 1)", pin, .record)
+            }
+        }
+        facts.digest("psk", tls.psk.map { Array($0.identity.utf8) + [0] + $0.key }, .record)
+        let usual = TransportOptions.TLS()
+        if tls.versions != usual.versions {
+            facts.texts("tls_version", [tls.versions.lowerBound, tls.versions.upperBound].map(\.name), .record)
+        }
+        facts.text("ciphers", tls.ciphers, .record)
+        // With XMPP it follows from the TLS policy.
+        if tls.domain == nil { facts.texts("alpn", tls.alpn, .record) }
+        facts.text("sni", tls.serverName, .record)
+    }
+}
+
+extension TLSVersionOption {
+    fileprivate var name: String {
+        switch self {
+        case .v10: "1.0"
+        case .v11: "1.1"
+        case .v12: "1.2"
+        case .v13: "1.3"
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import Crypto
+import Foundation
+import MQTTCodec
+import Measurement
+import Report
+
+/// One option that differs from its default, by the key that a scenario file has for it.
+struct PlanFact {
+    enum Value {
+        case text(String)
+        case integer(Int64)
+        /// Operations per second, or a share from 0 to 1.
+        case number(Double)
+        case nanoseconds(Int64)
+        case flag(Bool)
+        /// What is secret or large, which stands as its SHA-256.
+        case digest([UInt8])
+        case list([Value])
+    }
+
+    /// Where the fact belongs.
+    enum Place {
+        /// In the schedule hash and in the plan of `run.json`.
+        case both
+        /// In the schedule hash alone: the plan has a key of another form for it.
+        case schedule
+        /// In the plan alone: it says how clients reach a server, not who does what when.
+        case record
+    }
+
+    /// Below the group: `connect.session_expiry`.
+    var path: String
+    var value: Value
+    var place: Place
+
+    var isScheduled: Bool { self.place != .record }
+    var isRecorded: Bool { self.place != .schedule }
+}
+
+/// The options of one group that differ from their defaults.
+///
+/// The schedule hash and the plan record are both made from this list. Its paths are a contract, see
+/// `results/README.md`: they follow the keys of scenario files and never the names of Swift properties.
+struct PlanFacts {
+    private(set) var facts: [PlanFact] = []
+
+    mutating func text(_ path: String, _ value: String?, unless usual: String? = nil, _ place: PlanFact.Place = .both) {
+        if let value, value != usual { self.add(path, .text(value), place) }
+    }
+
+    mutating func integer(
+        _ path: String,
+        _ value: (some BinaryInteger)?,
+        unless usual: Int64? = nil,
+        _ place: PlanFact.Place = .both
+    ) {
+        guard let value else { return }
+        let number = Int64(clamping: value)
+        if number != usual { self.add(path, .integer(number), place) }
+    }
+
+    mutating func number(_ path: String, _ value: Double?, unless usual: Double? = nil, _ place: PlanFact.Place = .both)
+    {
+        if let value, value != usual { self.add(path, .number(value), place) }
+    }
+
+    mutating func nanoseconds(
+        _ path: String,
+        _ value: Int64?,
+        unless usual: Int64? = nil,
+        _ place: PlanFact.Place = .both
+    ) {
+        if let value, value != usual { self.add(path, .nanoseconds(value), place) }
+    }
+
+    mutating func seconds(
+        _ path: String,
+        _ value: (some BinaryInteger)?,
+        unless usual: Int64? = nil,
+        _ place: PlanFact.Place = .both
+    ) {
+        guard let value else { return }
+        self.nanoseconds(path, Int64(value) * 1_000_000_000, unless: usual.map { $0 * 1_000_000_000 }, place)
+    }
+
+    mutating func flag(_ path: String, _ value: Bool, unless usual: Bool = false, _ place: PlanFact.Place = .both) {
+        if value != usual { self.add(path, .flag(value), place) }
+    }
+
+    mutating func digest(_ path: String, _ value: (some Sequence<UInt8>)?, _ place: PlanFact.Place = .both) {
+        if let value { self.add(path, .digest(Array(value)), place) }
+    }
+
+    /// A file by what is in it; one of each client by its path.
+    mutating func file(_ path: String, _ file: String?, _ place: PlanFact.Place = .both) {
+        guard let file else { return }
+        let contents = file.contains("%i") ? nil : try? Data(contentsOf: URL(filePath: file))
+        self.digest(path, contents.map { Array($0) } ?? Array(file.utf8), place)
+    }
+
+    mutating func texts(_ path: String, _ values: [String], _ place: PlanFact.Place = .both) {
+        if !values.isEmpty { self.add(path, .list(values.map { .text($0) }), place) }
+    }
+
+    mutating func userProperties(_ path: String, _ properties: [UserProperty]) {
+        self.texts(path, properties.map { "\($0.name): \($0.value)" })
+    }
+
+    mutating func add(_ path: String, _ value: PlanFact.Value, _ place: PlanFact.Place) {
+        self.facts.append(PlanFact(path: path, value: value, place: place))
+    }
+}
+
+// MARK: - As lines of the schedule hash
+
+extension PlanFact {
+    /// `path=value`, one for each element of a list.
+    func lines(below prefix: String) -> [String] { Self.lines(prefix + self.path, self.value) }
+
+    private static func lines(_ path: String, _ value: Value) -> [String] {
+        if case .list(let values) = value {
+            return values.enumerated().flatMap { index, value in self.lines("\(path)[\(index)]", value) }
+        }
+        return ["\(path)=\(self.word(value))"]
+    }
+
+    private static func word(_ value: Value) -> String {
+        switch value {
+        case .text(let text):
+            text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n").replacing("\r", with: "\\r")
+        case .integer(let number), .nanoseconds(let number): String(number)
+        case .number(let number): PlainNumber.text(number)
+        case .flag(let isSet): String(isSet)
+        case .digest(let bytes): SHA256.hash(data: bytes).hex
+        case .list: ""
+        }
+    }
+}
+
+// MARK: - As keys of the plan record
+
+extension PlanFacts {
+    /// `connect.session_expiry` becomes `connect_session_expiry_seconds`.
+    func add(to plan: inout [String: JSONValue]) {
+        for fact in self.facts where fact.isRecorded {
+            plan[fact.path.replacing(".", with: "_") + Self.unit(fact.value)] = Self.json(fact.value)
+        }
+    }
+
+    private static func unit(_ value: PlanFact.Value) -> String {
+        switch value {
+        case .nanoseconds: "_seconds"
+        case .digest: "_sha256"
+        case .list(let values): values.first.map(self.unit) ?? ""
+        case .text, .integer, .number, .flag: ""
+        }
+    }
+
+    private static func json(_ value: PlanFact.Value) -> JSONValue {
+        switch value {
+        case .text(let text): .string(text)
+        case .integer(let number): .integer(number)
+        case .number(let number): .number(number)
+        case .nanoseconds(let number): .number(Double(number) / 1e9)
+        case .flag(let isSet): .bool(isSet)
+        case .digest(let bytes): .string(SHA256.hash(data: bytes).hex)
+        case .list(let values): .array(values.map(self.json))
+        }
+    }
+}
