@@ -1,5 +1,5 @@
 import Crypto
-import Measurement
+package import Measurement
 import Workloads
 
 extension LoadOptions {
@@ -111,7 +111,10 @@ extension LoadOptions {
 
 extension RunOptions {
     /// The plan as `run.json` holds it: what decides the outcome, and no secret.
-    func planRecord(seed: UInt64) -> [String: JSONValue] {
+    ///
+    /// Every record has the keys written here. Those of ``facts`` are written where an option differs from its default, so
+    /// that records of older builds stay comparable.
+    package func planRecord(seed: UInt64) -> [String: JSONValue] {
         var plan = self.common.planRecord(seed: seed)
         plan["protocol_level"] = .integer(Int64(self.protocolLevel))
         plan["keep_alive_seconds"] = .integer(Int64(self.keepAlive))
@@ -137,6 +140,7 @@ extension RunOptions {
             if self.kind == .pubsub { plan["topology"] = .string(self.topology.rawValue) }
             if self.isSeparate { plan["separate"] = true }
         }
+        self.facts.add(to: &plan)
         return plan
     }
 
