@@ -33,25 +33,31 @@ package struct PlaceholderValues: Hashable, Sendable {
 /// A topic, client id, user name, password or message with placeholders, read once.
 ///
 /// `%i`, `%c`, `%u`, `%s`, `%t`, `%rand_N`: a whole number from 1 to N, as in `emqtt_bench`, and `%{column}`: the cell of
-/// the client's row. Any other `%` stands for itself.
+/// the client's row. A message template has the ``names`` of `emqtt_bench` as well. Any other `%` is sent as it is.
 package struct Template: Hashable, Sendable {
     private enum Piece: Hashable, Sendable {
         case literal([UInt8])
         case clientNumber, clientID, username, messageNumber, nanoseconds
         case random(UInt64)
+        /// Since 1970, in units of so many nanoseconds.
+        case timestamp(Int64)
+        /// A number that no other message of the load has.
+        case unique
+        /// So many bytes of any value, drawn for each message.
+        case randomBytes(ClosedRange<Int>)
         /// Its place among the table's columns.
         case column(Int)
 
         var variesPerClient: Bool {
             switch self {
             case .clientNumber, .clientID, .username, .column: true
-            case .literal, .messageNumber, .nanoseconds, .random: false
+            case .literal, .messageNumber, .nanoseconds, .random, .timestamp, .unique, .randomBytes: false
             }
         }
 
         var variesPerMessage: Bool {
             switch self {
-            case .messageNumber, .nanoseconds, .random: true
+            case .messageNumber, .nanoseconds, .random, .timestamp, .unique, .randomBytes: true
             case .literal, .clientNumber, .clientID, .username, .column: false
             }
         }
@@ -68,12 +74,16 @@ package struct Template: Hashable, Sendable {
     package init(literal bytes: [UInt8]) { self.pieces = bytes.isEmpty ? [] : [.literal(bytes)] }
 
     /// Reads bytes, which need not be UTF-8: a message may be anything.
-    package init(parsing bytes: [UInt8], columns: [String] = []) {
+    ///
+    /// `randomSizes`: of a message template, how many bytes `%RANDOM%` is; `nil`: the text has none of the ``names``.
+    package init(parsing bytes: [UInt8], columns: [String] = [], randomSizes: ClosedRange<Int>? = nil) {
         self.pieces = []
         var literal: [UInt8] = []
         var rest = bytes[...]
         while let byte = rest.first {
-            if byte == UInt8(ascii: "%"), let (piece, length) = Self.placeholder(at: rest, columns) {
+            if byte == UInt8(ascii: "%"),
+                let (piece, length) = Self.placeholder(at: rest, columns) ?? Self.name(at: rest, randomSizes)
+            {
                 if !literal.isEmpty { self.pieces.append(.literal(literal)) }
                 literal = []
                 self.pieces.append(piece)
@@ -116,6 +126,47 @@ package struct Template: Hashable, Sendable {
     }
 }
 
+// MARK: - The names of emqtt_bench
+
+extension Template {
+    /// The placeholders that `emqtt_bench` has in message templates, with its meanings.
+    package static let names = [
+        "%TIMESTAMP%", "%TIMESTAMPMS%", "%TIMESTAMPUS%", "%TIMESTAMPNS%", "%UNIQUE%", Self.randomName,
+    ]
+    package static let randomName = "%RANDOM%"
+
+    /// A word in capitals between two `%`, of three letters or more: two may be a byte of a URL.
+    private static func word(at bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        let letters = bytes.dropFirst().prefix { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+        guard letters.count >= 3, letters.endIndex < bytes.endIndex, bytes[letters.endIndex] == UInt8(ascii: "%") else {
+            return nil
+        }
+        return bytes[bytes.startIndex...letters.endIndex]
+    }
+
+    private static func name(at bytes: ArraySlice<UInt8>, _ sizes: ClosedRange<Int>?) -> (Piece, length: Int)? {
+        guard let sizes, let word = self.word(at: bytes) else { return nil }
+        let piece: Piece
+        switch String(decoding: word, as: UTF8.self) {
+        // As in emqtt_bench both are milliseconds.
+        case "%TIMESTAMP%", "%TIMESTAMPMS%": piece = .timestamp(1_000_000)
+        case "%TIMESTAMPUS%": piece = .timestamp(1_000)
+        case "%TIMESTAMPNS%": piece = .timestamp(1)
+        case "%UNIQUE%": piece = .unique
+        case Self.randomName: piece = .randomBytes(sizes)
+        default: return nil
+        }
+        return (piece, word.count)
+    }
+
+    /// The words of a message template that have the form of the ``names`` and are none of them.
+    package static func unknownNames(in bytes: [UInt8]) -> [String] {
+        bytes.indices.filter { bytes[$0] == UInt8(ascii: "%") }
+            .compactMap { self.word(at: bytes[$0...]).map { String(decoding: $0, as: UTF8.self) } }
+            .filter { !self.names.contains($0) }
+    }
+}
+
 extension Template {
     /// The same bytes for every client and message.
     package var isConstant: Bool { !self.variesPerClient && !self.variesPerMessage }
@@ -123,7 +174,7 @@ extension Template {
     /// Holds `%i`, `%c`, `%u` or `%{column}`.
     package var variesPerClient: Bool { self.pieces.contains { $0.variesPerClient } }
 
-    /// Holds `%s`, `%t` or `%rand_N`: must be rendered for each message.
+    /// Holds what is another text in each message, such as `%s`, `%t` or `%rand_N`.
     package var variesPerMessage: Bool { self.pieces.contains { $0.variesPerMessage } }
 
     /// The columns that it names, by their place among them.
@@ -131,10 +182,14 @@ extension Template {
         self.pieces.reduce(into: []) { if case .column(let index) = $1 { $0.insert(index) } }
     }
 
-    /// Bytes that are not placeholders.
+    /// Bytes that are not placeholders, and those of `%RANDOM%` at most.
     package var literalBytes: Int {
         self.pieces.reduce(0) { sum, piece in
-            if case .literal(let bytes) = piece { sum + bytes.count } else { sum }
+            switch piece {
+            case .literal(let bytes): sum + bytes.count
+            case .randomBytes(let sizes): sum + sizes.upperBound
+            default: sum
+            }
         }
     }
 
@@ -170,6 +225,14 @@ extension Template {
         case .messageNumber: self.append(values.messageNumber, to: &bytes)
         case .nanoseconds: self.append(values.nanoseconds.magnitude, to: &bytes)
         case .random(let bound): self.append(.random(in: 1...bound, using: &random), to: &bytes)
+        case .timestamp(let unit): self.append((values.nanoseconds / unit).magnitude, to: &bytes)
+        case .unique:
+            // The client in the upper half, its message in the lower one.
+            self.append(UInt64(values.clientNumber.magnitude) << 32 | values.messageNumber & 0xFFFF_FFFF, to: &bytes)
+        case .randomBytes(let sizes):
+            for _ in 0..<Int.random(in: sizes, using: &random) {
+                bytes.append(.random(in: .min ... .max, using: &random))
+            }
         case .column(let column):
             if let rows = values.rows {
                 bytes += rows.cell(row: rows.row(ofClient: values.clientNumber), column: column)

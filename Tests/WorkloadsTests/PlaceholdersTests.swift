@@ -48,6 +48,63 @@ struct PlaceholdersTests {
         #expect(String(decoding: bytes, as: UTF8.self) == expected)
     }
 
+    @Test(
+        "a message template has the names of emqtt_bench, and no other text has them",
+        arguments: [
+            ("%TIMESTAMP%", "1700000000000"), ("%TIMESTAMPMS%", "1700000000000"),
+            ("%TIMESTAMPUS%", "1700000000000000"), ("%TIMESTAMPNS%", "1700000000000000001"),
+            ("[%TIMESTAMP%%TIMESTAMPNS%]", "[17000000000001700000000000000001]"), ("%i %TIMESTAMP", "7 %TIMESTAMP"),
+            ("%timestamp%", "1700000000000000001imestamp%"), ("%OTHER%", "%OTHER%"),
+        ]
+    )
+    func names(_ text: String, _ expected: String) {
+        var random = Quarters()
+        let template = Template(parsing: Array(text.utf8), randomSizes: 256...256)
+        #expect(String(decoding: template.rendered(Self.values, random: &random), as: UTF8.self) == expected)
+        #expect(!template.isConstant || text.hasPrefix("%OTHER"))
+        let plain = String(decoding: Template(parsing: text).rendered(Self.values, random: &random), as: UTF8.self)
+        #expect(plain == text.replacing("%i", with: "7").replacing("%t", with: "1700000000000000001"))
+    }
+
+    @Test("%UNIQUE% is another number for each client and message")
+    func unique() {
+        let template = Template(parsing: Array("%UNIQUE%".utf8), randomSizes: 256...256)
+        var random = Quarters()
+        var texts: Set<[UInt8]> = []
+        for client in 1...20 {
+            for message in 0..<20 as Range<UInt64> {
+                let values = PlaceholderValues(clientNumber: client, messageNumber: message)
+                texts.insert(template.rendered(values, random: &random))
+            }
+        }
+        #expect(texts.count == 400)
+        #expect(texts.allSatisfy { UInt64(String(decoding: $0, as: UTF8.self)) != nil })
+    }
+
+    @Test("%RANDOM% is as many bytes as asked for, of any value", arguments: [0...0, 5...5, 3...9, 256...256])
+    func randomBytes(_ sizes: ClosedRange<Int>) {
+        let template = Template(parsing: Array("a%RANDOM%b".utf8), randomSizes: sizes)
+        #expect(template.literalBytes == sizes.upperBound + 2)
+        var random = SystemRandomNumberGenerator()
+        let messages = (0..<200).map { _ in template.rendered(Self.values, random: &random) }
+        #expect(Set(messages.map { $0.count - 2 }) == Set(sizes))
+        #expect(messages.allSatisfy { $0.first == UInt8(ascii: "a") && $0.last == UInt8(ascii: "b") })
+        // Of 200 messages of 256 bytes every value is among them.
+        if sizes.lowerBound == 256 { #expect(Set(messages.joined()).count == 256) }
+    }
+
+    @Test(
+        "names of that form that do not exist are found, and bytes of a URL are none",
+        arguments: [
+            ("%TIMESTAMPS% and %i", ["%TIMESTAMPS%"]), ("%UNIQUE%%RANDOM%", []), ("a%AB%CD", []),
+            ("100%OFF%", ["%OFF%"]),
+            ("50% OFF %", []), ("%%UUID%%", ["%UUID%"]), ("%TIMESTAMP", []),
+        ]
+    )
+    func unknownNames(_ text: String, _ expected: [String]) {
+        #expect(Template.unknownNames(in: Array(text.utf8)) == expected)
+    }
+
     @Test("keeps bytes that are no UTF-8, and appends to what is there")
     func bytes() {
         var random = Quarters()

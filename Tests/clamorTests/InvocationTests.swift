@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import clamor
 
@@ -244,8 +245,51 @@ struct InvocationTests {
         let path = FileManager.default.temporaryDirectory.appending(path: "clamor-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         try Data("temperature %i\n".utf8).write(to: URL(filePath: path))
-        #expect(try options("pub -m template://\(path)").payload == .message(Array("temperature %i\n".utf8)))
+        #expect(
+            try options("pub -m template://\(path)").payload
+                == .template(Array("temperature %i\n".utf8), randomSizes: 256...256)
+        )
         #expect(try options("pub -u a --password-file \(path)").password == "temperature %i")
+    }
+
+    @Test("with %RANDOM% in a template -s says how many bytes it is")
+    func randomBytes() throws {
+        let folder = try ScratchFolder()
+        let path = try folder.write("%RANDOM%", to: "message")
+        let message = Array("%RANDOM%".utf8)
+        #expect(try options("pub -m template://\(path)").payload == .template(message, randomSizes: 256...256))
+        #expect(
+            try options("pub -s 64..1KiB -m template://\(path)").payload == .template(message, randomSizes: 64...1_024)
+        )
+    }
+
+    @Test(
+        "a template is refused where it cannot be sent as it is meant",
+        arguments: [
+            (
+                "pub", "%UUID%",
+                "-m: %UUID% in FILE is no placeholder; the names are %TIMESTAMP%, %TIMESTAMPMS%, %TIMESTAMPUS%, "
+                    + "%TIMESTAMPNS%, %UNIQUE%, %RANDOM%; file:// sends a file as it is"
+            ),
+            ("pub -s 64", "%UNIQUE%", "-m: a message has its own size; leave -s out"),
+            ("pub -s 268000000", "%RANDOM%", "-m: MQTT carries 268000000 bytes at most"),
+            (
+                "xmpp message -c 2 --jid a%i@b --password c", "%RANDOM%",
+                "-m: %RANDOM% is bytes of any value, which XML cannot hold; leave it out"
+            ),
+        ]
+    )
+    func refusedTemplates(_ command: String, _ text: String, _ words: String) throws {
+        let folder = try ScratchFolder()
+        let path = try folder.write(text, to: "message")
+        let invocation = Invocation.parse(
+            command.split(separator: " ").map(String.init) + ["-m", "template://\(path)"]
+        )
+        guard case .refused(let lines) = invocation else {
+            Issue.record("taken")
+            return
+        }
+        #expect(lines.contains { $0.hasSuffix(" " + words.replacing("FILE", with: path)) }, "\(lines)")
     }
 
     @Test("the password comes from the environment where none is given")

@@ -78,7 +78,11 @@ struct PayloadFlags: ParsableArguments {
     @Option(
         name: [.customShort("m", allowingJoined: true), .long],
         help: ArgumentHelp(
-            "A message of your own, template://FILE with placeholders, or file://FILE as it is; the ledger is off.",
+            """
+            A message of your own, template://FILE with placeholders, or file://FILE as it is; the ledger is off. A template \
+            also has %TIMESTAMP%, %TIMESTAMPMS% (milliseconds, both), %TIMESTAMPUS%, %TIMESTAMPNS%, %UNIQUE% and %RANDOM% \
+            (-s bytes), as in emqtt_bench.
+            """,
             valueName: "text"
         )
     ) var message: String?

@@ -36,6 +36,8 @@ package enum PayloadOption: Hashable, Sendable {
     case generated(sizes: ClosedRange<Int>)
     /// A text of the user, with placeholders; the ledger is off.
     case message([UInt8])
+    /// The same from a file, with the placeholders of `emqtt_bench` too; `%RANDOM%` is so many bytes.
+    case template([UInt8], randomSizes: ClosedRange<Int>)
     /// Bytes of the user as they are; the ledger is off.
     case file([UInt8])
 
@@ -158,7 +160,7 @@ extension LoadOptions {
     package var hasLedger: Bool {
         switch self.payload {
         case .generated(let sizes): sizes.lowerBound >= Self.headerSize
-        case .message, .file: false
+        case .message, .template, .file: false
         }
     }
 

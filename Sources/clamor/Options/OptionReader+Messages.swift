@@ -1,3 +1,5 @@
+import Workloads
+
 extension OptionReader {
     mutating func read(_ flag: TopicFlag, into options: inout RunOptions) {
         options.topic = self.topic(flag.topic) ?? options.topic
@@ -136,22 +138,28 @@ extension OptionReader {
         of name: String,
         into options: inout LoadOptions
     ) {
-        if let sizes = self.value(flags.size, "-s", "--size", "--payload-size", parse: SizeRangeText.parse) {
+        let sizeFlag = self.typed(["-s", "--size", "--payload-size"])
+        let sizes = self.value(flags.size, "-s", "--size", "--payload-size", parse: SizeRangeText.parse)
+        if let sizes {
             options.payload = .generated(sizes: sizes)
-            if sizes.upperBound > largest {
-                self.report(
-                    self.typed(["-s", "--size", "--payload-size"]),
-                    "\(name) carries \(largest) bytes at most"
-                )
-            }
+            if sizes.upperBound > largest { self.report(sizeFlag, "\(name) carries \(largest) bytes at most") }
         }
         guard let message = flags.message else { return }
         let flag = self.typed(["-m", "--message"])
-        if flags.size != nil { self.report(flag, "a message has its own size; leave -s out") }
         let bytes: [UInt8]
+        var random = 0
         if let path = Self.path(message, scheme: "template://") {
             bytes = self.contents(of: path, flag: flag) ?? []
-            options.payload = .message(bytes)
+            let randomSizes = sizes ?? 256...256
+            options.payload = .template(bytes, randomSizes: randomSizes)
+            if bytes.contains(Array(Template.randomName.utf8)) { random = randomSizes.upperBound }
+            if let unknown = Template.unknownNames(in: bytes).first {
+                let known = Template.names.joined(separator: ", ")
+                self.report(
+                    flag,
+                    "\(unknown) in \(path) is no placeholder; the names are \(known); file:// sends a file as it is"
+                )
+            }
         } else if let path = Self.path(message, scheme: "file://") {
             bytes = self.contents(of: path, flag: flag) ?? []
             options.payload = .file(bytes)
@@ -159,7 +167,8 @@ extension OptionReader {
             bytes = Array(message.utf8)
             options.payload = .message(bytes)
         }
-        if bytes.count > largest { self.report(flag, "\(name) carries \(largest) bytes at most") }
+        if sizes != nil, random == 0 { self.report(flag, "a message has its own size; leave -s out") }
+        if bytes.count + random > largest { self.report(flag, "\(name) carries \(largest) bytes at most") }
     }
 
     private static func path(_ text: String, scheme: String) -> String? {

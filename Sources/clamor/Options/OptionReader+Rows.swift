@@ -69,7 +69,9 @@ extension OptionReader {
             (Self.churnFilter, options.subscriptionChurn?.filter ?? ""),
         ]
         texts += options.filters.map { (self.typed(["-t", "--topic"]), $0) }
-        if case .message(let bytes) = options.payload {
+        switch options.payload {
+        case .generated, .file: break
+        case .message(let bytes), .template(let bytes, _):
             texts.append((self.typed(["-m", "--message"]), String(decoding: bytes, as: UTF8.self)))
         }
         var isNamed = false

@@ -22,13 +22,19 @@ extension OptionReader {
         self.read(flags.payload, atMost: Self.largestBody, of: "a stanza", into: &options.common)
         let bytes: [UInt8] =
             switch options.payload {
-            case .message(let bytes), .file(let bytes): bytes
+            case .message(let bytes), .template(let bytes, _), .file(let bytes): bytes
             case .generated: []
             }
         if !Self.isText(bytes) {
             self.report(
                 self.typed(["-m", "--message"]),
                 "is not text that XML can hold: UTF-8 without control characters but tab and line ends, nor U+FFFE and U+FFFF"
+            )
+        }
+        if case .template = options.payload, bytes.contains(Array(Template.randomName.utf8)) {
+            self.report(
+                self.typed(["-m", "--message"]),
+                "\(Template.randomName) is bytes of any value, which XML cannot hold; leave it out"
             )
         }
         self.read(flags.window, into: &options)

@@ -60,16 +60,24 @@ extension LoadOptions {
 
     private func addPayload(to facts: inout PlanFacts, _ section: String) {
         switch self.payload {
-        case .generated(let sizes) where sizes.count == 1:
-            facts.integer("\(section).size", sizes.lowerBound, unless: 256, .schedule)
-        case .generated(let sizes):
-            facts.integer("\(section).size.min", sizes.lowerBound, .schedule)
-            facts.integer("\(section).size.max", sizes.upperBound, .schedule)
+        case .generated(let sizes): Self.add(sizes, to: &facts, section)
         case .message(let bytes): facts.digest("\(section).message", bytes, .schedule)
+        case .template(let bytes, let sizes):
+            facts.digest("\(section).template", bytes, .schedule)
+            Self.add(sizes, to: &facts, section)
         case .file(let bytes):
             facts.digest("\(section).file", bytes, .schedule)
             // Elsewhere a message of these bytes would have placeholders.
             if bytes.contains(UInt8(ascii: "%")) { facts.flag("\(section).is_literal", true, .record) }
+        }
+    }
+
+    private static func add(_ sizes: ClosedRange<Int>, to facts: inout PlanFacts, _ section: String) {
+        if sizes.count == 1 {
+            facts.integer("\(section).size", sizes.lowerBound, unless: 256, .schedule)
+        } else {
+            facts.integer("\(section).size.min", sizes.lowerBound, .schedule)
+            facts.integer("\(section).size.max", sizes.upperBound, .schedule)
         }
     }
 

@@ -71,13 +71,20 @@ extension LoadOptions {
     /// What messages carry.
     func addPayload(to plan: inout [String: JSONValue]) {
         switch self.payload {
-        case .generated(let sizes) where sizes.count == 1: plan["size_bytes"] = .integer(Int64(sizes.lowerBound))
-        case .generated(let sizes):
-            plan["size_bytes_min"] = .integer(Int64(sizes.lowerBound))
-            plan["size_bytes_max"] = .integer(Int64(sizes.upperBound))
-        case .message(let bytes), .file(let bytes):
+        case .generated(let sizes): Self.add(sizes, to: &plan)
+        case .message(let bytes), .template(let bytes, _), .file(let bytes):
             plan["message_bytes"] = .integer(Int64(bytes.count))
             plan["message_sha256"] = .string(SHA256.hash(data: bytes).hex)
+        }
+        if case .template(_, let sizes) = self.payload, sizes != 256...256 { Self.add(sizes, to: &plan) }
+    }
+
+    private static func add(_ sizes: ClosedRange<Int>, to plan: inout [String: JSONValue]) {
+        if sizes.count == 1 {
+            plan["size_bytes"] = .integer(Int64(sizes.lowerBound))
+        } else {
+            plan["size_bytes_min"] = .integer(Int64(sizes.lowerBound))
+            plan["size_bytes_max"] = .integer(Int64(sizes.upperBound))
         }
     }
 

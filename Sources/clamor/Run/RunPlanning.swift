@@ -65,6 +65,8 @@ extension PayloadOption {
         switch self {
         case .generated(let sizes): .generated(sizes: sizes)
         case .message(let bytes): .message(Template(parsing: bytes, columns: columns))
+        case .template(let bytes, let sizes):
+            .message(Template(parsing: bytes, columns: columns, randomSizes: sizes))
         case .file(let bytes): .message(Template(literal: bytes))
         }
     }
