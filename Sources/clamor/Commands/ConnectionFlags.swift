@@ -78,7 +78,7 @@ struct ConnectionFlags: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "Client ids: PREFIX-pub-%i, -sub-%i or -conn-%i. (default: clamor-XXXX; emqtt_bench: HOST_bench_pub_RANDOM)",
+            "Client ids: PREFIX-pub-%i, -sub-%i or -conn-%i; emqtt_bench: PREFIX_bench_pub_%i. (default: clamor-XXXX; emqtt_bench: HOST_bench_pub_RANDOM)",
             valueName: "prefix"
         )
     )
@@ -88,7 +88,10 @@ struct ConnectionFlags: ParsableArguments {
         name: .customLong("shortids"),
         defaultAsFlag: "true",
         parsing: .next,
-        help: ArgumentHelp("Short client identifiers: PREFIX (if given) and %i.", valueName: "true|false")
+        help: ArgumentHelp(
+            "Short client ids: PREFIX, if given, p, s or c for pub, sub or conn, and %i, such as p1; emqtt_bench: PREFIX and %i.",
+            valueName: "true|false"
+        )
     ) var shortIDs: String?
 
     @Option(
@@ -193,7 +196,7 @@ struct RunFlags: ParsableArguments {
     @Option(
         name: [.customShort("d", allowingJoined: true), .long],
         help: ArgumentHelp(
-            "The measured phase; a number without a unit is seconds; 0: until SIGINT. (default: 10s)",
+            "The measured phase; a number without a unit is seconds; 0: until SIGINT. (default: 10s; emqtt_bench: until SIGINT)",
             valueName: "duration"
         )
     )

@@ -17,7 +17,7 @@ struct ScenarioFlag: ParsableArguments {
 
 private let placeholders = """
     Placeholders, in topics, client ids, user names, passwords and messages: %i client number, %c client id, \
-    %u user name, %s message number of the client, %rand_N a number from 1 to N, %t nanoseconds since 1970, %{column} \
+    %u user name, %s message number of the client (emqtt_bench: of all clients), %rand_N a number from 1 to N, %t nanoseconds since 1970, %{column} \
     a cell of --rows.
     """
 
