@@ -97,7 +97,8 @@ struct PlanRecordTests {
         "conn-user-properties": .init("--conn-user-properties a:b"), "duration": .init("-d 5"),
         "warmup": .init("--warmup 5"), "drain": .init("--drain 5"), "read-size": .init("--read-size 5"),
         "validate": .init("--validate off"), "raw": .init(from: "--raw 00", to: "--raw 01"),
-        "topology": .init("--topology fan-in"), "subscribers": .init("--subscribers 3"),
+        "topology": .init("--topology fan-in"), "separate": .init("--separate", beside: "-h a,b -c 2"),
+        "subscribers": .init("--subscribers 3"),
     ]
 
     static let xmpp: [String: Variation] = Self.mqtt.merging([

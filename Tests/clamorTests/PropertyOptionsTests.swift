@@ -255,6 +255,25 @@ struct PropertyOptionsTests {
     @Test(
         "each mistake has its line",
         arguments: [
+            (
+                "pubsub -r --retain-as-published",
+                "--retain-as-published: with -r a stored copy looks like a new message (MQTT 5 §3.8.3.1); "
+                    + "add --retain-handling 2"
+            ),
+            (
+                "pubsub -r --retain-as-published --retain-handling 1",
+                "--retain-as-published: with -r a stored copy looks like a new message (MQTT 5 §3.8.3.1); "
+                    + "add --retain-handling 2"
+            ),
+            (
+                "pubsub --separate",
+                "--separate: there is one target; give several with -h A,B, or leave it out"
+            ),
+            (
+                "pubsub -h a,b --separate --topology fan-in -c 4",
+                "--separate: 2 servers each need a publisher and a subscriber, and this run has 4 and 1; "
+                    + "raise -c and --subscribers, or use another --topology"
+            ),
             ("conn --receive-maximum 0", "--receive-maximum: '0' is not a whole number of 1 or more"),
             ("conn --will-message a", "--will-message: belongs to a will, which needs a topic; add --will-topic"),
             ("conn --will-topic a --will-qos 3", "--will-qos: '3' is not a whole number of 0 to 2"),

@@ -87,6 +87,7 @@ extension RunOptions {
             facts.userProperties("subscribe.user_properties", self.subscribe.properties.userProperties)
         } else {
             facts.text("topology", self.topology.rawValue, .schedule)
+            facts.flag("separate", self.isSeparate)
         }
         facts.flag("subscribe.no_local", self.subscribe.noLocal)
         facts.flag("subscribe.retain_as_published", self.subscribe.retainAsPublished)

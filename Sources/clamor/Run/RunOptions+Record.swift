@@ -145,7 +145,6 @@ extension RunOptions {
             plan["subscribers"] = .integer(Int64(self.subscribers))
             if self.kind == .sub { plan["filters"] = .array(self.filters.map { .string($0) }) }
             if self.kind == .pubsub { plan["topology"] = .string(self.topology.rawValue) }
-            if self.isSeparate { plan["separate"] = true }
         }
         self.facts.add(to: &plan)
         return plan

@@ -1,0 +1,82 @@
+import Measurement
+import TestSupport
+import Testing
+
+extension Integration {
+    /// Runs in which an expectation of the ledger would accuse a server that did nothing wrong.
+    @Suite("The ledger accuses nobody wrongly")
+    struct LedgerRunTests {
+        @Test("duplicates have no delivery duration, in no topology", arguments: ["pair", "fan-in", "shared"])
+        func duplicates(_ topology: String) async throws {
+            let run = try await ClamorRun.of(
+                "pubsub -h embedded --topology \(topology) -c 10 -q 1 --rate 200/s --duration 1s",
+                "--broker",
+                "--duplicate 2"
+            )
+            #expect(run.status == 0, "\(run.ending.errors)")
+            #expect(run.record.count("delivery_expected") == 200)
+            #expect(run.record.count("delivery_duplicated") == 100)
+            #expect(run.record.duration("delivery_duration")?.count == 200)
+        }
+
+        @Test("with Retain As Published and Retain Handling 2 every retained message is counted")
+        func retained() async throws {
+            let run = try await ClamorRun.of(
+                "pubsub -h embedded -c 5 -q 1 -r --retain-as-published --retain-handling 2 --rate 50/s --duration 2s"
+            )
+            #expect(run.status == 0, "\(run.ending.errors)")
+            #expect(run.record.count("delivery_expected") == 100)
+            #expect(run.record.count("delivery_lost") == 0)
+            #expect(run.record.count("received", ["retained": "true"]) == 100)
+            #expect(run.record.duration("delivery_duration")?.count == 100)
+        }
+
+        static let topologies = ["pair", "fan-in", "shared", "request"]
+
+        @Test("--separate gives each of two servers a ledger of its own", arguments: topologies)
+        func separate(_ topology: String) async throws {
+            let (run, counters) = try await Self.withTwo { ports in
+                try await ClamorRun.of(
+                    "pubsub -h \(ports) --separate --topology \(topology) -c 5 --subscribers 3 -q 1 --rate 150/s"
+                        + " --duration 2s"
+                )
+            }
+            #expect(run.status == 0, "\(run.ending.errors)")
+            #expect(run.record.isSound, "\(run.record.reasonCodes)")
+            #expect(run.record.count("publish_offered") == 300)
+            #expect(run.record.count("delivery_lost") == 0 && run.record.count("delivery_duplicated") == 0)
+            #expect(run.record.books.allSatisfy { $0.balances })
+            // Both had their part: publishers 0 and 1, and publishers 2 to 4.
+            let received = counters.map { topology == "request" ? $0.received.qos1 : $0.received.total }
+            #expect(received == [120, 180])
+            // Of three pairs two publishers are heard by nobody; of fan-in each server has one subscriber, or two.
+            let expected = ["pair": 180, "fan-in": 120 + 2 * 180, "shared": 300, "request": 300][topology]
+            #expect(run.record.count("delivery_expected") == expected)
+            #expect(run.record.plan["separate"] == true)
+        }
+
+        @Test("two servers that are taken for one are found by what never crossed, and --separate is named")
+        func apart() async throws {
+            let (run, _) = try await Self.withTwo { ports in
+                try await ClamorRun.of(
+                    "pubsub -h \(ports) --topology fan-in -c 4 --subscribers 2 -q 1 --rate 100/s --duration 1s --drain 1s"
+                )
+            }
+            #expect(run.record.count("delivery_lost") == 100)
+            #expect(run.record.notes?.map(\.code).contains("targets-apart") == true)
+            #expect(run.ending.errors.contains("look like separate servers; add --separate"), "\(run.ending.errors)")
+        }
+
+        /// Runs `body` with the hosts of two brokers.
+        private static func withTwo(
+            _ body: (String) async throws -> ClamorRun
+        ) async throws -> (ClamorRun, [BrokerProgram.Counters]) {
+            let (inner, first) = try await BrokerProgram.with { one in
+                try await BrokerProgram.with { two in
+                    try await body("127.0.0.1:\(one.port),127.0.0.1:\(two.port)")
+                }
+            }
+            return (inner.0, [first, inner.1])
+        }
+    }
+}
