@@ -43,7 +43,7 @@ enum Wiring {
 
     static func run(_ options: RunOptions) async -> ExitStatus {
         var options = options
-        options.segment.schedule = ScenarioGroup(name: "", work: .mqtt(options)).schedule
+        options.segment.schedule = ScenarioGroup.Work.mqtt(options).schedule
         guard options.segment.processes == nil else {
             return await ProcessesSession(options.common, [PartGroup(nil, MQTTPart(options))]).perform()
         }
@@ -52,7 +52,7 @@ enum Wiring {
 
     static func run(_ options: XMPPOptions) async -> ExitStatus {
         var options = options
-        options.segment.schedule = ScenarioGroup(name: "", work: .xmpp(options)).schedule
+        options.segment.schedule = ScenarioGroup.Work.xmpp(options).schedule
         guard options.segment.processes == nil else {
             return await ProcessesSession(options.common, [PartGroup(nil, XMPPPart(options))]).perform()
         }

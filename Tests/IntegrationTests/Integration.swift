@@ -12,7 +12,7 @@ enum Integration {}
 struct HostShare: TestTrait, SuiteTrait, TestScoping {
     /// Runs of two cores that leave each other enough.
     static let whole = 6
-    private static let gate = HostGate(self.whole)
+    private static let gate = HostGate(HostShare.whole)
     private static let made = Atomic(0)
 
     let parts: Int
@@ -22,10 +22,11 @@ struct HostShare: TestTrait, SuiteTrait, TestScoping {
 
     var isRecursive: Bool { true }
 
+    @concurrent
     func provideScope(
         for test: Test,
         testCase: Test.Case?,
-        performing body: @Sendable () async throws -> Void
+        performing body: @concurrent @Sendable () async throws -> Void
     ) async throws {
         // A suite hands its trait down to its tests, and the innermost one counts.
         let own = test.traits.lazy.compactMap { $0 as? HostShare }.last

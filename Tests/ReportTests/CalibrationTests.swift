@@ -195,8 +195,8 @@ struct CalibrationTests {
         #expect(comparison.notes.first == "remark")
         #expect(
             comparison.notes.contains(
-                "a side is a single run: intervals rest on the noise floor of \(path) beside its blocks; of what it has "
-                    + "not, the noise is assumed"
+                "a side is a single run: intervals use the noise measured in \(path) and the blocks within the run; "
+                    + "for figures that it lacks, the noise is assumed"
             )
         )
     }

@@ -223,12 +223,14 @@ extension OptionReader {
         }
     }
 
+    /// Values of `-R` that give no rate, as in `emqtt_bench`.
+    static let noRates: Set = ["0", "0/s"]
+
     /// How fast clients connect, from where, and how often; how many they are depends on the command.
     mutating func read(_ flags: ClientFlags, _ departures: DepartureFlags, into options: inout LoadOptions) {
         self.read(departures, into: &options)
         options.startNumber = self.number(flags.startNumber, "-n", "--startnumber", in: 0...1_000_000_000) ?? 0
-        // As in emqtt_bench -R 0 gives no rate.
-        let connectRate = flags.connectRate.flatMap { ["0", "0/s"].contains($0) ? nil : $0 }
+        let connectRate = flags.connectRate.flatMap { !self.isFile && Self.noRates.contains($0) ? nil : $0 }
         options.connectRate = self.value(connectRate, "-R", "--connrate", parse: RateText.parse)
         if let interval = self.milliseconds(flags.interval, "-i", "--interval") {
             if connectRate != nil {

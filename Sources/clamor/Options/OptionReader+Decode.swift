@@ -37,10 +37,10 @@ extension OptionReader {
         options.forms = self.words(flags.form, "--form") ?? options.forms
         options.paths = self.words(flags.path, "--path") ?? options.paths
         options.readSize = self.number(flags.readSize, "--read-size", in: 1...65_536) ?? options.readSize
-        if let duration = self.duration(flags.duration, "-d", "--duration") {
+        if let duration = self.duration(flags.duration, "--duration", "-d") {
             options.duration = duration
             if duration == 0 {
-                self.report(self.typed(["-d", "--duration"]), "'0' leaves no time to measure; write it like 2s")
+                self.report(self.typed(["--duration", "-d"]), "'0' leaves no time to measure; write it like 2s")
             }
         }
         switch flags.sink {

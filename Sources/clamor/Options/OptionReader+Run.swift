@@ -12,7 +12,7 @@ extension OptionReader {
 
     /// The phases of a run, the generator, its results; behind everything else that the run is told.
     mutating func read(_ flags: RunFlags, hasLedger: Bool, into options: inout LoadOptions) {
-        if let duration = self.duration(flags.duration, "-d", "--duration") {
+        if let duration = self.duration(flags.duration, "--duration", "-d") {
             options.duration = duration == 0 ? nil : duration
         } else if options.limit != nil {
             options.duration = nil

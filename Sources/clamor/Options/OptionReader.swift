@@ -17,8 +17,8 @@ struct OptionReader {
     private(set) var problems: [OptionProblem] = []
     /// Two runs at one broker must not share client ids: each would take over the other's sessions.
     let ownPrefix: String
-    /// Of a duration without one: seconds on the command line; in a scenario file every duration has its unit.
-    private let bareUnit: String?
+    /// In a scenario file every duration has its unit, and there is no `connect.rate: 0`.
+    let isFile: Bool
 
     /// `ownPrefix`: of client ids where none is given; without it one of this run alone.
     init(
@@ -28,7 +28,7 @@ struct OptionReader {
         ownPrefix: String? = nil,
         isFile: Bool = false
     ) {
-        self.bareUnit = isFile ? nil : "s"
+        self.isFile = isFile
         self.ownPrefix = ownPrefix ?? Self.prefix(.random(in: 0...UInt16.max))
         self.arguments = arguments
         self.environment = environment
@@ -96,7 +96,7 @@ struct OptionReader {
     mutating func duration(_ text: String?, _ names: String...) -> Int64? {
         guard let text else { return nil }
         do throws(QuantityError) {
-            return try DurationText.parse(text, bareUnit: self.bareUnit)
+            return try DurationText.parse(text, bareUnit: self.isFile ? nil : "s")
         } catch {
             self.report(self.typed(names), error.description)
             return nil

@@ -1,5 +1,5 @@
 extension LoadOptions {
-    /// What clients of every protocol are told; `section` is the scenario's mapping for what they do, such as `publish`.
+    /// Options of every protocol; `section` is the mapping in a scenario file for the operations, such as `publish`.
     func addFacts(to facts: inout PlanFacts, section: String) {
         let usual = LoadOptions(name: "", port: 0, operates: self.operates)
         facts.integer("start_number", self.startNumber, unless: 0)

@@ -13,7 +13,7 @@ struct PlanFact {
         case number(Double)
         case nanoseconds(Int64)
         case flag(Bool)
-        /// What is secret or large, which stands as its SHA-256.
+        /// Bytes that are secret or large; only their SHA-256 is written.
         case digest([UInt8])
         case list([Value])
     }

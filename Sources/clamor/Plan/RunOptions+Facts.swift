@@ -2,7 +2,7 @@ import MQTTCodec
 import Workloads
 
 extension RunOptions {
-    /// What an MQTT group is told, where that is not the default.
+    /// The options of an MQTT group that differ from their defaults.
     var facts: PlanFacts {
         var facts = PlanFacts()
         facts.text("command", self.kind.rawValue, .schedule)

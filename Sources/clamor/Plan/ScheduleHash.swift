@@ -1,12 +1,9 @@
 import Crypto
 import Workloads
 
-extension ScenarioGroup {
+extension ScenarioGroup.Work {
     /// The hash of a schedule that has no other group; empty where the run is no segment.
-    var schedule: String {
-        guard self.options.segment.part != nil else { return "" }
-        return ScenarioOptions(self.work).scheduleHash
-    }
+    var schedule: String { self.options.segment.part == nil ? "" : ScenarioOptions(self).scheduleHash }
 }
 
 extension ScenarioOptions {
@@ -21,7 +18,7 @@ extension ScenarioOptions {
         return "\(Self.scheduleEncoding):\(SHA256.hash(data: Array(text.utf8)).hex)"
     }
 
-    /// What is hashed: `path=value`, sorted by their bytes. The rules stand in `results/README.md`.
+    /// The lines that are hashed: `path=value`, sorted by bytes, by the rules of `results/README.md`.
     package var scheduleLines: [String] {
         var run = PlanFacts()
         run.nanoseconds("duration", self.common.duration ?? 0)

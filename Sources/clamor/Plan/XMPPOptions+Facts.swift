@@ -1,7 +1,7 @@
 import Workloads
 
 extension XMPPOptions {
-    /// What an XMPP group is told, where that is not the default.
+    /// The options of an XMPP group that differ from their defaults.
     var facts: PlanFacts {
         var facts = PlanFacts()
         let usual = XMPPOptions(kind: self.kind)

@@ -91,6 +91,7 @@ package struct ScenarioPrinter {
             return
         }
         let value = word.value ?? ""
+        if path == "connect.rate", OptionReader.noRates.contains(value) { return }
         switch path {
         case "password": self.given[path] = .variable(self.hide(self.password, as: "PASSWORD"))
         case "psk": self.given[path] = .variable(self.hide(value, as: "PSK"))
