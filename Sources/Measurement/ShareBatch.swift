@@ -99,13 +99,17 @@ extension ShareBatch.Entry {
                 let shift = UInt64(differing.trailingZeroBitCount)
                 differing &= ~(2047 << shift)
                 places.update(repeating: 0)
-                for entry in entries { places[Int(entry.stream &>> shift & 2047)] += 1 }
-                var place = 0
-                for index in places.indices { (places[index], place) = (place, place + places[index]) }
-                for entry in entries {
-                    let key = Int(entry.stream &>> shift & 2047)
-                    scratch[places[key]] = entry
-                    places[key] += 1
+                entries.withUnsafeBufferPointer { entries in
+                    scratch.withUnsafeMutableBufferPointer { scratch in
+                        for entry in entries { places[Int(entry.stream &>> shift & 2047)] &+= 1 }
+                        var place = 0
+                        for index in places.indices { (places[index], place) = (place, place &+ places[index]) }
+                        for entry in entries {
+                            let key = Int(entry.stream &>> shift & 2047)
+                            scratch[places[key]] = entry
+                            places[key] &+= 1
+                        }
+                    }
                 }
                 swap(&entries, &scratch)
             }

@@ -46,23 +46,21 @@ package struct ShareGroupLedger: Sendable {
             self.foreign += batch.foreign
         }
         ShareBatch.Entry.groupByStream(&entries, scratch: &self.scratch)
-        var start = 0
-        while start < entries.count {
-            let stream = entries[start].stream
-            var end = start + 1
-            var isSorted = true
-            while end < entries.count, entries[end].stream == stream {
-                isSorted = isSorted && entries[end - 1].sequence < entries[end].sequence
-                end += 1
+        entries.withUnsafeMutableBufferPointer { entries in
+            var start = 0
+            while start < entries.count {
+                let stream = entries[start].stream
+                var end = start + 1
+                var isSorted = true
+                while end < entries.count, entries[end].stream == stream {
+                    isSorted = isSorted && entries[end - 1].sequence < entries[end].sequence
+                    end += 1
+                }
+                // Members of one loop hand over what they got in turn: most streams are in order as they come.
+                if !isSorted { entries[start..<end].sort() }
+                self.take(UnsafeBufferPointer(rebasing: entries[start..<end]), first: first)
+                start = end
             }
-            // Members of one loop hand over what they got in turn: most streams are in order as they come.
-            if !isSorted { entries[start..<end].sort() }
-            let slot = self.slot(of: entries[start])
-            for index in start..<end where self.take(entries[index], slot) {
-                let entry = entries[index]
-                first(entry.arrived &- entry.due, entry.qos, entry.lane)
-            }
-            start = end
         }
     }
 
@@ -75,23 +73,32 @@ package struct ShareGroupLedger: Sendable {
         return slot
     }
 
-    /// Enters one arrival; whether it is a first one.
-    private mutating func take(_ entry: ShareBatch.Entry, _ slot: Int) -> Bool {
-        if self.streams[slot].arrivedInOrder(entry.sequence) {
-            self.counts[entry.qos].add(entry.wasBelow ? .newLate : .new)
-            return true
-        }
+    /// Enters the arrivals of one stream.
+    private mutating func take(
+        _ entries: UnsafeBufferPointer<ShareBatch.Entry>,
+        first: (_ duration: Int64, _ qos: UInt8, _ lane: Int) -> Void
+    ) {
+        let slot = self.slot(of: entries[0])
+        let limits = self.limits
+        var counts = self.counts
         let gaps = self.streams[slot].gapRuns
-        defer { self.gapsLeft -= self.streams[slot].gapRuns - gaps }
-        switch self.streams[slot].arrived(entry.sequence, limits: self.limits) {
-        case .duplicate:
-            self.counts[entry.qos].add(.duplicate)
-            return false
-        // New to the group; whether it was late, its member knew.
-        case .new, .newLate:
-            self.counts[entry.qos].add(entry.wasBelow ? .newLate : .new)
-            return true
+        self.streams.withUnsafeMutableBufferPointer { streams in
+            guard let stream = streams.baseAddress.map({ $0 + slot }) else { return }
+            for entry in entries {
+                if !stream.pointee.arrivedInOrder(entry.sequence),
+                    stream.pointee.arrived(entry.sequence, limits: limits) == .duplicate
+                {
+                    counts[entry.qos].duplicated += 1
+                    continue
+                }
+                // New to the group; whether it was late, its member knew.
+                counts[entry.qos].distinct += 1
+                if entry.wasBelow { counts[entry.qos].reordered += 1 }
+                first(entry.arrived &- entry.due, entry.qos, entry.lane)
+            }
         }
+        self.counts = counts
+        self.gapsLeft -= self.streams[slot].gapRuns - gaps
     }
 
     package func export() -> LedgerExport {

@@ -17,17 +17,22 @@ struct TextTable {
         let used = (0..<columns).filter { column in
             column == 0 || self.rows.dropFirst().contains { column < $0.count && $0[column]?.isEmpty == false }
         }
+        // Each cell with its width, which is counted by character once.
         let rows = self.rows.enumerated().map { number, row in
-            row.enumerated().map { column, cell in
-                (number > 0 && column == 0 ? "  " : "") + (cell ?? Human.unknown)
+            used.map { column -> (text: String, width: Int) in
+                guard column < row.count else { return ("", 0) }
+                let text = (number > 0 && column == 0 ? "  " : "") + (row[column] ?? Human.unknown)
+                return (text, text.count)
             }
         }
-        let widths = used.map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
+        let widths = used.indices.map { column in rows.reduce(0) { max($0, $1[column].width) } }
         return rows.map { row in
-            zip(used, widths).map { column, width in
-                let cell = column < row.count ? row[column] : ""
-                return column == 0 ? cell.paddedRight(to: width) : cell.paddedLeft(to: width)
-            }.joined(separator: "  ").trimmedAtEnd
+            var line = ""
+            for (column, cell) in row.enumerated() {
+                let padding = String(repeating: " ", count: widths[column] - cell.width)
+                line += (column == 0 ? "" : "  ") + (column == 0 ? cell.text + padding : padding + cell.text)
+            }
+            return line.trimmedAtEnd
         }
     }
 }
