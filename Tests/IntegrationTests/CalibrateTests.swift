@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("clamor calibrate", .takes(3), .timeLimit(.minutes(10)))
+    @Suite("clamor calibrate", .takes(3))
     struct CalibrateTests {
         /// What a busy host may put off, and then has to say: times, and what rests on the generator's being in time.
         private static let ofTime: Set = [

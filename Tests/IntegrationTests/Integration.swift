@@ -5,7 +5,7 @@ import Testing
 ///
 /// Runs wait for real time more than they compute, so several go on side by side. The limit is for a test that hangs;
 /// nothing is judged by time.
-@Suite("Integration", .takes(1), .timeLimit(.minutes(10)))
+@Suite("Integration", .takes(1), .timeLimit(.minutes(20)))
 enum Integration {}
 
 /// The part of the host that a test has to itself while it runs.

@@ -7,7 +7,7 @@ extension Integration {
     ///
     /// Headers say when each PUBLISH was due, so nothing
     /// here depends on how busy the host is.
-    @Suite("The schedule that was asked for is the one that leaves the sockets", .timeLimit(.minutes(10)))
+    @Suite("The schedule that was asked for is the one that leaves the sockets")
     struct LoadModelSocketTests {
         struct Model: Sendable, CustomTestStringConvertible {
             let testDescription: String

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("MQTT and XMPP clients side by side, by clamor run", .timeLimit(.minutes(10)))
+    @Suite("MQTT and XMPP clients side by side, by clamor run")
     struct MixedRunTests {
         /// Numbers of clients, rates and sizes that no two groups share, so that one cannot pass for the other.
         private static func scenario(_ sensors: String, _ chat: String, duration: String = "2s") -> String {

@@ -4,7 +4,7 @@ import Testing
 import clamor
 
 extension Integration {
-    @Suite("The ready scenarios of clamor init, shortened", .timeLimit(.minutes(10)))
+    @Suite("The ready scenarios of clamor init, shortened")
     struct ReadyScenarioTests {
         /// Writes one where it is to be, as a user does.
         private static func file(_ name: String, in folder: borrowing ScratchFolder) async throws -> String {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("clamor xmpp muc on a server that does wrong", .timeLimit(.minutes(10)))
+    @Suite("clamor xmpp muc on a server that does wrong")
     struct RoomFaultTests {
         private static let who =
             "xmpp muc -h 127.0.0.1 --jid user%i@localhost --password secret --tls off --mechanism PLAIN"

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("Several runs, by clamor run --repeat and --against", .timeLimit(.minutes(10)))
+    @Suite("Several runs, by clamor run --repeat and --against")
     struct SeriesTests {
         private static let scenario = """
             name: small

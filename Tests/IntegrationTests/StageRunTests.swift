@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("Stages and load models, by clamor run", .timeLimit(.minutes(10)))
+    @Suite("Stages and load models, by clamor run")
     struct StageRunTests {
         private static func run(_ scenario: String, _ flags: String = "") async throws -> ClamorRun {
             let folder = try ScratchFolder()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("clamor xmpp register, and --register", .timeLimit(.minutes(10)))
+    @Suite("clamor xmpp register, and --register")
     struct XMPPAccountTests {
         private static func who(_ server: XMPPServer, _ name: String = "new") -> String {
             "-h 127.0.0.1 -p \(server.port) --jid \(name)%i@localhost --password secret --tls off"

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("clamor xmpp muc and presence on real servers", .timeLimit(.minutes(10)))
+    @Suite("clamor xmpp muc and presence on real servers")
     struct XMPPGroupRunTests {
         private static let who = "-h 127.0.0.1 --jid user%i@localhost/clamor --password secret --tls off"
 

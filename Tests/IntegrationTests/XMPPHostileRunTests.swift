@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("clamor xmpp on servers that are not right", .timeLimit(.minutes(10)))
+    @Suite("clamor xmpp on servers that are not right")
     struct XMPPHostileRunTests {
         private static let who =
             "-h 127.0.0.1 --jid user%i@localhost/clamor --password secret --tls off --mechanism PLAIN"
