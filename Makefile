@@ -120,7 +120,8 @@ fuzz: needs-build
 	SWIFT_DETERMINISTIC_HASHING=1 .build/release/clamor-fuzz run $(TARGET) $(RUNS) $(SEED)
 endif
 
-# The tests, and the program that they start, with a sanitizer in everything that is Swift.
+# The tests, and the program that they start, with a sanitizer in everything that is Swift. A part of them:
+# make asan SANITIZED='--filter IntegrationTests'
 # No leaks: what the test rigs tie in knots, and NIO's pool that lives as long as the process, would drown the rest.
 asan: export ASAN_OPTIONS := detect_leaks=0
 tsan: export TSAN_OPTIONS := suppressions=$(CURDIR)/Tests/thread-sanitizer.supp
@@ -131,7 +132,7 @@ asan tsan: needs-test
 		$(SWIFT_TEST) --sanitize=$(SANITIZER) --scratch-path .build/$@ $(WIDTH) $(SANITIZED)
 asan: SANITIZER := address
 tsan: SANITIZER := thread
-SANITIZED ?= --skip IntegrationTests
+SANITIZED ?=
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)
