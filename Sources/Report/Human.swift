@@ -4,13 +4,20 @@ package enum Human {
 
     /// `12,345`.
     package static func count(_ value: UInt64) -> String {
-        let digits = String(value)
-        var grouped = ""
-        for (position, digit) in digits.enumerated() {
-            if position > 0, (digits.count - position).isMultiple(of: 3) { grouped.append(",") }
-            grouped.append(digit)
+        let digits = String(value).utf8
+        let count = digits.count
+        return String(unsafeUninitializedCapacity: count + (count - 1) / 3) { bytes in
+            var end = 0
+            for (position, digit) in digits.enumerated() {
+                if position > 0, (count - position) % 3 == 0 {
+                    bytes[end] = UInt8(ascii: ",")
+                    end += 1
+                }
+                bytes[end] = digit
+                end += 1
+            }
+            return end
         }
-        return grouped
     }
 
     /// A count that a file may carry as a fraction; grouped from 1,000 on, three digits below.

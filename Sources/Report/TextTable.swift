@@ -22,7 +22,7 @@ struct TextTable {
             used.map { column -> (text: String, width: Int) in
                 guard column < row.count else { return ("", 0) }
                 let text = (number > 0 && column == 0 ? "  " : "") + (row[column] ?? Human.unknown)
-                return (text, text.count)
+                return (text, text.width)
             }
         }
         let widths = used.indices.map { column in rows.reduce(0) { max($0, $1[column].width) } }
@@ -38,9 +38,12 @@ struct TextTable {
 }
 
 extension String {
+    /// How many characters, which are bytes in ASCII.
+    fileprivate var width: Int { self.utf8.allSatisfy { $0 < 0x80 } ? self.utf8.count : self.count }
+
     var trimmedAtEnd: String {
-        guard let last = self.lastIndex(where: { $0 != " " }) else { return "" }
-        return String(self[...last])
+        guard let last = self.utf8.lastIndex(where: { $0 != UInt8(ascii: " ") }) else { return "" }
+        return String(self[..<self.utf8.index(after: last)])
     }
 
     /// Broken between words into lines of at most `width`; a longer word keeps a line of its own.
