@@ -4,7 +4,8 @@
 ///
 /// Duplicated is each arrival after the first at any member. Reordered is a first arrival below the highest that
 /// the same member had seen from that publisher. A set of batches is sorted by arrival, so the result depends on what
-/// is in the set only. Of two sets the earlier one holds the first arrival.
+/// is in the set only. Of two sets the earlier one holds the first arrival, up to the time between the swaps of two
+/// loops.
 package struct ShareGroupLedger: Sendable {
     private var slots: [UInt64: Int] = [:]
     private var keys: [StreamKey] = []

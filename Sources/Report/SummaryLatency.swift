@@ -145,7 +145,7 @@ enum Cell {
         }
     }
 
-    /// Whether `count` samples carry a percentile: below 1 ÷ (1 - p) samples it is the extreme under another name.
+    /// Whether `count` samples carry a percentile: with fewer than 1 ÷ (1 - p) it equals the maximum.
     static func isCarried(_ percent: Double, by count: UInt64) -> Bool {
         // 100 - 99.9 is a little below 0.1.
         Double(count) * min(percent, 100 - percent) > 99.999

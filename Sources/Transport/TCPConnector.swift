@@ -5,7 +5,7 @@ import NIOPosix
 
 /// Makes the TCP connections of one event loop's clients.
 ///
-/// Clients go to the targets in turn, by number. A name is looked up off the loop; all its addresses are tried, one
+/// Clients go to the targets in turn, by number, unless a route says otherwise. A name is looked up off the loop; all its addresses are tried, one
 /// after the other. Then come the layers, in turn. The deadline is one timer of the loop's wheel for each connect
 /// under way.
 package final class TCPConnector: ClientConnector {
@@ -15,6 +15,7 @@ package final class TCPConnector: ClientConnector {
     private let literals: [SocketAddress?]
     private let sources: SourceAddresses
     private let layers: [any ConnectLayer]
+    private let route: @Sendable (_ client: Int) -> Int
     private let resolver: any AddressResolver
     private var owner: TimerOwner?
 
@@ -23,12 +24,15 @@ package final class TCPConnector: ClientConnector {
     private var timers: [TimerID] = []
     private var freeSlots: [Int32] = []
 
+    /// `route` gives the number by which a client's target and source address are chosen.
+    ///
     /// - Precondition: `targets` is not empty.
     package init(
         context: LoopContext,
         targets: [Target],
         sources: SourceAddresses = .any,
         layers: [any ConnectLayer] = [],
+        route: @escaping @Sendable (_ client: Int) -> Int = { $0 },
         resolver: any AddressResolver
     ) {
         precondition(!targets.isEmpty, "a plan has a target")
@@ -37,6 +41,7 @@ package final class TCPConnector: ClientConnector {
         self.literals = targets.map { try? SocketAddress(ipAddress: $0.host, port: $0.port) }
         self.sources = sources
         self.layers = layers
+        self.route = route
         self.resolver = resolver
         self.owner = context.timers.addOwner { [weak self] _, slot in self?.expire(slot) }
     }
@@ -47,16 +52,24 @@ package final class TCPConnector: ClientConnector {
         targets: [Target],
         sources: SourceAddresses = .any,
         layers: [any ConnectLayer] = [],
+        route: @escaping @Sendable (_ client: Int) -> Int = { $0 },
         lookup: @escaping NameLookup = NameResolver.system
     ) {
         let resolver = NameResolver(eventLoop: context.eventLoop, lookup: lookup)
-        self.init(context: context, targets: targets, sources: sources, layers: layers, resolver: resolver)
+        self.init(
+            context: context,
+            targets: targets,
+            sources: sources,
+            layers: layers,
+            route: route,
+            resolver: resolver
+        )
     }
 
     /// Connects under way.
     package var pending: Int { self.attempts.count - self.freeSlots.count }
 
-    package func target(ofClient client: Int) -> Target { self.targets[client % self.targets.count] }
+    package func target(ofClient client: Int) -> Target { self.targets[self.route(client) % self.targets.count] }
 
     /// Connects a client: resolves its target's name, tries each address in turn, adds the handler.
     ///
@@ -72,7 +85,7 @@ package final class TCPConnector: ClientConnector {
         handler: @escaping () -> some ChannelHandler,
         done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
     ) {
-        let address = self.literals[client % self.targets.count]
+        let address = self.literals[self.route(client) % self.targets.count]
         let target = self.target(ofClient: client)
         self.connect(client, target, address, self.layers, deadline, handler, done)
     }
@@ -168,7 +181,7 @@ package final class TCPConnector: ClientConnector {
             return
         }
         attempt.isBinding = false
-        let source = self.sources.address(forClient: attempt.client, to: address)
+        let source = self.sources.address(forClient: self.route(attempt.client), to: address)
         let bound = NIOLoopBound((self, attempt), eventLoop: self.context.eventLoop)
         ClientBootstrap(group: self.context.eventLoop)
             // The wheel's timer is the one that counts; NIO wants to have one too.

@@ -334,8 +334,8 @@ extension MQTTLoad {
         return self.block(holding: place, of: self.subscribers)
     }
 
-    /// What the connector is given for a client: it goes to the targets in turn.
-    func connectorNumber(of number: Int) -> Int {
+    /// The number by which a client's target and source address are chosen, where targets are taken in turn.
+    package func route(of number: Int) -> Int {
         self.servers > 1 ? number * self.servers + self.server(of: number) : number
     }
 

@@ -20,7 +20,7 @@ extension MQTTShardWork {
         self.clients[place].begun = now
         let deadline = now + self.load.connectTimeout
         self.connector.connect(
-            client: self.load.connectorNumber(of: self.number(place)),
+            client: self.number(place),
             deadline: deadline,
             handler: { [unowned self] in self.makeConnection(place) },
             done: { [unowned self] result in self.tcpEnded(place, result, deadline: deadline) }

@@ -15,7 +15,7 @@ extension MQTTWorkload {
         account.books = self.books(results, record, delivery)
         // Of a part of a ledger its merge says what does not go together.
         account.unreconciled = self.load.joint == nil ? delivery?.problems ?? [] : []
-        account.notes = self.targetNotes(results, delivery)
+        account.notes = self.targetNotes(results, shares)
         account.segment = self.segmentLedger(results, shares)
         account.limited = Self.storeReasons(record)
         account.ledger = self.ledgerRecord(results, shares)
@@ -32,29 +32,54 @@ extension MQTTWorkload {
 
     /// Whether the targets look like servers that know nothing of each other, while they are taken for one.
     ///
-    /// Messages were lost, and all that arrived had come by way of their publisher's own target.
-    private func targetNotes(_ results: [MQTTResult], _ delivery: Reconciliation?) -> [Verdict.Reason] {
+    /// Between targets nothing arrived of all that was acknowledged, and by way of a publisher's own target nothing is
+    /// missing.
+    private func targetNotes(_ results: [MQTTResult], _ shares: LedgerExport) -> [Verdict.Reason] {
         let targets = self.load.targets
         guard targets > 1, self.load.servers == 1, self.load.joint == nil, self.load.publishers > 0,
-            let lost = delivery?.rows.reduce(0, { $0 + ($1.lost ?? 0) }), lost > 0,
-            self.load.topology == .pair || self.load.topology == .all
+            self.load.subscribers > 0, self.load.hasLedger, self.load.topology != .request
         else { return [] }
-        var came = (own: 0, other: 0)
-        for (key, stream) in results.lazy.flatMap({ zip($0.ledger.keys, $0.ledger.streams) }) where stream.distinct > 0
-        {
-            let subscriber = self.load.publishers + Int(key.subscription)
-            if subscriber % targets == Int(key.publisher) % targets { came.own += 1 } else { came.other += 1 }
+        let exports = self.load.topology == .shared ? [shares] : results.map(\.ledger)
+        var came: [StreamKey: UInt64] = [:]
+        for export in exports {
+            for (key, stream) in zip(export.keys, export.streams) { came[key] = stream.distinct }
         }
-        guard came.own > 0, came.other == 0 else { return [] }
+        let known = Dictionary(
+            results.lazy.flatMap(\.fates).map { ($0.publisher, $0.assigned - min($0.assigned, $0.unknown.count)) },
+            uniquingKeysWith: max
+        )
+        var missing: UInt64 = 0
+        for feed in self.load.feeds(results) {
+            let holders = self.targets(of: feed.subscription)
+            for publisher in feed.publishers {
+                // Of a subscription that came late some messages are not expected.
+                let sent = (known[publisher] ?? 0) - min(known[publisher] ?? 0, feed.expectedFrom[publisher] ?? 0)
+                let arrived = came[StreamKey(subscription: feed.subscription, publisher: publisher)] ?? 0
+                if holders.contains(Int(publisher) % targets) {
+                    guard arrived >= sent else { return [] }
+                } else {
+                    guard arrived == 0 else { return [] }
+                    missing += sent
+                }
+            }
+        }
+        guard missing > 0 else { return [] }
         return [
             Verdict.Reason(
                 code: "targets-apart",
-                text: "no message came from one target to another, so the targets look like separate servers, and the "
-                    + "\(Words.count(lost)) lost messages were never theirs to deliver",
-                measured: Double(lost),
+                text: "no message arrived from one target at another, so the targets look like separate servers: the "
+                    + "\(Words.count(missing)) messages between them count as lost",
+                measured: Double(missing),
                 limit: 0
             )
         ]
+    }
+
+    /// Where the clients of a subscription connect; those of a share group are many.
+    private func targets(of subscription: UInt32) -> Set<Int> {
+        let subscribers = self.load.publishers..<self.load.publishers + self.load.subscribers
+        let clients = self.load.topology == .shared ? subscribers : subscribers.dropFirst(Int(subscription)).prefix(1)
+        return Set(clients.map { $0 % self.load.targets })
     }
 
     /// What is delivered is the answer.

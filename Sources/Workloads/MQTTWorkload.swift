@@ -44,9 +44,13 @@ package struct MQTTWorkload: Workload {
             ledger.pending = true
             return ledger
         }
-        return self.load.hasLedger
-            ? LedgerRecord(on: true)
-            : LedgerRecord(on: false, reason: "messages carry no header: -m was given, or -s below 32")
+        if self.load.hasLedger { return LedgerRecord(on: true) }
+        return LedgerRecord(
+            on: false,
+            reason: self.load.publishers == 0
+                ? "with Retain As Published a stored copy looks like a new message, unless Retain Handling is 2"
+                : "messages carry no header: -m was given, or -s below 32"
+        )
     }
 
     package func makeWork(on shard: Shard<MQTTShardWork>, connector: any ClientConnector) -> MQTTShardWork {

@@ -41,7 +41,7 @@ package struct Template: Hashable, Sendable {
         case random(UInt64)
         /// Since 1970, in units of so many nanoseconds.
         case timestamp(Int64)
-        /// A number that no other message of the load has.
+        /// A number that no other message of the group has, up to 2^32 messages of a client.
         case unique
         /// So many bytes of any value, drawn for each message.
         case randomBytes(ClosedRange<Int>)
@@ -160,11 +160,37 @@ extension Template {
     }
 
     /// The words of a message template that have the form of the ``names`` and are none of them.
+    ///
+    /// Read as a template is: the second `%` of a placeholder begins no other one.
     package static func unknownNames(in bytes: [UInt8]) -> [String] {
-        bytes.indices.filter { bytes[$0] == UInt8(ascii: "%") }
-            .compactMap { self.word(at: bytes[$0...]).map { String(decoding: $0, as: UTF8.self) } }
-            .filter { !self.names.contains($0) }
+        self.words(in: bytes).filter { !self.names.contains($0) }
     }
+
+    /// All words between two `%`, in their order.
+    private static func words(in bytes: [UInt8]) -> [String] {
+        var words: [String] = []
+        var rest = bytes[...]
+        while let start = rest.firstIndex(of: UInt8(ascii: "%")) {
+            rest = rest[start...]
+            if let (_, length) = self.placeholder(at: rest, []) {
+                rest = rest.dropFirst(length)
+            } else if let word = self.word(at: rest) {
+                words.append(String(decoding: word, as: UTF8.self))
+                rest = rest.dropFirst(word.count)
+            } else {
+                rest = rest.dropFirst()
+            }
+        }
+        return words
+    }
+
+    /// Whether the bytes, as a message template, hold any of the ``names``.
+    package static func hasNames(in bytes: [UInt8]) -> Bool {
+        self.words(in: bytes).contains { self.names.contains($0) }
+    }
+
+    /// Whether the bytes, as a message template, hold ``randomName``.
+    package static func hasRandomBytes(in bytes: [UInt8]) -> Bool { self.words(in: bytes).contains(self.randomName) }
 }
 
 extension Template {

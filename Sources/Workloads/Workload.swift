@@ -93,7 +93,7 @@ package struct LoadAccount: Sendable {
     package var unreconciled: [Verdict.Reason] = []
     /// What this process, and not the server, held back.
     package var limited: [Verdict.Reason] = []
-    /// What is to be known beside the figures.
+    /// Notes for the reader of the figures.
     package var notes: [Verdict.Reason] = []
     package var ledger = LedgerRecord(on: false)
     /// What a merge makes the ledger of all segments of, where one of them alone has none.

@@ -63,8 +63,22 @@ extension Integration {
                 )
             }
             #expect(run.record.count("delivery_lost") == 100)
+            #expect(run.record.notes?.first { $0.code == "targets-apart" }?.measured == 100)
             #expect(run.record.notes?.map(\.code).contains("targets-apart") == true)
             #expect(run.ending.errors.contains("look like separate servers; add --separate"), "\(run.ending.errors)")
+        }
+
+        @Test("losses of one server behind two addresses are its own", arguments: ["pair", "fan-in", "shared"])
+        func cluster(_ topology: String) async throws {
+            let (run, counters) = try await BrokerProgram.with("--drop 5%") { broker in
+                try await ClamorRun.of(
+                    "pubsub -h 127.0.0.1:\(broker.port),localhost:\(broker.port) --topology \(topology) -c 4"
+                        + " --subscribers 4 -q 1 --rate 200/s --duration 1s --drain 1s"
+                )
+            }
+            #expect(counters.dropped.total > 0)
+            #expect(run.record.count("delivery_lost") == counters.dropped.total)
+            #expect(run.record.notes?.map(\.code).contains("targets-apart") != true)
         }
 
         /// Runs `body` with the hosts of two brokers.

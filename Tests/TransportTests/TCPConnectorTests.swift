@@ -66,6 +66,48 @@ struct TCPConnectorTests {
         }
     }
 
+    /// Notes which clients begin it, and is ready at once.
+    private final class NotingLayer: ConnectLayer {
+        let phase = ConnectError.Phase.tls
+        private let clients: Noted
+
+        init(_ clients: Noted) { self.clients = clients }
+
+        func begin(
+            _ channel: any Channel,
+            client: Int,
+            target: Target,
+            done: @escaping (Result<Void, ConnectError.Reason>) -> Void
+        ) {
+            self.clients.all.withLock { $0.append(client) }
+            done(.success(()))
+        }
+    }
+
+    private final class Noted: Sendable {
+        let all = Mutex<[Int]>([])
+    }
+
+    @Test("a route chooses the target, and layers keep the client's own number")
+    func routes() async throws {
+        let noted = Noted()
+        try await withScriptedPeer { first in
+            try await withScriptedPeer { second in
+                let targets = [first, second].map { Target(host: "127.0.0.1", port: $0.port) }
+                try await withTestLoop(
+                    targets,
+                    layers: { _ in [NotingLayer(noted)] },
+                    route: { $0 * 2 + ($0 < 3 ? 0 : 1) }
+                ) { loop in
+                    for client in 0..<4 { _ = try await loop.connect(client: client).get() }
+                    try await first.untilConnections(3)
+                    try await second.untilConnections(1)
+                }
+            }
+        }
+        #expect(noted.all.withLock(\.self) == [0, 1, 2, 3])
+    }
+
     @Test("clients go to the targets in turn")
     func roundRobin() async throws {
         try await withScriptedPeer { first in

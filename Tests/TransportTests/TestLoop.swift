@@ -20,6 +20,7 @@ final class TestLoop: Sendable {
         readSize: Int = ReceiveBuffer.capacity,
         sources: SourceAddresses = .any,
         layers: @escaping @Sendable (LoopContext) throws -> [any ConnectLayer] = { _ in [] },
+        route: @escaping @Sendable (Int) -> Int = { $0 },
         lookup: @escaping NameLookup = NameResolver.system
     ) async throws {
         let loop = self.group.next()
@@ -31,6 +32,7 @@ final class TestLoop: Sendable {
                 targets: targets,
                 sources: sources,
                 layers: try layers(context),
+                route: route,
                 lookup: lookup
             )
             return NIOLoopBound(State(context: context, connector: connector), eventLoop: loop)
@@ -93,6 +95,7 @@ func withTestLoop<Answer>(
     readSize: Int = ReceiveBuffer.capacity,
     sources: SourceAddresses = .any,
     layers: @escaping @Sendable (LoopContext) throws -> [any ConnectLayer] = { _ in [] },
+    route: @escaping @Sendable (Int) -> Int = { $0 },
     lookup: @escaping NameLookup = NameResolver.system,
     _ body: (TestLoop) async throws -> Answer
 ) async throws -> Answer {
@@ -101,6 +104,7 @@ func withTestLoop<Answer>(
         readSize: readSize,
         sources: sources,
         layers: layers,
+        route: route,
         lookup: lookup
     )
     do {

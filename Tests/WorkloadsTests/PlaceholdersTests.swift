@@ -97,7 +97,7 @@ struct PlaceholdersTests {
         "names of that form that do not exist are found, and bytes of a URL are none",
         arguments: [
             ("%TIMESTAMPS% and %i", ["%TIMESTAMPS%"]), ("%UNIQUE%%RANDOM%", []), ("a%AB%CD", []),
-            ("100%OFF%", ["%OFF%"]),
+            ("100%OFF%", ["%OFF%"]), ("%TIMESTAMPMS%MSG%UNIQUE%", []), ("%UNIQUE%SEP%UNIQUE%", []),
             ("50% OFF %", []), ("%%UUID%%", ["%UUID%"]), ("%TIMESTAMP", []),
         ]
     )

@@ -74,4 +74,12 @@ struct SeparateServersTests {
             #expect((counts.values.max() ?? 0) - (counts.values.min() ?? 0) <= 1)
         }
     }
+
+    @Test("a client's route leads to its own server, and no two clients have the same", arguments: shapes)
+    func routes(_ shape: (publishers: Int, subscribers: Int, servers: Int)) {
+        let load = Self.load(.pair, shape.publishers, shape.subscribers, servers: shape.servers)
+        let clients = 0..<shape.publishers + shape.subscribers
+        for client in clients { #expect(load.route(of: client) % shape.servers == load.server(of: client)) }
+        #expect(Set(clients.map(load.route(of:))).count == clients.count)
+    }
 }

@@ -206,6 +206,14 @@ struct PlanRecordTests {
         #expect(!"\(plan)".contains("s3cret"))
     }
 
+    @Test("the same bytes as a text and as a template of emqtt_bench are two plans")
+    func templates() throws {
+        let files = try Files()
+        let plans = try ["%UNIQUE%", "template://{unique}"].map { try files.plan("pub", "-m \($0)") }
+        #expect(plans[0]["message_sha256"] == plans[1]["message_sha256"])
+        #expect(Comparability.differences(plans.map(Self.run)).map(\.kind) == [.plan])
+    }
+
     // MARK: - Helpers
 
     /// The files that command lines name in braces.
@@ -216,7 +224,8 @@ struct PlanRecordTests {
         init() throws {
             self.folder = try ScratchFolder()
             for (name, text) in [
-                "word": "one", "rows": "x\n1\n", "others": "x\n2\n", "psk": "a:0011", "tokens": "R|t\n",
+                "word": "one", "unique": "%UNIQUE%", "rows": "x\n1\n", "others": "x\n2\n", "psk": "a:0011",
+                "tokens": "R|t\n",
                 "users": "a@b,c\nd@b,c\n", "accounts": "a@b,c\ne@b,c\n",
             ] {
                 self.paths[name] = try self.folder.write(text, to: name)

@@ -265,6 +265,7 @@ struct PropertyOptionsTests {
                 "--retain-as-published: with -r a stored copy looks like a new message (MQTT 5 §3.8.3.1); "
                     + "add --retain-handling 2"
             ),
+            ("pubsub -s 8 -r --retain-as-published --will-qos 3", "--will-qos: '3' is not a whole number of 0 to 2"),
             (
                 "pubsub --separate",
                 "--separate: there is one target; give several with -h A,B, or leave it out"

@@ -289,7 +289,7 @@ struct ResultFlags: ParsableArguments {
 
     @Flag(name: .long, help: "Only run.json's text on stdout.") var json = false
     @Flag(name: .long, help: "Nothing on stdout.") var quiet = false
-    @Flag(name: .customLong("no-tty"), help: "Plain lines on stdout, as if it were no terminal.") var noTTY = false
+    @Flag(name: .customLong("no-tty"), help: "Print plain lines even on a terminal.") var noTTY = false
     @Flag(name: .long, help: "Exit 97 or 98 when the verdict is 'unreconciled' or 'generator-limited'.") var strict =
         false
 }

@@ -140,7 +140,7 @@ struct PubSub: LoadCommand {
     ) var subscribers: String?
     @Flag(
         name: .long,
-        help: "The hosts of -h pass no message on to each other: each has a ledger of its own. (default: one cluster)"
+        help: "Treat the hosts of -h as separate servers, each with its own ledger. (default: one cluster)"
     ) var separate = false
     @OptionGroup(title: "Messages") var topic: TopicFlag
     @OptionGroup(title: "Messages") var qos: QoSFlag

@@ -46,6 +46,12 @@ extension OptionReader {
         }
     }
 
+    /// Whether a word gives the flag: alone, with `=`, or a short one with its value behind it.
+    private static func gives(_ word: String, _ flag: String) -> Bool {
+        let isShort = !flag.hasPrefix("--")
+        return word == flag || word.hasPrefix("\(flag)=") || isShort && word.hasPrefix(flag)
+    }
+
     /// Whether a step could run, and leaves to the search what is its own.
     private mutating func check(_ options: CapacityOptions) {
         guard ["conn", "pub", "sub", "pubsub", "xmpp"].contains(options.load[0]) else {
@@ -57,7 +63,7 @@ extension OptionReader {
                 "-L",
             ]
             + (options.variesClients ? ["-c", "--count"] : [])
-        for flag in own where options.load.contains(where: { $0 == flag || $0.hasPrefix("\(flag)=") }) {
+        for flag in own where options.load.contains(where: { Self.gives($0, flag) }) {
             return self.report(flag, "is the search's own; leave it out of the load")
         }
         let invocation = Invocation.parse(

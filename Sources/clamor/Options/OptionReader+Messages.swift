@@ -71,7 +71,9 @@ extension OptionReader {
 
     /// Refuses what would make the ledger expect messages that a faultless server does not deliver.
     mutating func checkLedger(_ options: inout RunOptions, separate: Bool) {
-        if options.retain, options.subscribe.retainAsPublished, options.subscribe.retainHandling != 2 {
+        if options.hasLedger, options.retain, options.subscribe.retainAsPublished,
+            options.subscribe.retainHandling != 2
+        {
             self.report(
                 "--retain-as-published",
                 "with -r a stored copy looks like a new message (MQTT 5 §3.8.3.1); add --retain-handling 2"
@@ -152,7 +154,7 @@ extension OptionReader {
             bytes = self.contents(of: path, flag: flag) ?? []
             let randomSizes = sizes ?? 256...256
             options.payload = .template(bytes, randomSizes: randomSizes)
-            if bytes.contains(Array(Template.randomName.utf8)) { random = randomSizes.upperBound }
+            if Template.hasRandomBytes(in: bytes) { random = randomSizes.upperBound }
             if let unknown = Template.unknownNames(in: bytes).first {
                 let known = Template.names.joined(separator: ", ")
                 self.report(

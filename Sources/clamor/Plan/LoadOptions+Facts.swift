@@ -1,3 +1,5 @@
+import Workloads
+
 extension LoadOptions {
     /// Options of every protocol; `section` is the mapping in a scenario file for the operations, such as `publish`.
     func addFacts(to facts: inout PlanFacts, section: String) {
@@ -64,10 +66,12 @@ extension LoadOptions {
         case .message(let bytes): facts.digest("\(section).message", bytes, .schedule)
         case .template(let bytes, let sizes):
             facts.digest("\(section).template", bytes, .schedule)
+            // `-m` would send these names as they are.
+            if Template.hasNames(in: bytes) { facts.flag("\(section).is_template", true, .record) }
             Self.add(sizes, to: &facts, section)
         case .file(let bytes):
             facts.digest("\(section).file", bytes, .schedule)
-            // Elsewhere a message of these bytes would have placeholders.
+            // `-m` and `template://` would replace placeholders in these bytes.
             if bytes.contains(UInt8(ascii: "%")) { facts.flag("\(section).is_literal", true, .record) }
         }
     }

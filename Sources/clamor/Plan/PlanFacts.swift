@@ -91,11 +91,12 @@ struct PlanFacts {
         if let value { self.add(path, .digest(Array(value)), place) }
     }
 
-    /// A file by what is in it; one of each client by its path.
+    /// A file by its contents; one of each client by its name, since folders differ between hosts.
     mutating func file(_ path: String, _ file: String?, _ place: PlanFact.Place = .both) {
         guard let file else { return }
         let contents = file.contains("%i") ? nil : try? Data(contentsOf: URL(filePath: file))
-        self.digest(path, contents.map { Array($0) } ?? Array(file.utf8), place)
+        let name = URL(filePath: file).lastPathComponent
+        self.digest(path, contents.map { Array($0) } ?? Array(name.utf8), place)
     }
 
     mutating func texts(_ path: String, _ values: [String], _ place: PlanFact.Place = .both) {

@@ -19,7 +19,7 @@ extension RunOptions {
     }
 
     private func addIdentity(to facts: inout PlanFacts) {
-        // Of a drawn prefix nothing is said: it differs from run to run.
+        // A drawn prefix is omitted: it differs per run.
         if self.drawnPrefix == nil {
             facts.text("client_id", self.kind == .sub ? self.subscriberID : self.publisherID)
             if self.kind == .pubsub { facts.text("subscriber_id", self.subscriberID) }

@@ -81,7 +81,15 @@ final class MQTTPart: RunPart {
                 throw RunRefusal("\(error)", .unavailable)
             }
         }
-        return self.store?.remark.map { ["--store: \($0)"] } ?? []
+        return (self.store?.remark.map { ["--store: \($0)"] } ?? []) + self.literalNames
+    }
+
+    /// What looks like a placeholder of emqtt_bench, and is sent as it is.
+    private var literalNames: [String] {
+        guard case .message(let bytes) = self.run.payload,
+            let name = Template.names.first(where: { bytes.contains(Array($0.utf8)) })
+        else { return [] }
+        return ["-m: \(name) is sent as it is; it is a placeholder in template://FILE only"]
     }
 
     func complete(_ plan: inout LoadPlan) {
@@ -93,14 +101,23 @@ final class MQTTPart: RunPart {
 
     func connectors(from sources: SourceAddresses) -> @Sendable (LoopContext) -> any ClientConnector {
         let (targets, layers) = (self.targets, self.layers)
+        let route = self.route
         return { context in
             TCPConnector(
                 context: context,
                 targets: targets,
                 sources: sources,
-                layers: layers?.make(on: context) ?? []
+                layers: layers?.make(on: context) ?? [],
+                route: route
             )
         }
+    }
+
+    private var route: @Sendable (_ client: Int) -> Int {
+        guard self.run.isSeparate else { return { $0 } }
+        // Neither the seed nor the number of the run decides who connects where.
+        let load = self.run.load(run: 0, seed: 0)
+        return { load.route(of: $0) }
     }
 
     /// Where segments were started one by one, on whatever hosts: has this one's clock go with that of segment 1.

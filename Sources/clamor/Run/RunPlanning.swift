@@ -108,6 +108,10 @@ extension RunOptions {
         load.targets = self.targetCount
         load.servers = self.isSeparate ? self.targetCount : 1
         load.hasLedger = self.hasLedger || self.kind == .sub
+        // Stored copies and new messages look alike to `sub`: nobody knows which messages are missing.
+        if self.kind == .sub, self.subscribe.retainAsPublished, self.subscribe.retainHandling != 2 {
+            load.hasLedger = false
+        }
         load.connectTimeout = .nanoseconds(self.connectTimeout)
         load.connectRetries = self.connectRetries
         load.reconnects = self.reconnects
