@@ -118,6 +118,11 @@ struct PropertyOptionsTests {
         )
     }
 
+    @Test("without a ledger a stored copy spoils nothing", arguments: ["-s 8", "-m x"])
+    func retainWithoutLedger(_ payload: String) throws {
+        #expect(try options("pubsub \(payload) -r --retain-as-published").subscribe.retainAsPublished)
+    }
+
     @Test("SCRAM", arguments: [AuthOption.ScramHash.sha1, .sha256])
     func scram(_ hash: AuthOption.ScramHash) throws {
         #expect(try options("conn --auth \(hash.rawValue) -u a -P b").auth == .scram(hash))
@@ -265,7 +270,6 @@ struct PropertyOptionsTests {
                 "--retain-as-published: with -r a stored copy looks like a new message (MQTT 5 §3.8.3.1); "
                     + "add --retain-handling 2"
             ),
-            ("pubsub -s 8 -r --retain-as-published --will-qos 3", "--will-qos: '3' is not a whole number of 0 to 2"),
             (
                 "pubsub --separate",
                 "--separate: there is one target; give several with -h A,B, or leave it out"
