@@ -39,7 +39,7 @@ package struct ShareBatch: Sendable {
         }
     }
 
-    /// What the header of a message says, and when it came.
+    /// The header of a message, and when it arrived.
     package struct Arrival: Hashable, Sendable {
         package var publisher: UInt32
         package var qos: UInt8

@@ -123,7 +123,7 @@ package struct MQTTMetrics: Sendable {
         return catalog
     }
 
-    /// By the publisher's QoS; empty where nobody subscribes.
+    /// By the publisher's QoS; empty in a load without subscribers.
     package var deliveryDurations: [DurationID] { self.arrivalByQoS.map(\.duration) }
 
     /// By QoS, where a loop looks it up without touching an array's reference count; to be deallocated by the caller.

@@ -4,7 +4,7 @@ import Testing
 
 extension Integration {
     /// Runs in which an expectation of the ledger would accuse a server that did nothing wrong.
-    @Suite("The ledger accuses nobody wrongly")
+    @Suite("The ledger accuses no server wrongly")
     struct LedgerRunTests {
         @Test("duplicates have no delivery duration, in no topology", arguments: ["pair", "fan-in", "shared"])
         func duplicates(_ topology: String) async throws {
@@ -49,7 +49,7 @@ extension Integration {
             // Both had their part: publishers 0 and 1, and publishers 2 to 4.
             let received = counters.map { topology == "request" ? $0.received.qos1 : $0.received.total }
             #expect(received == [120, 180])
-            // Of three pairs two publishers are heard by nobody; of fan-in each server has one subscriber, or two.
+            // Two of five publishers have no subscriber as pairs; with fan-in one server has one subscriber, the other two.
             let expected = ["pair": 180, "fan-in": 120 + 2 * 180, "shared": 300, "request": 300][topology]
             #expect(run.record.count("delivery_expected") == expected)
             #expect(run.record.plan["separate"] == true)

@@ -12,7 +12,7 @@ package final class VirtualTime: RunClock {
         let body: @Sendable () -> Void
     }
 
-    /// Runs the jobs of tasks that prefer it, when it is told to.
+    /// Keeps the jobs of tasks that prefer it until ``drain()``.
     private final class Executor: TaskExecutor {
         private let jobs = Mutex<[UnownedJob]>([])
 

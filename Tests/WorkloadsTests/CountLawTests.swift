@@ -8,21 +8,7 @@ import Workloads
 /// The samples of every duration are as many as the events that it is defined over, by the bytes on the wire.
 @Suite("As many samples as events")
 struct CountLawTests {
-    struct Shape: Sendable, CustomTestStringConvertible {
-        let testDescription: String
-        let topology: MQTTLoad.Topology
-        let publishers: Int
-        let subscribers: Int
-
-        static let all = [
-            Shape(testDescription: "pair", topology: .pair, publishers: 6, subscribers: 6),
-            Shape(testDescription: "fan-in", topology: .all, publishers: 6, subscribers: 1),
-            Shape(testDescription: "fan-out", topology: .all, publishers: 1, subscribers: 5),
-            Shape(testDescription: "several to several", topology: .all, publishers: 6, subscribers: 3),
-            Shape(testDescription: "shared", topology: .shared, publishers: 6, subscribers: 4),
-            Shape(testDescription: "request", topology: .request, publishers: 6, subscribers: 4),
-        ]
-    }
+    static let shapes = LoadShape.all + [.request]
 
     static let weathers = [
         "", "--duplicate 7", "--drop 3%", "--reorder 10", "--disconnect-every 50ms",
@@ -35,7 +21,7 @@ struct CountLawTests {
         ("settle", .milliseconds(500), false), ("peak", .milliseconds(700), true), ("rest", .milliseconds(800), true),
     ]
 
-    private func run(_ shape: Shape, _ weather: String, stages: [Stage]) throws -> VirtualRun {
+    private func run(_ shape: LoadShape, _ weather: String, stages: [Stage]) throws -> VirtualRun {
         // One publisher has one QoS.
         let qualities: [QoS] = shape.publishers == 1 ? [.exactlyOnce] : [.atMostOnce, .atLeastOnce, .exactlyOnce]
         let run = try VirtualRun(
@@ -105,20 +91,20 @@ struct CountLawTests {
         #expect(run.reconciliation.problems.isEmpty)
     }
 
-    @Test("a warm-up has none, the measured phase has all", arguments: Shape.all, weathers)
-    func phases(_ shape: Shape, _ weather: String) throws {
+    @Test("a warm-up has none, the measured phase has all", arguments: shapes, weathers)
+    func phases(_ shape: LoadShape, _ weather: String) throws {
         let run = try self.run(shape, weather, stages: [])
         self.check(run, measured: 500_000_000..<2_000_000_000, weather)
     }
 
-    @Test("each stage has its own, and the run those of the measured ones", arguments: Shape.all, weathers)
-    func stages(_ shape: Shape, _ weather: String) throws {
+    @Test("each stage has its own, and the run those of the measured ones", arguments: shapes, weathers)
+    func stages(_ shape: LoadShape, _ weather: String) throws {
         let run = try self.run(shape, weather, stages: Self.stages)
         self.check(run, measured: 500_000_000..<2_000_000_000, weather)
     }
 
-    @Test("each connect and each subscription is one sample", arguments: Shape.all)
-    func connects(_ shape: Shape) throws {
+    @Test("each connect and each subscription is one sample", arguments: shapes)
+    func connects(_ shape: LoadShape) throws {
         let run = try self.run(shape, "--disconnect-every 50ms", stages: [])
         let clients = UInt64(shape.publishers + shape.subscribers)
         let connected = run.network.oracle.connacks

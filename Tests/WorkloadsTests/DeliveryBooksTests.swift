@@ -10,23 +10,8 @@ import Workloads
 /// wire.
 @Suite("Delivery books")
 struct DeliveryBooksTests {
-    struct Shape: Sendable, CustomTestStringConvertible {
-        let testDescription: String
-        let topology: MQTTLoad.Topology
-        let publishers: Int
-        let subscribers: Int
-
-        static let all = [
-            Shape(testDescription: "pairs", topology: .pair, publishers: 6, subscribers: 6),
-            Shape(testDescription: "fan-in", topology: .all, publishers: 6, subscribers: 1),
-            Shape(testDescription: "fan-out", topology: .all, publishers: 1, subscribers: 5),
-            Shape(testDescription: "several to several", topology: .all, publishers: 6, subscribers: 3),
-            Shape(testDescription: "shared", topology: .shared, publishers: 6, subscribers: 4),
-        ]
-    }
-
     private func run(
-        _ shape: Shape,
+        _ shape: LoadShape,
         _ faults: String,
         rate: Double = 601,
         seed: UInt64 = 1,
@@ -49,8 +34,8 @@ struct DeliveryBooksTests {
         )
     }
 
-    @Test("loss, duplicates and reordering are what the broker made", arguments: Shape.all)
-    func faults(shape: Shape) throws {
+    @Test("loss, duplicates and reordering are what the broker made", arguments: LoadShape.all)
+    func faults(shape: LoadShape) throws {
         let run = try self.run(shape, "--drop 1.5% --duplicate 40 --reorder 30")
         run.perform()
         let broker = run.network.broker.counters
@@ -71,8 +56,8 @@ struct DeliveryBooksTests {
 
     /// What a reset leaves behind is known message by message to the oracle only; the sums that must agree with the
     /// broker's all the same are those of what was read from its sockets.
-    @Test("the same across resets by the broker", arguments: Shape.all)
-    func disconnects(shape: Shape) throws {
+    @Test("the same across resets by the broker", arguments: LoadShape.all)
+    func disconnects(shape: LoadShape) throws {
         let run = try self.run(
             shape,
             "--drop 1.5% --duplicate 40 --reorder 30 --disconnect-every 50ms",
@@ -102,8 +87,8 @@ struct DeliveryBooksTests {
         #expect(run.imbalances.isEmpty)
     }
 
-    @Test("who never subscribed misses nothing", arguments: Shape.all)
-    func neverSubscribed(shape: Shape) throws {
+    @Test("who never subscribed misses nothing", arguments: LoadShape.all)
+    func neverSubscribed(shape: LoadShape) throws {
         let run = try self.run(shape, "")
         // The first subscriber; alone it takes the only subscription of the run with it.
         run.network.refused = [shape.publishers]
@@ -135,7 +120,7 @@ struct DeliveryBooksTests {
         }
         if Bool.random(using: &dice) { faults += " --disconnect-every \(Int.random(in: 7...200, using: &dice))ms" }
         if Bool.random(using: &dice) { faults += " --stall 300ms@1s" }
-        let shape = Shape.all[Int.random(in: 0..<Shape.all.count, using: &dice)]
+        let shape = LoadShape.all[Int.random(in: 0..<LoadShape.all.count, using: &dice)]
         let reconnects = [0, 3, 1_000][Int.random(in: 0..<3, using: &dice)]
         let run = try self.run(shape, faults, rate: 397, seed: seed, reconnects: reconnects)
         let cutsAreLikely = Bool.random(using: &dice)

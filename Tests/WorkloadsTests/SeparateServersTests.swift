@@ -16,23 +16,7 @@ struct SeparateServersTests {
     )
         -> MQTTLoad
     {
-        let session = SessionOptions(version: .v5)
-        var load = MQTTLoad(
-            version: .v5,
-            publisherSession: session,
-            subscriberSession: session,
-            publisherID: Template(parsing: "p-%i"),
-            subscriberID: Template(parsing: "s-%i"),
-            publishers: publishers,
-            subscribers: subscribers,
-            topic: Template(parsing: "t/%i"),
-            payload: .generated(size: 48),
-            qualities: [.atLeastOnce],
-            subscriberQualities: [.atLeastOnce],
-            run: 7,
-            realtimeOffset: 0
-        )
-        load.topology = topology
+        var load = MQTTLoad.small(topology, publishers: publishers, subscribers: subscribers)
         load.servers = servers
         return load
     }

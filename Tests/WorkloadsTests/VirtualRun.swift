@@ -81,22 +81,13 @@ final class VirtualRun {
                 acknowledgesMessages: keeps ? .byOwner : .atOnce
             )
         }
-        var load = MQTTLoad(
-            version: .v5,
-            publisherSession: session(),
-            subscriberSession: session(),
-            publisherID: Template(parsing: "p-%i"),
-            subscriberID: Template(parsing: "s-%i"),
+        var load = MQTTLoad.small(
+            setup.topology,
             publishers: setup.publishers,
             subscribers: setup.subscribers,
-            topic: Template(parsing: setup.topology == .all && setup.publishers == 1 ? "t" : "t/%i"),
-            payload: .generated(size: 48),
             qualities: setup.qualities,
-            subscriberQualities: [setup.qualities.max() ?? .atMostOnce],
-            run: 7,
-            realtimeOffset: 1_700_000_000_000_000_000
+            session: session()
         )
-        load.topology = setup.topology
         let pace = setup.pace ?? .open(.rate(perSecond: setup.rate))
         load.isOpenLoop = pace != .closed
         load.reconnects = setup.reconnects

@@ -71,22 +71,13 @@ final class VirtualSegments {
             window: 16,
             ackTimeout: .seconds(30)
         )
-        var load = MQTTLoad(
-            version: .v5,
-            publisherSession: session,
-            subscriberSession: session,
-            publisherID: Template(parsing: "p-%i"),
-            subscriberID: Template(parsing: "s-%i"),
+        var load = MQTTLoad.small(
+            setup.topology,
             publishers: setup.publishers,
             subscribers: setup.subscribers,
-            topic: Template(parsing: setup.publishers == 1 ? "t" : "t/%i"),
-            payload: .generated(size: 48),
             qualities: setup.qualities,
-            subscriberQualities: [setup.qualities.max() ?? .atMostOnce],
-            run: 7,
-            realtimeOffset: 1_700_000_000_000_000_000
+            session: session
         )
-        load.topology = setup.topology
         load.isOpenLoop = true
         load.reconnects = 1_000
         load.reconnectPeriod = .milliseconds(20)
@@ -273,7 +264,7 @@ final class VirtualSegments {
         func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool {
             switch self.completion {
             case .balance: balance.isComplete
-            // What others still send is not known here; the end of a second of drain is late enough.
+            // Messages of other segments are not known here; a second of drain is long enough for them.
             case .shares, .joint, .silence: self.state.withLock(\.isQuiet)
             case .nothing: true
             }

@@ -46,7 +46,7 @@ extension OptionReader {
         }
     }
 
-    /// Whether a word gives the flag: alone, with `=`, or a short one with its value behind it.
+    /// Whether a word gives the flag: alone, with `=`, or a short one joined to its value.
     private static func gives(_ word: String, _ flag: String) -> Bool {
         let isShort = !flag.hasPrefix("--")
         return word == flag || word.hasPrefix("\(flag)=") || isShort && word.hasPrefix(flag)

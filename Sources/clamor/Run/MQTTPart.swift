@@ -84,7 +84,7 @@ final class MQTTPart: RunPart {
         return (self.store?.remark.map { ["--store: \($0)"] } ?? []) + self.literalNames
     }
 
-    /// What looks like a placeholder of emqtt_bench, and is sent as it is.
+    /// A warning about a placeholder of emqtt_bench that `-m` sends as it is.
     private var literalNames: [String] {
         guard case .message(let bytes) = self.run.payload,
             let name = Template.names.first(where: { bytes.contains(Array($0.utf8)) })
@@ -160,7 +160,7 @@ final class MQTTPart: RunPart {
         return apart + self.storeRemarks(record)
     }
 
-    /// What became of messages that lay in the store, where it is not what they were kept for.
+    /// Messages of an earlier run that the store dropped.
     private func storeRemarks(_ record: RunRecord) -> [String] {
         let dropped = record.metrics.filter { $0.name == "store_dropped" }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
         guard dropped > 0 else { return [] }

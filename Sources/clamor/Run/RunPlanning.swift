@@ -108,7 +108,7 @@ extension RunOptions {
         load.targets = self.targetCount
         load.servers = self.isSeparate ? self.targetCount : 1
         load.hasLedger = self.hasLedger || self.kind == .sub
-        // Stored copies and new messages look alike to `sub`: nobody knows which messages are missing.
+        // `sub` cannot tell stored copies from new messages, so it cannot tell which ones are missing.
         if self.kind == .sub, self.subscribe.retainAsPublished, self.subscribe.retainHandling != 2 {
             load.hasLedger = false
         }
