@@ -41,7 +41,7 @@ enum Wiring {
         return checks
     }
 
-    static func run(_ options: RunOptions) async -> ExitStatus {
+    static func run(_ options: MQTTOptions) async -> ExitStatus {
         var options = options
         options.segment.schedule = ScenarioGroup.Work.mqtt(options).schedule
         guard options.segment.processes == nil else {

@@ -8,7 +8,7 @@ func options(
     _ line: String,
     environment: [String: String] = [:],
     checks: OptionChecks = OptionChecks()
-) throws -> RunOptions {
+) throws -> MQTTOptions {
     let invocation = Invocation.parse(
         line.split(separator: " ").map(String.init),
         environment: environment,
@@ -23,8 +23,8 @@ func options(
 
 @Suite("A command line becomes options")
 struct InvocationTests {
-    @Test("the defaults are those of the design", arguments: RunOptions.Kind.allCases)
-    func defaults(_ kind: RunOptions.Kind) throws {
+    @Test("the defaults are those of the design", arguments: MQTTOptions.Kind.allCases)
+    func defaults(_ kind: MQTTOptions.Kind) throws {
         let options = try options("\(kind.rawValue) --prefix p")
         #expect(options.target == .servers([HostAndPort(host: "127.0.0.1", port: 1_883)]))
         #expect(options.protocolLevel == 5)

@@ -38,8 +38,8 @@ struct ProgramTests {
         #expect(result.errors.isEmpty)
     }
 
-    @Test("help is silent about what a later build has", arguments: RunOptions.Kind.allCases)
-    func laterFlags(_ kind: RunOptions.Kind) async throws {
+    @Test("help is silent about what a later build has", arguments: MQTTOptions.Kind.allCases)
+    func laterFlags(_ kind: MQTTOptions.Kind) async throws {
         let help = try await ClamorBinary.run([kind.rawValue, "--help"]).output
         #expect(!help.contains("--prometheus"))
     }

@@ -79,7 +79,7 @@ struct ScenarioTests {
           - "delivery_lost == 0"
         """
 
-    private func mqtt(_ scenario: ScenarioOptions, _ name: String) throws -> RunOptions {
+    private func mqtt(_ scenario: ScenarioOptions, _ name: String) throws -> MQTTOptions {
         guard case .mqtt(let options) = scenario.groups.first(where: { $0.name == name })?.work else {
             throw ScenarioFile.Unexpected(what: name)
         }

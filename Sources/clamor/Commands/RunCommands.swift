@@ -41,7 +41,7 @@ struct Conn: LoadCommand {
     @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
-        var options = RunOptions(kind: .conn)
+        var options = MQTTOptions(kind: .conn)
         reader.read(self.connection, into: &options)
         reader.read(raw: self.raw, into: &options)
         reader.read(self.run, self.validate, into: &options)
@@ -68,7 +68,7 @@ struct Pub: LoadCommand {
     @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
-        var options = RunOptions(kind: .pub)
+        var options = MQTTOptions(kind: .pub)
         reader.read(self.connection, into: &options)
         reader.read(self.topic, into: &options)
         reader.read(self.qos, into: &options)
@@ -104,7 +104,7 @@ struct Sub: LoadCommand {
     @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
-        var options = RunOptions(kind: .sub)
+        var options = MQTTOptions(kind: .sub)
         reader.read(self.connection, into: &options)
         reader.read(filters: self.topics, into: &options)
         reader.read(self.qos, into: &options)
@@ -155,7 +155,7 @@ struct PubSub: LoadCommand {
     @OptionGroup(title: "Run") var validate: ValidateFlag
 
     func invocation(_ reader: inout OptionReader) -> Invocation {
-        var options = RunOptions(kind: .pubsub)
+        var options = MQTTOptions(kind: .pubsub)
         reader.read(self.connection, into: &options)
         reader.read(topology: self.topology, subscribers: self.subscribers, into: &options)
         reader.read(self.topic, into: &options)

@@ -1,7 +1,7 @@
 /// What `clamor doctor` is told.
 package struct DoctorOptions: Hashable, Sendable {
     /// Targets, source addresses, event loops, publishers and subscribers, rate: as the command that runs them has it.
-    package var load = RunOptions(kind: .pubsub)
+    package var load = MQTTOptions(kind: .pubsub)
     /// Publishers and subscribers together; `nil` to ask only how many there could be.
     package var clients: Int?
     /// Only the JSON text on stdout.

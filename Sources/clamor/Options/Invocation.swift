@@ -13,7 +13,7 @@ package struct OptionChecks: Sendable {
 
 /// What a command line asks for.
 package enum Invocation: Sendable {
-    case run(RunOptions)
+    case run(MQTTOptions)
     case xmpp(XMPPOptions)
     case scenario(ScenarioOptions)
     /// A scenario several times.

@@ -1,7 +1,7 @@
 import Foundation
 
 extension OptionReader {
-    mutating func read(_ flags: ConnectionFlags, into options: inout RunOptions) {
+    mutating func read(_ flags: ConnectionFlags, into options: inout MQTTOptions) {
         let url = flags.url.flatMap { self.scheme(of: $0, into: &options.transport) }
         self.read(flags.transport, flags.certificates, flags.webSocket, into: &options)
         self.readTarget(flags, url: url, into: &options)
@@ -17,7 +17,7 @@ extension OptionReader {
         self.read(flags.properties, into: &options)
     }
 
-    private mutating func readTarget(_ flags: ConnectionFlags, url: Substring?, into options: inout RunOptions) {
+    private mutating func readTarget(_ flags: ConnectionFlags, url: Substring?, into options: inout MQTTOptions) {
         let port = self.number(flags.port, "-p", "--port", in: 1...65_535) ?? options.transport.defaultPort
         if flags.url != nil {
             if let url { self.read(url: url, into: &options) }
@@ -108,7 +108,7 @@ extension OptionReader {
         return authority
     }
 
-    private mutating func read(url authority: Substring, into options: inout RunOptions) {
+    private mutating func read(url authority: Substring, into options: inout MQTTOptions) {
         var host = authority
         if let at = authority.lastIndex(of: "@") {
             host = authority[authority.index(after: at)...]
@@ -131,7 +131,7 @@ extension OptionReader {
         )
     }
 
-    private mutating func readIdentity(_ flags: ConnectionFlags, into options: inout RunOptions) {
+    private mutating func readIdentity(_ flags: ConnectionFlags, into options: inout MQTTOptions) {
         let count = self.number(flags.clients.count, "-c", "--count", in: 1...10_000_000) ?? 1
         options.publishers = options.kind == .sub ? 0 : count
         options.subscribers = options.kind == .sub ? count : 0
@@ -173,7 +173,7 @@ extension OptionReader {
         return "\(flags.prefix ?? self.ownPrefix)-\(role)-%i"
     }
 
-    private mutating func readCredentials(_ flags: ConnectionFlags, into options: inout RunOptions) {
+    private mutating func readCredentials(_ flags: ConnectionFlags, into options: inout MQTTOptions) {
         if let username = flags.username { options.username = username }
         if flags.password.isGiven {
             options.password = self.password(flags.password) ?? options.password
@@ -205,7 +205,7 @@ extension OptionReader {
         return String(decoding: line, as: UTF8.self)
     }
 
-    private mutating func readSession(_ flags: ConnectionFlags, into options: inout RunOptions) {
+    private mutating func readSession(_ flags: ConnectionFlags, into options: inout MQTTOptions) {
         options.keepAlive = self.number(flags.keepalive, "-k", "--keepalive", in: 0...65_535) ?? options.keepAlive
         options.clean = self.boolean(flags.clean, "-C", "--clean") ?? !flags.noClean
         if flags.noClean, flags.clean == "true" {

@@ -2,7 +2,7 @@ import Foundation
 
 extension OptionReader {
     /// Behind the credentials, which the methods work with.
-    mutating func read(_ flags: AuthFlags, into options: inout RunOptions) {
+    mutating func read(_ flags: AuthFlags, into options: inout MQTTOptions) {
         let isAliyun = flags.auth == "aliyun"
         if !isAliyun {
             for flag in ["--group-id", "--instance-id", "--token-file"] where self.isGiven([flag]) {
@@ -29,7 +29,7 @@ extension OptionReader {
         }
     }
 
-    private mutating func readAliyun(_ flags: AuthFlags, into options: inout RunOptions) {
+    private mutating func readAliyun(_ flags: AuthFlags, into options: inout MQTTOptions) {
         guard let group = flags.groupID, !group.isEmpty else {
             return self.report("--auth", "aliyun needs the group that the clients are of; add --group-id GID_...")
         }
@@ -98,7 +98,7 @@ extension OptionReader {
 
     static let churnFilter = "--subscription-churn-filter"
 
-    mutating func read(_ flags: SubscriptionChurnFlags, into options: inout RunOptions) {
+    mutating func read(_ flags: SubscriptionChurnFlags, into options: inout MQTTOptions) {
         guard let text = flags.subscriptionChurn else {
             if flags.subscriptionChurnFilter != nil {
                 self.report(Self.churnFilter, "goes with --subscription-churn; add that, or leave it out")
@@ -141,7 +141,7 @@ extension OptionReader {
     }
 
     /// Where clients keep their flows; behind the QoS.
-    mutating func read(_ flag: StoreFlag, into options: inout RunOptions) {
+    mutating func read(_ flag: StoreFlag, into options: inout MQTTOptions) {
         guard let text = flag.store, text != "memory" else { return }
         guard text.hasPrefix("sqlite:"), text != "sqlite:" else {
             return self.report("--store", "'\(text)' is not memory or sqlite:PATH")
@@ -155,7 +155,7 @@ extension OptionReader {
     }
 
     /// Bytes that stand in the place of CONNECT.
-    mutating func read(raw text: String?, into options: inout RunOptions) {
+    mutating func read(raw text: String?, into options: inout MQTTOptions) {
         guard let text else { return }
         if text.hasPrefix("@") {
             options.raw = self.contents(of: String(text.dropFirst()), flag: "--raw")
@@ -174,7 +174,7 @@ extension OptionReader {
     }
 
     /// What would stand in the CONNECT that is not sent.
-    private mutating func refuseBesideRaw(_ options: RunOptions) {
+    private mutating func refuseBesideRaw(_ options: MQTTOptions) {
         let others =
             [["-u", "--username"], ["-P", "--password"], ["--password-file"], ["--auth"], ["--will-topic"]]
             + Self.willFlags.map { [$0] } + Self.connectPropertyFlags + [

@@ -1,7 +1,7 @@
 import Workloads
 
 extension OptionReader {
-    mutating func read(_ flag: TopicFlag, into options: inout RunOptions) {
+    mutating func read(_ flag: TopicFlag, into options: inout MQTTOptions) {
         options.topic = self.topic(flag.topic) ?? options.topic
     }
 
@@ -19,7 +19,7 @@ extension OptionReader {
         return topic
     }
 
-    mutating func read(filters: [String], into options: inout RunOptions) {
+    mutating func read(filters: [String], into options: inout MQTTOptions) {
         options.filters = filters.isEmpty ? ["clamor/#"] : filters
         for filter in filters {
             let problem = filter.isEmpty ? "a filter has at least one character; leave -t out for clamor/#" : nil
@@ -29,7 +29,7 @@ extension OptionReader {
         }
     }
 
-    mutating func read(_ flag: QoSFlag, into options: inout RunOptions) {
+    mutating func read(_ flag: QoSFlag, into options: inout MQTTOptions) {
         options.qualities = self.qualities(flag.qos) ?? options.qualities
     }
 
@@ -47,7 +47,7 @@ extension OptionReader {
         return levels
     }
 
-    mutating func read(topology: String?, subscribers: String?, into options: inout RunOptions) {
+    mutating func read(topology: String?, subscribers: String?, into options: inout MQTTOptions) {
         if let topology {
             guard let shape = TopologyOption(rawValue: topology) else {
                 let shapes = TopologyOption.allCases.map(\.rawValue).joined(separator: ", ")
@@ -70,7 +70,7 @@ extension OptionReader {
     }
 
     /// Refuses what would make the ledger expect messages that a faultless server does not deliver.
-    mutating func checkLedger(_ options: inout RunOptions, separate: Bool) {
+    mutating func checkLedger(_ options: inout MQTTOptions, separate: Bool) {
         if options.hasLedger, options.retain, options.subscribe.retainAsPublished,
             options.subscribe.retainHandling != 2
         {
@@ -94,13 +94,13 @@ extension OptionReader {
         )
     }
 
-    mutating func read(_ flags: PublishFlags, into options: inout RunOptions) {
+    mutating func read(_ flags: PublishFlags, into options: inout MQTTOptions) {
         self.read(flags.pace, into: &options.common)
         self.read(flags.payload, atMost: Self.largestPayload, of: "MQTT", into: &options.common)
         options.retain = self.boolean(flags.retain, "-r", "--retain") ?? false
         options.inflight = self.number(flags.inflight, "-F", "--inflight", in: 0...65_535)
-        if let given = options.inflight, given > RunOptions.largestBatch, options.highestQoS == 0 {
-            self.report("-F", "at QoS 0 it is messages per write, \(RunOptions.largestBatch) at most")
+        if let given = options.inflight, given > MQTTOptions.largestBatch, options.highestQoS == 0 {
+            self.report("-F", "at QoS 0 it is messages per write, \(MQTTOptions.largestBatch) at most")
         }
     }
 

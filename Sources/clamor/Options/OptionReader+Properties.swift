@@ -1,7 +1,7 @@
 import MQTTCodec
 
 extension OptionReader {
-    mutating func read(_ flags: ConnectPropertyFlags, into options: inout RunOptions) {
+    mutating func read(_ flags: ConnectPropertyFlags, into options: inout MQTTOptions) {
         var connect = ConnectOptions()
         connect.receiveMaximum = self.number(flags.receiveMaximum, "--receive-maximum", "--rcv-max", in: 1...65_535)
         connect.maximumPacketSize = self.number(flags.maximumPacketSize, "--maximum-packet-size", in: 1...UInt32.max)
@@ -20,7 +20,7 @@ extension OptionReader {
         ]
     }
 
-    mutating func read(_ flags: WillFlags, into options: inout RunOptions) {
+    mutating func read(_ flags: WillFlags, into options: inout MQTTOptions) {
         guard let topic = flags.willTopic else {
             // SPEC A2: without a will there is nothing that its other values belong to.
             let others = Self.willFlags.filter { self.isGiven([$0]) }
@@ -62,7 +62,7 @@ extension OptionReader {
         ]
     }
 
-    mutating func read(_ flags: PublishPropertyFlags, shared: SharedPropertyFlags, into options: inout RunOptions) {
+    mutating func read(_ flags: PublishPropertyFlags, shared: SharedPropertyFlags, into options: inout MQTTOptions) {
         var properties = Properties()
         if self.boolean(flags.payloadFormatIndicator, "--payload-format-indicator") == true {
             properties.payloadFormatIndicator = 1
@@ -91,7 +91,7 @@ extension OptionReader {
         )
     }
 
-    mutating func read(_ flags: SubscribePropertyFlags, shared: SharedPropertyFlags, into options: inout RunOptions) {
+    mutating func read(_ flags: SubscribePropertyFlags, shared: SharedPropertyFlags, into options: inout MQTTOptions) {
         options.subscribe.noLocal = flags.noLocal
         options.subscribe.retainAsPublished = flags.retainAsPublished
         options.subscribe.retainHandling = self.number(flags.retainHandling, "--retain-handling", in: 0...2) ?? 0
@@ -139,7 +139,7 @@ extension OptionReader {
     }
 
     /// Refuses by name what MQTT 3 has no room for.
-    private mutating func onlyVersion5(_ options: RunOptions, _ flags: [[String]]) {
+    private mutating func onlyVersion5(_ options: MQTTOptions, _ flags: [[String]]) {
         guard options.protocolLevel < 5 else { return }
         for names in flags where self.isGiven(names) {
             self.report(self.typed(names), "MQTT 3 has no such property; leave it out, or use -V 5")

@@ -2,7 +2,7 @@ import MQTTCodec
 
 extension OptionReader {
     /// What requests need (MQTT 5.0 §4.10), and where their answers go.
-    mutating func checkRequests(_ options: inout RunOptions) {
+    mutating func checkRequests(_ options: inout MQTTOptions) {
         guard options.topology == .request else { return }
         if options.protocolLevel < 5 {
             self.report("--topology", "requests are of MQTT 5, and MQTT 3 has no response topic; use -V 5")

@@ -7,7 +7,7 @@ import Workloads
 // A table with a row for each client, whose cells stand where texts name their columns.
 extension OptionReader {
     /// CSV with the columns' names in its first line (RFC 4180 §2; a cell stays on its line).
-    mutating func read(rows path: String?, into options: inout RunOptions) {
+    mutating func read(rows path: String?, into options: inout MQTTOptions) {
         guard let path, let bytes = self.contents(of: path, flag: "--rows") else { return }
         guard bytes.count <= RowTable.mostBytes else {
             return self.report("--rows", "\(path) is over 4 GiB; use a part of it")
@@ -56,7 +56,7 @@ extension OptionReader {
     }
 
     /// Behind all texts that may name a column.
-    mutating func checkRows(_ options: RunOptions) {
+    mutating func checkRows(_ options: MQTTOptions) {
         guard let rows = options.rows else { return }
         var texts: [(flag: String, text: String)] = [
             (self.typed(["-t", "--topic"]), options.topic),
@@ -98,7 +98,7 @@ extension OptionReader {
     }
 
     /// A ledger knows who hears whom by the topology alone: no cell may make it otherwise.
-    private mutating func checkWhoHears(_ options: RunOptions) {
+    private mutating func checkWhoHears(_ options: MQTTOptions) {
         guard options.kind == .pubsub else { return }
         let flag = self.typed(["-t", "--topic"])
         let load = options.load(run: 0, seed: 0)
@@ -158,7 +158,7 @@ extension OptionReader {
     }
 
     /// What the texts become with each row that a client has.
-    private mutating func checkEachRow(_ rows: RowTable, _ options: RunOptions) {
+    private mutating func checkEachRow(_ rows: RowTable, _ options: MQTTOptions) {
         let first = options.startNumber + 1
         let clients = max(options.publishers, options.subscribers)
         let numbers = first..<first + min(clients, rows.count)
@@ -196,7 +196,7 @@ extension OptionReader {
     private mutating func check(
         _ flag: String,
         _ text: String?,
-        _ options: RunOptions,
+        _ options: MQTTOptions,
         _ numbers: Range<Int>,
         isShown: Bool = true,
         problem: (OptionReader, String) -> String?

@@ -1,5 +1,5 @@
 extension OptionReader {
-    mutating func read(_ flags: RunFlags, _ validate: ValidateFlag, into options: inout RunOptions) {
+    mutating func read(_ flags: RunFlags, _ validate: ValidateFlag, into options: inout MQTTOptions) {
         let hasLedger = options.hasLedger && (options.kind == .sub || options.kind == .pubsub)
         self.read(flags, hasLedger: hasLedger, into: &options.common)
         // A repeatable run has repeatable client ids.
@@ -47,7 +47,7 @@ extension OptionReader {
     }
 
     /// What each flag alone cannot know.
-    private mutating func checkTogether(_ options: RunOptions) {
+    private mutating func checkTogether(_ options: MQTTOptions) {
         if options.topicAlias != nil, options.kind != .sub, options.topic.contains(where: { $0 == "%" }),
             ["%s", "%t", "%rand_"].contains(where: { options.topic.contains($0) })
         {

@@ -74,7 +74,7 @@ extension OptionReader {
     }
 
     /// Whether each segment has clients, and publishers with their subscribers.
-    mutating func checkSegments(_ options: RunOptions) {
+    mutating func checkSegments(_ options: MQTTOptions) {
         guard let count = options.common.segmentCount else { return }
         let flag = options.common.segmentFlag
         if options.store != nil, options.segment.processes != nil {
@@ -103,7 +103,7 @@ extension OptionReader {
     private static let mostStreams = 4_194_304
 
     /// Where messages of one segment are heard in others.
-    private mutating func checkSpanning(_ options: RunOptions, _ count: Int, _ flag: String) {
+    private mutating func checkSpanning(_ options: MQTTOptions, _ count: Int, _ flag: String) {
         if max(options.publishers, options.subscribers) < count {
             return self.report(
                 flag,
@@ -189,7 +189,7 @@ extension OptionReader {
     }
 }
 
-extension RunOptions {
+extension MQTTOptions {
     /// Whether publishers and those who hear them are in different segments.
     ///
     /// Client k of each kind is in segment k mod N, so a pair is together, unless several subscribers share a publisher

@@ -6,7 +6,7 @@ extension OptionReader {
         _ flags: TransportFlags,
         _ certificates: CertificateFlags,
         _ webSocket: WebSocketFlags,
-        into options: inout RunOptions
+        into options: inout MQTTOptions
     ) {
         var transport = options.transport
         if let isSecure = self.boolean(flags.ssl, "-S", "--ssl") {

@@ -249,7 +249,7 @@ struct CalibrateSession {
 
     /// What this host allows on the embedded broker.
     private var mostClients: Int? {
-        var load = RunOptions(kind: .conn)
+        var load = MQTTOptions(kind: .conn)
         load.common.target = .embedded(arguments: [])
         let limits = HostLimits.read()
         let threads = LoadOptions.defaultThreads(cores: limits.cores ?? 1, loopback: true)

@@ -15,7 +15,7 @@ struct EmbeddedCertificate: Sendable {
     var keyFile: String { self.directory.appending(path: "broker.key").path }
 
     /// `nil` where the run needs none: without the embedded broker, without TLS, or with a pre-shared key.
-    init?(for options: RunOptions) throws {
+    init?(for options: MQTTOptions) throws {
         guard options.isEmbedded, let tls = options.transport.tls, tls.psk == nil else { return nil }
         let (certificate, key) = try Self.make()
         let name = "clamor-\(UInt64.random(in: 0...UInt64.max))"
@@ -62,7 +62,7 @@ struct EmbeddedCertificate: Sendable {
     }
 }
 
-extension RunOptions {
+extension MQTTOptions {
     /// What the embedded broker has to speak below MQTT.
     var brokerTransport: BrokerListener.Transport {
         switch (self.transport.webSocket != nil, self.transport.tls != nil) {

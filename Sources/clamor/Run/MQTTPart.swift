@@ -7,7 +7,7 @@ import Workloads
 
 /// A run of MQTT clients: `conn`, `pub`, `sub`, `pubsub`.
 final class MQTTPart: RunPart {
-    private let run: RunOptions
+    private let run: MQTTOptions
     private let group: String?
     private var certificate: EmbeddedCertificate?
     private var layers: RunLayers?
@@ -17,7 +17,7 @@ final class MQTTPart: RunPart {
     private var echoes: ClockEchoes?
 
     /// `group`: of a run with several.
-    init(_ run: RunOptions, group: String? = nil) {
+    init(_ run: MQTTOptions, group: String? = nil) {
         self.run = run
         self.group = group
     }

@@ -73,7 +73,7 @@ extension PayloadOption {
 }
 
 /// From what the command line says to what the MQTT clients do.
-extension RunOptions {
+extension MQTTOptions {
     /// What the clients do; `run` stands in the header of every message, and `seed` was given or drawn.
     package func load(run: UInt32, seed: UInt64) -> MQTTLoad {
         let version = ProtocolVersion(rawValue: self.protocolLevel) ?? .v5

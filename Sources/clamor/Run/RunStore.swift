@@ -17,7 +17,7 @@ package struct RunStore: Sendable {
     /// Opens the file that the options name, or makes it, and reads what earlier runs left of these clients.
     ///
     /// `nil` if the flows are kept in memory.
-    init?(_ options: RunOptions, _ load: MQTTLoad) async throws(Problem) {
+    init?(_ options: MQTTOptions, _ load: MQTTLoad) async throws(Problem) {
         guard let path = options.store else { return nil }
         let numbers = try Self.numbers(load)
         // The load itself is bounded, by its windows; what the disk has no room for is told when it has none.

@@ -20,7 +20,7 @@ package struct ScenarioOptions: Sendable {
 /// The clients of one group, as the short command has them that does the same.
 package struct ScenarioGroup: Sendable {
     package enum Work: Hashable, Sendable {
-        case mqtt(RunOptions)
+        case mqtt(MQTTOptions)
         case xmpp(XMPPOptions)
 
         /// What every group is told.

@@ -191,7 +191,7 @@ extension ScenarioReader {
     }
 
     /// What a short command finds out when its run begins.
-    private mutating func check(_ options: RunOptions, _ sources: Sources) {
+    private mutating func check(_ options: MQTTOptions, _ sources: Sources) {
         if options.validates, let problem = options.load(run: 0, seed: options.seed ?? 0).problem() {
             self.report(sources.place, "\(sources.group): \(problem)")
         }

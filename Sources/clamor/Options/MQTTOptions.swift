@@ -13,7 +13,7 @@ package enum TopologyOption: String, CaseIterable, Sendable {
 ///
 /// What other protocols' runs are told as well is in ``common``, and has its names here too. Texts may hold
 /// placeholders where DESIGN section 2 allows them.
-package struct RunOptions: ProtocolOptions, Hashable, Sendable {
+package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case conn, pub, sub, pubsub
     }
@@ -72,7 +72,7 @@ package struct RunOptions: ProtocolOptions, Hashable, Sendable {
     }
 }
 
-extension RunOptions {
+extension MQTTOptions {
     /// Clients that publish; all clients of `conn`; 0 for `sub`.
     package var publishers: Int {
         get { self.common.operators }

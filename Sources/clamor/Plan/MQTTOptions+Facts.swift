@@ -1,7 +1,7 @@
 import MQTTCodec
 import Workloads
 
-extension RunOptions {
+extension MQTTOptions {
     /// The options of an MQTT group that differ from their defaults.
     var facts: PlanFacts {
         var facts = PlanFacts()

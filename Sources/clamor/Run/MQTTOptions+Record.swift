@@ -116,7 +116,7 @@ extension LoadOptions {
     }
 }
 
-extension RunOptions {
+extension MQTTOptions {
     /// The plan as `run.json` holds it: what decides the outcome, and no secret.
     ///
     /// Every record has the keys written here. Those of ``facts`` are written where an option differs from its default, so
