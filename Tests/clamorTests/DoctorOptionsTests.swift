@@ -1,4 +1,5 @@
 import Testing
+import Transport
 import clamor
 
 @Suite("The command line of doctor")
@@ -12,7 +13,7 @@ struct DoctorOptionsTests {
             return options
         }
         #expect(doctor("doctor")?.clients == nil)
-        #expect(doctor("doctor")?.load.target == .servers([HostAndPort(host: "127.0.0.1", port: 1_883)]))
+        #expect(doctor("doctor")?.load.target == .servers([Target(host: "127.0.0.1", port: 1_883)]))
         #expect(doctor("doctor --rate 5/s")?.clients == nil)
         #expect(doctor("doctor --rate 5/s")?.load.pacing == .rate(5))
         #expect(doctor("doctor -c 7")?.clients == 7)
@@ -22,7 +23,7 @@ struct DoctorOptionsTests {
         #expect(all?.clients == 12)
         #expect(all?.load.publishers == 7)
         #expect(all?.load.subscribers == 5)
-        #expect(all?.load.target == .servers([HostAndPort(host: "a", port: 8), HostAndPort(host: "b", port: 9)]))
+        #expect(all?.load.target == .servers([Target(host: "a", port: 8), Target(host: "b", port: 9)]))
         #expect(all?.load.sourceAddresses == ["10.0.0.1", "::1"])
         #expect(all?.load.threads == 3)
         #expect(all?.json == true)

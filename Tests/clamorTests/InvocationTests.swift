@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import Transport
 import clamor
 
 /// The options of a command line that is right; the line is split at blanks.
@@ -26,7 +27,7 @@ struct InvocationTests {
     @Test("the defaults are those of the design", arguments: MQTTOptions.Kind.allCases)
     func defaults(_ kind: MQTTOptions.Kind) throws {
         let options = try options("\(kind.rawValue) --prefix p")
-        #expect(options.target == .servers([HostAndPort(host: "127.0.0.1", port: 1_883)]))
+        #expect(options.target == .servers([Target(host: "127.0.0.1", port: 1_883)]))
         #expect(options.protocolLevel == 5)
         #expect(options.publishers == (kind == .sub ? 0 : 1))
         #expect(options.subscribers == (kind == .sub || kind == .pubsub ? 1 : 0))
@@ -128,7 +129,7 @@ struct InvocationTests {
         ]
     )
     func hosts(_ text: String, port: Int, expected: [(String, Int)]) throws {
-        let servers = expected.map { HostAndPort(host: $0.0, port: $0.1) }
+        let servers = expected.map { Target(host: $0.0, port: $0.1) }
         #expect(try options("conn -h \(text) -p \(port)").target == .servers(servers))
     }
 

@@ -2,6 +2,7 @@ import FaultInjection
 import FaultProxy
 import NIOCore
 import Testing
+import Transport
 import clamor
 
 @Suite("What clamor proxy takes")
@@ -18,7 +19,7 @@ struct ProxyOptionsTests {
     @Test("a server alone: no faults, on a free port of loopback")
     func alone() throws {
         var expected = ProxyOptions()
-        expected.target = HostAndPort(host: "broker.example", port: 1884)
+        expected.target = Target(host: "broker.example", port: 1884)
         #expect(try Self.options("broker.example:1884") == expected)
         #expect(expected.port == 0)
         #expect(expected.host == "127.0.0.1")
@@ -28,7 +29,7 @@ struct ProxyOptionsTests {
     @Test("every flag")
     func flags() throws {
         var expected = ProxyOptions()
-        expected.target = HostAndPort(host: "::1", port: 5222)
+        expected.target = Target(host: "::1", port: 5222)
         expected.host = "0.0.0.0"
         expected.port = 1885
         expected.quiet = true

@@ -1,6 +1,7 @@
 import Foundation
 import MQTTCodec
 import Testing
+import Transport
 import Workloads
 import clamor
 
@@ -102,7 +103,7 @@ struct ScenarioTests {
 
         let sensors = try self.mqtt(scenario, "sensors")
         #expect(sensors.kind == .pubsub)
-        #expect(sensors.target == .servers([HostAndPort(host: "broker.example", port: 1884)]))
+        #expect(sensors.target == .servers([Target(host: "broker.example", port: 1884)]))
         #expect(sensors.publishers == 100)
         #expect(sensors.subscribers == 20)
         #expect(sensors.topology == .fanIn)
@@ -128,7 +129,7 @@ struct ScenarioTests {
         #expect(chat.kind == .message)
         #expect(chat.operators == 50)
         #expect(chat.window == 2)
-        #expect(chat.target == .servers([HostAndPort(host: "127.0.0.1", port: 5333)]))
+        #expect(chat.target == .servers([Target(host: "127.0.0.1", port: 5333)]))
         #expect(chat.local == "user%i")
         #expect(chat.domain == "example.org")
         #expect(chat.resource == "chat")

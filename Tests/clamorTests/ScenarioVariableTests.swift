@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import Transport
 import Workloads
 import clamor
 
@@ -30,7 +31,7 @@ struct ScenarioVariableTests {
             """
         let scenario = try ScenarioFile(text).scenario("--set A=one --set N=4")
         #expect(scenario.name == "one-two: three, four run")
-        #expect(scenario.groups[0].options.target == .servers([HostAndPort(host: "h", port: 1884)]))
+        #expect(scenario.groups[0].options.target == .servers([Target(host: "h", port: 1884)]))
         #expect(scenario.groups[0].options.pacing == .rate(50))
         #expect(scenario.groups[0].options.clients == 4)
         guard case .mqtt(let options) = scenario.groups[0].work else { return }

@@ -1,6 +1,7 @@
 import Measurement
 import Report
 import Testing
+import Transport
 import clamor
 
 @Suite("What clamor run is told of several runs")
@@ -71,7 +72,7 @@ struct SeriesOptionsTests {
         guard case .servers(let servers) = try file.scenario("--target localhost:2001").groups[0].options.target else {
             throw ScenarioFile.Unexpected(what: "no servers")
         }
-        #expect(servers == [HostAndPort(host: "localhost", port: 2001)])
+        #expect(servers == [Target(host: "localhost", port: 2001)])
         let options = try Self.series(file, "--target localhost:2001 --against localhost:2002")
         #expect(Self.targets(options) == [["localhost:2001"], ["localhost:2002"]])
     }

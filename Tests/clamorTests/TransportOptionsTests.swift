@@ -1,4 +1,5 @@
 import Testing
+import Transport
 import clamor
 
 @Suite("TLS, WebSocket and PROXY on the command line")
@@ -74,7 +75,7 @@ struct TransportOptionsTests {
     func layers(_ test: Case) throws {
         let options = try options("conn " + test.line)
         #expect(options.transport == test.transport)
-        #expect(options.target == .servers([HostAndPort(host: "127.0.0.1", port: test.port)]))
+        #expect(options.target == .servers([Target(host: "127.0.0.1", port: test.port)]))
     }
 
     @Test("PROXY v1 and v2", arguments: ProxyOption.allCases)

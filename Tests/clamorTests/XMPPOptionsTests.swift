@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import Transport
 import Workloads
 import clamor
 
@@ -32,7 +33,7 @@ struct XMPPOptionsTests {
         let options = try self.options("xmpp message -h 127.0.0.1 \(Self.who)")
         #expect(options.kind == .message)
         #expect(options.name == "xmpp-message")
-        #expect(options.target == .servers([HostAndPort(host: "127.0.0.1", port: 5222)]))
+        #expect(options.target == .servers([Target(host: "127.0.0.1", port: 5222)]))
         #expect(options.operators == 1)
         #expect(options.listeners == 0)
         #expect(options.local == "u%i")
@@ -58,7 +59,7 @@ struct XMPPOptionsTests {
     )
     func ports(_ flags: String, _ port: Int) throws {
         let options = try self.options("xmpp login -h a \(Self.who) \(flags)")
-        #expect(options.target == .servers([HostAndPort(host: "a", port: port)]))
+        #expect(options.target == .servers([Target(host: "a", port: port)]))
     }
 
     @Test("registers until every account is there, and removes them unless told to keep them")
@@ -103,7 +104,7 @@ struct XMPPOptionsTests {
     @Test("takes several hosts, in turn")
     func hosts() throws {
         let options = try self.options("xmpp login -h a,b:7 \(Self.who)")
-        #expect(options.target == .servers([HostAndPort(host: "a", port: 5222), HostAndPort(host: "b", port: 7)]))
+        #expect(options.target == .servers([Target(host: "a", port: 5222), Target(host: "b", port: 7)]))
     }
 
     @Test("takes the password from the environment, and shows it nowhere")

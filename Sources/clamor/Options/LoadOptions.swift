@@ -1,18 +1,9 @@
-/// One server, as the command line names it.
-package struct HostAndPort: Hashable, Sendable {
-    package var host: String
-    package var port: Int
-
-    package init(host: String, port: Int) {
-        self.host = host
-        self.port = port
-    }
-}
+package import Transport
 
 /// Where the clients connect.
 package enum RunTarget: Hashable, Sendable {
     /// Real servers, taken in turn.
-    case servers([HostAndPort])
+    case servers([Target])
     /// `clamor broker` as a child process; `arguments` are those of `--broker`, checked.
     case embedded(arguments: [String])
     /// Where the DNS says that an XMPP domain is served (RFC 6120 §3.2.1); `resolver` is the name server that is asked,
@@ -127,7 +118,7 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
 
     package init(name: String, port: Int, operates: Bool) {
         self.name = name
-        self.target = .servers([HostAndPort(host: "127.0.0.1", port: port)])
+        self.target = .servers([Target(host: "127.0.0.1", port: port)])
         self.operates = operates
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Transport
 
 extension OptionReader {
     mutating func read(_ flags: ConnectionFlags, into options: inout MQTTOptions) {
@@ -50,7 +51,7 @@ extension OptionReader {
     }
 
     /// Reads `host`, `host:port`, `::1`, `[::1]` or `[::1]:port`.
-    mutating func server(_ text: String, defaultPort: Int, flag: String) -> HostAndPort? {
+    mutating func server(_ text: String, defaultPort: Int, flag: String) -> Target? {
         var host = text[...]
         var port: Substring?
         if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
@@ -70,7 +71,7 @@ extension OptionReader {
             )
             return nil
         }
-        return HostAndPort(host: String(host), port: number)
+        return Target(host: String(host), port: number)
     }
 
     /// Reads the scheme of a URL, and the path of a WebSocket's.

@@ -1,6 +1,7 @@
 import FaultInjection
 import FaultProxy
 import NIOCore
+import Transport
 
 extension OptionReader {
     mutating func read(_ command: ProxyCommand, into options: inout ProxyOptions) {
@@ -12,7 +13,7 @@ extension OptionReader {
     }
 
     /// Reads `host:port` or `[::1]:port`: what listens on no port of its own has no usual one to add.
-    private mutating func target(_ text: String) -> HostAndPort? {
+    private mutating func target(_ text: String) -> Target? {
         let colon = text.lastIndex(of: ":") ?? text.endIndex
         var host = text[..<colon]
         let port = Int(text[colon...].dropFirst()) ?? 0
@@ -26,7 +27,7 @@ extension OptionReader {
             )
             return nil
         }
-        return HostAndPort(host: String(host), port: port)
+        return Target(host: String(host), port: port)
     }
 
     private mutating func read(_ flags: ProxyFaultFlags, into faults: inout ProxyFaults) {

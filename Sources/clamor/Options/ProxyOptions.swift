@@ -1,9 +1,10 @@
 package import FaultProxy
+package import Transport
 
 /// What `clamor proxy` is told.
 package struct ProxyOptions: Hashable, Sendable {
     /// The server.
-    package var target = HostAndPort(host: "", port: 0)
+    package var target = Target(host: "", port: 0)
     /// Where to listen.
     package var host = "127.0.0.1"
     /// 0: any free port, printed as the first line.

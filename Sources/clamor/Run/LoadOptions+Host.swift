@@ -23,7 +23,7 @@ extension LoadOptions {
     func targets(brokerPort: Int = 0) -> [Target] {
         switch self.target {
         case .embedded: [Target(host: "127.0.0.1", port: brokerPort)]
-        case .servers(let servers): servers.map { Target(host: $0.host, port: $0.port) }
+        case .servers(let servers): servers
         case .service(let domain, _): [Target(host: domain, port: 5_222)]
         }
     }

@@ -1,5 +1,6 @@
 import Crypto
 package import Measurement
+import Transport
 import Workloads
 
 extension LoadOptions {

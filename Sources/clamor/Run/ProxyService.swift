@@ -15,9 +15,7 @@ struct ProxyService {
     func perform() async -> ExitStatus {
         Descriptors.raiseLimit()
         let screen = self.screen
-        var configuration = ProxyConfiguration(
-            target: Target(host: self.options.target.host, port: self.options.target.port)
-        )
+        var configuration = ProxyConfiguration(target: self.options.target)
         configuration.host = self.options.host
         configuration.port = self.options.port
         configuration.faults = self.options.faults

@@ -169,8 +169,7 @@ package struct ScenarioPrinter {
         case .embedded: self.target = .text("embedded")
         case .service: break
         case .servers(let servers):
-            let hosts = servers.map { $0.host.contains(":") ? "[\($0.host)]:\($0.port)" : "\($0.host):\($0.port)" }
-            let authority = hosts.joined(separator: ",")
+            let authority = servers.map { "\($0)" }.joined(separator: ",")
             guard case .mqtt(let options) = self.work else {
                 self.target = .text("xmpp://\(authority)")
                 break
