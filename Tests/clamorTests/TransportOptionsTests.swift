@@ -63,9 +63,9 @@ struct TransportOptionsTests {
         Case("-S --pin sha256/AAA= --pin a.pem", 8_883, tls { $0.pins = ["sha256/AAA=", "a.pem"] }),
         Case("-S --psk me:00fF", 8_883, tls { $0.psk = .init(identity: "me", key: [0, 255]) }),
         Case("-S --psk a:b:01", 8_883, tls { $0.psk = .init(identity: "a:b", key: [1]) }),
-        Case("-S --tls-version 1.3", 8_883, tls { $0.versions = .v13 ... .v13 }),
-        Case("-S --tls-version 1.0-1.2", 8_883, tls { $0.versions = .v10 ... .v12 }),
-        Case("-S --tls-version tlsv1.2", 8_883, tls { $0.versions = .v12 ... .v12 }),
+        Case("-S --tls-version 1.3", 8_883, tls { $0.versions = .v1_3 ... .v1_3 }),
+        Case("-S --tls-version 1.0-1.2", 8_883, tls { $0.versions = .v1_0 ... .v1_2 }),
+        Case("-S --tls-version tlsv1.2", 8_883, tls { $0.versions = .v1_2 ... .v1_2 }),
         Case("-S --alpn mqtt,x-amzn-mqtt-ca", 8_883, tls { $0.alpn = ["mqtt", "x-amzn-mqtt-ca"] }),
         Case("-S --sni broker.example", 8_883, tls { $0.serverName = "broker.example" }),
         Case("-S --ciphers AES128-GCM-SHA256", 8_883, tls { $0.ciphers = "AES128-GCM-SHA256" }),
@@ -78,8 +78,8 @@ struct TransportOptionsTests {
         #expect(options.target == .servers([Target(host: "127.0.0.1", port: test.port)]))
     }
 
-    @Test("PROXY v1 and v2", arguments: ProxyOption.allCases)
-    func proxy(_ version: ProxyOption) throws {
+    @Test("PROXY v1 and v2", arguments: ProxyProtocol.allCases)
+    func proxy(_ version: ProxyProtocol) throws {
         #expect(try options("conn --proxy-protocol \(version.rawValue)").transport.proxy == version)
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Transport
 
 extension OptionReader {
     /// Reads TLS, WebSocket and PROXY; a URL may have said the first two already.
@@ -19,7 +20,7 @@ extension OptionReader {
         self.readTLS(flags, certificates, into: &transport.tls)
         self.readWebSocket(webSocket, into: &transport.webSocket)
         if let version = flags.proxyProtocol {
-            transport.proxy = ProxyOption(rawValue: version)
+            transport.proxy = ProxyProtocol(rawValue: version)
             if transport.proxy == nil { self.report("--proxy-protocol", "'\(version)' is not v1 or v2") }
         }
         options.transport = transport
@@ -85,7 +86,7 @@ extension OptionReader {
                     "a pre-shared key takes the place of certificates; leave one of the two out"
                 )
             }
-            if settings.versions.lowerBound > .v12 {
+            if settings.versions.lowerBound > .v1_2 {
                 self.report("--tls-version", "a pre-shared key is used with TLS 1.2; leave the flag out, or use 1.2")
             }
         }
@@ -111,9 +112,14 @@ extension OptionReader {
         return TransportOptions.PSK(identity: String(text[..<colon]), key: key)
     }
 
-    private mutating func tlsVersions(_ text: String?) -> ClosedRange<TLSVersionOption>? {
+    private mutating func tlsVersions(_ text: String?) -> ClosedRange<TLSProtocolVersion>? {
         guard let text else { return nil }
-        let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { TLSVersionOption($0) }
+        // OpenSSL and mosquitto write `tlsv1.2`, and `tlsv1` for 1.0.
+        let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { bound in
+            let name = bound.lowercased()
+            let number = name.hasPrefix("tlsv") ? name.dropFirst(4) : name[...]
+            return TLSProtocolVersion(rawValue: name == "tlsv1" ? "1.0" : String(number))
+        }
         if (1...2).contains(bounds.count), let low = bounds[0], let high = bounds[bounds.count - 1], low <= high {
             return low...high
         }

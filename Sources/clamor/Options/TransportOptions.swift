@@ -1,3 +1,5 @@
+package import Transport
+
 /// How connections are secured and wrapped, as the command line says it.
 ///
 /// What is in the files is looked at when the run makes its TLS settings, before the first socket.
@@ -11,7 +13,7 @@ package struct TransportOptions: Hashable, Sendable {
         /// As given: `sha256/BASE64`, or a path.
         package var pins: [String] = []
         package var psk: PSK?
-        package var versions = TLSVersionOption.v12...TLSVersionOption.v13
+        package var versions = TLSProtocolVersion.v1_2...TLSProtocolVersion.v1_3
         package var ciphers: String?
         package var alpn: [String] = []
         package var serverName: String?
@@ -53,7 +55,7 @@ package struct TransportOptions: Hashable, Sendable {
 
     package var tls: TLS?
     package var webSocket: WebSocket?
-    package var proxy: ProxyOption?
+    package var proxy: ProxyProtocol?
 
     package init() {}
 
@@ -76,25 +78,4 @@ package struct TransportOptions: Hashable, Sendable {
         case (true, true): "wss"
         }
     }
-}
-
-package enum TLSVersionOption: Int, Hashable, Sendable, Comparable {
-    case v10, v11, v12, v13
-
-    /// Reads `1.2`, as well as OpenSSL's and mosquitto's `tlsv1.2`.
-    package init?(_ text: some StringProtocol) {
-        switch text.lowercased() {
-        case "1.0", "tlsv1", "tlsv1.0": self = .v10
-        case "1.1", "tlsv1.1": self = .v11
-        case "1.2", "tlsv1.2": self = .v12
-        case "1.3", "tlsv1.3": self = .v13
-        default: return nil
-        }
-    }
-
-    package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
-}
-
-package enum ProxyOption: String, CaseIterable, Sendable {
-    case v1, v2
 }

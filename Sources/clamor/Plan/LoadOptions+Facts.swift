@@ -1,3 +1,4 @@
+import Transport
 import Workloads
 
 extension LoadOptions {
@@ -107,22 +108,11 @@ extension LoadOptions {
         facts.digest("psk", tls.psk.map { Array($0.identity.utf8) + [0] + $0.key }, .record)
         let usual = TransportOptions.TLS()
         if tls.versions != usual.versions {
-            facts.texts("tls_version", [tls.versions.lowerBound, tls.versions.upperBound].map(\.name), .record)
+            facts.texts("tls_version", [tls.versions.lowerBound, tls.versions.upperBound].map(\.rawValue), .record)
         }
         facts.text("ciphers", tls.ciphers, .record)
         // With XMPP it follows from the TLS policy.
         if tls.domain == nil { facts.texts("alpn", tls.alpn, .record) }
         facts.text("sni", tls.serverName, .record)
-    }
-}
-
-extension TLSVersionOption {
-    fileprivate var name: String {
-        switch self {
-        case .v10: "1.0"
-        case .v11: "1.1"
-        case .v12: "1.2"
-        case .v13: "1.3"
-        }
     }
 }

@@ -26,7 +26,7 @@ struct RunLayers: Sendable {
     ) throws(Problem) {
         let tlsFlag = xmpp == nil ? "-S" : "--tls"
         self.defersTLS = xmpp.map { $0 != .direct } ?? false
-        self.proxy = options.transport.proxy.flatMap { ProxyProtocol(rawValue: $0.rawValue) }
+        self.proxy = options.transport.proxy
         do throws(TLSSettingsError) {
             self.tls = try options.tlsSettings(trusting: authority).map { settings throws(TLSSettingsError) in
                 try TLSContext(settings)
@@ -91,9 +91,9 @@ extension LoadOptions {
         settings.serverName = tls.serverName
         settings.xmppDomain = tls.domain
         settings.applicationProtocols = tls.alpn
-        settings.minimumVersion = tls.versions.lowerBound.version
+        settings.minimumVersion = tls.versions.lowerBound
         // Where none is named the library's newest is right, and a pre-shared key's own limit.
-        if tls.versions != .v12 ... .v13 { settings.maximumVersion = tls.versions.upperBound.version }
+        if tls.versions != .v1_2 ... .v1_3 { settings.maximumVersion = tls.versions.upperBound }
         settings.ciphers = tls.ciphers.map { $0.split(whereSeparator: { ":,".contains($0) }).map(String.init) } ?? []
         settings.certificateFile = tls.certificateFile
         settings.keyFile = tls.keyFile
@@ -111,15 +111,4 @@ extension LoadOptions {
     }
 
     private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
-}
-
-extension TLSVersionOption {
-    fileprivate var version: TLSProtocolVersion {
-        switch self {
-        case .v10: .v1_0
-        case .v11: .v1_1
-        case .v12: .v1_2
-        case .v13: .v1_3
-        }
-    }
 }
