@@ -201,7 +201,7 @@ let package = Package(
             [
                 "clamor", "MQTTCodec", "Measurement", "Report", "LoadEngine", "Workloads", "EmbeddedBroker",
                 "FaultInjection", "FaultProxy",
-                "Transport", "TestSupport", nioCore, nioPosix,
+                "SASL", "Transport", "TestSupport", nioCore, nioPosix,
             ]
         ),
         .target(name: "CFuzzing", path: "Tests/CFuzzing"),

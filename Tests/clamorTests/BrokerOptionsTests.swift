@@ -1,5 +1,6 @@
 import EmbeddedBroker
 import Foundation
+import SASL
 import TestSupport
 import Testing
 import clamor
@@ -23,7 +24,7 @@ struct BrokerOptionsTests {
         expected.allowsAnonymous = false
         let proven = try folder.write("ann:sesame\nÉve:geheim\n", to: "proven")
         expected.users = ["ann": Array("sesame".utf8), "Éve": Array("geheim".utf8)]
-        for (word, hash) in [("scram-sha-1", AuthOption.ScramHash.sha1), ("scram-sha-256", .sha256)] {
+        for (word, hash) in [("scram-sha-1", SCRAMHash.sha1), ("scram-sha-256", .sha256)] {
             expected.scram = hash
             #expect(self.broker(["--users", proven, "--auth", word])?.access == expected)
         }

@@ -1,4 +1,5 @@
 import MQTTCodec
+import SASL
 import TestSupport
 import Testing
 import Workloads
@@ -123,9 +124,9 @@ struct PropertyOptionsTests {
         #expect(try options("pubsub \(payload) -r --retain-as-published").subscribe.retainAsPublished)
     }
 
-    @Test("SCRAM", arguments: [AuthOption.ScramHash.sha1, .sha256])
-    func scram(_ hash: AuthOption.ScramHash) throws {
-        #expect(try options("conn --auth \(hash.rawValue) -u a -P b").auth == .scram(hash))
+    @Test("SCRAM", arguments: [SCRAMHash.sha1, .sha256])
+    func scram(_ hash: SCRAMHash) throws {
+        #expect(try options("conn --auth \(hash.word) -u a -P b").auth == .scram(hash))
     }
 
     @Test("churn and storms, earliest first")

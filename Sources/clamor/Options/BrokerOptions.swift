@@ -1,3 +1,5 @@
+package import SASL
+
 /// What `clamor broker` is told.
 package struct BrokerOptions: Hashable, Sendable {
     package var host = "127.0.0.1"
@@ -36,7 +38,7 @@ package struct BrokerAccessOptions: Hashable, Sendable {
     package var users: [String: [UInt8]]?
     package var allowsAnonymous = false
     /// The only mechanism that is taken; `nil`: a password will do.
-    package var scram: AuthOption.ScramHash?
+    package var scram: SCRAMHash?
 
     package init() {}
 }

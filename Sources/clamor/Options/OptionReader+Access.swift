@@ -17,7 +17,7 @@ extension OptionReader {
         }
         options.allowsAnonymous = flags.allowAnonymous
         if let word = flags.auth {
-            options.scram = AuthOption.ScramHash(rawValue: word)
+            options.scram = SCRAMHash(word: word)
             if options.scram == nil {
                 self.report("\(prefix)--auth", "'\(word)' is not one of scram-sha-256, scram-sha-1")
             }

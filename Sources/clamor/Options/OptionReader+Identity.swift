@@ -1,4 +1,5 @@
 import Foundation
+import SASL
 
 extension OptionReader {
     /// Behind the credentials, which the methods work with.
@@ -13,7 +14,7 @@ extension OptionReader {
         case nil, "password": options.auth = .password
         case "aliyun": self.readAliyun(flags, into: &options)
         case let word?:
-            guard let hash = AuthOption.ScramHash(rawValue: word) else {
+            guard let hash = SCRAMHash(word: word) else {
                 return self.report("--auth", "'\(word)' is not one of aliyun, scram-sha-256, scram-sha-1")
             }
             options.auth = .scram(hash)

@@ -29,7 +29,7 @@ extension MQTTOptions {
         facts.text("rows", self.rows?.digest, .schedule)
         switch self.auth {
         case .password: break
-        case .scram(let hash): facts.text("auth", hash.rawValue, .schedule)
+        case .scram(let hash): facts.text("auth", hash.word, .schedule)
         case .aliyun(let aliyun):
             facts.text("auth", "aliyun", .schedule)
             facts.text("group_id", aliyun.groupID)

@@ -82,11 +82,7 @@ extension BrokerAccess {
         guard let users = options.users else { return }
         self.users = users.mapValues { User(password: $0) }
         self.allowsAnonymous = options.allowsAnonymous
-        switch options.scram {
-        case .sha1: self.scram = .sha1
-        case .sha256: self.scram = .sha256
-        case nil: break
-        }
+        self.scram = options.scram
     }
 }
 

@@ -154,7 +154,7 @@ extension MQTTOptions {
     private var authName: String {
         switch self.auth {
         case .password: "password"
-        case .scram(let hash): hash.rawValue
+        case .scram(let hash): hash.word
         case .aliyun: "aliyun"
         }
     }

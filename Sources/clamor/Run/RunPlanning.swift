@@ -98,7 +98,7 @@ extension MQTTOptions {
         load.password = self.password.map(self.template)
         load.account = self.aliyunAccount
         load.raw = self.raw
-        if case .scram(let hash) = self.auth { load.scram = hash == .sha1 ? .sha1 : .sha256 }
+        if case .scram(let hash) = self.auth { load.scram = hash }
         load.firstNumber = self.startNumber + 1
         load.retain = self.retain
         load.batch = self.batch
