@@ -64,7 +64,7 @@ struct PropertyOptionsTests {
             "--no_local --retain-as-published --retain-handling 2 --subscription-identifier 7 --user-properties=k:v"
         let sub = try options("sub " + line)
         #expect(sub.subscribe.noLocal && sub.subscribe.retainAsPublished)
-        #expect(sub.subscribe.retainHandling == 2)
+        #expect(sub.subscribe.retainHandling == .doNotSend)
         #expect(sub.subscribe.properties == [.subscriptionIdentifier(7), .userProperty("k", "v")])
         let pubsub = try options("pubsub " + line)
         #expect(pubsub.subscribe.properties == [.subscriptionIdentifier(7)])

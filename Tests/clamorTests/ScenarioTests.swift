@@ -168,7 +168,7 @@ struct ScenarioTests {
         #expect(subscribers[0].filters == ["x", "y"])
         #expect(subscribers.map(\.subscribe.noLocal) == [true, false, false])
         #expect(subscribers.map(\.subscribe.retainAsPublished) == [false, true, false])
-        #expect(subscribers.map(\.subscribe.retainHandling) == [2, 1, 0])
+        #expect(subscribers.map(\.subscribe.retainHandling.rawValue) == [2, 1, 0])
         #expect(subscribers.map(\.subscribe.properties.subscriptionIdentifier) == [7, nil, nil])
         #expect(subscribers.map { $0.subscribe.properties.userProperties.map(\.name) } == [["k"], [], []])
         #expect(subscribers.map { $0.publishProperties.userProperties.map(\.name) } == [[], ["m"], []])

@@ -58,8 +58,8 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
     /// MQTT 5 only; but for the response topic, which may hold placeholders.
     package var publishProperties = Properties()
     package var responseTopic: String?
-    package var topicAlias: TopicAliasOption?
-    package var subscribe = SubscribeOptions()
+    package var topicAlias: MQTTLoad.TopicAlias?
+    package var subscribe = MQTTLoad.SubscriptionOptions()
     package var subscriptionChurn: SubscriptionChurnOption?
     /// The file in which clients keep their flows; `nil`: in memory.
     package var store: String?

@@ -1,3 +1,4 @@
+import MQTTCodec
 import Workloads
 
 extension OptionReader {
@@ -72,7 +73,7 @@ extension OptionReader {
     /// Refuses what would make the ledger expect messages that a faultless server does not deliver.
     mutating func checkLedger(_ options: inout MQTTOptions, separate: Bool) {
         if options.hasLedger, options.retain, options.subscribe.retainAsPublished,
-            options.subscribe.retainHandling != 2
+            options.subscribe.retainHandling != .doNotSend
         {
             self.report(
                 "--retain-as-published",

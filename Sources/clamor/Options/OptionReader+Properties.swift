@@ -1,4 +1,5 @@
 import MQTTCodec
+import Workloads
 
 extension OptionReader {
     mutating func read(_ flags: ConnectPropertyFlags, into options: inout MQTTOptions) {
@@ -94,7 +95,9 @@ extension OptionReader {
     mutating func read(_ flags: SubscribePropertyFlags, shared: SharedPropertyFlags, into options: inout MQTTOptions) {
         options.subscribe.noLocal = flags.noLocal
         options.subscribe.retainAsPublished = flags.retainAsPublished
-        options.subscribe.retainHandling = self.number(flags.retainHandling, "--retain-handling", in: 0...2) ?? 0
+        options.subscribe.retainHandling =
+            self.number(flags.retainHandling, "--retain-handling", in: 0...2)
+            .flatMap(Subscription.RetainHandling.init(rawValue:)) ?? .send
         options.subscribe.properties.subscriptionIdentifier = self.subscriptionIdentifier(shared.subscriptionIdentifier)
         if options.kind == .sub {
             options.subscribe.properties.userProperties = self.userProperties(
@@ -113,7 +116,7 @@ extension OptionReader {
         self.number(text, "--subscription-identifier", in: 1...268_435_455)
     }
 
-    private mutating func topicAlias(_ text: String?) -> TopicAliasOption? {
+    private mutating func topicAlias(_ text: String?) -> MQTTLoad.TopicAlias? {
         guard let text else { return nil }
         if text == "auto" { return .automatic }
         if let number = UInt16(text), number > 0 { return .fixed(number) }

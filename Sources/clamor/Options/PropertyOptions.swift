@@ -24,19 +24,3 @@ package struct WillOptions: Hashable, Sendable {
         self.topic = topic
     }
 }
-
-package enum TopicAliasOption: Hashable, Sendable {
-    /// The first that the server allows.
-    case automatic
-    case fixed(UInt16)
-}
-
-/// The options of every subscription.
-package struct SubscribeOptions: Hashable, Sendable {
-    package var noLocal = false
-    package var retainAsPublished = false
-    package var retainHandling: UInt8 = 0
-    package var properties = Properties()
-
-    package init() {}
-}

@@ -91,7 +91,7 @@ extension MQTTOptions {
         }
         facts.flag("subscribe.no_local", self.subscribe.noLocal)
         facts.flag("subscribe.retain_as_published", self.subscribe.retainAsPublished)
-        facts.integer("subscribe.retain_handling", self.subscribe.retainHandling, unless: 0)
+        facts.integer("subscribe.retain_handling", self.subscribe.retainHandling.rawValue, unless: 0)
         facts.integer("subscribe.identifier", self.subscribe.properties.subscriptionIdentifier)
     }
 

@@ -109,7 +109,7 @@ extension MQTTOptions {
         load.servers = self.isSeparate ? self.targetCount : 1
         load.hasLedger = self.hasLedger || self.kind == .sub
         // `sub` cannot tell stored copies from new messages, so it cannot tell which ones are missing.
-        if self.kind == .sub, self.subscribe.retainAsPublished, self.subscribe.retainHandling != 2 {
+        if self.kind == .sub, self.subscribe.retainAsPublished, self.subscribe.retainHandling != .doNotSend {
             load.hasLedger = false
         }
         load.connectTimeout = .nanoseconds(self.connectTimeout)
@@ -138,18 +138,9 @@ extension MQTTOptions {
     private func setProperties(of load: inout MQTTLoad) {
         load.publishProperties = self.publishProperties
         load.responseTopic = self.responseTopic.map(self.template)
-        load.topicAlias = self.topicAlias.map { alias in
-            switch alias {
-            case .automatic: .automatic
-            case .fixed(let number): .fixed(number)
-            }
-        }
+        load.topicAlias = self.topicAlias
         load.subscriptionChurn = self.subscriptionChurn.map { self.template($0.filter) }
-        load.subscribeOptions.noLocal = self.subscribe.noLocal
-        load.subscribeOptions.retainAsPublished = self.subscribe.retainAsPublished
-        load.subscribeOptions.retainHandling =
-            Subscription.RetainHandling(rawValue: self.subscribe.retainHandling) ?? .send
-        load.subscribeOptions.properties = self.subscribe.properties
+        load.subscribeOptions = self.subscribe
         load.will = self.will.map { will in
             MQTTLoad.WillTemplate(
                 topic: self.template(will.topic),
