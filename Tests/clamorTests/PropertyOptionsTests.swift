@@ -1,4 +1,6 @@
+import LoadEngine
 import MQTTCodec
+import NIOCore
 import SASL
 import TestSupport
 import Testing
@@ -132,13 +134,16 @@ struct PropertyOptionsTests {
     @Test("churn and storms, earliest first")
     func departures() throws {
         let options = try options("pub --duration 21s --churn 50/s --storm 30%@20s:disconnect --storm 100%@5s")
-        var churn = ChurnOption(perSecond: 50)
-        #expect(options.churn == churn)
-        churn.cuts = true
-        #expect(try clamorTests.options("conn --churn 50:cut").churn == churn)
-        var late = StormOption(share: 0.3, at: 20_000_000_000)
-        late.cuts = false
-        #expect(options.storms == [StormOption(share: 1, at: 5_000_000_000), late])
+        #expect(options.churn == DeparturePlan.Churn(perSecond: 50, cuts: false))
+        #expect(
+            try clamorTests.options("conn --churn 50:cut").churn == DeparturePlan.Churn(perSecond: 50, cuts: true)
+        )
+        #expect(
+            options.storms == [
+                DeparturePlan.Storm(share: 1, at: .seconds(5), cuts: true),
+                DeparturePlan.Storm(share: 0.3, at: .seconds(20), cuts: false),
+            ]
+        )
     }
 
     @Test("subscriptions that come and go", arguments: ["conn", "pub", "sub", "pubsub"])

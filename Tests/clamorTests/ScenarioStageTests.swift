@@ -31,8 +31,8 @@ struct ScenarioStageTests {
             #expect(options.stages.map(\.load) == [0.2, 1, 1.5])
             #expect(options.stages.map(\.isWarmup) == [true, false, false])
             #expect(options.storms.map(\.share) == [0.3])
-            #expect(options.storms.map(\.at) == [30_000_000_000])
-            #expect(options.storms.map(\.over) == [30_000_000_000])
+            #expect(options.storms.map(\.at) == [.seconds(30)])
+            #expect(options.storms.map(\.over) == [.seconds(30)])
         }
         let plan = scenario.groups[0].options.plan(targets: 1, seed: 1)
         #expect(plan.measure == .seconds(60))
@@ -63,9 +63,7 @@ struct ScenarioStageTests {
             stages: [{ name: up, for: 5s }, { name: away, for: 9s, offline: 40% }, { name: back, for: 3s }]
             """
         ).scenario()
-        var storm = StormOption(share: 0.4, at: 5_000_000_000)
-        storm.until = 14_000_000_000
-        storm.cuts = false
+        let storm = DeparturePlan.Storm(share: 0.4, at: .seconds(5), cuts: false, until: .seconds(14))
         for group in scenario.groups {
             let isAway = ["kept", "old", "pairs"].contains(group.name)
             #expect(group.options.storms == (isAway ? [storm] : []), "\(group.name)")

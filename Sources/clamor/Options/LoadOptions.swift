@@ -1,3 +1,4 @@
+package import LoadEngine
 package import Transport
 
 /// Where the clients connect.
@@ -68,9 +69,9 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
     package var reconnects = 0
     package var reconnectPeriod: Int64 = 1_000_000_000
     /// Clients that leave on purpose and come back.
-    package var churn: ChurnOption?
+    package var churn: DeparturePlan.Churn?
     /// In the order of their times.
-    package var storms: [StormOption] = []
+    package var storms: [DeparturePlan.Storm] = []
 
     // Operations.
     /// Whether the clients do anything but connect, and receive.

@@ -84,21 +84,14 @@ extension LoadOptions {
     }
 
     /// What the stages' clients have to come back from.
-    var stageStorms: [StormOption] {
+    var stageStorms: [DeparturePlan.Storm] {
         self.stageRanges.flatMap { stage, range in
-            var storms: [StormOption] = []
-            if stage.reconnect > 0 {
-                var storm = StormOption(share: stage.reconnect, at: range.lowerBound)
-                storm.over = stage.length
-                storms.append(storm)
-            }
-            if stage.offline > 0 {
-                var storm = StormOption(share: stage.offline, at: range.lowerBound)
-                storm.until = range.upperBound
-                storm.cuts = false
-                storms.append(storm)
-            }
-            return storms
+            let start = TimeAmount.nanoseconds(range.lowerBound)
+            let end = TimeAmount.nanoseconds(range.upperBound)
+            return [
+                DeparturePlan.Storm(share: stage.reconnect, at: start, over: end - start),
+                DeparturePlan.Storm(share: stage.offline, at: start, cuts: false, until: end),
+            ].filter { $0.share > 0 }
         }
     }
 

@@ -1,4 +1,6 @@
 import Foundation
+import LoadEngine
+import NIOCore
 import SASL
 
 extension OptionReader {
@@ -84,15 +86,12 @@ extension OptionReader {
         if let churn = flags.churn {
             let (text, cuts) = self.manner(churn, cutsElse: false)
             if let rate = self.value(text, "--churn", parse: RateText.parse) {
-                options.churn = ChurnOption(perSecond: rate)
-                options.churn?.cuts = cuts
+                options.churn = DeparturePlan.Churn(perSecond: rate, cuts: cuts)
             }
         }
         for storm in flags.storm {
             let (text, cuts) = self.manner(storm, cutsElse: true)
-            guard var option = self.storm(text) else { continue }
-            option.cuts = cuts
-            options.storms.append(option)
+            if let storm = self.storm(text, cuts: cuts) { options.storms.append(storm) }
         }
         options.storms.sort { $0.at < $1.at }
     }
@@ -124,7 +123,7 @@ extension OptionReader {
         return (text, cutsElse)
     }
 
-    private mutating func storm(_ text: String) -> StormOption? {
+    private mutating func storm(_ text: String, cuts: Bool) -> DeparturePlan.Storm? {
         let parts = text.split(separator: "@", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 2 else {
             self.report("--storm", "'\(text)' is not a storm; write it like 30%@5s, or 30%@5s:disconnect")
@@ -138,7 +137,7 @@ extension OptionReader {
             )
         else { return nil }
         if share == 0 { self.report("--storm", "0% is nobody; write it like 30%@5s, or leave it out") }
-        return StormOption(share: share, at: at)
+        return DeparturePlan.Storm(share: share, at: .nanoseconds(at), cuts: cuts)
     }
 
     /// Where clients keep their flows; behind the QoS.

@@ -1,3 +1,6 @@
+import LoadEngine
+import NIOCore
+
 extension OptionReader {
     mutating func read(_ flags: RunFlags, _ validate: ValidateFlag, into options: inout MQTTOptions) {
         let hasLedger = options.hasLedger && (options.kind == .sub || options.kind == .pubsub)
@@ -81,11 +84,12 @@ extension OptionReader {
 
     /// A storm that the load's end comes before would never happen.
     private mutating func checkStorms(_ options: LoadOptions) {
-        guard let duration = options.duration, let last = options.storms.last, last.at >= options.warmup + duration
+        guard let duration = options.duration, let last = options.storms.last?.at.nanoseconds,
+            last >= options.warmup + duration
         else { return }
         self.report(
             "--storm",
-            "\(DurationText.text(last.at)) is not before the load's end, which --warmup and --duration put at "
+            "\(DurationText.text(last)) is not before the load's end, which --warmup and --duration put at "
                 + "\(DurationText.text(options.warmup + duration)); raise --duration, or let the storm begin earlier"
         )
     }

@@ -1,3 +1,5 @@
+import LoadEngine
+import NIOCore
 import Transport
 import Workloads
 
@@ -15,9 +17,9 @@ extension LoadOptions {
         for (index, storm) in self.storms.enumerated() {
             let path = "storm[\(index)]"
             facts.number("\(path).share", storm.share, .schedule)
-            facts.nanoseconds("\(path).at", storm.at, .schedule)
-            facts.nanoseconds("\(path).over", storm.over, unless: 0, .schedule)
-            facts.nanoseconds("\(path).until", storm.until, .schedule)
+            facts.nanoseconds("\(path).at", storm.at.nanoseconds, .schedule)
+            facts.nanoseconds("\(path).over", storm.over.nanoseconds, unless: 0, .schedule)
+            facts.nanoseconds("\(path).until", storm.until?.nanoseconds, .schedule)
             facts.flag("\(path).cut", storm.cuts, unless: true, .schedule)
         }
         for (index, stage) in self.stages.enumerated() where stage.clients != .share(1) {

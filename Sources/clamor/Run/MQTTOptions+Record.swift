@@ -1,5 +1,7 @@
 import Crypto
+import LoadEngine
 package import Measurement
+import NIOCore
 import Transport
 import Workloads
 
@@ -44,8 +46,8 @@ extension LoadOptions {
         plan["storms"] = .array(
             self.storms.map {
                 .object([
-                    "share": .number($0.share), "at_seconds": .number(Double($0.at) / 1e9),
-                    "over_seconds": .number(Double($0.over) / 1e9), "cuts": .bool($0.cuts),
+                    "share": .number($0.share), "at_seconds": .number(Double($0.at.nanoseconds) / 1e9),
+                    "over_seconds": .number(Double($0.over.nanoseconds) / 1e9), "cuts": .bool($0.cuts),
                 ])
             }
         )

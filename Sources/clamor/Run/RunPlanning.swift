@@ -36,16 +36,8 @@ extension LoadOptions {
         plan.stages = self.planStages
         plan.think = .nanoseconds(self.think)
         plan.departures = DeparturePlan(
-            churn: self.churn.map { DeparturePlan.Churn(perSecond: $0.perSecond, cuts: $0.cuts) },
-            storms: self.storms.map { storm in
-                DeparturePlan.Storm(
-                    share: storm.share,
-                    at: .nanoseconds(storm.at),
-                    over: .nanoseconds(storm.over),
-                    cuts: storm.cuts,
-                    until: storm.until.map { .nanoseconds($0) }
-                )
-            },
+            churn: self.churn,
+            storms: self.storms,
             turnouts: self.turnouts,
             seed: seed
         )

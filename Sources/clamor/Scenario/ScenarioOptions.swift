@@ -1,4 +1,6 @@
+import LoadEngine
 import Measurement
+import NIOCore
 import Workloads
 
 /// Everything that a scenario file asks for, read and checked.
