@@ -9,15 +9,20 @@ package import Transport
 /// What the MQTT clients of a run are and do, as plain values: one for all shards.
 package struct MQTTLoad: Sendable {
     /// Which publishers a subscriber of this run hears.
-    package enum Topology: Hashable, Sendable {
+    package enum Topology: String, CaseIterable, Hashable, Sendable {
         /// Subscriber k reads what publisher k writes.
         case pair
         /// Every subscriber reads what all publishers write.
-        case all
+        case fanIn = "fan-in"
+        /// Every subscriber reads what the only publisher writes.
+        case fanOut = "fan-out"
         /// Each message goes to one of the subscribers.
         case shared
         /// Each message is a request (MQTT 5.0 §4.10): one of the subscribers answers it, and its publisher hears the answer.
         case request
+
+        /// Whether the filter of a subscriber is made from the topic of one publisher.
+        package var readsOnePublisher: Bool { self == .pair || self == .fanOut }
     }
 
     /// Publishers name their topic once a connection, then by a number.
@@ -219,11 +224,11 @@ package struct MQTTLoad: Sendable {
             }
         }
         switch self.topology {
-        case .pair:
+        case .pair, .fanOut:
             // The publisher's own values: its topic may hold its client id.
             let values = self.values(of: place % max(1, self.publishers))
             return [self.subscription(self.topic.filter(ofClient: values), qos)]
-        case .all:
+        case .fanIn:
             return [self.subscription(self.topic.filterOfAllClients, qos)]
         case .shared:
             return [self.subscription("$share/clamor/" + self.topic.filterOfAllClients, qos)]
@@ -239,7 +244,7 @@ package struct MQTTLoad: Sendable {
         switch self.topology {
         case .request: self.isPublisher(number) ? number : nil
         case .shared: self.isPublisher(number) ? nil : self.server(of: number)
-        case .pair, .all: self.isPublisher(number) ? nil : number - self.publishers
+        case .pair, .fanIn, .fanOut: self.isPublisher(number) ? nil : number - self.publishers
         }
     }
 
@@ -247,6 +252,11 @@ package struct MQTTLoad: Sendable {
     package var separatesPublishers: Bool {
         self.publishers < 2
             || self.topic.filter(ofClient: self.values(of: 0)) != self.topic.filter(ofClient: self.values(of: 1))
+    }
+
+    /// Whether a subscription brings what one publisher writes, and nothing else.
+    private var hearsOnePublisher: Bool {
+        self.topology.readsOnePublisher && self.publishersAreApart && self.publishers > 0
     }
 
     /// Which publishers feed which subscription; a share group counts as one.
@@ -260,12 +270,12 @@ package struct MQTTLoad: Sendable {
             }
         case .request:
             return (0..<UInt32(self.publishers)).map { SubscriptionFeed(subscription: $0, publishers: $0..<$0 + 1) }
-        case .pair where self.publishersAreApart && self.publishers > 0:
+        case _ where self.hearsOnePublisher:
             return (0..<self.subscribers).map { place in
                 let publisher = UInt32(place % self.publishers)
                 return SubscriptionFeed(subscription: UInt32(place), publishers: publisher..<publisher + 1)
             }
-        case .pair, .all:
+        case .pair, .fanIn, .fanOut:
             return (0..<self.subscribers).map { place in
                 let server = self.server(of: self.publishers + place)
                 return SubscriptionFeed(subscription: UInt32(place), publishers: self.publishers(of: server))
@@ -301,9 +311,9 @@ package struct MQTTLoad: Sendable {
     package func feeds(_ subscription: UInt32, from publisher: Int) -> Bool {
         switch self.topology {
         case .request: return Int(subscription) == publisher
-        case .pair where self.publishersAreApart: return Int(subscription) % self.publishers == publisher
+        case _ where self.hearsOnePublisher: return Int(subscription) % self.publishers == publisher
         case .shared: return Int(subscription) == self.server(of: publisher)
-        case .pair, .all:
+        case .pair, .fanIn, .fanOut:
             return self.server(of: self.publishers + Int(subscription)) == self.server(of: publisher)
         }
     }
@@ -312,9 +322,10 @@ package struct MQTTLoad: Sendable {
     package func deliveries(ofPublisher number: Int) -> Int {
         switch self.topology {
         case .shared, .request: self.subscribers > 0 ? 1 : 0
-        case .pair where self.publishersAreApart:
+        case _ where self.hearsOnePublisher:
             self.subscribers / self.publishers + (number < self.subscribers % self.publishers ? 1 : 0)
-        case .pair, .all: Self.block(self.server(of: number), of: self.subscribers, among: self.servers).count
+        case .pair, .fanIn, .fanOut:
+            Self.block(self.server(of: number), of: self.subscribers, among: self.servers).count
         }
     }
 }
@@ -328,7 +339,7 @@ extension MQTTLoad {
         guard self.servers > 1 else { return 0 }
         guard !self.isPublisher(number) else { return self.block(holding: number, of: self.publishers) }
         let place = number - self.publishers
-        if self.topology == .pair, self.publishersAreApart, self.publishers > 0 {
+        if self.hearsOnePublisher {
             return self.block(holding: place % self.publishers, of: self.publishers)
         }
         return self.block(holding: place, of: self.subscribers)

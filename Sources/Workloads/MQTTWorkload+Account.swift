@@ -144,7 +144,7 @@ extension MQTTWorkload {
             switch self.load.topology {
             case .shared: self.load.servers
             case .request: publishers
-            case .pair, .all: numbers.count - publishers
+            case .pair, .fanIn, .fanOut: numbers.count - publishers
             }
         ledger.streams = exports.reduce(0) { $0 + $1.streams.count }
         ledger.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }

@@ -100,7 +100,7 @@ struct DeliveryBooksTests {
         switch shape.topology {
         // Publisher 0 published a sixth for nobody.
         case .pair: #expect(expected < published && expected > published / 2)
-        case .all, .shared, .request: #expect(expected == published * others)
+        case .fanIn, .fanOut, .shared, .request: #expect(expected == published * others)
         }
         for qos in run.setup.qualities { #expect(run.row(qos).lost == 0) }
         #expect(run.reconciliation.problems.isEmpty)

@@ -18,9 +18,9 @@ struct SegmentClockTests {
         let copies: Int
 
         static let all = [
-            Shape(testDescription: "fan-in", topology: .all, publishers: 5, subscribers: 1, copies: 1),
-            Shape(testDescription: "several to several", topology: .all, publishers: 3, subscribers: 4, copies: 4),
-            Shape(testDescription: "fan-out", topology: .all, publishers: 1, subscribers: 5, copies: 5),
+            Shape(testDescription: "fan-in", topology: .fanIn, publishers: 5, subscribers: 1, copies: 1),
+            Shape(testDescription: "several to several", topology: .fanIn, publishers: 3, subscribers: 4, copies: 4),
+            Shape(testDescription: "fan-out", topology: .fanOut, publishers: 1, subscribers: 5, copies: 5),
             Shape(testDescription: "shared", topology: .shared, publishers: 4, subscribers: 4, copies: 1),
             Shape(testDescription: "pair", topology: .pair, publishers: 3, subscribers: 6, copies: 2),
         ]

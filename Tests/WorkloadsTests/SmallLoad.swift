@@ -20,7 +20,7 @@ extension MQTTLoad {
             subscriberID: Template(parsing: "s-%i"),
             publishers: publishers,
             subscribers: subscribers,
-            topic: Template(parsing: topology == .all && publishers == 1 ? "t" : "t/%i"),
+            topic: Template(parsing: topology == .fanOut ? "t" : "t/%i"),
             payload: .generated(size: 48),
             qualities: qualities,
             subscriberQualities: [qualities.max() ?? .atMostOnce],
@@ -42,9 +42,9 @@ struct LoadShape: Sendable, CustomTestStringConvertible {
     /// One of each topology whose messages are not answered.
     static let all = [
         LoadShape(testDescription: "pairs", topology: .pair, publishers: 6, subscribers: 6),
-        LoadShape(testDescription: "fan-in", topology: .all, publishers: 6, subscribers: 1),
-        LoadShape(testDescription: "fan-out", topology: .all, publishers: 1, subscribers: 5),
-        LoadShape(testDescription: "several to several", topology: .all, publishers: 6, subscribers: 3),
+        LoadShape(testDescription: "fan-in", topology: .fanIn, publishers: 6, subscribers: 1),
+        LoadShape(testDescription: "fan-out", topology: .fanOut, publishers: 1, subscribers: 5),
+        LoadShape(testDescription: "several to several", topology: .fanIn, publishers: 6, subscribers: 3),
         LoadShape(testDescription: "shared", topology: .shared, publishers: 6, subscribers: 4),
     ]
     static let request = LoadShape(testDescription: "request", topology: .request, publishers: 6, subscribers: 4)

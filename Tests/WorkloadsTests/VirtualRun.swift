@@ -242,7 +242,7 @@ final class VirtualRun {
         switch self.setup.topology {
         case .shared: return [(clients, { _ in true })]
         case .request: return (0..<first).map { own in ([own], { $0 == UInt32(own) }) }
-        case .all: return clients.map { ([$0], { _ in true }) }
+        case .fanIn, .fanOut: return clients.map { ([$0], { _ in true }) }
         case .pair: return clients.map { client in ([client], { $0 == UInt32(client - first) % publishers }) }
         }
     }

@@ -1,14 +1,6 @@
 package import MQTTCodec
 package import Workloads
 
-package enum TopologyOption: String, CaseIterable, Sendable {
-    case pair
-    case fanIn = "fan-in"
-    case fanOut = "fan-out"
-    case shared
-    case request
-}
-
 /// Everything that `conn`, `pub`, `sub` and `pubsub` are told, read and checked.
 ///
 /// What other protocols' runs are told as well is in ``common``, and has its names here too. Texts may hold
@@ -43,7 +35,7 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
     package var raw: [UInt8]?
 
     // Publishing and subscribing.
-    package var topology = TopologyOption.pair
+    package var topology = MQTTLoad.Topology.pair
     /// Each target is a server of its own, and not part of a cluster.
     package var isSeparate = false
     /// The topic that publishers write to.

@@ -50,8 +50,8 @@ extension OptionReader {
 
     mutating func read(topology: String?, subscribers: String?, into options: inout MQTTOptions) {
         if let topology {
-            guard let shape = TopologyOption(rawValue: topology) else {
-                let shapes = TopologyOption.allCases.map(\.rawValue).joined(separator: ", ")
+            guard let shape = MQTTLoad.Topology(rawValue: topology) else {
+                let shapes = MQTTLoad.Topology.allCases.map(\.rawValue).joined(separator: ", ")
                 return self.report("--topology", "'\(topology)' is not one of \(shapes)")
             }
             options.topology = shape

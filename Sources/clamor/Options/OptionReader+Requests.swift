@@ -1,4 +1,5 @@
 import MQTTCodec
+import Workloads
 
 extension OptionReader {
     /// What requests need (MQTT 5.0 §4.10), and where their answers go.

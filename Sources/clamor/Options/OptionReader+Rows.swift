@@ -102,7 +102,7 @@ extension OptionReader {
         guard options.kind == .pubsub else { return }
         let flag = self.typed(["-t", "--topic"])
         let load = options.load(run: 0, seed: 0)
-        let isPair = load.topology == .pair
+        let isPair = load.topology.readsOnePublisher
         let all = load.topic.filterOfAllClients
         var random = SplitMix64(seed: 0)
         var filters: [String] = []

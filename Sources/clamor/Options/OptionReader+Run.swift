@@ -1,5 +1,6 @@
 import LoadEngine
 import NIOCore
+import Workloads
 
 extension OptionReader {
     mutating func read(_ flags: RunFlags, _ validate: ValidateFlag, into options: inout MQTTOptions) {

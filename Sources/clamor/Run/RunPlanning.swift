@@ -95,7 +95,7 @@ extension MQTTOptions {
         load.retain = self.retain
         load.batch = self.batch
         load.isOpenLoop = self.pacing != .closedLoop
-        load.topology = self.workloadTopology
+        load.topology = self.kind == .sub ? .fanIn : self.topology
         load.filters = self.filters.map(self.template)
         load.targets = self.targetCount
         load.servers = self.isSeparate ? self.targetCount : 1
@@ -167,15 +167,6 @@ extension MQTTOptions {
     private var subscriberQualities: [QoS] {
         let all = self.qualities.compactMap(QoS.init(rawValue:))
         return self.kind == .sub ? all : [all.max() ?? .atMostOnce]
-    }
-
-    private var workloadTopology: MQTTLoad.Topology {
-        switch self.topology {
-        case .pair, .fanOut: self.kind == .sub ? .all : .pair
-        case .fanIn: .all
-        case .shared: .shared
-        case .request: .request
-        }
     }
 
     private func session(_ version: ProtocolVersion) -> SessionOptions {
