@@ -1,8 +1,9 @@
 import Foundation
+import Measurement
 import Testing
 import clamor
 
-@Suite("Whoever types an example is understood")
+@Suite("Examples in help and documentation are accepted")
 struct ExampleTests {
     /// Help without its line breaks, which fall anywhere; made once, for that takes its time.
     private static let helps = Dictionary(
@@ -12,9 +13,21 @@ struct ExampleTests {
         }
     )
 
-    /// What is wrong with a command line, if something is.
+    /// The errors of a command line or of the scenario that it names; `nil` without any.
     private static func problem(_ arguments: [String]) -> String? {
-        if case .refused(let lines) = Invocation.parse(arguments) { lines.joined(separator: "\n") } else { nil }
+        var checks = OptionChecks()
+        checks.threshold = { sentence, _ in
+            do throws(ThresholdError) {
+                _ = try Threshold.parse(sentence)
+                return nil
+            } catch {
+                return error.problem
+            }
+        }
+        return switch Invocation.parse(arguments, checks: checks) {
+        case .refused(let lines), .wrong(let lines): lines.joined(separator: "\n")
+        default: nil
+        }
     }
 
     /// Words as a shell splits them, single quotes kept together.
@@ -24,29 +37,98 @@ struct ExampleTests {
         }
     }
 
-    private static func lines(of text: String) -> [[String]] {
-        text.split(separator: "\n").compactMap { line in
+    private static func commands(_ lines: some Sequence<Substring>) -> [[String]] {
+        lines.compactMap { line in
             let line = line.drop { $0 == " " }
             return line.hasPrefix("clamor ") ? Array(self.words(line).dropFirst()) : nil
         }
     }
 
-    @Test("every command line in clamor --help and in the README is taken")
-    func commandLines() throws {
+    @Test("each command line of clamor --help is accepted")
+    func help() throws {
         guard case .text(let help) = Invocation.parse(["--help"]) else { throw CancellationError() }
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
-        let examples = Self.lines(of: help) + Self.lines(of: readme)
-        #expect(examples.count > 8)
-        for example in examples {
-            // A run of somebody's; a file of theirs, of which README has one.
-            if example.first == "report" || example.first == "run" { continue }
-            // Results are somebody's too, but any directory is one to the flags.
-            let arguments = example.map { $0.hasPrefix("results/") ? "/" : $0 }
+        let examples = Self.commands(help.split(separator: "\n"))
+        #expect(!examples.isEmpty)
+        for example in examples { #expect(Self.problem(example) == nil, "\(example)") }
+    }
+
+    // MARK: - Pages
+
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// The README and all guides, by their paths.
+    static let pages: [String] = {
+        let guides = "Sources/clamor/Clamor.docc"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: guides).path)) ?? []
+        return ["README.md"] + names.filter { $0.hasSuffix(".md") }.sorted().map { "\(guides)/\($0)" }
+    }()
+
+    /// The code blocks of a page, each with its language; an indented one has none.
+    private static func blocks(of page: String) throws -> [(language: Substring, lines: [Substring])] {
+        let text = try String(contentsOf: self.root.appending(path: page), encoding: .utf8)
+        var blocks: [(language: Substring, lines: [Substring])] = []
+        var fenced: (language: Substring, lines: [Substring])?
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line.hasPrefix("```") {
+                if let block = fenced { blocks.append(block) }
+                fenced = fenced == nil ? (line.dropFirst(3), []) : nil
+            } else if fenced != nil {
+                fenced?.lines.append(line)
+            } else if line.hasPrefix("    ") {
+                blocks.append(("", [line]))
+            }
+        }
+        return blocks
+    }
+
+    /// Files that examples name, with the content that their option reads.
+    private static let files: [String: String] = {
+        var files = [
+            "devices.csv": "site,device\nnorth,d1\n", "users.txt": "sensor:secret\n",
+            "accounts.csv": (1...1_000).map { "user\($0)@example.org,secret\n" }.joined(),
+        ]
+        for ready in ReadyScenario.all { files["\(ready.name).yaml"] = ready.text }
+        return files
+    }()
+
+    @Test("each command line of a page is accepted", arguments: pages)
+    func commandLines(_ page: String) throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "examples-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        for (name, text) in Self.files {
+            try text.write(to: directory.appending(path: name), atomically: true, encoding: .utf8)
+        }
+        let lines = try Self.blocks(of: page).filter { ["sh", "console", ""].contains($0.language) }.flatMap(\.lines)
+        for example in Self.commands(lines) {
+            let arguments = example.map { argument in
+                // A result of the reader's: to the options any directory is one.
+                if argument.hasPrefix("results/") { return "/" }
+                return Self.files.keys.reduce(argument) { text, name in
+                    text.replacing(name, with: directory.appending(path: name).path)
+                }
+            }
             #expect(Self.problem(arguments) == nil, "\(example)")
         }
     }
+
+    @Test("each whole scenario of a page is accepted", arguments: pages)
+    func scenarios(_ page: String) throws {
+        for block in try Self.blocks(of: page) where block.language == "yaml" && block.lines.contains("groups:") {
+            let invocation = try ScenarioFile(block.lines.joined(separator: "\n")).parsed()
+            if case .wrong(let lines) = invocation { Issue.record("\(lines)") }
+        }
+    }
+
+    @Test("pages have examples of both kinds")
+    func counts() throws {
+        let blocks = try Self.pages.flatMap { try Self.blocks(of: $0) }
+        #expect(Self.commands(blocks.filter { $0.language == "sh" }.flatMap(\.lines)).count > 40)
+        #expect(blocks.filter { $0.language == "yaml" && $0.lines.contains("groups:") }.count > 2)
+    }
+
+    // MARK: - Values in help
 
     struct Form: Sendable, CustomTestStringConvertible {
         let command: String
