@@ -5,17 +5,7 @@ import Foundation
 struct Clamor: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clamor",
-        abstract: "A load generator for MQTT and XMPP whose numbers are true, and which says when they are not.",
-        discussion: """
-            -h is the host, as in emqtt_bench and mosquitto_pub, so help is --help. For a first run no server is needed:
-
-              clamor pubsub -h embedded -c 100 --rate 1000/s
-
-            Exit codes: 0 all held, 64 wrong usage or a load that this host cannot carry, 65 wrong scenario or result file, 69 no connection, 73 results cannot be \
-            written, 97 unreconciled (of decode always) and 98 generator-limited with --strict, 99 a threshold, a comparison, a capacity's \
-            objective or a check of calibrate failed, \
-            105 interrupted.
-            """,
+        abstract: "A load generator for MQTT brokers and XMPP servers.",
         version: "0.1.0",
         subcommands: [
             Conn.self, Pub.self, Sub.self, PubSub.self, XMPPCommand.self, RunFile.self, DecodeCommand.self,

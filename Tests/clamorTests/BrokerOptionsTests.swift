@@ -77,7 +77,7 @@ struct BrokerOptionsTests {
             "--allow-anonymous: --auth lets nobody in without a user; leave one of the two out"
         ),
         ("--auth scram-sha-1", "", "--auth: is about users, and there are none; add --users"),
-        ("--allow-anonymous", "", "--allow-anonymous: everybody may connect as it is; add --users, or leave it out"),
+        ("--allow-anonymous", "", "--allow-anonymous: has no effect without --users; add that, or leave it out"),
     ]
 
     @Test("what is wrong with them is said in one line, without a password", arguments: refused)

@@ -94,6 +94,6 @@ struct CapacityOptionsTests {
             Issue.record("\(words) gave no help")
             return
         }
-        #expect(text.contains("USAGE: clamor \(name) "))
+        #expect(text.contains("Usage: clamor \(name) "))
     }
 }

@@ -8,7 +8,7 @@ struct ExampleTests {
     /// Help without its line breaks, which fall anywhere; made once, for that takes its time.
     private static let helps = Dictionary(
         uniqueKeysWithValues: ["conn", "broker", "proxy"].map { command in
-            guard case .text(let text) = Invocation.parse([command, "--help"]) else { return (command, "") }
+            guard case .text(let text) = Invocation.parse([command, "--help-all"]) else { return (command, "") }
             return (command, text.split(whereSeparator: \.isWhitespace).joined(separator: " "))
         }
     )

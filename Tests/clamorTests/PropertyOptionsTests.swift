@@ -19,7 +19,7 @@ struct PropertyOptionsTests {
         #expect(connect.maximumPacketSize == 6)
         #expect(connect.topicAliasMaximum == 7)
         #expect(connect.requestsResponseInformation)
-        #expect(connect.declinesProblemInformation)
+        #expect(!connect.requestsProblemInformation)
         #expect(connect.userProperties == [UserProperty("a", "b"), UserProperty("a", "c")])
     }
 
@@ -319,14 +319,14 @@ struct PropertyOptionsTests {
                 "-k: Alibaba Cloud takes 1 to 120 seconds"
             ),
             ("conn --group-id g", "--group-id: is a matter of Alibaba Cloud; add --auth aliyun, or leave it out"),
-            ("conn --churn 0", "--churn: '0' is not above 0; leave the flag out for no limit"),
+            ("conn --churn 0", "--churn: '0' is not above 0; leave it out for no limit"),
             (
                 "conn --subscription-churn-filter x",
                 "--subscription-churn-filter: goes with --subscription-churn; add that, or leave it out"
             ),
             (
                 "conn --subscription-churn 0/s",
-                "--subscription-churn: '0/s' is not above 0; leave the flag out for no limit"
+                "--subscription-churn: '0/s' is not above 0; leave it out for no limit"
             ),
             (
                 "conn --subscription-churn 1/s --raw 00",

@@ -326,7 +326,7 @@ struct ScenarioFileRefusalTests {
     static let variableWrongs = [
         Wrong(
             "a variable without a value",
-            "groups:\n  a: { clients: ${NOBODY_HAS_IT} }\n",
+            "groups:\n  a: { clients: \"${NOBODY_HAS_IT}\" }\n",
             "2:17: ${NOBODY_HAS_IT} has no value; give --set NOBODY_HAS_IT=..., or write ${NOBODY_HAS_IT:-value}"
         ),
         Wrong(
@@ -337,11 +337,11 @@ struct ScenarioFileRefusalTests {
         Wrong(
             "a variable that does not end",
             "groups:\n  a: { clients: \"${N\" }\n",
-            "2:17: '${N' has no '}' on its line; write ${NAME}, or $${ for the signs themselves"
+            "2:17: '${N' has no '}'; write ${NAME}, or $${ for the signs themselves"
         ),
         Wrong(
             "a value that does not fit, where it is used",
-            "groups:\n  a: { clients: ${N:-many} }\n",
+            "groups:\n  a: { clients: \"${N:-many}\" }\n",
             "2:17: a.clients: 'many' is not a whole number of 1 to 10000000"
         ),
         Wrong(
@@ -350,11 +350,9 @@ struct ScenarioFileRefusalTests {
             "1:7: vars is a text; write names and values, such as { RATE: 5000/s }"
         ),
         Wrong(
-            "no character left that could stand for a variable",
-            "# "
-                + stride(from: UInt32(0xE000), to: 0x110000, by: 128).compactMap(Unicode.Scalar.init)
-                .map { String(Character($0)) }.joined() + "\ngroups: { a: {} }\n",
-            "1:1: the file has private characters of Unicode of every kind; take some of them out"
+            "a variable without quotes in a mapping on one line",
+            "groups:\n  a: { clients: ${N:-3} }\n",
+            "2:18: not YAML: while parsing a flow mapping did not find expected ',' or '}'; write \"${NAME}\" in quotes"
         ),
         Wrong(
             "a default's name",
@@ -407,7 +405,7 @@ struct ScenarioFileRefusalTests {
                 Issue.record("is taken")
                 continue
             }
-            let words = "the stages of \(file.path) say how long the load lasts; leave the flag out"
+            let words = "the stages of \(file.path) say how long the load lasts; leave it out"
             #expect(lines == ["clamor run: \(flag): \(words)"])
         }
     }

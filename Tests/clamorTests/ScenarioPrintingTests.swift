@@ -156,15 +156,15 @@ struct ScenarioPrintingTests {
                 groups:
                   pub:
                     clients: 90
-                    password: ${CLAMOR_PASSWORD}
                     username: me
+                    password: ${CLAMOR_PASSWORD}
                     connect:
                       keep_alive: 60s
                     publish:
-                      interval: 10ms
                       topic: fleet/%i
                       qos: [0, 1, 2]
                       size: 64
+                      interval: 10ms
                 thresholds:
                   - "publish_ack_duration p99 < 50ms"
                 """
@@ -242,20 +242,5 @@ struct ScenarioPrintingTests {
     func wrong() {
         guard case .refused(let lines) = Self.parsed(["pub", "-c", "0", "--print-scenario"]) else { return }
         #expect(lines == ["clamor pub: -c: '0' is not a whole number of 1 to 10000000"])
-    }
-
-    static let commands: [[String]] =
-        [["conn"], ["pub"], ["sub"], ["pubsub"]]
-        + ["login", "message", "ping", "muc", "presence", "register"].map { ["xmpp", $0] }
-
-    @Test("every flag of every command is a key, or there is a reason why not", arguments: commands)
-    func flags(_ command: [String]) throws {
-        guard case .text(let help) = Self.parsed(command + ["--help"]) else { return }
-        let flags = Set(help.matches(of: /--[a-z][a-z_-]+/).map { String($0.output) })
-        #expect(flags.count > 20)
-        let keyless = flags.filter { ScenarioPrinter.meaning(of: $0, in: command) == .unsayable }
-        // What the help names beside the command's own: faults of the broker, and placeholders of rooms.
-        let expected: Set = ["--help", "--version", "--drop", "--delay", "--nick"]
-        #expect(keyless.subtracting(expected) == [], "of \(command)")
     }
 }

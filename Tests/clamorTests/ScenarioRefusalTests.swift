@@ -149,7 +149,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "a remedy in words of the file",
             "groups:\n  a:\n    connect: { protocol: 4 }\n    password: p\n",
-            "4:15: a.password: MQTT 3 has no password without a user name; add username, or use connect.protocol 5"
+            "4:15: a.password: MQTT 3 has no password without a user name; add username, or use connect.protocol: 5"
         ),
         Wrong(
             "a size beyond the protocol",
@@ -217,7 +217,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "a subscription's options in MQTT 3",
             "groups:\n  a:\n    connect: { protocol: 4 }\n    subscribe: [{ filter: a, retain_as_published: true }]\n",
-            "4:51: a.subscribe.retain_as_published: MQTT 3 has no such property; leave it out, or use connect.protocol 5"
+            "4:51: a.subscribe.retain_as_published: MQTT 3 has no such property; leave it out, or use connect.protocol: 5"
         ),
         Wrong(
             "filters beside subscribers",
@@ -242,7 +242,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "a header without a WebSocket",
             "groups:\n  a: { headers: [\"X: y\"] }\n",
-            "2:17: a.headers: is a matter of WebSocket; add ws, or leave it out"
+            "2:17: a.headers: is a matter of WebSocket; add ws: true, or leave it out"
         ),
         Wrong(
             "a pre-shared key beside certificates",
@@ -292,7 +292,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "a TLS policy",
             "groups:\n  a: { \(who), tls: maybe }\n",
-            "2:38: a.tls: 'maybe' is not one of required, preferred, allowed, direct, off"
+            "2:38: a.tls: 'maybe' is not one of allowed, preferred, required, direct, off"
         ),
         Wrong(
             "a pairing without a pace",
@@ -307,7 +307,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "a client id that no server takes",
             "groups:\n  a: { connect: { protocol: 3 }, prefix: a-prefix-that-is-long }\n",
-            "2:29: a.connect.protocol: client ids of MQTT 3.1 have 23 characters at most, and 'a-prefix-that-is-long-conn-1' has 28; add short_ids"
+            "2:29: a.connect.protocol: client ids of MQTT 3.1 have 23 characters at most, and 'a-prefix-that-is-long-conn-1' has 28; add short_ids: true"
         ),
         Wrong(
             "thresholds that are no list",
@@ -343,20 +343,20 @@ struct ScenarioRefusalTests {
         Wrong(
             "a property that its protocol has not",
             "groups:\n  a: { connect: { protocol: 4 }, publish: { content_type: t } }\n",
-            "2:59: a.publish.content_type: MQTT 3 has no such property; leave it out, or use connect.protocol 5"
+            "2:59: a.publish.content_type: MQTT 3 has no such property; leave it out, or use connect.protocol: 5"
         ),
         Wrong(
             "a certificate without TLS",
             "groups:\n  a: { pin: sha256/x }\n",
-            "2:13: a.pin: is a matter of TLS; add ssl, or leave it out"
+            "2:13: a.pin: is a matter of TLS; add ssl: true, or leave it out"
         ),
         Wrong(
             "everything at once, in the order of the file",
             "duration: x\ngroups:\n  a: { clients: 0, topic: t }\n  b: { connect: { rate: 0/s } }\n",
             "1:11: duration: 'x' is not a duration; write it like 10s, 250ms or 2m",
             "3:17: a.clients: '0' is not a whole number of 1 to 10000000",
-            "3:20: a: unknown key 'topic'; here are target, clients, start_number, connect, reconnect, reconnect_period, churn, storm, password, password_file, ca_file, cert_file, key_file, insecure, pin, tls_version, ciphers, sni, ws, path, headers, subscription_churn, subscription_churn_filter, username, client_id, prefix, rows, short_ids, auth, group_id, instance_id, token_file, broker, ssl, alpn, psk, psk_file, proxy_protocol, validate, will, raw, template",
-            "4:25: b.connect.rate: '0/s' is not above 0; leave the flag out for no limit"
+            "3:20: a: unknown key 'topic'; here are target, broker, raw, clients, start_number, prefix, short_ids, client_id, rows, username, password, password_file, connect, reconnect, reconnect_period, churn, storm, subscription_churn, subscription_churn_filter, validate, auth, group_id, instance_id, token_file, ssl, ca_file, cert_file, key_file, insecure, pin, psk, psk_file, tls_version, ciphers, alpn, sni, ws, path, headers, proxy_protocol, will, template",
+            "4:25: b.connect.rate: '0/s' is not above 0; leave it out for no limit"
         ),
     ]
 

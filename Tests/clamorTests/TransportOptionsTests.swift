@@ -116,7 +116,7 @@ struct TransportOptionsTests {
             ),
             (
                 "-S --psk a:12 --tls-version 1.3",
-                "--tls-version: a pre-shared key is used with TLS 1.2; leave the flag out, or use 1.2"
+                "--tls-version: a pre-shared key is used with TLS 1.2; leave it out, or use 1.2"
             ),
             (
                 "-S --psk-file /nowhere",
@@ -141,7 +141,7 @@ struct TransportOptionsTests {
                 "--ws --ws-headers Sec-WebSocket-Key:a",
                 "--ws-headers: Sec-WebSocket-Key is part of the handshake itself; leave it out"
             ),
-            ("--proxy-protocol v3", "--proxy-protocol: 'v3' is not v1 or v2"),
+            ("--proxy-protocol v3", "--proxy-protocol: 'v3' is not one of v1, v2"),
             ("--url mqtts://a/b", "--url: mqtts:// has nothing behind the port; end it there"),
             ("--url ws://a/b#c", "--url: '#' has no place in a WebSocket's URL; write it as %23"),
             ("--url ws://a/b --path /c", "--path: is part of --url already; leave one of the two out"),

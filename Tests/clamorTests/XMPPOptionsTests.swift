@@ -196,7 +196,7 @@ struct XMPPOptionsTests {
         ),
         Refusal(
             "xmpp login -h a --jid u@x",
-            "clamor xmpp login: --password: is missing; add it, or set CLAMOR_PASSWORD in the environment"
+            "clamor xmpp login: -P: is missing; add it, or set CLAMOR_PASSWORD in the environment"
         ),
         Refusal(
             "xmpp login -h embedded \(who)",
@@ -204,7 +204,7 @@ struct XMPPOptionsTests {
         ),
         Refusal(
             "xmpp login -h a \(who) --tls maybe",
-            "clamor xmpp login: --tls: 'maybe' is not one of required, preferred, allowed, direct, off"
+            "clamor xmpp login: --tls: 'maybe' is not one of allowed, preferred, required, direct, off"
         ),
         Refusal(
             "xmpp login -h a \(who) --tls off --insecure",
@@ -265,7 +265,7 @@ struct XMPPOptionsTests {
         ),
         Refusal(
             "xmpp login -h a \(who) --keep",
-            "clamor xmpp login: --keep: is about the accounts that --register creates; add that, or leave --keep out"
+            "clamor xmpp login: --keep: is about the accounts that --register creates; add that, or leave it out"
         ),
         Refusal(
             "xmpp login -h a --jid u%i@x --mechanism ANONYMOUS --register",

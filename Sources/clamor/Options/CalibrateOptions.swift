@@ -11,13 +11,3 @@ package struct CalibrateOptions: Sendable {
 
     package init() {}
 }
-
-extension OptionReader {
-    mutating func read(_ command: CalibrateCommand, into options: inout CalibrateOptions) {
-        options.quick = command.quick
-        options.output = command.out ?? options.output
-        if command.out == "" { self.report("--out", "is empty; name a file") }
-        (options.json, options.quiet) = (command.json, command.quiet)
-        if command.json, command.quiet { self.report("--quiet", "--json writes to stdout; leave one of the two out") }
-    }
-}

@@ -10,6 +10,18 @@ protocol ResultOptions {
     var isPlain: Bool { get set }
     var strict: Bool { get set }
     var files: ReportFileOptions { get set }
+    /// The command as typed, with every secret replaced by `***`; for `run.json`.
+    var redactedCommand: [String] { get set }
+}
+
+/// A protocol that `decode` decodes.
+package enum DecodeProtocol: String, CaseIterable, Sendable {
+    case mqtt, xmpp
+}
+
+/// What takes the decoded packets.
+package enum DecodeSink: String, CaseIterable, Sendable {
+    case view, copy
 }
 
 /// What `clamor decode` is told, read and checked.
@@ -17,7 +29,7 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
     package var redactedCommand: [String] = []
 
     // The stream.
-    package var isXMPP = false
+    package var `protocol` = DecodeProtocol.mqtt
     /// The protocol level on the wire: 3 (3.1), 4 (3.1.1) or 5.
     package var protocolLevel: UInt8 = 5
     package var sizes = [256]
@@ -31,8 +43,7 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
     package var paths = DecodePath.allCases
     /// Bytes of one read at most, over a socket.
     package var readSize = 65_536
-    /// The sink copies each payload.
-    package var copies = false
+    package var sink = DecodeSink.view
 
     /// Nanoseconds of each form on each path, the warm-up apart.
     package var duration: Int64 = 2_000_000_000
@@ -55,7 +66,10 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
     /// Of what people write to each other.
     package static let chatSizes = [8, 24, 60, 150, 600]
 
-    package var protocolName: String { self.isXMPP ? "xmpp" : "mqtt" }
+    package var isXMPP: Bool { self.protocol == .xmpp }
+    package var protocolName: String { self.protocol.rawValue }
+    /// The sink copies each payload.
+    package var copies: Bool { self.sink == .copy }
 
     package var lanes: [DecodeLane] {
         self.paths.flatMap { path in self.forms.map { DecodeLane($0, path, of: self.protocolName) } }
@@ -89,7 +103,7 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
         }
         arguments += ["--form", self.forms.map(\.rawValue).joined(separator: ",")]
         arguments += ["--path", self.paths.map(\.rawValue).joined(separator: ",")]
-        arguments += ["--read-size", "\(self.readSize)", "--sink", self.copies ? "copy" : "view"]
+        arguments += ["--read-size", "\(self.readSize)", "--sink", self.sink.rawValue]
         return self.isMix ? arguments + ["--mix"] : arguments
     }
 }

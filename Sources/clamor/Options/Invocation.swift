@@ -45,46 +45,61 @@ package enum Invocation: Sendable {
         // A command of a group has two words.
         let words = arguments.prefix(arguments.first == "xmpp" ? 2 : 1).filter { !$0.hasPrefix("-") }
         let name = (["clamor"] + words).joined(separator: " ")
-        if let refusal = LaterFlags.refusal(of: arguments) ?? Self.refusal(ofVersion: arguments, name: name) {
-            return .refused([refusal])
-        }
-        guard let first = arguments.first else {
-            return .refused(["clamor: a command is missing; try clamor pubsub -h embedded, or see clamor --help"])
-        }
-        guard first.hasPrefix("-") || first == "help" || Clamor.commandNames.contains(first) else {
-            let known = Clamor.commandNames.joined(separator: ", ")
-            return .refused(["clamor: there is no command '\(first)'; the commands are \(known)"])
-        }
-        if first == "xmpp", let refusal = Self.refusal(ofXMPP: arguments) { return .refused([refusal]) }
+        if let refusal = self.refusal(of: arguments, name: name) { return .refused([refusal]) }
+        if let help = HelpText.asked(by: arguments) { return .text(help) }
         do {
-            var command = try Clamor.parseAsRoot(arguments)
-            if command is Clamor { return .refused(["clamor: a command is missing; see clamor --help"]) }
-            guard let readable = command as? any OptionsCommand else {
-                // Help is a command of the argument parser's own, which ends by throwing its text.
-                try command.run()
-                return .text("")
+            let command = try Clamor.parseAsRoot(arguments)
+            guard let command = command as? any TableCommand else {
+                return .refused(["clamor: a command is missing; see clamor --help"])
             }
-            var reader = OptionReader(arguments: arguments, environment: environment, checks: checks)
-            var invocation = readable.invocation(&reader)
-            if let load = readable as? any LoadCommand, load.scenario.printScenario {
-                invocation = Self.printed(invocation, &reader)
-            }
-            return reader.problems.isEmpty
-                ? invocation : .refused(self.lines(reader.problems.map(\.description), name: name))
+            return self.read(command, arguments, environment, checks, name)
         } catch {
             if Clamor.exitCode(for: error) == .success { return .text(Clamor.message(for: error)) }
             return .refused([self.line(parserMessage: Clamor.message(for: error), name: name, arguments: arguments)])
         }
     }
 
-    /// The scenario that does the same.
-    private static func printed(_ invocation: Invocation, _ reader: inout OptionReader) -> Invocation {
-        guard reader.problems.isEmpty else { return invocation }
-        switch invocation {
-        case .run(let options): return .text(ScenarioPrinter.text(.mqtt(options), &reader) ?? "")
-        case .xmpp(let options): return .text(ScenarioPrinter.text(.xmpp(options), &reader) ?? "")
-        default: return invocation
+    private static func read(
+        _ command: some TableCommand,
+        _ arguments: [String],
+        _ environment: [String: String],
+        _ checks: OptionChecks,
+        _ name: String
+    ) -> Invocation {
+        var given = command.options.given(arguments, environment: environment, checks: checks)
+        var invocation = command.invocation(&given)
+        if given[\.printScenario] == true, given.problems.isEmpty {
+            switch invocation {
+            case .run(let options): invocation = .text(ScenarioPrinter.text(.mqtt(options), &given) ?? "")
+            case .xmpp(let options): invocation = .text(ScenarioPrinter.text(.xmpp(options), &given) ?? "")
+            default: break
+            }
         }
+        return given.problems.isEmpty
+            ? invocation : .refused(self.lines(given.problems.map(\.description), name: name))
+    }
+
+    // MARK: - Refusals that the argument parser does not word
+
+    private static func refusal(of arguments: [String], name: String) -> String? {
+        guard let first = arguments.first else {
+            return "clamor: a command is missing; try clamor pubsub -h embedded, or see clamor --help"
+        }
+        if first == "-h" || first == "--host" {
+            return "clamor: -h is the host and belongs behind a command; for help: clamor --help"
+        }
+        if arguments.count == 2, arguments[1] == "-h" {
+            return "clamor \(first): -h is the host and needs a value; for help: clamor \(first) --help"
+        }
+        if arguments.prefix(while: { $0 != "--" }).contains(where: { $0.prefix { $0 != "=" } == "--prometheus" }) {
+            return "clamor \(first): --prometheus is not in this build"
+        }
+        if let refusal = self.refusal(ofVersion: arguments, name: name) { return refusal }
+        guard first.hasPrefix("-") || first == "help" || Clamor.commandNames.contains(first) else {
+            let known = Clamor.commandNames.joined(separator: ", ")
+            return "clamor: there is no command '\(first)'; the commands are \(known)"
+        }
+        return first == "xmpp" ? self.refusal(ofXMPP: arguments) : nil
     }
 
     /// In `emqtt_bench` `--version` is the version of MQTT; printing Clamor's instead would end a script with success.

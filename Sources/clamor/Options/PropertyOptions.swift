@@ -6,7 +6,7 @@ package struct ConnectOptions: Hashable, Sendable {
     package var maximumPacketSize: UInt32?
     package var topicAliasMaximum: UInt16?
     package var requestsResponseInformation = false
-    package var declinesProblemInformation = false
+    package var requestsProblemInformation = true
     package var userProperties: [UserProperty] = []
 
     package init() {}

@@ -58,9 +58,9 @@ package enum RateText {
         guard isPlainNumber(number), let value = Double(number), value.isFinite else {
             throw QuantityError("'\(text)' is not a rate; write it like 500/s")
         }
-        guard value > 0 else { throw QuantityError("'\(text)' is not above 0; leave the flag out for no limit") }
+        guard value > 0 else { throw QuantityError("'\(text)' is not above 0; leave it out for no limit") }
         guard value <= Self.most else {
-            throw QuantityError("'\(text)' is more than 1000000000/s; leave the flag out for no limit")
+            throw QuantityError("'\(text)' is more than 1000000000/s; leave it out for no limit")
         }
         return value
     }

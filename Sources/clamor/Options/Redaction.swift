@@ -1,54 +1,40 @@
 /// Keeps secrets out of everything that is shown or written.
 package enum Redaction {
     package static let mask = "***"
-    private static let longFlags: Set = ["--password", "--psk"]
-    /// Values that are secret in part.
-    private static let partlySecret: [String: @Sendable (String) -> String] = [
-        "--header": Self.hideHeaderValue, "--ws-headers": Self.hideHeaderValue,
-        "--set": Self.hideVariable, "--against": Self.hideVariable, "--path": Self.hideQuery(in:),
-        "--raw": { $0.hasPrefix("@") ? $0 : Self.mask },
-    ]
 
     /// The command line with every secret replaced; for `run.json`.
+    ///
+    /// Options of other commands with secrets count as well: a command line that is refused is shown too, and that of
+    /// `capacity` ends with another command.
     package static func command(_ arguments: [String]) -> [String] {
-        var result: [String] = []
-        var isValue = false
-        var hide: (@Sendable (String) -> String)?
-        for argument in arguments {
-            if isValue {
-                result.append(self.mask)
-                isValue = false
-            } else if let hideValue = hide {
-                result.append(hideValue(argument))
-                hide = nil
-            } else if let hideNext = self.partlySecret[argument] {
-                result.append(argument)
-                hide = hideNext
-            } else if let equals = argument.firstIndex(of: "="),
-                let hideValue = self.partlySecret[String(argument[..<equals])]
-            {
-                result.append(argument[...equals] + hideValue(String(argument[argument.index(after: equals)...])))
-            } else if argument == "-P" || self.longFlags.contains(argument) {
-                result.append(argument)
-                isValue = true
-            } else if argument.hasPrefix("-P") {
-                result.append("-P\(self.mask)")
-            } else if let flag = self.longFlags.first(where: { argument.hasPrefix("\($0)=") }) {
-                result.append("\(flag)=\(self.mask)")
-            } else {
-                result.append(self.hideURLSecrets(in: argument))
-            }
+        let own = CommandName(arguments: arguments).map { OptionTable.specs(of: $0) } ?? []
+        let others = OptionTable.all.filter { if case .none = $0.secrecy { false } else { true } }
+        var words = arguments.map(self.hideURLSecrets)
+        for option in CommandLineWords(arguments, own + others).options {
+            guard let value = option.value, let hidden = self.hidden(value, option.spec.secrecy) else { continue }
+            let isLong = option.name.hasPrefix("--")
+            words[option.range.upperBound - 1] =
+                option.isJoined ? option.name + (isLong ? "=" : "") + hidden : hidden
         }
-        return result
+        return words
+    }
+
+    /// The value without what is secret of it.
+    private static func hidden(_ value: String, _ secrecy: Secrecy) -> String? {
+        switch secrecy {
+        case .none: nil
+        case .whole: self.mask
+        case .part(let hide): hide(value)
+        }
     }
 
     /// A header's name stays.
-    private static func hideHeaderValue(_ header: String) -> String {
+    static func hideHeaderValue(_ header: String) -> String {
         header.firstIndex(of: ":").map { "\(header[..<$0]): \(self.mask)" } ?? self.mask
     }
 
     /// A value whose name says that it is secret, or one that `--print-scenario` put a variable for.
-    private static func hideVariable(_ variable: String) -> String {
+    static func hideVariable(_ variable: String) -> String {
         let name = variable.prefix { $0 != "=" }
         let isSecret =
             name.hasPrefix("CLAMOR_")

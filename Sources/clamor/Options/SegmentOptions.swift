@@ -61,24 +61,14 @@ extension SegmentOptions {
 }
 
 extension SegmentOptions.Processes {
-    /// What each segment decides for itself, or its parent for it; with a value behind it.
-    private static let own: Set = [
-        "--processes", "--out", "--seed", "--threads", "--junit", "--summary-md", "--start-at",
-    ]
-    private static let ownSwitches: Set = ["--json", "--quiet", "--strict"]
-
     /// The command line of one segment.
     package func arguments(of index: Int, seed: UInt64, threads: Int, directory: String) -> [String] {
-        var words: [String] = []
-        var skipsValue = false
-        for word in self.arguments {
-            if skipsValue {
-                skipsValue = false
-            } else if Self.own.contains(word) {
-                skipsValue = true
-            } else if !Self.ownSwitches.contains(word), !Self.own.contains(where: { word.hasPrefix("\($0)=") }) {
-                words.append(word)
-            }
+        var words = self.arguments
+        let specs = CommandName(arguments: words).map { OptionTable.specs(of: $0) } ?? []
+        // Each segment decides for itself, or its parent for it.
+        for option in CommandLineWords(words, specs).options.reversed()
+        where [.process, .command].contains(option.spec.scope) {
+            words.removeSubrange(option.range)
         }
         return words + [
             "--segment", "\(index + 1)/\(self.count)", "--child", "--seed", "\(seed)", "--threads", "\(threads)",

@@ -34,6 +34,14 @@ package struct XMPPOptions: ProtocolOptions, Hashable, Sendable {
     package var service = ""
     package var nick = "clamor%i"
 
+    /// Of a room, or of contacts and oneself: more cost memory by the square.
+    static let largestGroup = 10_000
+
+    static let mechanisms = [
+        "SCRAM-SHA-512-PLUS", "SCRAM-SHA-256-PLUS", "SCRAM-SHA-1-PLUS", "SCRAM-SHA-512", "SCRAM-SHA-256",
+        "SCRAM-SHA-1", "PLAIN", "DIGEST-MD5", "EXTERNAL", "ANONYMOUS",
+    ]
+
     package init(kind: XMPPLoad.Work) {
         self.kind = kind
         self.common = LoadOptions(

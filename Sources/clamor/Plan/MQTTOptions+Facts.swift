@@ -47,7 +47,7 @@ extension MQTTOptions {
         facts.integer("connect.maximum_packet_size", self.connect.maximumPacketSize)
         facts.integer("connect.topic_alias_maximum", self.connect.topicAliasMaximum)
         facts.flag("connect.response_information", self.connect.requestsResponseInformation)
-        facts.flag("connect.problem_information", !self.connect.declinesProblemInformation, unless: true)
+        facts.flag("connect.problem_information", self.connect.requestsProblemInformation, unless: true)
         facts.userProperties("connect.user_properties", self.connect.userProperties)
         facts.digest("raw", self.raw)
         facts.number("subscription_churn", self.subscriptionChurn?.perSecond, .schedule)

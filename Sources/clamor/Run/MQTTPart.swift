@@ -30,7 +30,7 @@ final class MQTTPart: RunPart {
         { [run = self.run] segments in
             var run = run
             run.segment = segments
-            return OptionReader.passes { $0.checkSegments(run) }
+            return run.storeProblem == nil && run.segmentProblems.isEmpty
         }
     }
 

@@ -182,7 +182,7 @@ extension MQTTOptions {
             receiveMaximum: self.connect.receiveMaximum,
             topicAliasMaximum: self.connect.topicAliasMaximum ?? 0,
             requestsResponseInformation: self.connect.requestsResponseInformation,
-            requestsProblemInformation: !self.connect.declinesProblemInformation,
+            requestsProblemInformation: self.connect.requestsProblemInformation,
             userProperties: self.connect.userProperties,
             // Each step waits for the store: in an earlier run the client may have had the other part.
             defersReleases: self.store != nil,

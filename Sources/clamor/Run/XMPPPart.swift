@@ -41,7 +41,7 @@ final class XMPPPart: RunPart {
         { [run = self.run] segments in
             var run = run
             run.segment = segments
-            return OptionReader.passes { $0.checkSegments(run) }
+            return run.segmentProblems.isEmpty
         }
     }
 

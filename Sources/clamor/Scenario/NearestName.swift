@@ -2,7 +2,7 @@
 enum NearestName {
     /// - Returns: the one with the fewest letters changed, if these are few; the first of several.
     static func of(_ word: String, in known: [String]) -> String? {
-        let lower = word.lowercased().replacing("-", with: "_")
+        let lower = word.hasPrefix("-") ? word.lowercased() : word.lowercased().replacing("-", with: "_")
         let ranked = known.map { name in (name: name, distance: self.distance(Array(lower), Array(name))) }
         guard let best = ranked.min(by: { $0.distance < $1.distance }) else { return nil }
         return best.distance <= max(1, min(3, word.count / 3)) ? best.name : nil

@@ -11,15 +11,9 @@ extension ScenarioReader {
     mutating func load(_ text: String, path: String, chain: [Int] = []) -> [String: ScenarioValue]? {
         let file = self.files.count
         self.files.append(path)
-        guard let mask = VariableMask(for: text) else {
-            let place = ScenarioPlace(line: 1, column: 1, file: file)
-            self.report(place, "the file has private characters of Unicode of every kind; take some of them out")
-            return nil
-        }
-        self.masks[file] = mask
         let root: ScenarioValue
         do throws(ScenarioProblem) {
-            root = try ScenarioValue(yaml: mask.mask(text), file: file)
+            root = try ScenarioValue(yaml: text, file: file)
         } catch {
             self.report(error.place, error.text)
             return nil
@@ -33,7 +27,7 @@ extension ScenarioReader {
             if Self.topKeys.contains(entry.key) {
                 values[entry.key] = entry.value
             } else {
-                self.report(entry.place, self.unknown(mask.shown(entry.key), known: Self.topKeys))
+                self.report(entry.place, self.unknown(entry.key, known: Self.topKeys))
             }
         }
         if let vars = values.removeValue(forKey: "vars") { self.readDefaults(vars) }
@@ -50,8 +44,7 @@ extension ScenarioReader {
         }
         for entry in entries {
             guard ScenarioVariables.isName(entry.key) else {
-                let name = self.masks[entry.place.file]?.shown(entry.key) ?? entry.key
-                self.report(entry.place, "vars: '\(name)' is no name; use letters, digits and _")
+                self.report(entry.place, "vars: '\(entry.key)' is no name; use letters, digits and _")
                 continue
             }
             guard let text = self.text(self.resolved(entry.value), of: "vars.\(entry.key)") else { continue }

@@ -1,24 +1,28 @@
-import ArgumentParser
 import Workloads
 
 extension ScenarioReader {
     /// A key of a group as it stands in the file.
-    struct Given {
+    struct Entry {
         /// Below the group: `connect.rate`.
         var path: String
         var place: ScenarioPlace
         var value: ScenarioValue
     }
 
-    /// Where what is wrong with a flag stands in the file.
+    /// What a group says.
     struct Sources {
         var group: String
         var place: ScenarioPlace
-        var keys: [ScenarioKey]
-        var places: [String: ScenarioPlace] = [:]
-        /// Of `subscribe`, each where it stands.
-        var filters: [(text: String, place: ScenarioPlace)] = []
+        var command: CommandName
+        /// The options that it may have, with their keys.
+        let keys: [(key: String, spec: OptionSpec)]
+        var given: GivenOptions
         var pacing = Pacing()
+
+        /// Where the value of a key stands.
+        func place(of key: String) -> ScenarioPlace? {
+            self.given.found.values.first { $0.spec.key(in: self.command) == key && !$0.texts.isEmpty }?.place
+        }
     }
 
     /// Reads one group.
@@ -38,45 +42,52 @@ extension ScenarioReader {
         }
         let given = self.flat(entries, of: name)
         let (speech, target) = self.speech(given)
-        guard let job = self.job(speech, given, entry) else { return nil }
+        guard let command = self.job(speech, given, entry) else { return nil }
         var sources = Sources(
             group: name,
             place: entry.place,
-            keys: job.allKeys
+            command: command,
+            keys: command.groupKeys,
+            given: GivenOptions(
+                command,
+                group: (name, entry.place),
+                environment: self.environment,
+                checks: self.checks,
+                ownPrefix: self.ownPrefix(name)
+            )
         )
-        // Of the run, for what has to happen before its end; stages that are longer than one may be have been told of.
-        var arguments = ["--duration=\(DurationText.text(min(self.loadLength ?? 0, Self.longest)))"]
-        for given in given where given.path != "target" {
-            arguments += self.arguments(given, job, &sources)
-        }
-        // Who thinks has one operation under way.
+        // Of the run, for what has to happen before its end; longer stages have been refused already.
+        sources.given.suppose(\.duration, min(self.loadLength ?? 0, Self.longest))
+        for given in given where given.path != "target" { self.take(given, &sources) }
+        // A client that thinks has one operation in flight.
         if sources.pacing.think != nil, !given.contains(where: { $0.path.hasSuffix(".window") }) {
-            arguments.append("--inflight=1")
+            if speech == .mqtt {
+                sources.given.suppose(\.inflight, 1)
+            } else {
+                sources.given.suppose(\.stanzaWindow, 1)
+            }
         }
-        if let target {
-            sources.places["target"] = target.place
-            arguments += self.arguments(target: target, speech, tlsIsGiven: given.contains { $0.path == "tls" })
-        }
-        return self.group(job, arguments, sources).map { ($0, sources) }
+        if let target { self.take(target: target, &sources) }
+        return self.options(&sources).map { ($0, sources) }
     }
 
     /// Sections become dotted paths.
-    private mutating func flat(_ entries: [ScenarioValue.Entry], of group: String) -> [Given] {
-        entries.flatMap { entry -> [Given] in
-            guard ScenarioJob.sections.contains(entry.key) else {
-                return [Given(path: entry.key, place: entry.place, value: entry.value)]
+    private mutating func flat(_ entries: [ScenarioValue.Entry], of group: String) -> [Entry] {
+        entries.flatMap { entry -> [Entry] in
+            guard self.keys.sections.contains(entry.key) else {
+                return [Entry(path: entry.key, place: entry.place, value: entry.value)]
             }
             switch entry.value.content {
             // `ping:` alone says enough.
-            case .nothing: return [Given(path: entry.key, place: entry.place, value: entry.value)]
+            case .nothing: return [Entry(path: entry.key, place: entry.place, value: entry.value)]
             case .mapping(let inner):
-                let own = Given(
+                let own = Entry(
                     path: entry.key,
                     place: entry.place,
                     value: ScenarioValue(place: entry.value.place, content: .nothing)
                 )
                 return [own]
-                    + inner.map { Given(path: "\(entry.key).\($0.key)", place: $0.place, value: $0.value) }
+                    + inner.map { Entry(path: "\(entry.key).\($0.key)", place: $0.place, value: $0.value) }
             case .text, .list:
                 self.report(
                     entry.value.place,
@@ -90,19 +101,19 @@ extension ScenarioReader {
     // MARK: - What it speaks, and what it does
 
     /// By its own target, else by its keys, else by the target of the file; and the target that is then meant.
-    private func speech(_ given: [Given]) -> (ScenarioJob.Speech, ScenarioValue?) {
+    private func speech(_ given: [Entry]) -> (Speech, ScenarioValue?) {
         let own = given.first { $0.path == "target" }?.value
         let shared = self.target.flatMap(Self.scheme)
         var speech = own.flatMap(Self.scheme)
         if speech == nil {
-            // Keys that only one of them has; where they disagree, the first decides and the others are told.
-            speech = given.lazy.map { ScenarioJob.owners(of: $0.path) }.first { $0.count == 1 }?.first
+            // Keys that only one of them has; where they disagree, the first decides and the others are refused.
+            speech = given.lazy.map { self.keys.owners(of: $0.path) }.first { $0.count == 1 }?.first
         }
         let spoken = speech ?? shared ?? .mqtt
         return (spoken, own ?? (shared == spoken || shared == nil ? self.target : nil))
     }
 
-    static func scheme(_ target: ScenarioValue) -> ScenarioJob.Speech? {
+    static func scheme(_ target: ScenarioValue) -> Speech? {
         guard case .text(let text) = target.content else { return nil }
         switch text.prefix(while: { $0 != ":" }) {
         case "xmpp", "xmpps": return .xmpp
@@ -111,17 +122,11 @@ extension ScenarioReader {
         }
     }
 
-    private mutating func job(
-        _ speech: ScenarioJob.Speech,
-        _ given: [Given],
-        _ entry: ScenarioValue.Entry
-    ) -> ScenarioJob? {
-        let marked = ScenarioJob.all.filter { job in
-            job.speech == speech && given.contains { job.marks.contains($0.path) }
-        }
-        // Who publishes and has subscribers does one thing: pubsub. How these subscribe may be said, but not to what.
-        let others = given.contains(where: Self.isListOfFilters) ? [["pub"]] : [["pub"], ["sub"]]
-        let jobs = marked.first?.command == ["pubsub"] ? marked.filter { !others.contains($0.command) } : marked
+    private mutating func job(_ speech: Speech, _ given: [Entry], _ entry: ScenarioValue.Entry) -> CommandName? {
+        let marked = speech.jobs.filter { job in given.contains { job.marks.contains($0.path) } }
+        // A group that publishes and has subscribers is a pubsub; how these subscribe may be said, but not to what.
+        let others: [CommandName] = given.contains(where: Self.isListOfFilters) ? [.pub] : [.pub, .sub]
+        let jobs = marked.first == .pubsub ? marked.filter { !others.contains($0) } : marked
         if jobs.count > 1 {
             let names = jobs.compactMap { job in given.first { job.marks.contains($0.path) }?.path }
             self.report(
@@ -133,7 +138,7 @@ extension ScenarioReader {
             )
             return nil
         }
-        if jobs.first?.command == ["pubsub"], !marked.contains(where: { $0.command == ["pub"] }) {
+        if jobs.first == .pubsub, !marked.contains(.pub) {
             let name = given.first { jobs[0].marks.contains($0.path) }
             self.report(
                 name?.place ?? entry.place,
@@ -141,83 +146,143 @@ extension ScenarioReader {
             )
             return nil
         }
-        return jobs.first ?? ScenarioJob.all.first { $0.speech == speech && $0.marks.isEmpty }
+        return jobs.first ?? speech.jobs.last
     }
 
-    // MARK: - Flags as options
+    // MARK: - Options
 
-    private mutating func group(_ job: ScenarioJob, _ arguments: [String], _ sources: Sources) -> ScenarioGroup? {
-        let before = self.problems.count
-        do {
-            guard let command = try Clamor.parseAsRoot(job.command + arguments) as? any OptionsCommand else {
-                return nil
-            }
-            var reader = OptionReader(
-                arguments: arguments,
-                environment: self.environment,
-                checks: self.checks,
-                ownPrefix: self.ownPrefix(sources.group),
-                isFile: true
+    private mutating func take(_ entry: Entry, _ sources: inout Sources) {
+        if entry.path == "subscribe", sources.command == .sub { return self.takeFilters(entry, &sources) }
+        if entry.path == "subscribe", sources.command == .pubsub { return self.takeSubscription(entry, &sources) }
+        let keys = sources.keys
+        let hasSection = { (section: Substring) in keys.contains { $0.key.hasPrefix("\(section).") } }
+        if case .nothing = entry.value.content, self.keys.sections.contains(entry.path), hasSection(entry.path[...]) {
+            return
+        }
+        // A section that is none of this group's is refused once, not key by key.
+        let section = entry.path.prefix { $0 != "." }
+        if section.count < entry.path.count, !hasSection(section) { return }
+        if self.pacing(entry, &sources) { return }
+        guard let spec = keys.first(where: { $0.key == entry.path && !$0.key.hasPrefix("subscribe.") })?.spec else {
+            return self.report(entry.place, self.unknown(entry, sources))
+        }
+        if spec.id == OptionTable[\.rate].id, case .mapping = entry.value.content {
+            guard let rate = self.shape(entry, &sources) else { return }
+            return sources.given.take(
+                GivenOptions.Found(spec: spec, texts: ["\(rate)"], place: entry.value.place)
             )
-            let invocation = command.invocation(&reader)
-            for problem in reader.problems { self.report(problem, sources) }
-            self.checkDepartures(sources)
-            switch invocation {
-            case .run(var options):
-                self.check(sources.pacing, options.common, sources)
-                sources.pacing.apply(to: &options.common, group: sources.group)
-                if self.problems.count == before { self.check(options, sources) }
-                return self.problems.count == before ? ScenarioGroup(name: sources.group, work: .mqtt(options)) : nil
-            case .xmpp(var options):
-                self.check(sources.pacing, options.common, sources)
-                sources.pacing.apply(to: &options.common, group: sources.group)
-                if !self.isAlone { Self.setResource(of: &options, arguments, sources.group) }
-                return self.problems.count == before ? ScenarioGroup(name: sources.group, work: .xmpp(options)) : nil
-            default: return nil
-            }
-        } catch {
-            let words = Clamor.message(for: error).split(separator: "\n").first ?? "is not understood"
-            self.report(sources.place, "\(sources.group): \(words)")
+        }
+        self.take(spec, entry.value, &sources)
+    }
+
+    private func unknown(_ entry: Entry, _ sources: Sources) -> String {
+        let owners = self.keys.owners(of: entry.path)
+        let own = sources.command.speech
+        if owners.count == 1, let owner = owners.first, owner != own {
+            return
+                "\(sources.group).\(entry.path) is of \(owner.rawValue) groups, and this one speaks \(own.rawValue); leave it out, or change its target"
+        }
+        let parts = entry.path.split(separator: ".").map(String.init)
+        let section = parts.count > 1 ? "\(parts[0])." : ""
+        let known = sources.keys.map(\.key).filter { $0.hasPrefix(section) }
+            .compactMap { $0.dropFirst(section.count).split(separator: ".").first.map(String.init) }
+        let others = section != "connect." && known.contains("rate") ? Self.paceKeys : []
+        let shared = section.isEmpty ? [Self.templateKey] : []
+        let unique = (known + others + shared).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+        return "\(sources.group): " + self.unknown(parts.last ?? entry.path, known: unique)
+    }
+
+    /// Gives an option the value of its key.
+    private mutating func take(_ spec: OptionSpec, _ value: ScenarioValue, _ sources: inout Sources) {
+        let name = "\(sources.group).\(spec.key(in: sources.command) ?? spec.name)"
+        guard let found = self.found(spec, value, name) else { return }
+        sources.given.take(found)
+    }
+
+    /// An option with its texts; nothing where the value says no more than its absence.
+    mutating func found(_ spec: OptionSpec, _ value: ScenarioValue, _ name: String) -> GivenOptions.Found? {
+        var values = [value]
+        if [.list, .repeated].contains(spec.shape), case .list(let all) = value.content { values = all }
+        let texts = values.compactMap { self.text($0, of: name) }
+        guard texts.count == values.count, !texts.isEmpty else { return nil }
+        if spec.schema == .boolean, texts == [spec.names.isEmpty ? "true" : spec.usual ?? "false"] { return nil }
+        return GivenOptions.Found(spec: spec, texts: texts, place: value.place, places: values.map(\.place))
+    }
+
+    private mutating func take(target: ScenarioValue, _ sources: inout Sources) {
+        guard let text = self.text(target, of: "target") else { return }
+        func take(_ option: AnyOptionKey, _ texts: [String]) {
+            sources.given.take(GivenOptions.Found(spec: OptionTable[option], texts: texts, place: target.place))
+        }
+        let speech = sources.command.speech
+        if text == "embedded" {
+            return speech == .mqtt ? take(\.host, [text]) : take(\.xmppHost, [text])
+        }
+        guard let scheme = text.firstRange(of: "://"), Self.scheme(target) != nil else {
+            return self.report(
+                target.place,
+                "target: '\(text)' is no target; write it like mqtt://127.0.0.1:1883, with mqtts://, ws://, wss://, xmpp:// or xmpps://, or embedded"
+            )
+        }
+        guard speech == .xmpp else { return take(\.url, [text]) }
+        let authority = text[scheme.upperBound...].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let host = authority.first, !host.isEmpty, !host.contains("@"),
+            authority.count == 1 || authority[1].isEmpty
+        else {
+            return self.report(
+                target.place,
+                "target: '\(text)' is no XMPP server; write it like xmpp://127.0.0.1:5222, the users in jid"
+            )
+        }
+        take(\.xmppHost, host.split(separator: ",", omittingEmptySubsequences: false).map(String.init))
+        if text.hasPrefix("xmpps:"), !sources.given.isGiven(\.xmppTLS) { sources.given.suppose(\.xmppTLS, .direct) }
+    }
+
+    private mutating func options(_ sources: inout Sources) -> ScenarioGroup? {
+        let before = self.problems.count
+        sources.given.checkNeighbours()
+        let work: ScenarioGroup.Work
+        switch sources.command.speech {
+        case .mqtt:
+            guard let kind = MQTTOptions.Kind(rawValue: sources.command.word) else { return nil }
+            var options = sources.given.mqtt(kind)
+            self.check(sources.pacing, options.common, sources)
+            sources.pacing.apply(to: &options.common, group: sources.group)
+            work = .mqtt(options)
+        case .xmpp:
+            guard let kind = XMPPLoad.Work(rawValue: sources.command.word) else { return nil }
+            var options = sources.given.xmpp(kind)
+            self.check(sources.pacing, options.common, sources)
+            sources.pacing.apply(to: &options.common, group: sources.group)
+            if !self.isAlone { Self.setResource(of: &options, sources) }
+            work = .xmpp(options)
+        }
+        for problem in sources.given.problems {
+            self.report(problem.place ?? sources.place, problem.description)
+        }
+        self.checkDepartures(sources)
+        guard self.problems.count == before else { return nil }
+        // What a short command finds out when its run begins.
+        if case .mqtt(let options) = work, options.validates,
+            let problem = options.load(run: 0, seed: options.seed ?? 0).problem()
+        {
+            self.report(sources.place, "\(sources.group): \(problem)")
             return nil
         }
+        return ScenarioGroup(name: sources.group, work: work)
     }
 
     /// Two groups of the same users would push each other off the server.
-    private static func setResource(of options: inout XMPPOptions, _ arguments: [String], _ group: String) {
-        if let jid = arguments.last(where: { $0.hasPrefix("--jid=") }), !jid.contains("/") { options.resource = group }
+    private static func setResource(of options: inout XMPPOptions, _ sources: Sources) {
+        if let jid = sources.given[\.jid], !jid.contains("/") { options.resource = sources.group }
         for index in options.users.indices where options.users[index].resource == "clamor" {
-            options.users[index].resource = group
+            options.users[index].resource = sources.group
         }
     }
 
-    /// What a short command finds out when its run begins.
-    private mutating func check(_ options: MQTTOptions, _ sources: Sources) {
-        if options.validates, let problem = options.load(run: 0, seed: options.seed ?? 0).problem() {
-            self.report(sources.place, "\(sources.group): \(problem)")
-        }
-    }
-
-    private mutating func report(_ problem: OptionProblem, _ sources: Sources) {
-        let text = Self.translate(problem.text, sources.keys)
-        guard let key = sources.keys.first(where: { $0.flags.contains(problem.flag) }) else {
-            return self.report(sources.place, "\(sources.group): \(problem.flag): \(text)")
-        }
-        let filter =
-            key.path == ScenarioJob.filter.path
-            ? sources.filters.first { problem.text.hasPrefix("'\($0.text)'") } ?? sources.filters.first : nil
-        let place = filter?.place ?? sources.places[key.path] ?? sources.place
-        self.report(place, "\(sources.group).\(key.path): \(text)")
-    }
-
-    /// A remedy names flags; here they are keys.
-    private static func translate(_ text: String, _ keys: [ScenarioKey]) -> String {
-        let keys = keys + [ScenarioKey("duration", "--duration"), ScenarioKey("warmup", "--warmup")]
-        return text.split(separator: " ", omittingEmptySubsequences: false).map { word in
-            let bare = word.trimmingPrefix("(").prefix { !",;:.)'".contains($0) }
-            guard bare.hasPrefix("-"), let key = keys.first(where: { $0.flags.contains(String(bare)) }) else {
-                return String(word)
-            }
-            return String(word).replacing(bare, with: key.path, maxReplacements: 1)
-        }.joined(separator: " ")
+    /// What client ids of a group begin with where it says nothing of them: two groups must not have the same.
+    private func ownPrefix(_ group: String) -> String {
+        let prefix = self.seed.map { GivenOptions.prefix(seed: $0) } ?? GivenOptions.prefix(self.salt)
+        return self.isAlone ? prefix : "\(prefix)-\(group)"
     }
 }

@@ -50,12 +50,12 @@ extension ScenarioReader {
         func identity(_ template: String, _ count: Int, keys: [String], servers: [String]) -> Identity? {
             // What is random or of the time is nobody else's.
             guard count > 0, !template.contains("%rand_"), !template.contains("%t") else { return nil }
-            let key = keys.first { sources.places[$0] != nil }
+            let key = keys.first { sources.place(of: $0) != nil }
             let first = group.options.startNumber + 1
             return Identity(
                 group: group.name,
                 key: key ?? keys[0],
-                place: key.flatMap { sources.places[$0] } ?? sources.place,
+                place: key.flatMap { sources.place(of: $0) } ?? sources.place,
                 servers: Set(servers),
                 template: template,
                 numbers: first...(first + count - 1)

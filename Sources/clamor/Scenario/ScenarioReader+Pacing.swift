@@ -26,9 +26,9 @@ extension ScenarioReader {
     /// Reads one of them.
     ///
     /// - Returns: whether it was one.
-    mutating func pacing(_ given: Given, _ sources: inout Sources) -> Bool {
+    mutating func pacing(_ given: Entry, _ sources: inout Sources) -> Bool {
         let parts = given.path.split(separator: ".").map(String.init)
-        guard parts.count == 2, sources.keys.contains(where: { $0.path == "\(parts[0]).rate" && parts[0] != "connect" })
+        guard parts.count == 2, sources.command.section == parts[0]
         else { return false }
         let name = "\(sources.group).\(given.path)"
         switch parts[1] {
@@ -57,11 +57,10 @@ extension ScenarioReader {
 
     /// `rate: { from: 100/s, to: 5000/s, over: 1m }` or `rate: { steps: [1000/s, 2000/s], every: 30s }`.
     ///
-    /// - Returns: the highest rate, as a flag has it.
-    mutating func shape(_ given: Given, _ sources: inout Sources) -> String? {
+    /// - Returns: the highest rate.
+    mutating func shape(_ given: Entry, _ sources: inout Sources) -> Double? {
         guard case .mapping(let entries) = given.value.content else { return nil }
         let name = "\(sources.group).\(given.path)"
-        sources.places[given.path] = given.value.place
         let isRamp = entries.contains { ["from", "to", "over"].contains($0.key) }
         let keys = isRamp ? ["from", "to", "over"] : ["steps", "every"]
         var values: [String: ScenarioValue] = [:]
@@ -77,7 +76,7 @@ extension ScenarioReader {
                 given.value.place,
                 "\(name): \(key) is missing; write { from: 100/s, to: 5000/s } or { steps: [1000/s, 2000/s], every: 30s }"
             )
-            return ""
+            return nil
         }
         return isRamp ? self.ramp(values, name, given, &sources) : self.steps(values, name, &sources)
     }
@@ -85,48 +84,48 @@ extension ScenarioReader {
     private mutating func ramp(
         _ values: [String: ScenarioValue],
         _ name: String,
-        _ given: Given,
+        _ given: Entry,
         _ sources: inout Sources
-    ) -> String {
+    ) -> Double? {
         let from = values["from"].flatMap { self.quantity($0, of: "\(name).from", parse: Self.rate) }
         let to = values["to"].flatMap { self.quantity($0, of: "\(name).to", parse: Self.rate) }
         let over = values["over"].flatMap { self.quantity($0, of: "\(name).over", parse: Self.length) }
-        guard let from, let to, over != nil || values["over"] == nil else { return "" }
+        guard let from, let to, over != nil || values["over"] == nil else { return nil }
         guard from > 0 || to > 0 else {
             self.report(given.value.place, "\(name): from and to are both 0; one of them must be above")
-            return ""
+            return nil
         }
         sources.pacing.shape = .ramp(from: from, to: to, over: over)
         sources.pacing.need = (given.value.place, over)
-        return "\(max(from, to))"
+        return max(from, to)
     }
 
     private mutating func steps(
         _ values: [String: ScenarioValue],
         _ name: String,
         _ sources: inout Sources
-    ) -> String {
+    ) -> Double? {
         guard let list = values["steps"], case .list(let steps) = list.content, !steps.isEmpty else {
             let place = values["steps"]?.place ?? sources.place
             self.report(place, "\(name).steps: is no list of rates; write it like [1000/s, 2000/s]")
-            return ""
+            return nil
         }
         let rates = steps.compactMap { self.quantity($0, of: "\(name).steps", parse: Self.rate) }
         let every = values["every"].flatMap { self.quantity($0, of: "\(name).every", parse: Self.length) }
-        guard let every, rates.count == steps.count else { return "" }
+        guard let every, rates.count == steps.count else { return nil }
         guard let highest = rates.max(), highest > 0 else {
             self.report(list.place, "\(name).steps: all are 0; one of them must be above")
-            return ""
+            return nil
         }
         let (length, overflow) = every.multipliedReportingOverflow(by: Int64(rates.count))
         guard !overflow, length <= Self.longest else {
             self.report(list.place, "\(name).steps: together they are longer than a year; shorten them")
-            return ""
+            return nil
         }
         sources.pacing.shape = .steps(rates, every: every)
         // The last one has to begin, and stays.
         sources.pacing.need = (list.place, length - every + 1)
-        return "\(highest)"
+        return highest
     }
 
     /// A rate that may be 0.

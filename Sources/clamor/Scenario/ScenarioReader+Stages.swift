@@ -186,11 +186,7 @@ extension ScenarioReader {
     // MARK: - With the rest of the file
 
     /// Stages and what else says how long a load lasts.
-    mutating func checkStages(
-        _ values: [String: ScenarioValue],
-        _ flags: RunFlags,
-        _ flagReader: inout OptionReader
-    ) {
+    mutating func checkStages(_ values: [String: ScenarioValue], _ overrides: inout GivenOptions) {
         for key in ["duration", "warmup"] where values[key] != nil {
             let words =
                 key == "duration"
@@ -198,15 +194,15 @@ extension ScenarioReader {
                 : "with stages a warm-up is one of them; write warmup: true on it"
             if let value = values[key] { self.report(value.place, "\(key): \(words)") }
         }
-        for (flag, text) in [("--duration", flags.duration), ("--warmup", flags.warmup)] where text != nil {
-            flagReader.report(flag, "the stages of \(self.files[0]) say how long the load lasts; leave the flag out")
-        }
+        let words: OptionWords = "the stages of \(self.files[0]) say how long the load lasts; leave it out"
+        if overrides.isGiven(\.duration) { overrides.refuse(\.duration, words) }
+        if overrides.isGiven(\.warmup) { overrides.refuse(\.warmup, words) }
     }
 
     /// Clients that leave for two reasons: one would wait for the other.
     mutating func checkDepartures(_ sources: Sources) {
         for (key, cause) in [("storm", "reconnect"), ("storm", "offline"), ("churn", "offline")] {
-            guard let place = sources.places[key],
+            guard let place = sources.place(of: key),
                 self.plannedStages.contains(where: { (cause == "offline" ? $0.offline : $0.reconnect) > 0 })
             else { continue }
             self.report(
@@ -234,7 +230,7 @@ extension ScenarioReader {
                 Int64(expiry) * 1_000_000_000 <= longest.length
             else { continue }
             self.report(
-                sources.places["connect.session_expiry"] ?? sources.place,
+                sources.place(of: "connect.session_expiry") ?? sources.place,
                 "\(group.name).connect.session_expiry: stage '\(longest.name)' is longer, so nothing would be kept; raise it"
             )
         }

@@ -1,24 +1,22 @@
 // What the clients of a group subscribe to, and how.
 extension ScenarioReader {
-    static func isListOfFilters(_ given: Given) -> Bool {
-        guard given.path == "subscribe", case .list = given.value.content else { return false }
+    static func isListOfFilters(_ entry: Entry) -> Bool {
+        guard entry.path == "subscribe", case .list = entry.value.content else { return false }
         return true
     }
 
     /// `subscribe: [{ filter: "a/#", qos: 1, no_local: true }]`.
-    mutating func filters(_ given: Given, _ sources: inout Sources) -> [String] {
-        guard case .list(let subscriptions) = given.value.content, !subscriptions.isEmpty else {
-            self.report(
-                given.value.place,
-                "\(sources.group).subscribe is \(given.value.kind); write it like [{ filter: \"a/#\", qos: 1 }]"
+    mutating func takeFilters(_ entry: Entry, _ sources: inout Sources) {
+        guard case .list(let subscriptions) = entry.value.content, !subscriptions.isEmpty else {
+            return self.report(
+                entry.value.place,
+                "\(sources.group).subscribe is \(entry.value.kind); write it like [{ filter: \"a/#\", qos: 1 }]"
             )
-            return []
         }
-        let keys = Self.optionKeys(sources)
-        let names = ["filter", "qos"] + keys.map(Self.name)
-        var arguments: [String] = []
+        let names = ["filter", "qos"] + Self.options(of: sources).map(\.name)
+        var filters = GivenOptions.Found(spec: OptionTable[\.filters], texts: [])
         var first: Subscription?
-        for (number, subscription) in subscriptions.enumerated() {
+        for subscription in subscriptions {
             guard case .mapping(let entries) = subscription.content else {
                 self.report(
                     subscription.place,
@@ -31,8 +29,9 @@ extension ScenarioReader {
             }
             if let filter = entries.first(where: { $0.key == "filter" })?.value {
                 guard let text = self.text(filter, of: "filter") else { continue }
-                sources.filters.append((text, filter.place))
-                arguments.append("--topic=\(text)")
+                filters.texts.append(text)
+                filters.place = filters.place ?? filter.place
+                filters.places.append(filter.place)
             } else {
                 self.report(
                     subscription.place,
@@ -40,44 +39,40 @@ extension ScenarioReader {
                 )
             }
             let own = self.subscription(entries, at: subscription.place, sources)
-            if number == 0 { first = own }
-            if let first { self.check(own, like: first, keys, sources) }
+            if let first { self.check(own, like: first, sources) }
+            first = first ?? own
         }
-        guard let first else { return arguments }
-        for (path, place) in first.places { sources.places[path] = place }
-        return arguments + ["--qos=\(first.qos)"] + keys.flatMap { first.arguments[$0.path] ?? [] }
+        if !filters.texts.isEmpty { sources.given.take(filters) }
+        for found in first?.found ?? [] { sources.given.take(found) }
     }
 
     /// `subscribe: { no_local: true }` beside `subscribers`, whose filters follow from the topology.
-    mutating func subscriptionOptions(_ given: Given, _ sources: inout Sources) -> [String] {
-        let keys = Self.optionKeys(sources)
-        guard case .mapping(let entries) = given.value.content else {
-            self.report(
-                given.value.place,
-                "\(sources.group).subscribe is \(given.value.kind); beside subscribers it says how they subscribe, such as "
+    mutating func takeSubscription(_ entry: Entry, _ sources: inout Sources) {
+        guard case .mapping(let entries) = entry.value.content else {
+            return self.report(
+                entry.value.place,
+                "\(sources.group).subscribe is \(entry.value.kind); beside subscribers it says how they subscribe, such as "
                     + "{ no_local: true }"
             )
-            return []
         }
-        for entry in entries where !keys.contains(where: { Self.name($0) == entry.key }) {
-            let names = keys.map(Self.name)
+        let names = Self.options(of: sources).map(\.name)
+        for entry in entries where !names.contains(entry.key) {
             self.report(entry.place, "\(sources.group).subscribe: " + self.unknown(entry.key, known: names))
         }
-        let own = self.subscription(entries, at: given.value.place, sources)
-        for (path, place) in own.places where path != ScenarioJob.filterQoS.path { sources.places[path] = place }
-        return keys.flatMap { own.arguments[$0.path] ?? [] }
+        for found in self.subscription(entries, at: entry.value.place, sources).found { sources.given.take(found) }
     }
 
     // MARK: - One of them
 
     /// What an entry says beside its filter.
     private struct Subscription {
-        var qos: String
-        /// Of its options, by the paths of their keys.
-        var arguments: [String: [String]] = [:]
-        var places: [String: ScenarioPlace]
+        var found: [GivenOptions.Found] = []
+        /// Where each option stands, if it does; by its id.
+        var places: [String: ScenarioPlace] = [:]
         /// Of the entry, for what it does not say.
         var place: ScenarioPlace
+
+        subscript(id: String) -> GivenOptions.Found? { self.found.first { $0.spec.id == id } }
     }
 
     private mutating func subscription(
@@ -85,49 +80,52 @@ extension ScenarioReader {
         at place: ScenarioPlace,
         _ sources: Sources
     ) -> Subscription {
-        let qos = entries.first { $0.key == "qos" }?.value
-        var result = Subscription(
-            qos: qos.map { self.text($0, of: "qos") ?? "0" } ?? "0",
-            places: [ScenarioJob.filterQoS.path: qos?.place ?? place],
-            place: place
-        )
-        for key in Self.optionKeys(sources) {
-            guard let value = entries.first(where: { $0.key == Self.name(key) })?.value else { continue }
-            result.places[key.path] = value.place
-            let arguments = self.arguments(key, value, "\(sources.group).\(key.path)")
-            // What is the same as nothing.
-            result.arguments[key.path] = arguments.filter { $0 != "--retain-handling=0" }
+        var result = Subscription(place: place)
+        if sources.command == .sub {
+            let qos = entries.first { $0.key == "qos" }?.value
+            let found = GivenOptions.Found(
+                spec: OptionTable[\.subscribeQoS],
+                texts: [qos.map { self.text($0, of: "qos") ?? "0" } ?? "0"],
+                place: qos?.place ?? place
+            )
+            result.found.append(found)
+        }
+        for (name, spec) in Self.options(of: sources) {
+            guard let value = entries.first(where: { $0.key == name })?.value else { continue }
+            result.places[spec.id] = value.place
+            guard let found = self.found(spec, value, "\(sources.group).subscribe.\(name)"),
+                // What is the same as nothing.
+                spec.id != OptionTable[\.retainHandling].id || found.texts != ["0"]
+            else { continue }
+            result.found.append(found)
         }
         return result
     }
 
-    /// The flags are those of all filters of a command.
-    private mutating func check(
-        _ own: Subscription,
-        like first: Subscription,
-        _ keys: [ScenarioKey],
-        _ sources: Sources
-    ) {
-        if own.qos != first.qos {
+    /// The options of a command are those of all its filters.
+    private mutating func check(_ own: Subscription, like first: Subscription, _ sources: Sources) {
+        let qos = OptionTable[\.subscribeQoS].id
+        if own[qos]?.texts != first[qos]?.texts {
             self.report(
-                own.places[ScenarioJob.filterQoS.path] ?? own.place,
+                own[qos]?.place ?? own.place,
                 "\(sources.group).subscribe: in this build all filters of a group have one QoS; make two groups"
             )
         }
-        for key in keys where own.arguments[key.path] ?? [] != first.arguments[key.path] ?? [] {
+        for (name, spec) in Self.options(of: sources) where own[spec.id]?.texts != first[spec.id]?.texts {
             self.report(
-                own.places[key.path] ?? own.place,
-                "\(sources.group).subscribe: in this build all filters of a group have the same \(Self.name(key)); say it "
+                own.places[spec.id] ?? own.place,
+                "\(sources.group).subscribe: in this build all filters of a group have the same \(name); say it "
                     + "alike at each of them, or make two groups"
             )
         }
     }
 
-    private static func optionKeys(_ sources: Sources) -> [ScenarioKey] {
-        let own = [ScenarioJob.filter.path, ScenarioJob.filterQoS.path]
-        return sources.keys.filter { $0.path.hasPrefix("subscribe.") && !own.contains($0.path) }
+    /// The options of SUBSCRIBE, by their names below `subscribe`.
+    private static func options(of sources: Sources) -> [(name: String, spec: OptionSpec)] {
+        let own = [OptionTable[\.filters].id, OptionTable[\.subscribeQoS].id]
+        return sources.keys.compactMap { key, spec in
+            guard key.hasPrefix("subscribe."), !own.contains(spec.id) else { return nil }
+            return (String(key.dropFirst("subscribe.".count)), spec)
+        }
     }
-
-    /// Below `subscribe`.
-    private static func name(_ key: ScenarioKey) -> String { String(key.path.dropFirst("subscribe.".count)) }
 }

@@ -123,7 +123,7 @@ extension ScenarioReader {
 
     /// Of what no group reads nothing is understood, but its keys are looked at.
     private mutating func check(_ template: [ScenarioValue.Entry], _ name: String, _ names: [String]) {
-        let paths = ScenarioJob.everyPath
+        let paths = self.keys.everyPath
         let top = Set(paths.map { String($0.prefix { $0 != "." }) } + [Self.templateKey]).sorted()
         for entry in template {
             guard top.contains(entry.key) else {

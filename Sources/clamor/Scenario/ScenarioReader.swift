@@ -1,9 +1,8 @@
-import ArgumentParser
 import Measurement
 
 /// Turns a scenario file into options, and collects everything that is wrong with it.
 ///
-/// Values are read by the readers of the flags that mean the same, see ``ScenarioKey``.
+/// The option table says which keys there are and how their values are read, see ``GivenOptions``.
 package struct ScenarioReader {
     /// Options, or what is wrong: a line each, with its place.
     package enum Outcome: Sendable {
@@ -20,8 +19,7 @@ package struct ScenarioReader {
 
     /// The one that was named, and those that it includes.
     var files: [String] = []
-    /// Of each file.
-    var masks: [Int: VariableMask] = [:]
+    let keys = ScenarioKeys()
     let environment: [String: String]
     let checks: OptionChecks
     private(set) var problems: Set<ScenarioProblem> = []
@@ -32,8 +30,6 @@ package struct ScenarioReader {
     var unresolved: Set<ScenarioPlace> = []
     /// Of the file, for groups that have none of their own.
     var target: ScenarioValue?
-    /// In its place.
-    private var givenTarget: (flag: String, text: String)?
     /// Of the command line, else of the file.
     var seed: UInt64?
     /// Of the load, with its warm-up; `nil`: it goes on until it is told to stop.
@@ -60,32 +56,15 @@ package struct ScenarioReader {
     ///
     /// - Parameters:
     ///   - text: YAML.
-    ///   - path: of the file, for what is wrong and for what it includes.
-    ///   - given: variables of the command line, as `NAME=VALUE`.
-    ///   - against: those behind `--against`, which go before them.
-    ///   - target: a server of the command line, in the place of the file's, and the flag that it stands behind.
-    ///   - flags: of the command line; they go before what the file says.
-    ///   - environment: of this process.
-    ///   - checks: what other targets know.
-    ///   - flagReader: takes what is wrong with the flags themselves.
+    ///   - source: the path of the file, variables and a target of the command line.
+    ///   - overrides: options of the command line; they override the file, and take the problems that are their own.
     /// - Returns: what the file asks for.
-    static func read(
-        _ text: String,
-        path: String,
-        given: [String] = [],
-        against: [String] = [],
-        target: (flag: String, text: String)? = nil,
-        flags: RunFlags,
-        environment: [String: String],
-        checks: OptionChecks,
-        flagReader: inout OptionReader
-    ) -> Outcome {
-        let opposed = Self.variables(of: against, &flagReader)
-        let variables = Self.variables(of: given, &flagReader).merging(opposed) { $1 }
-        var reader = ScenarioReader(variables, environment, checks)
+    static func read(_ text: String, _ source: ScenarioSource, overrides: inout GivenOptions) -> Outcome {
+        let opposed = Self.variables(of: source.against, \.against, &overrides)
+        let variables = Self.variables(of: source.set, \.variables, &overrides).merging(opposed) { $1 }
+        var reader = ScenarioReader(variables, overrides.environment, overrides.checks)
         reader.opposed = Set(opposed.keys)
-        reader.givenTarget = target
-        let options = reader.read(text, path, flags, &flagReader)
+        let options = reader.read(text, source, &overrides)
         guard let options, reader.problems.isEmpty else { return .wrong(reader.lines) }
         return .scenario(options)
     }
@@ -107,11 +86,10 @@ package struct ScenarioReader {
 
     private mutating func read(
         _ text: String,
-        _ path: String,
-        _ flags: RunFlags,
-        _ flagReader: inout OptionReader
+        _ source: ScenarioSource,
+        _ overrides: inout GivenOptions
     ) -> ScenarioOptions? {
-        guard let loaded = self.load(text, path: path) else { return nil }
+        guard let loaded = self.load(text, path: source.file) else { return nil }
         // In the order of the file, so that what is used where does not depend on chance.
         var values = Dictionary(
             uniqueKeysWithValues: Self.topKeys.compactMap { key in
@@ -120,27 +98,27 @@ package struct ScenarioReader {
         )
         for name in self.variables.unused {
             let known = self.variables.used.sorted().map { "${\($0)}" }.joined(separator: ", ")
-            flagReader.report(
-                self.opposed.contains(name) ? "--against" : "--set",
-                "\(path) has no ${\(name)}; it has \(known.isEmpty ? "no variables" : known)"
+            overrides.refuse(
+                self.opposed.contains(name) ? \.against : \.variables,
+                "\(source.file) has no ${\(name)}; it has \(known.isEmpty ? "no variables" : known)"
             )
         }
         if let groups = values["groups"] { values["groups"] = self.templated(groups, by: values["templates"]) }
         self.target = values["target"]
-        if let given = self.givenTarget {
-            self.replaceTarget(given.text)
+        if let target = source.target {
+            self.replaceTarget(target)
             if let groups = values["groups"], !Self.needsTarget(groups) {
-                flagReader.report(
-                    given.flag,
-                    "every group of \(path) has a target of its own; write ${TARGET} there, and give --set TARGET=..."
+                overrides.refuse(
+                    source.targetOption,
+                    "every group of \(source.file) has a target of its own; write ${TARGET} there, and give \(\.variables, "TARGET=...")"
                 )
             }
         }
         let name = values["name"].flatMap { self.text($0, of: "name") } ?? "scenario"
-        var common = self.common(name, values, flags, &flagReader)
+        var common = self.common(name, values, &overrides)
         self.seed = common.seed
         if let stages = values["stages"] {
-            self.checkStages(values, flags, &flagReader)
+            self.checkStages(values, &overrides)
             common.stages = self.stages(stages)
             self.plannedStages = common.stages
             common.warmup = 0
@@ -202,27 +180,32 @@ package struct ScenarioReader {
     private mutating func common(
         _ name: String,
         _ values: [String: ScenarioValue],
-        _ flags: RunFlags,
-        _ flagReader: inout OptionReader
+        _ overrides: inout GivenOptions
     ) -> LoadOptions {
         var options = LoadOptions(name: Self.fileName(name), port: 0, operates: true)
-        guard var ofFile = try? RunFlags.parse([]) else { preconditionFailure("every flag has a default") }
-        ofFile.duration = values["duration"].flatMap { self.text($0, of: "duration") }
-        ofFile.warmup = values["warmup"].flatMap { self.text($0, of: "warmup") }
-        ofFile.drain = values["drain"].flatMap { self.text($0, of: "drain") }
-        ofFile.seed = values["seed"].flatMap { self.text($0, of: "seed") }
-        var reader = OptionReader(arguments: [], environment: self.environment, checks: self.checks, isFile: true)
-        reader.read(ofFile, hasLedger: true, into: &options)
-        for problem in reader.problems {
-            let key = String(problem.flag.drop { $0 == "-" })
-            self.report(values[key]?.place ?? ScenarioPlace(line: 1, column: 1), "\(key): \(problem.text)")
+        var given = GivenOptions(
+            .run,
+            group: ("", ScenarioPlace(line: 1, column: 1)),
+            environment: self.environment,
+            checks: self.checks
+        )
+        for spec in OptionTable.specs(of: .run) where spec.scope != .group {
+            guard let key = spec.key, key != OptionTable[\.thresholds].key, let value = values[key],
+                let found = self.found(spec, value, key)
+            else { continue }
+            given.take(found)
         }
-        var both = flags
-        both.duration = flags.duration ?? ofFile.duration
-        both.warmup = flags.warmup ?? ofFile.warmup
-        both.drain = flags.drain ?? ofFile.drain
-        both.seed = flags.seed ?? ofFile.seed
-        if reader.problems.isEmpty { flagReader.read(both, hasLedger: true, into: &options) }
+        for problem in given.problems {
+            self.report(problem.place ?? ScenarioPlace(line: 1, column: 1), problem.description)
+        }
+        let isRead = given.problems.isEmpty
+        given.override(by: overrides)
+        guard isRead else { return options }
+        given.store(into: &options)
+        given.readRun(hasLedger: true, into: &options)
+        for problem in given.problems {
+            if let place = problem.place { self.report(place, problem.description) } else { overrides.add(problem) }
+        }
         return options
     }
 

@@ -109,7 +109,11 @@ extension ScenarioValue {
         case .scanner(let context, let words, let mark, _), .parser(let context, let words, let mark, _),
             .composer(let context, let words, let mark, _):
             let context = context.map { " \($0.text)" } ?? ""
-            return problem(mark, "not YAML:\(context) \(words); check indentation and quotes")
+            // YAML takes the braces of a variable for its own where they stand in a mapping on one line.
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            let hasVariable = mark.line <= lines.count && lines[max(0, mark.line - 1)].contains("${")
+            let remedy = hasVariable ? "write \"${NAME}\" in quotes" : "check indentation and quotes"
+            return problem(mark, "not YAML:\(context) \(words); \(remedy)")
         case .duplicatedKeysInMapping(let names, let context):
             let keys = names.sorted().map { "'\($0)'" }.joined(separator: ", ")
             return problem(context.mark, "\(keys) stands twice in one mapping; leave one out")

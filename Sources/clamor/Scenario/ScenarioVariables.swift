@@ -25,42 +25,29 @@ struct ScenarioVariables {
         return name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
     }
 
-    /// Puts values in the place of variables.
+    /// Puts values in the place of variables; `$${` is for the signs themselves.
     ///
     /// - Throws: what is wrong with one of them.
-    mutating func resolve(_ text: String, _ mask: VariableMask) throws(QuantityError) -> String {
-        guard text.unicodeScalars.contains(where: mask.isMasked) || text.contains("${") else { return text }
+    mutating func resolve(_ text: String) throws(QuantityError) -> String {
         var result = ""
-        // Only what stands in the file is looked at, and not what is put in.
-        var literal = ""
-        var variable: String?
-        for scalar in text.unicodeScalars {
-            let plain = mask.unmasked(scalar)
-            guard plain == "$" || variable != nil else {
-                literal.unicodeScalars.append(scalar)
+        var rest = text[...]
+        while let start = rest.firstRange(of: "${") {
+            result += rest[..<start.lowerBound]
+            let isEscaped = rest[..<start.lowerBound].last == "$"
+            rest = rest[start.lowerBound...]
+            if isEscaped {
+                result.removeLast()
+                result += "${"
+                rest = rest.dropFirst(2)
                 continue
             }
-            var open = variable ?? ""
-            open.unicodeScalars.append(plain ?? scalar)
-            variable = open
-            if plain == "}" {
-                result += try Self.plain(literal) + self.value(of: open)
-                literal = ""
-                variable = nil
+            guard let end = rest.firstIndex(of: "}") else {
+                throw QuantityError("'\(rest.prefix(20))' has no '}'; write ${NAME}, or $${ for the signs themselves")
             }
+            result += try self.value(of: String(rest[...end]))
+            rest = rest[rest.index(after: end)...]
         }
-        return try result + Self.plain(literal)
-    }
-
-    private static func unended(_ text: some StringProtocol) -> QuantityError {
-        QuantityError("'\(text.prefix(20))' has no '}' on its line; write ${NAME}, or $${ for the signs themselves")
-    }
-
-    /// `$${` is for the signs themselves.
-    private static func plain(_ literal: String) throws(QuantityError) -> String {
-        let bare = literal.replacing("$${", with: "")
-        if let start = bare.firstRange(of: "${") { throw self.unended(bare[start.lowerBound...]) }
-        return literal.replacing("$${", with: "${")
+        return result + rest
     }
 
     /// `${NAME}` or `${NAME:-value}`.
@@ -82,40 +69,36 @@ extension ScenarioReader {
     /// The same with values in the place of variables.
     mutating func resolved(_ value: ScenarioValue) -> ScenarioValue {
         var value = value
-        guard let mask = self.masks[value.place.file] else { return value }
         switch value.content {
         case .nothing: break
         case .text(let text):
             do throws(QuantityError) {
-                value.content = .text(try self.variables.resolve(text, mask))
+                value.content = .text(try self.variables.resolve(text))
             } catch {
                 self.report(value.place, "\(error)")
                 // What is read there instead is not what was meant.
                 self.unresolved.insert(value.place)
-                value.content = .text(mask.shown(text))
             }
         case .list(let values): value.content = .list(values.map { self.resolved($0) })
         case .mapping(let entries):
             value.content = .mapping(
-                entries.map { entry in
-                    ScenarioValue.Entry(
-                        key: mask.shown(entry.key),
-                        place: entry.place,
-                        value: self.resolved(entry.value)
-                    )
-                }
+                entries.map { ScenarioValue.Entry(key: $0.key, place: $0.place, value: self.resolved($0.value)) }
             )
         }
         return value
     }
 
-    /// `--set RATE=5000`, as often as wanted.
-    static func variables(of words: [String], _ reader: inout OptionReader) -> [String: String] {
+    /// Reads `NAME=VALUE` behind an option.
+    static func variables(
+        of words: [String],
+        _ option: AnyOptionKey,
+        _ given: inout GivenOptions
+    ) -> [String: String] {
         var values: [String: String] = [:]
         for word in words {
             let name = String(word.prefix { $0 != "=" })
             guard ScenarioVariables.isName(name), word.contains("=") else {
-                reader.report("--set", "'\(name)' is no NAME=VALUE; write it like --set RATE=5000")
+                given.refuse(option, "'\(name)' is no NAME=VALUE; write it like \(\.variables, "RATE=5000")")
                 continue
             }
             values[name] = String(word.dropFirst(name.count + 1))

@@ -1,23 +1,8 @@
-import ArgumentParser
+import Foundation
 
 /// `--print-scenario`: the file that does what a command line does.
-///
-/// Flags become the keys that have them, see ``ScenarioKey``; what no key has is refused by its name.
 package struct ScenarioPrinter {
-    /// Of the run, and so of `clamor run` too.
-    private static let runFlags: Set = [
-        "--threads", "--read-size", "--per-client", "--out", "--json", "--quiet", "--no-tty", "--strict", "--junit",
-        "--summary-md",
-        "--start-at", "--segment", "--processes",
-    ]
-    /// What ``LoadOptions`` say in the place of the flags.
-    private static let phaseFlags: Set = ["--duration", "-d", "--warmup", "--drain", "--seed", "--threshold"]
-    private static let ownFlag = "--print-scenario"
-    /// What a flag means that stands alone.
-    private static let bare = ["--topic-alias": "auto"]
-    private static let targetFlags: Set = ["--host", "-h", "--hostname", "--url", "-p", "--port"]
-
-    /// What may be a secret is in no printed file: its place has a variable.
+    /// A text that may be a secret is in no printed file: its place has a variable.
     private struct Secret {
         var name: String
         var value: String
@@ -26,81 +11,68 @@ package struct ScenarioPrinter {
     }
 
     private let work: ScenarioGroup.Work
-    private let job: ScenarioJob
+    private let command: CommandName
     private var runWords: [String] = []
     private var given: [String: ScenarioLines.Value] = [:]
     private var secrets: [Secret] = []
-    /// Of WebSocket, as the file has them.
-    private var headers: [String] = []
     private var target: ScenarioLines.Value?
 
-    /// What becomes of a flag.
-    package enum Meaning: Equatable, Sendable {
-        case key(String)
-        case run, phase, unsayable
-    }
-
-    /// What becomes of a flag of a command.
-    package static func meaning(of flag: String, in command: [String]) -> Meaning {
-        ScenarioJob.all.first { $0.command == command }.map { self.meaning(of: flag, in: $0) } ?? .unsayable
-    }
-
-    private static func meaning(of flag: String, in job: ScenarioJob) -> Meaning {
-        if self.runFlags.contains(flag) { return .run }
-        if self.phaseFlags.contains(flag) || flag == self.ownFlag { return .phase }
-        return job.allKeys.first { $0.flags.contains(flag) }.map { Meaning.key($0.path) } ?? .unsayable
-    }
-
-    /// - Returns: the text, or nothing where ``OptionReader/problems`` say why.
-    static func text(_ work: ScenarioGroup.Work, _ reader: inout OptionReader) -> String? {
-        let name = work.options.name.split(separator: "-").map(String.init)
-        guard let job = ScenarioJob.all.first(where: { $0.command == name }) else {
-            preconditionFailure("each command that has the flag is the job of a group")
+    /// - Returns: the text, or nothing where the problems of `given` say why.
+    static func text(_ work: ScenarioGroup.Work, _ given: inout GivenOptions) -> String? {
+        var printer = ScenarioPrinter(work, given.command)
+        for spec in OptionTable.specs(of: given.command) {
+            if let found = given.found[spec.id] { printer.add(found) }
         }
-        var printer = ScenarioPrinter(work, job)
-        printer.read(FlagWords(reader.arguments.dropFirst(job.command.count)), &reader)
-        printer.readTarget(reader)
-        guard reader.problems.isEmpty else { return nil }
-        let text = printer.lines(reader.arguments).text
-        printer.check(text, &reader)
-        return reader.problems.isEmpty ? text : nil
+        printer.readTarget(given)
+        let text = printer.lines(given).text
+        printer.check(text, &given)
+        return given.problems.isEmpty ? text : nil
     }
 
-    private init(_ work: ScenarioGroup.Work, _ job: ScenarioJob) {
+    private init(_ work: ScenarioGroup.Work, _ command: CommandName) {
         self.work = work
-        self.job = job
+        self.command = command
     }
 
-    // MARK: - From flags to keys
+    // MARK: - From options to keys
 
-    private mutating func read(_ flags: FlagWords, _ reader: inout OptionReader) {
-        for word in flags.words {
-            switch Self.meaning(of: word.flag, in: self.job) {
-            case .run: self.runWords += [word.flag] + (word.value.map { [$0] } ?? [])
-            case .phase: break
-            case .unsayable:
-                reader.report(word.flag, "a scenario file has no key for it; leave it out of --print-scenario")
-            case .key(let path): self.add(word, path)
+    private mutating func add(_ found: GivenOptions.Found) {
+        let spec = found.spec
+        guard spec.scope == .group, let key = spec.key(in: self.command) else {
+            if spec.key == nil, spec.id != OptionTable[\.printScenario].id {
+                self.runWords += found.texts.flatMap { spec.shape == .flag ? [spec.name] : [spec.name, $0] }
             }
-        }
-    }
-
-    private mutating func add(_ word: FlagWords.Word, _ path: String) {
-        guard let key = self.job.allKeys.first(where: { $0.path == path }) else { return }
-        if Self.targetFlags.contains(word.flag) || self.isSaidByTarget(path) || path == ScenarioJob.filter.path {
             return
         }
-        let value = word.value ?? ""
-        if path == "connect.rate", OptionReader.noRates.contains(value) { return }
-        switch path {
-        case "password": self.given[path] = .variable(self.hide(self.password, as: "PASSWORD"))
-        case "psk": self.given[path] = .variable(self.hide(value, as: "PSK"))
-        case "raw" where !value.hasPrefix("@"): self.given[path] = .variable(self.hide(value, as: "RAW"))
-        case "path" where value.contains("?"): self.given[path] = .variable(self.withoutQuery(value))
-        case "headers":
-            self.headers.append(self.withoutValue(value))
-            self.given[path] = .variable("[\(self.headers.joined(separator: ", "))]")
-        default: self.given[path] = Self.value(word, key, before: self.given[path])
+        if key == "target" || self.isSaidByTarget(key) || spec.id == OptionTable[\.filters].id { return }
+        let text = found.texts.last ?? ""
+        switch spec.id {
+        case OptionTable[\.connectRate].id where found.value as? Double == 0: break
+        case OptionTable[\.password].id: self.given[key] = .variable(self.hide(self.password, as: "PASSWORD"))
+        case OptionTable[\.preSharedKey].id: self.given[key] = .variable(self.hide(text, as: "PSK"))
+        case OptionTable[\.raw].id where !text.hasPrefix("@"):
+            self.given[key] = .variable(self.hide(text, as: "RAW"))
+        case OptionTable[\.path].id where text.contains("?"): self.given[key] = .variable(self.withoutQuery(text))
+        case OptionTable[\.headers].id:
+            var headers: [String] = []
+            for (index, header) in found.texts.enumerated() { headers.append(self.withoutValue(header, index + 1)) }
+            self.given[key] = .variable("[\(headers.joined(separator: ", "))]")
+        default: self.given[key] = Self.value(found)
+        }
+    }
+
+    private static func value(_ found: GivenOptions.Found) -> ScenarioLines.Value {
+        let text = found.texts.last ?? ""
+        switch found.spec.shape {
+        case .list:
+            let texts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            return texts.count > 1 ? .list(texts) : .text(text)
+        case .repeated, .words: return .list(found.texts)
+        case .one, .flag, .toggle:
+            guard found.spec.schema == .duration else { return .text(text) }
+            // In a file every duration has its unit.
+            if let nanoseconds = found.value as? Int64 { return .text(DurationText.text(nanoseconds)) }
+            return .text("\(text)s")
         }
     }
 
@@ -121,12 +93,12 @@ package struct ScenarioPrinter {
     }
 
     /// A header's name stays.
-    private mutating func withoutValue(_ header: String) -> String {
+    private mutating func withoutValue(_ header: String, _ number: Int) -> String {
         let name = header.prefix { $0 != ":" }
         let value = header.dropFirst(name.count + 1).drop { $0 == " " }
         return ScenarioLines.quoted(
             "\(name): ",
-            then: self.hide(String(value), as: "HEADER_\(self.headers.count + 1)")
+            then: self.hide(String(value), as: "HEADER_\(number)")
         )
     }
 
@@ -136,35 +108,12 @@ package struct ScenarioPrinter {
         return ["ssl", "ws", "path"].contains(path)
     }
 
-    private static func value(
-        _ word: FlagWords.Word,
-        _ key: ScenarioKey,
-        before: ScenarioLines.Value?
-    ) -> ScenarioLines.Value {
-        let text = word.value ?? ""
-        let isNumber = !text.isEmpty && text.allSatisfy { $0.isASCII && $0.isNumber }
-        switch key.form {
-        case .text: return .text(word.value ?? Self.bare[word.flag] ?? "")
-        case .list:
-            let texts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-            return texts.count > 1 ? .list(texts) : .text(text)
-        case .seconds: return .text("\(text)s")
-        case .duration(let unit): return .text(isNumber ? "\(text)\(unit)" : text)
-        case .repeated:
-            if case .list(let texts) = before { return .list(texts + [text]) }
-            return .list([text])
-        case .flag(let meaning):
-            // `--no-clean` has no value, `-C` may have one.
-            return .text(word.flag == key.flags[0] && word.value == nil ? "\(meaning)" : word.value ?? "true")
-        }
-    }
-
     // MARK: - The file
 
     private var options: LoadOptions { self.work.options }
 
     /// What a URL says.
-    private mutating func readTarget(_ reader: OptionReader) {
+    private mutating func readTarget(_ given: GivenOptions) {
         switch self.options.target {
         case .embedded: self.target = .text("embedded")
         case .service: break
@@ -181,15 +130,17 @@ package struct ScenarioPrinter {
         guard case .mqtt(let options) = self.work else { return }
         if let name = options.username, self.given["username"] == nil { self.given["username"] = .text(name) }
         let isSaid = self.given["password"] != nil || self.given["password_file"] != nil
-        if reader.isGiven(["--url"]), options.password != nil, !isSaid {
+        if given.isGiven(\.url), options.password != nil, !isSaid {
             self.given["password"] = .variable(self.hide(self.password, as: "PASSWORD"))
         }
     }
 
-    private func lines(_ arguments: [String]) -> ScenarioLines {
+    private func lines(_ given: GivenOptions) -> ScenarioLines {
         let options = self.options
         var lines = ScenarioLines()
-        let words = Redaction.command(arguments).filter { $0 != Self.ownFlag }.map(Self.shown)
+        let words = Redaction.command(given.arguments).filter { $0 != OptionTable[\.printScenario].name }.map(
+            Self.shown
+        )
         lines.comment("What this does: clamor \(words.joined(separator: " "))")
         let flags = Redaction.command(self.runWords).map { " " + Self.shown($0) }.joined()
         if !flags.isEmpty { lines.comment("Of the run, and in no file: clamor run FILE\(flags)") }
@@ -210,36 +161,43 @@ package struct ScenarioPrinter {
 
     private func addKeys(to lines: inout ScenarioLines) {
         var given = self.given
+        let keys = self.command.groupKeys.map(\.key)
+        let own = self.sections
         // So that the group does this and nothing else, whatever else is said.
-        if self.job.sections.isEmpty, given["clients"] == nil { given["clients"] = .text("1") }
-        if self.job.command == ["pubsub"], given["topology"] == nil { given["topology"] = .text("pair") }
-        let sections = ["connect", "will"] + self.job.sections + (self.job.command == ["pubsub"] ? ["subscribe"] : [])
-        for key in self.job.allKeys where !key.path.contains(".") {
-            if let value = given[key.path] { lines.add(key.path, value, depth: 2) }
+        if own.isEmpty, given["clients"] == nil { given["clients"] = .text("1") }
+        if self.command == .pubsub, given["topology"] == nil { given["topology"] = .text("pair") }
+        let sections = ["connect", "will"] + own + (self.command == .pubsub ? ["subscribe"] : [])
+        for key in keys where !key.contains(".") {
+            if let value = given[key] { lines.add(key, value, depth: 2) }
         }
         for section in sections {
-            let keys = self.job.allKeys.filter { $0.path.hasPrefix("\(section).") && given[$0.path] != nil }
-            if keys.isEmpty, !self.job.sections.contains(section) { continue }
+            let keys = keys.filter { $0.hasPrefix("\(section).") && given[$0] != nil }
+            if keys.isEmpty, !own.contains(section) { continue }
             lines.open(section, depth: 2, isEmpty: keys.isEmpty)
             for key in keys {
-                if let value = given[key.path] {
-                    lines.add(String(key.path.dropFirst(section.count + 1)), value, depth: 3)
-                }
+                if let value = given[key] { lines.add(String(key.dropFirst(section.count + 1)), value, depth: 3) }
             }
         }
         guard case .mqtt(let options) = self.work, options.kind == .sub else { return }
         lines.open("subscribe", depth: 2)
         let qos = options.qualities.map { "\($0)" }.joined(separator: ",")
         // Said of all filters, and in the file at each.
-        let others = self.job.allKeys.compactMap { key -> String? in
-            guard key.path.hasPrefix("subscribe."), key.path != ScenarioJob.filterQoS.path, let value = given[key.path]
-            else { return nil }
-            return ", \(key.path.dropFirst("subscribe.".count)): \(ScenarioLines.words(value))"
+        let others = keys.compactMap { key -> String? in
+            guard key.hasPrefix("subscribe."), key != OptionTable[\.subscribeQoS].key, let value = given[key] else {
+                return nil
+            }
+            return ", \(key.dropFirst("subscribe.".count)): \(ScenarioLines.words(value))"
         }.joined()
         for filter in options.filters {
             let words = "filter: \(ScenarioLines.quoted(filter)), qos: \(ScenarioLines.quoted(qos))\(others)"
             lines.item("{ \(words) }", depth: 3)
         }
+    }
+
+    /// Mappings by which a group does what the command does.
+    private var sections: [String] {
+        if let section = self.command.section { return [section] }
+        return self.command == .register ? ["registration"] : []
     }
 
     /// As a shell takes it.
@@ -252,23 +210,15 @@ package struct ScenarioPrinter {
     // MARK: - Proof
 
     /// What is printed is read again: a file that would do something else is none.
-    private func check(_ text: String, _ reader: inout OptionReader) {
-        guard let flags = try? RunFlags.parse([]) else { preconditionFailure("every flag has a default") }
+    private func check(_ text: String, _ given: inout GivenOptions) {
         let secrets = self.secrets.filter { text.contains($0.variable) }
-        let outcome = ScenarioReader.read(
-            text,
-            path: "it",
-            given: secrets.map { "\($0.name)=\($0.value)" },
-            flags: flags,
-            environment: reader.environment,
-            checks: reader.checks,
-            flagReader: &reader
-        )
-        switch outcome {
-        case .wrong(let lines): reader.report(Self.ownFlag, "no file says this: \(lines.first ?? "")")
+        let source = ScenarioSource(file: "it", set: secrets.map { "\($0.name)=\($0.value)" })
+        var none = GivenOptions(.run, environment: given.environment, checks: given.checks)
+        switch ScenarioReader.read(text, source, overrides: &none) {
+        case .wrong(let lines): given.refuse(\.printScenario, "no file says this: \(lines.first ?? "")")
         case .scenario(let scenario):
             guard scenario.scheduleHash != ScenarioOptions(self.work).scheduleHash else { return }
-            reader.report(Self.ownFlag, "no file does the same; write each flag apart from its value")
+            given.refuse(\.printScenario, "no file does the same; write each option apart from its value")
         }
     }
 
@@ -276,16 +226,6 @@ package struct ScenarioPrinter {
         switch self.work {
         case .mqtt(let options): options.password ?? ""
         case .xmpp(let options): options.password
-        }
-    }
-}
-
-extension ScenarioJob {
-    /// Mappings by which a group has this job.
-    fileprivate var sections: [String] {
-        let sections = self.keys.compactMap { key in key.path.contains(".") ? key.path.prefix { $0 != "." } : nil }
-        return sections.reduce(into: [String]()) { found, section in
-            if section != "subscribe", !found.contains(String(section)) { found.append(String(section)) }
         }
     }
 }

@@ -1,0 +1,190 @@
+import ArgumentParser
+import EmbeddedBroker
+import Foundation
+import SASL
+
+// Options of `broker`, which `--broker '...'` has too.
+extension GivenOptions {
+    mutating func broker() -> BrokerOptions {
+        var options = BrokerOptions()
+        self.store(into: &options)
+        options.host = self[\.listenHost] ?? options.host
+        options.quiet = self[\.quiet] ?? false
+        options.isChild = self[\.isChild] ?? false
+        if options.isChild {
+            options.preSharedKey = options.preSharedKey ?? self.environment[BrokerOptions.keyVariable]
+        }
+        self.checkListeners(options)
+        options.access = self.access()
+        options.faults = self.faults()
+        return options
+    }
+
+    private mutating func checkListeners(_ options: BrokerOptions) {
+        if let path = options.path, !path.hasPrefix("/") {
+            self.refuse(\.brokerPath, "'\(path)' does not begin with /")
+        }
+        let isSecure = self.isGiven(\.tlsPort) || self.isGiven(\.secureWebSocketPort)
+        if isSecure, options.certificateFile == nil, options.preSharedKey == nil {
+            self.refuse(
+                self.isGiven(\.tlsPort) ? \.tlsPort : \.secureWebSocketPort,
+                "needs \(\.brokerCertificate) and \(\.brokerKey), or \(\.brokerPSK)"
+            )
+        }
+        if !isSecure {
+            for spec in self.given(with: .tls) {
+                self.refuse(spec, "is of use with \(\.tlsPort) or \(\.secureWebSocketPort) only")
+            }
+        }
+        if self.isGiven(\.brokerPath), !self.isGiven(\.webSocketPort), !self.isGiven(\.secureWebSocketPort) {
+            self.refuse(\.brokerPath, "is of use with \(\.webSocketPort) or \(\.secureWebSocketPort) only")
+        }
+    }
+
+    private static var accessOptions: [OptionSpec] {
+        OptionTable.specs(\.brokerUsers, \.allowsAnonymous, \.brokerAuth)
+    }
+
+    private static var faultOptions: [OptionSpec] {
+        OptionTable.specs(
+            \.drop,
+            \.duplicate,
+            \.reorder,
+            \.delay,
+            \.delayEvery,
+            \.stall,
+            \.disconnectEvery,
+            \.brokerMaxRate,
+            \.fragment,
+            \.refuseCode
+        )
+    }
+
+    /// Reads the text of `--broker '...'`: faults, and who may connect.
+    ///
+    /// - Returns: the same as arguments of `clamor broker`.
+    mutating func brokerArguments() -> [String] {
+        guard let text = self[\.broker] else { return [] }
+        let words = text.split(whereSeparator: \.isWhitespace).map(String.init)
+        let known = (Self.faultOptions + Self.accessOptions).flatMap(\.allNames)
+        for name in words.map({ String($0.prefix { $0 != "=" }) }) where name.hasPrefix("-") && !known.contains(name) {
+            let near = NearestName.of(name, in: known).map { "did you mean \($0)? " } ?? ""
+            self.refuse(\.broker, "\(name) is no fault and says nothing of users; \(near)see clamor broker --help")
+            return []
+        }
+        do {
+            var given = try CommandOptions<BrokerCommand>.parse(words)
+                .given(words, environment: self.environment, checks: self.checks)
+            _ = given.access()
+            let faults = given.faults()
+            for problem in given.problems { self.refuse(within: \.broker, problem) }
+            return faults
+                + Self.accessOptions.flatMap { spec -> [String] in
+                    guard let found = given.found[spec.id] else { return [] }
+                    return spec.shape == .flag ? [spec.name] : [spec.name, found.texts.last ?? ""]
+                }
+        } catch {
+            let message = CommandOptions<BrokerCommand>.message(for: error).split(separator: "\n").first
+            self.refuse(\.broker, "\(message ?? "is not a list of flags"); see clamor broker --help")
+            return []
+        }
+    }
+
+    /// Checks the faults and lists them as arguments.
+    mutating func faults() -> [String] {
+        let given = Self.faultOptions.compactMap { spec in
+            self.found[spec.id].map { (flag: spec.name, value: $0.texts.last ?? "") }
+        }
+        for error in FaultPlan.read(given).errors {
+            guard let spec = Self.faultOptions.first(where: { $0.name == error.flag }) else { continue }
+            self.refuse(spec, OptionWords(error.problem))
+        }
+        return given.flatMap { [$0.flag, $0.value] }
+    }
+
+    // MARK: - Access
+
+    mutating func access() -> BrokerAccessOptions {
+        var options = BrokerAccessOptions()
+        options.users = self[\.brokerUsers].flatMap { self.brokerUsers($0, areProven: self.isGiven(\.brokerAuth)) }
+        options.allowsAnonymous = self[\.allowsAnonymous] ?? false
+        if let word = self[\.brokerAuth] {
+            options.scram = SCRAMHash(word: word)
+            if options.scram == nil { self.refuse(\.brokerAuth, "'\(word)' is not one of scram-sha-256, scram-sha-1") }
+            if options.allowsAnonymous {
+                self.refuse(
+                    \.allowsAnonymous,
+                    "\(\.brokerAuth) lets nobody in without a user; leave one of the two out"
+                )
+            }
+        }
+        if !self.isGiven(\.brokerUsers) {
+            if options.allowsAnonymous {
+                self.refuse(\.allowsAnonymous, "has no effect without \(\.brokerUsers); add that, or leave it out")
+            }
+            if self.isGiven(\.brokerAuth) {
+                self.refuse(\.brokerAuth, "is about users, and there are none; add \(\.brokerUsers)")
+            }
+        }
+        return options
+    }
+
+    // `areProven`: by SCRAM, which takes what SASLprep takes (RFC 5802 §5.1).
+    private mutating func brokerUsers(_ path: String, areProven: Bool) -> [String: [UInt8]]? {
+        guard let bytes = self.regularFile(path) else { return nil }
+        var users: [String: [UInt8]] = [:]
+        for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+            let line = line.last == 0x0D ? line.dropLast() : line
+            if line.isEmpty { continue }
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
+                let name = String(validating: line[..<colon], as: UTF8.self)
+            else {
+                // Not echoed: it may be a password.
+                self.refuse(\.brokerUsers, "line \(index + 1) of \(path) is not NAME:PASSWORD")
+                return nil
+            }
+            let password = Array(line[(colon + 1)...])
+            if areProven, !Self.isProvable(name, password) {
+                self.refuse(
+                    \.brokerUsers,
+                    "line \(index + 1) of \(path) has a name or a password that SCRAM cannot use; change it"
+                )
+                return nil
+            }
+            if users.updateValue(password, forKey: name) != nil {
+                self.refuse(
+                    \.brokerUsers,
+                    "line \(index + 1) of \(path) has the name '\(name)' again; leave one of the two out"
+                )
+                return nil
+            }
+        }
+        if users.isEmpty {
+            self.refuse(\.brokerUsers, "\(path) holds no users; write them like NAME:PASSWORD, one a line")
+        }
+        return users
+    }
+
+    /// The name goes over the wire as it was prepared, and has to be found again.
+    private static func isProvable(_ name: String, _ password: [UInt8]) -> Bool {
+        guard let prepared = try? SASLPrep.prepare(name), prepared == Array(name.utf8),
+            let text = String(validating: password, as: UTF8.self), let secret = try? SASLPrep.prepare(text)
+        else { return false }
+        return !secret.isEmpty
+    }
+
+    /// A pipe could be read once, and the embedded broker, a process of its own, reads the file again.
+    private mutating func regularFile(_ path: String) -> [UInt8]? {
+        var isDirectory = ObjCBool(false)
+        let attributes = try? FileManager.default.attributesOfItem(
+            atPath: URL(filePath: path).resolvingSymlinksInPath().path
+        )
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory),
+            attributes?[.type] as? FileAttributeType != .typeRegular
+        {
+            self.refuse(\.brokerUsers, "\(path) is no regular file; write the users into one")
+            return nil
+        }
+        return self.contents(of: path, for: \.brokerUsers)
+    }
+}

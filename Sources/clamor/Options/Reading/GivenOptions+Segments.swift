@@ -1,0 +1,340 @@
+import Foundation
+import LoadEngine
+import Measurement
+import Report
+import Workloads
+
+// The part of the load that is this process's, and loads that can be divided.
+extension GivenOptions {
+    /// Behind thresholds and seed.
+    mutating func readSegments(into options: inout LoadOptions) {
+        options.segment.isChild = self[\.isChild] ?? false
+        if options.segment.isChild {
+            options.segment.realtimeOffset = self.environment["CLAMOR_REALTIME_OFFSET"].flatMap { Int64($0) }
+        }
+        // So that tests have clocks of several hosts on one.
+        options.segment.clockAhead = self.environment["CLAMOR_CLOCK_AHEAD"].flatMap { Int64($0) } ?? 0
+        if let text = self[\.startAt] { options.segment.startAt = self.startAt(text) }
+        if let count = self[\.processes] {
+            options.segment.processes = SegmentOptions.Processes(count: count, arguments: self.arguments)
+        }
+        if let text = self[\.segment] { self.read(segment: text, into: &options) }
+        guard options.segment.part != nil || options.segment.processes != nil else { return }
+        for (index, sentence) in options.thresholds.enumerated() where sentence.split(separator: " ").last == "abort" {
+            self.refuse(
+                \.thresholds,
+                "'\(sentence)': abort asks of the whole run what a segment sees in part; leave it out",
+                at: index
+            )
+        }
+    }
+
+    private mutating func read(segment text: String, into options: inout LoadOptions) {
+        let place = text == "auto" ? self.segmentOfEnvironment : SegmentPlace(text)
+        guard let place else {
+            if text != "auto" {
+                self.refuse(\.segment, "'\(text)' is no segment; write it like 2/4, from 1/4 to 4/4, or auto")
+            }
+            return
+        }
+        options.segment.part = PlanSegment(index: place.index - 1, of: place.count)
+        options.segment.run = self.environment["CLAMOR_RUN"] ?? place.run
+        if options.seed == nil {
+            self.refuse(\.segment, "needs \(\.seed, "N"), the same for all segments, so that they have one plan")
+        }
+    }
+
+    private var segmentOfEnvironment: SegmentPlace? {
+        mutating get {
+            do throws(QuantityError) {
+                return try SegmentPlace(environment: self.environment)
+            } catch {
+                self.refuse(\.segment, "auto: \(error.description)")
+                return nil
+            }
+        }
+    }
+
+    private mutating func startAt(_ text: String) -> Int64? {
+        do throws(QuantityError) {
+            return try StartText.parse(text, now: Int64(Date().timeIntervalSince1970 * 1e9))
+        } catch {
+            self.refuse(\.startAt, text: error.description)
+            return nil
+        }
+    }
+
+    // MARK: - Loads that can be divided
+
+    /// Refuses a load that cannot be divided.
+    mutating func checkSegments(_ options: MQTTOptions) {
+        if let words = options.storeProblem { self.refuse(\.store, words) }
+        self.refuse(options.segmentProblems)
+    }
+
+    mutating func checkSegments(_ options: XMPPOptions) { self.refuse(options.segmentProblems) }
+
+    private mutating func refuse(_ problems: [OptionWords]) {
+        for words in problems { self.refuse(self.isGiven(\.processes) ? \.processes : \.segment, words) }
+    }
+
+    /// The same for each group of a scenario.
+    mutating func checkSegments(_ scenario: ScenarioOptions, isSeries: Bool) {
+        guard scenario.common.segmentCount != nil else { return }
+        let option: AnyOptionKey =
+            scenario.common.segment.processes == nil ? \OptionTable.segment : \OptionTable.processes
+        if isSeries {
+            self.refuse(option, "runs that are repeated or compared are not divided; leave it out, or the others")
+        }
+        // Those of the command line stand in front, and were looked at with it.
+        for sentence in scenario.common.thresholds.dropFirst(self[\.thresholds]?.count ?? 0)
+        where sentence.split(separator: " ").last == "abort" {
+            self.refuse(
+                option,
+                "the file's threshold '\(sentence)': abort asks of the whole run what a segment sees in part; leave it out"
+            )
+        }
+        for group in scenario.groups {
+            let problems =
+                switch group.work {
+                case .mqtt(let options): (options.storeProblem.map { [$0] } ?? []) + options.segmentProblems
+                case .xmpp(let options): options.segmentProblems
+                }
+            for words in problems { self.refuse(option, "\(group.name): \(words)") }
+        }
+    }
+}
+
+extension MQTTOptions {
+    /// Streams that the ledgers of all segments may have together, which a merge holds at once: some 100 bytes each.
+    private static let mostStreams = 4_194_304
+
+    var storeProblem: OptionWords? {
+        self.store == nil || self.segment.processes == nil
+            ? nil : "each process needs a file of its own; give the segments theirs with \(\.segment, "I/N")"
+    }
+
+    /// Why the load cannot be divided into segments; empty if it can.
+    ///
+    /// Each segment has clients, and publishers with their subscribers.
+    var segmentProblems: [OptionWords] {
+        guard let count = self.common.segmentCount else { return [] }
+        // Before their numbers, which follow from it.
+        if self.kind == .pubsub, self.topology == .request {
+            return [
+                "with \(\.topology, "request") segments would answer each other's requests, and do not know until when; take another topology, or one process"
+            ]
+        }
+        if self.spansSegments { return self.spanningProblems(count) }
+        var problems: [OptionWords] = []
+        if self.publishers > 0, self.publishers < count {
+            problems.append(
+                "\(count) segments of \(\.count) \(self.publishers) would not have a client each; ask for fewer"
+            )
+        }
+        if self.subscribers > 0, self.subscribers < count {
+            let name: OptionWords = self.kind == .pubsub ? "\(\.subscribers)" : "\(\.count)"
+            problems.append(
+                "\(count) segments of \(name) \(self.subscribers) would not have a client each; ask for fewer"
+            )
+        }
+        return problems
+    }
+
+    /// Where messages of one segment are heard in others.
+    private func spanningProblems(_ count: Int) -> [OptionWords] {
+        if max(self.publishers, self.subscribers) < count {
+            return [
+                "\(count) segments of \(\.count) \(self.publishers) and \(\.subscribers) \(self.subscribers) would not have a client each; ask for fewer"
+            ]
+        }
+        var problems: [OptionWords] = []
+        if self.common.isEmbedded {
+            problems.append(
+                "each segment would have an embedded broker of its own, where its subscribers hear no other segment; start one with clamor broker, and name it with \(\.host)"
+            )
+        }
+        if self.segment.part != nil, !self.segment.isChild, self.segment.startAt == nil, self.segment.run.isEmpty {
+            problems.append(
+                "needs \(\.startAt, "TIME"), the same for all segments, or CLAMOR_RUN in the environment, so that they know the messages of their run"
+            )
+        }
+        if self.limit != nil, self.duration == nil, self.publishers < count {
+            problems.append(
+                "segments without a publisher would not know when \(\.limit) is spent; give \(\.duration) as well"
+            )
+        }
+        let subscriptions = self.topology == .shared ? count : self.subscribers
+        let (streams, isTooMany) = self.publishers.multipliedReportingOverflow(by: subscriptions)
+        if self.hasLedger, isTooMany || streams > Self.mostStreams {
+            problems.append(
+                "\(self.publishers) publishers that \(subscriptions) subscriptions hear are over \(Self.mostStreams) streams, which is all that a merge follows; ask for fewer, or take \(\.size) 31 or less, without a ledger"
+            )
+        }
+        return problems
+    }
+}
+
+extension XMPPOptions {
+    var segmentProblems: [OptionWords] {
+        guard let count = self.common.segmentCount else { return [] }
+        var problems: [OptionWords] = []
+        if self.kind == .message {
+            problems.append(
+                "clients write to others that may be in other segments, which in this build no ledger follows"
+            )
+        }
+        if self.registers || self.kind == .register {
+            problems.append(
+                "accounts are made by one process in this build; create them first, with \(\.keepsAccounts)"
+            )
+        }
+        // Whole rooms and circles.
+        let parts = self.hasGroups ? self.operators / max(1, self.groupSize) : self.operators
+        if parts < count {
+            let what: OptionWords = self.hasGroups ? "\(parts) groups" : "\(\.count) \(parts)"
+            problems.append("\(count) segments of \(what) would not have clients each; ask for fewer")
+        }
+        return problems
+    }
+}
+
+extension MQTTOptions {
+    /// Whether publishers and those who hear them are in different segments.
+    ///
+    /// Client k of each kind is in segment k mod N, so a pair is together, unless several subscribers share a publisher
+    /// or all hear all.
+    var spansSegments: Bool {
+        guard self.kind == .pubsub, let count = self.common.segmentCount, count > 1 else { return false }
+        switch self.topology {
+        case .fanIn, .fanOut, .shared: return true
+        case .request: return false
+        case .pair:
+            let hasOwnTopics = self.publishers < 2 || self.topic.contains("%i") || self.topic.contains("%c")
+            return !hasOwnTopics || self.subscribers > self.publishers && self.publishers % count != 0
+        }
+    }
+}
+
+extension LoadOptions {
+    var segmentCount: Int? { self.segment.part?.count ?? self.segment.processes?.count }
+
+    var segmentFlag: String { self.segment.processes == nil ? "--segment" : "--processes" }
+}
+
+/// Segment `index` of `count`, from 1, and what names the run that it is of.
+struct SegmentPlace: Hashable {
+    var index: Int
+    var count: Int
+    var run = ""
+
+    static let most = 100_000
+
+    /// Reads `2/4`.
+    init?(_ text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ $0.allSatisfy { $0.isASCII && $0.isNumber } }),
+            let index = Int(parts[0]), let count = Int(parts[1]), (1...Self.most).contains(count),
+            (1...count).contains(index)
+        else { return nil }
+        self.index = index
+        self.count = count
+    }
+
+    /// What a scheduler says in the environment of the processes that it starts.
+    init(environment: [String: String]) throws(QuantityError) {
+        let sources: [(name: String, read: ([String: String]) throws(QuantityError) -> SegmentPlace)] = [
+            ("JOB_COMPLETION_INDEX", Self.ofKubernetes), ("SLURM_ARRAY_TASK_ID", Self.ofSlurm),
+            ("OMPI_COMM_WORLD_RANK", Self.ofOpenMPI),
+        ]
+        let present = sources.filter { environment[$0.name] != nil }
+        guard let source = present.first else {
+            let names = sources.map(\.name).joined(separator: ", ")
+            throw QuantityError("the environment has none of \(names); write the segment like 2/4")
+        }
+        guard present.count == 1 else {
+            let names = present.map(\.name).joined(separator: " and ")
+            throw QuantityError("the environment has \(names), and which is meant is not known; write it like 2/4")
+        }
+        self = try source.read(environment)
+    }
+
+    private static func number(_ name: String, _ environment: [String: String]) throws(QuantityError) -> Int {
+        guard let text = environment[name] else { throw QuantityError("\(name) is missing in the environment") }
+        guard let number = Int(text), number >= 0 else {
+            throw QuantityError("\(name) is '\(text)', and should be a whole number")
+        }
+        return number
+    }
+
+    private init(index: Int, count: Int, run: String, of name: String) throws(QuantityError) {
+        guard (1...Self.most).contains(count), (1...count).contains(index) else {
+            throw QuantityError("\(name) makes it segment \(index) of \(count), which there is not")
+        }
+        self.index = index
+        self.count = count
+        self.run = run
+    }
+
+    private static func ofKubernetes(_ environment: [String: String]) throws(QuantityError) -> SegmentPlace {
+        let count = try self.number("CLAMOR_SEGMENTS", environment)
+        let index = try self.number("JOB_COMPLETION_INDEX", environment)
+        return try SegmentPlace(index: index + 1, count: count, run: "", of: "JOB_COMPLETION_INDEX")
+    }
+
+    private static func ofSlurm(_ environment: [String: String]) throws(QuantityError) -> SegmentPlace {
+        let id = try self.number("SLURM_ARRAY_TASK_ID", environment)
+        let least = try self.number("SLURM_ARRAY_TASK_MIN", environment)
+        let most = try self.number("SLURM_ARRAY_TASK_MAX", environment)
+        let step = try self.number("SLURM_ARRAY_TASK_STEP", environment)
+        guard step > 0, id >= least, most >= id, (id - least) % step == 0, (most - least) % step == 0 else {
+            throw QuantityError(
+                "task \(id) is none of \(least) to \(most) in steps of \(step) (SLURM_ARRAY_TASK_MIN, _MAX, _STEP)"
+            )
+        }
+        let count = (most - least) / step + 1
+        // Of a list such as 1,5,6 the step says nothing.
+        if let tasks = environment["SLURM_ARRAY_TASK_COUNT"], Int(tasks) != count {
+            throw QuantityError(
+                "the array has \(tasks) tasks (SLURM_ARRAY_TASK_COUNT), and \(least) to \(most) in steps of \(step) are "
+                    + "\(count); number them without gaps"
+            )
+        }
+        let run = environment["SLURM_ARRAY_JOB_ID"] ?? ""
+        return try SegmentPlace(index: (id - least) / step + 1, count: count, run: run, of: "SLURM_ARRAY_TASK_ID")
+    }
+
+    private static func ofOpenMPI(_ environment: [String: String]) throws(QuantityError) -> SegmentPlace {
+        let rank = try self.number("OMPI_COMM_WORLD_RANK", environment)
+        let size = try self.number("OMPI_COMM_WORLD_SIZE", environment)
+        let run = environment["PMIX_NAMESPACE"] ?? ""
+        return try SegmentPlace(index: rank + 1, count: size, run: run, of: "OMPI_COMM_WORLD_RANK")
+    }
+}
+
+/// A moment to begin at: `2026-11-21T01:37:10Z`, or seconds since 1970.
+package enum StartText {
+    private static let year = 365 * 86_400 * 1_000_000_000 as Int64
+
+    /// - Returns: CLOCK_REALTIME nanoseconds, after `now` and within a year.
+    package static func parse(_ text: String, now: Int64) throws(QuantityError) -> Int64 {
+        guard let time = self.moment(text) else {
+            throw QuantityError("'\(text)' is no moment; write it like 2026-11-21T01:37:10Z, or in seconds since 1970")
+        }
+        guard time > now else {
+            throw QuantityError(
+                "\(WallClock.rfc3339(time)) is past, it is \(WallClock.rfc3339(now)); give a moment to come"
+            )
+        }
+        guard time - now <= self.year else { throw QuantityError("'\(text)' is more than a year away") }
+        return time
+    }
+
+    private static func moment(_ text: String) -> Int64? {
+        if text.allSatisfy({ $0.isASCII && $0.isNumber || $0 == "." }) {
+            guard let seconds = Double(text), seconds > 0, seconds < 9e9 else { return nil }
+            return Int64((seconds * 1e9).rounded())
+        }
+        return WallClock.nanoseconds(text)
+    }
+}

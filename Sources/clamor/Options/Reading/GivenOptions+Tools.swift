@@ -1,0 +1,262 @@
+import Foundation
+import Measurement
+import Report
+import Transport
+import Workloads
+
+// Options of the commands that put no load on a server.
+extension GivenOptions {
+    // MARK: - decode
+
+    mutating func decode() -> DecodeOptions {
+        var options = DecodeOptions()
+        self.store(into: &options)
+        if options.isMix {
+            options.sizes = options.isXMPP ? DecodeOptions.chatSizes : DecodeOptions.mixSizes
+            options.qualities = [0, 1, 2]
+        }
+        options.sizes = self[\.decodeSizes] ?? options.sizes
+        if options.isXMPP {
+            // Stanzas have neither versions nor topics nor QoS.
+            for spec in [OptionTable[\.protocolVersion], OptionTable[\.topic], OptionTable[\.qos]]
+            where self.found[spec.id] != nil {
+                self.refuse(spec, "is a matter of MQTT; leave it out, or leave \(\.decodeProtocol, "xmpp") out")
+            }
+        } else {
+            options.protocolLevel = self[\.protocolVersion] ?? options.protocolLevel
+            options.topic = self.topic() ?? options.topic
+            options.qualities = self[\.qos] ?? options.qualities
+        }
+        self.readResults(hasLedger: false, into: &options)
+        return options
+    }
+
+    // MARK: - merge and compare
+
+    mutating func merge(_ directories: [String]) -> MergeOptions {
+        var options = MergeOptions()
+        if directories.isEmpty {
+            self.refuse(argument: "DIR", "is missing; give the result directories of all segments")
+        }
+        for directory in directories { self.check(directory: directory) }
+        options.directories = directories
+        // Whether there is a ledger to ask is known by the segments.
+        self.readResults(hasLedger: true, into: &options)
+        return options
+    }
+
+    mutating func compare(_ directories: [String]) -> CompareOptions {
+        var options = CompareOptions()
+        self.readSides(directories, into: &options)
+        self.readComparison(into: &options)
+        options.files = self.reportFiles()
+        options.showsAll = self[\.showsAll] ?? false
+        options.isStrict = self[\.compareStrict] ?? false
+        options.json = self[\.json] ?? false
+        options.quiet = self[\.quiet] ?? false
+        return options
+    }
+
+    private mutating func readSides(_ directories: [String], into options: inout CompareOptions) {
+        options.base = self[\.base] ?? []
+        options.new = self[\.new] ?? []
+        if options.base.isEmpty, options.new.isEmpty {
+            guard directories.count == 2 else {
+                return self.refuse(
+                    argument: "BASE NEW",
+                    "two directories are wanted, not \(directories.count); of several runs: \(\.base, "DIR ...") \(\.new, "DIR ...")"
+                )
+            }
+            (options.base, options.new) = ([directories[0]], [directories[1]])
+        } else {
+            if let extra = directories.first {
+                self.refuse(
+                    argument: extra,
+                    "stands beside \(\.base) and \(\.new); give it behind one of them"
+                )
+            }
+            if options.base.isEmpty { self.refuse(\.base, "is missing; \(\.new) has nothing to be held against") }
+            if options.new.isEmpty { self.refuse(\.new, "is missing; there is nothing to hold against \(\.base)") }
+        }
+        for directory in options.base + options.new { self.check(directory: directory) }
+    }
+
+    /// What is judged, and what may differ.
+    mutating func readComparison(into options: inout CompareOptions) {
+        for (index, sentence) in (self[\.maxRegression] ?? []).enumerated() {
+            do throws(ThresholdError) {
+                let limit = try RegressionLimit(sentence)
+                if MetricDirection.of(limit.name) == .none {
+                    self.refuse(
+                        \.maxRegression,
+                        "'\(sentence)': neither more nor less of \(limit.name) is worse",
+                        at: index
+                    )
+                } else {
+                    options.limits = (options.limits ?? []) + [limit]
+                }
+            } catch {
+                self.refuse(\.maxRegression, "'\(sentence)': \(error.problem)", at: index)
+            }
+        }
+        options.noise = self[\.noise]
+        for word in self[\.allowDifferent] ?? [] {
+            if let kind = Comparability.Kind(rawValue: word) {
+                options.allowed.insert(kind)
+            } else {
+                let known = Comparability.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+                self.refuse(\.allowDifferent, "'\(word)' is none of \(known)")
+            }
+        }
+    }
+
+    // MARK: - doctor, proxy, calibrate
+
+    mutating func doctor() -> DoctorOptions {
+        var options = DoctorOptions()
+        self.readConnection(into: &options.load)
+        options.load.subscribers = self[\.doctorSubscribers] ?? 0
+        if !self.isGiven(\.count) { options.load.publishers = 0 }
+        if self.isGiven(\.count) || self.isGiven(\.doctorSubscribers) {
+            options.clients = options.load.publishers + options.load.subscribers
+        }
+        if let rate = self[\.rate] { options.load.pacing = .rate(rate) }
+        options.json = self[\.json] ?? false
+        options.quiet = self[\.quiet] ?? false
+        return options
+    }
+
+    mutating func proxy(_ target: String) -> ProxyOptions {
+        var options = ProxyOptions()
+        self.store(into: &options)
+        options.target = self.proxyTarget(target) ?? options.target
+        options.host = self[\.listenHost] ?? options.host
+        options.quiet = self[\.quiet] ?? false
+        return options
+    }
+
+    /// Reads `host:port` or `[::1]:port`: what listens on no port of its own has no usual one to add.
+    private mutating func proxyTarget(_ text: String) -> Target? {
+        let colon = text.lastIndex(of: ":") ?? text.endIndex
+        var host = text[..<colon]
+        let port = Int(text[colon...].dropFirst()) ?? 0
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        if isBracketed { host = host.dropFirst().dropLast() }
+        let isHost = !host.isEmpty && !host.contains { $0.isWhitespace || "/[]@".contains($0) }
+        guard isHost, isBracketed || !host.contains(":"), (1...65_535).contains(port) else {
+            self.refuse(
+                argument: "HOST:PORT",
+                "'\(text)' is not a server and its port; write it like 127.0.0.1:1883 or [::1]:5222"
+            )
+            return nil
+        }
+        return Target(host: String(host), port: port)
+    }
+
+    mutating func calibrate() -> CalibrateOptions {
+        var options = CalibrateOptions()
+        self.store(into: &options)
+        options.json = self[\.json] ?? false
+        options.quiet = self[\.quiet] ?? false
+        return options
+    }
+
+    // MARK: - capacity
+
+    mutating func capacity(_ load: [String]) -> CapacityOptions {
+        var options = CapacityOptions()
+        self.store(into: &options)
+        options.load = load.first == "--" ? Array(load.dropFirst()) : load
+        if options.hold < 1_000_000_000 { self.refuse(\.hold, "has to be a second at least") }
+        options.outputDirectory = self[\.outputDirectory]
+        options.json = self[\.json] ?? false
+        options.quiet = self[\.quiet] ?? false
+        options.strict = self[\.strict] ?? false
+        options.redactedCommand = self.redactedCommand
+        guard !options.load.isEmpty else {
+            self.refuse(argument: "load", "is missing; end with a command, such as pub -h embedded -c 50 -q 1")
+            return options
+        }
+        options.variesClients = Self.isOfClients(options.load)
+        self.readBounds(into: &options)
+        if options.objectives.isEmpty {
+            self.refuse(
+                \.objectives,
+                "is missing; say what has to hold, such as 'publish_ack_duration p99 < 50ms'"
+            )
+        }
+        let known = self.problems.count
+        for (index, sentence) in options.objectives.enumerated() {
+            // Whether there is a ledger to ask is found out with the load.
+            if let problem = self.checks.threshold(sentence, true) {
+                self.refuse(\.objectives, "'\(sentence)': \(problem)", at: index)
+            }
+        }
+        if self.problems.count == known { self.check(options) }
+        return options
+    }
+
+    /// Loads without operations of their own.
+    private static func isOfClients(_ load: [String]) -> Bool {
+        ["conn", "sub"].contains(load[0]) || Array(load.prefix(2)) == ["xmpp", "login"]
+    }
+
+    private mutating func readBounds(into options: inout CapacityOptions) {
+        if options.variesClients {
+            if self.isGiven(\.maxRate) { self.refuse(\.maxRate, "the load varies by clients; use \(\.maxClients)") }
+            options.first = self.first(.number(1...10_000_000 as ClosedRange<Int>)).map(Double.init) ?? 100
+            options.most = self[\.maxClients].map(Double.init) ?? options.most
+        } else {
+            if self.isGiven(\.maxClients) { self.refuse(\.maxClients, "the load varies by its rate; use \(\.maxRate)") }
+            options.first = self.first(.rate) ?? options.first
+            options.most = self[\.maxRate] ?? options.most
+        }
+    }
+
+    /// A number of clients or a rate, by what varies.
+    private mutating func first<Value>(_ form: OptionForm<Value>) -> Value? {
+        guard let text = self[\.first] else { return nil }
+        do throws(QuantityError) {
+            return try form.read([text], false)
+        } catch {
+            self.refuse(\.first, text: error.description)
+            return nil
+        }
+    }
+
+    /// Whether a step could run, and leaves to the search what is its own.
+    private mutating func check(_ options: CapacityOptions) {
+        let commands = CommandName.allCases.filter { Set<CommandName>.loads.contains($0) }
+        let words = options.load.prefix(options.load[0] == "xmpp" ? 2 : 1).joined(separator: " ")
+        guard let command = commands.first(where: { $0.rawValue == words }) ?? (words == "xmpp" ? .login : nil) else {
+            return self.refuse(
+                argument: "load",
+                "'\(options.load[0])' is no load; take conn, pub, sub, pubsub or xmpp"
+            )
+        }
+        let own = Set(
+            [
+                OptionTable[\.duration], OptionTable[\.outputDirectory], OptionTable[\.thresholds],
+                OptionTable[\.quiet], OptionTable[\.json], OptionTable[\.rate],
+                OptionTable[\.messageInterval], OptionTable[\.limit],
+            ].map(\.id) + (options.variesClients ? [OptionTable[\.count].id] : [])
+        )
+        let given = CommandLineWords(options.load, OptionTable.specs(of: command)).options
+        if let word = given.first(where: { own.contains($0.spec.id) }) {
+            return self.refuse(argument: word.name, "is the search's own; leave it out of the load")
+        }
+        let invocation = Invocation.parse(
+            options.arguments(load: options.first, directory: "capacity"),
+            environment: self.environment,
+            checks: self.checks
+        )
+        switch invocation {
+        case .run, .xmpp: break
+        case .refused(let lines), .wrong(let lines):
+            for line in lines {
+                self.refuse(argument: "load", "\(line.replacing("clamor ", with: "", maxReplacements: 1))")
+            }
+        default: self.refuse(argument: "load", "asks for a text, and runs nothing")
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/// A command, by the words that start it.
+package enum CommandName: String, CaseIterable, Sendable {
+    case conn, pub, sub, pubsub
+    case login = "xmpp login"
+    case message = "xmpp message"
+    case presence = "xmpp presence"
+    case ping = "xmpp ping"
+    case muc = "xmpp muc"
+    case register = "xmpp register"
+    case run, capacity, decode, calibrate
+    case doctor, broker, proxy
+    case report, compare, merge
+    case draft = "init"
+
+    /// The command that a command line begins with.
+    init?(arguments: [String]) {
+        let words = arguments.prefix(arguments.first == "xmpp" ? 2 : 1)
+        self.init(rawValue: words.joined(separator: " "))
+    }
+
+    /// The last word: the name of a subcommand.
+    var word: String { String(self.rawValue.split(separator: " ").last ?? "") }
+
+    /// The mapping of a scenario group that holds the pace and the payload of its operations.
+    var section: String? {
+        switch self {
+        case .pub, .pubsub: "publish"
+        case .message, .presence, .ping, .muc: self.word
+        default: nil
+        }
+    }
+}
+
+extension Set<CommandName> {
+    static let mqtt: Self = [.conn, .pub, .sub, .pubsub]
+    static let publishing: Self = [.pub, .pubsub]
+    static let subscribing: Self = [.sub, .pubsub]
+    static let xmpp: Self = [.login, .message, .presence, .ping, .muc, .register]
+    /// Commands whose clients send stanzas with a payload.
+    static let stanzas: Self = [.message, .presence, .muc]
+    /// Commands whose operations carry a payload.
+    static let payloads = Self.publishing.union(Self.stanzas)
+    static let paced = Self.payloads.union([.ping])
+    static let loads = Self.mqtt.union(Self.xmpp)
+    static let runs = Self.loads.union([.run])
+    /// Commands that write result files.
+    static let results = Self.runs.union([.decode, .merge])
+}

@@ -1,0 +1,240 @@
+import Foundation
+
+/// A problem with an option, and its remedy.
+struct OptionProblem: Hashable, Sendable, CustomStringConvertible {
+    /// The option as its place has it: a flag as it was typed, or `group.key`.
+    let name: String
+    let text: String
+    /// In a scenario file.
+    var place: ScenarioPlace?
+
+    var description: String { "\(self.name): \(self.text)" }
+}
+
+/// The options of one command, or of one group of a scenario: their values, where each was found, and all problems.
+struct GivenOptions {
+    /// An option that was given.
+    struct Found {
+        let spec: OptionSpec
+        /// The texts as they were given, one for each time.
+        var texts: [String]
+        /// The name as it was typed; in a file empty.
+        var typed = ""
+        /// In a scenario file.
+        var place: ScenarioPlace?
+        /// Of each text in a list of them.
+        var places: [ScenarioPlace] = []
+        /// `nil`: a problem was reported.
+        var value: (any Sendable)?
+    }
+
+    let command: CommandName
+    /// The name and the place of the group, where a scenario file is read.
+    let group: (name: String, place: ScenarioPlace)?
+    /// The command line.
+    private(set) var arguments: [String]
+    let environment: [String: String]
+    let checks: OptionChecks
+    /// Client ids begin with it where no prefix is given.
+    ///
+    /// Two runs at one broker must not share client ids: each would take over the other's sessions.
+    let ownPrefix: String
+    private(set) var found: [String: Found] = [:]
+    private(set) var problems: [OptionProblem] = []
+
+    var isFile: Bool { self.group != nil }
+
+    init(
+        _ command: CommandName,
+        group: (name: String, place: ScenarioPlace)? = nil,
+        arguments: [String] = [],
+        environment: [String: String] = [:],
+        checks: OptionChecks = OptionChecks(),
+        ownPrefix: String? = nil
+    ) {
+        self.command = command
+        self.group = group
+        self.arguments = arguments
+        self.environment = environment
+        self.checks = checks
+        self.ownPrefix = ownPrefix ?? Self.prefix(.random(in: 0...UInt16.max))
+    }
+
+    static func prefix(_ salt: UInt16) -> String {
+        let hex = String(salt, radix: 16)
+        return "clamor-\(String(repeating: "0", count: 4 - hex.count))\(hex)"
+    }
+
+    /// The same for runs of the same seed.
+    static func prefix(seed: UInt64) -> String {
+        self.prefix(UInt16(truncatingIfNeeded: seed.multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15).high ^ seed))
+    }
+
+    // MARK: - Taking options
+
+    /// Reads an option that was given.
+    mutating func take(_ option: Found) {
+        var option = option
+        // Recorded first: a problem is stated in the words that were given.
+        self.found[option.spec.id] = option
+        do throws(QuantityError) {
+            option.value = try option.spec.read(option.texts, self.isFile)
+            self.found[option.spec.id] = option
+        } catch {
+            self.refuse(option.spec, OptionWords(error.description))
+        }
+    }
+
+    /// Gives an option that was not given a value, as if it had been.
+    mutating func suppose<Value>(_ option: OptionKey<Value>, _ value: Value) {
+        let spec = OptionTable[option]
+        self.found[spec.id, default: Found(spec: spec, texts: [], place: self.group?.place)].value = value
+    }
+
+    /// Checks what options may not stand beside, and what they need.
+    mutating func checkNeighbours() {
+        for spec in OptionTable.specs(of: self.command) where self.found[spec.id] != nil {
+            for (other, words) in spec.exclusions where self.found[OptionTable[other].id] != nil {
+                self.refuse(spec, words)
+            }
+            for (other, words) in spec.needs where self.found[OptionTable[other].id] == nil {
+                self.refuse(spec, words)
+            }
+        }
+    }
+
+    // MARK: - Values
+
+    /// The value that was given, if it could be read.
+    subscript<Value>(_ option: OptionKey<Value>) -> Value? { self.found[OptionTable[option].id]?.value as? Value }
+
+    func isGiven(_ option: AnyOptionKey) -> Bool { self.found[OptionTable[option].id] != nil }
+
+    /// Options with a trait that were given, in the order of the table.
+    func given(with trait: OptionTrait) -> [OptionSpec] {
+        OptionTable.specs(of: self.command).filter { $0.traits.contains(trait) && self.found[$0.id] != nil }
+    }
+
+    /// The texts of an option as they were given.
+    func texts(of option: AnyOptionKey) -> [String] { self.found[OptionTable[option].id]?.texts ?? [] }
+
+    /// The environment's value of an option.
+    func inherited(_ option: AnyOptionKey) -> String? {
+        OptionTable[option].environment.flatMap { self.environment[$0] }
+    }
+
+    /// Stores the values of all options that are stored as they are read.
+    func store<Root: OptionsRoot>(into root: inout Root) {
+        // In the order of the table: properties of a packet stand in that order too.
+        for spec in OptionTable.specs(of: self.command) {
+            guard let value = self.found[spec.id]?.value, let changed = spec.store?(root, value) as? Root else {
+                continue
+            }
+            root = changed
+        }
+    }
+
+    // MARK: - Problems
+
+    /// Refuses an option, where it was given or would have been.
+    mutating func refuse(_ option: AnyOptionKey, _ words: OptionWords, at index: Int? = nil) {
+        self.refuse(OptionTable[option], words, at: index)
+    }
+
+    /// The same, in words that hold for every place.
+    mutating func refuse(_ option: AnyOptionKey, text: String, at index: Int? = nil) {
+        self.refuse(OptionTable[option], OptionWords(text), at: index)
+    }
+
+    /// Refuses something that is no option: an argument, or the group as a whole.
+    mutating func refuse(argument: String, _ words: OptionWords) {
+        self.problems.append(
+            OptionProblem(name: argument, text: self.text(words, isFile: self.isFile), place: self.group?.place)
+        )
+    }
+
+    /// Refuses a part of an option that is a command line itself.
+    mutating func refuse(within option: AnyOptionKey, _ problem: OptionProblem) {
+        self.refuse(option, text: problem.text)
+        let last = self.problems.removeLast()
+        self.problems.append(
+            OptionProblem(name: "\(last.name) \(problem.name)", text: last.text, place: last.place)
+        )
+    }
+
+    mutating func add(_ problem: OptionProblem) { self.problems.append(problem) }
+
+    mutating func refuse(_ option: OptionSpec, _ words: OptionWords, at index: Int? = nil) {
+        let found = self.found[option.id]
+        let isFile = found.map { $0.place != nil } ?? self.isFile
+        guard isFile else {
+            let name = self.name(option, isFile: false)
+            self.problems.append(OptionProblem(name: name, text: self.text(words, isFile: false)))
+            return
+        }
+        let places = found?.places ?? []
+        let place = index.flatMap { $0 < places.count ? places[$0] : nil } ?? found?.place ?? self.group?.place
+        let group = self.group.map { $0.name.isEmpty ? "" : "\($0.name)." } ?? ""
+        let name = group + self.name(option, isFile: true)
+        self.problems.append(OptionProblem(name: name, text: self.text(words, isFile: true), place: place))
+    }
+
+    /// A sentence in the words of the command line or of a file.
+    private func text(_ words: OptionWords, isFile: Bool) -> String {
+        words.text { option, value in
+            let name = self.name(option, isFile: isFile)
+            guard let value else { return name }
+            if isFile { return "\(name): \(value)" }
+            switch option.shape {
+            case .flag, .toggle: return value == "true" ? name : "\(name) \(value)"
+            case .one, .list, .repeated, .words: return "\(name) \(value)"
+            }
+        }
+    }
+
+    private func name(_ option: OptionSpec, isFile: Bool) -> String {
+        if isFile { return option.key(in: self.command) ?? option.name }
+        return self.found[option.id].flatMap { $0.typed.isEmpty ? nil : $0.typed } ?? option.name
+    }
+
+    // MARK: - Two sources
+
+    /// Takes the options of a command line in the place of those of a file.
+    mutating func override(by other: GivenOptions) {
+        self.found.merge(other.found) { $1 }
+        self.arguments = other.arguments
+    }
+}
+
+// MARK: - Files that options name
+
+extension GivenOptions {
+    /// A file's bytes; a problem with it is reported as one of the option.
+    mutating func contents(of path: String, for option: AnyOptionKey) -> [UInt8]? {
+        self.contents(of: path) { $0.refuse(option, text: $1) }
+    }
+
+    mutating func contents(of path: String, report: (inout Self, String) -> Void) -> [UInt8]? {
+        do {
+            return try [UInt8](Data(contentsOf: URL(filePath: path)))
+        } catch {
+            let reason = (error as? CocoaError)?.code == .fileReadNoSuchFile ? "no such file" : "not readable"
+            report(&self, "cannot read \(path) (\(reason)); check the path and its permissions")
+            return nil
+        }
+    }
+
+    mutating func check(directory: String) {
+        var isDirectory: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory) else {
+            self.refuse(
+                argument: directory,
+                "no such directory; give the result directory of a run, such as results/runs/<time>-pub"
+            )
+            return
+        }
+        if !isDirectory.boolValue {
+            self.refuse(argument: directory, "is not a directory; give the result directory of a run")
+        }
+    }
+}

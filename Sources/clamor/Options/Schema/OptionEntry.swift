@@ -1,0 +1,244 @@
+/// One option, and everything that the program knows about it.
+///
+/// The command line, scenario files, help, references, redaction, arguments of child processes and the plan record are
+/// made from the entries of the ``OptionTable``. A value is read as `given[\.rate]`, see ``GivenOptions``.
+struct OptionEntry<Value: Hashable & Sendable>: Sendable {
+    private(set) var spec: OptionSpec
+    private let form: OptionForm<Value>
+
+    /// - Parameters:
+    ///   - names: as they are typed, separated by blanks; the first is shown.
+    ///   - negation: a flag that means `false`: `--no-clean`.
+    ///   - key: in a scenario group, `connect.clean`; `*.rate` stands in the mapping of the group's operations. `nil`: no
+    ///     file has it.
+    ///   - form: how its texts are read.
+    ///   - commands: those that take it.
+    ///   - file: where the entry stands, with `line` its identity.
+    ///   - line: of the file.
+    init(
+        _ names: String,
+        negation: String? = nil,
+        key: String? = nil,
+        _ form: OptionForm<Value>,
+        of commands: Set<CommandName>,
+        file: String = #fileID,
+        line: Int = #line
+    ) {
+        self.form = form
+        self.spec = OptionSpec(
+            id: "\(file):\(line)",
+            names: names.split(separator: " ").map(String.init),
+            negation: negation,
+            key: key,
+            shape: form.shape,
+            schema: form.schema,
+            unit: form.unit,
+            commands: commands,
+            plan: commands.isDisjoint(with: .runs) ? .none("the command has no plan") : .composed,
+            read: { texts, isFile throws(QuantityError) in try form.read(texts, isFile) }
+        )
+    }
+
+    /// The line in the help; `usual` is the default in words, where no property holds it, `elsewhere` that of
+    /// `emqtt_bench`.
+    func help(_ text: String, usual: String? = nil, example: String? = nil, elsewhere: String? = nil) -> Self {
+        self.with { spec in
+            spec.help = text
+            spec.usual = usual ?? spec.usual
+            spec.example = example
+            spec.elsewhere = elsewhere
+        }
+    }
+
+    /// Stores the value as it is read; the default is the property's.
+    func into<Root: OptionsRoot>(
+        _ path: any WritableKeyPath<Root, Value> & Sendable,
+        plan: PlanPlace? = nil
+    ) -> Self {
+        let form = self.form
+        return self.with { spec in
+            spec.plan = plan ?? spec.plan
+            let usual = Root.usual[keyPath: path]
+            if spec.usual == nil, form.shape != .flag { spec.usual = form.shown(usual) }
+            spec.store = { root, value in
+                guard var typed = root as? Root, let value = value as? Value else { return nil }
+                typed[keyPath: path] = value
+                return typed
+            }
+            spec.fact = { root in
+                guard let value = (root as? Root)?[keyPath: path] else { return nil }
+                return (form.fact(value), value == usual)
+            }
+        }
+    }
+
+    /// Stores the value as it is read; the default is its absence.
+    func into<Root: OptionsRoot>(
+        _ path: any WritableKeyPath<Root, Value?> & Sendable,
+        plan: PlanPlace? = nil
+    ) -> Self {
+        let form = self.form
+        return self.with { spec in
+            spec.plan = plan ?? spec.plan
+            spec.store = { root, value in
+                guard var typed = root as? Root, let value = value as? Value else { return nil }
+                typed[keyPath: path] = value
+                return typed
+            }
+            spec.fact = { root in
+                guard let root = root as? Root, let value = root[keyPath: path] else { return nil }
+                return (form.fact(value), false)
+            }
+        }
+    }
+
+    func plan(_ plan: PlanPlace) -> Self { self.with { $0.plan = plan } }
+
+    /// Among the options that one needs first.
+    var basic: Self { self.with { $0.isBasic = true } }
+
+    /// No help shows it.
+    var hidden: Self { self.with { $0.isHidden = true } }
+
+    /// Its value may begin with a dash.
+    var unconditional: Self { self.with { $0.isUnconditional = true } }
+
+    func secret(_ secrecy: Secrecy) -> Self { self.with { $0.secrecy = secrecy } }
+
+    /// The value where neither the command line nor the file has one.
+    func environment(_ name: String) -> Self { self.with { $0.environment = name } }
+
+    func scope(_ scope: OptionScope) -> Self { self.with { $0.scope = scope } }
+
+    func part(of trait: OptionTrait) -> Self { self.with { $0.traits.insert(trait) } }
+
+    /// Refuses the option beside another.
+    func excluding(_ other: AnyOptionKey, _ words: OptionWords) -> Self {
+        self.with { $0.exclusions.append((other, words)) }
+    }
+
+    /// Refuses the option without another.
+    func needing(_ other: AnyOptionKey, _ words: OptionWords) -> Self {
+        self.with { $0.needs.append((other, words)) }
+    }
+
+    private func with(_ change: (inout OptionSpec) -> Void) -> Self {
+        var entry = self
+        change(&entry.spec)
+        return entry
+    }
+}
+
+/// An option of the table: `\.rate`.
+typealias OptionKey<Value: Hashable & Sendable> = any KeyPath<OptionTable, OptionEntry<Value>> & Sendable
+typealias AnyOptionKey = any PartialKeyPath<OptionTable> & Sendable
+
+/// An entry of whatever type.
+protocol AnyOptionEntry {
+    var spec: OptionSpec { get }
+}
+
+extension OptionEntry: AnyOptionEntry {}
+
+/// An option without the type of its value.
+struct OptionSpec: Sendable {
+    /// The place of its entry; unique.
+    let id: String
+    let names: [String]
+    let negation: String?
+    let key: String?
+    let shape: OptionShape
+    let schema: OptionSchema
+    let unit: String
+    let commands: Set<CommandName>
+    var help = ""
+    var usual: String?
+    var example: String?
+    var elsewhere: String?
+    var plan: PlanPlace
+    let read: @Sendable (_ texts: [String], _ isFile: Bool) throws(QuantityError) -> any Sendable
+    /// Writes a value into options of its type; `nil` for those of another.
+    var store: (@Sendable (_ root: any Sendable, _ value: any Sendable) -> (any Sendable)?)?
+    /// The value that options of its type hold, and whether it is the default.
+    var fact: (@Sendable (_ root: any Sendable) -> (value: PlanFact.Value, isUsual: Bool)?)?
+    var isBasic = false
+    var isHidden = false
+    var isUnconditional = false
+    var secrecy = Secrecy.none
+    var environment: String?
+    var scope = OptionScope.group
+    var traits: Set<OptionTrait> = []
+    var exclusions: [(other: AnyOptionKey, words: OptionWords)] = []
+    var needs: [(other: AnyOptionKey, words: OptionWords)] = []
+
+    /// The key in a group of that command.
+    func key(in command: CommandName) -> String? {
+        guard let key = self.key, key.hasPrefix("*.") else { return self.key }
+        return command.section.map { $0 + key.dropFirst(1) }
+    }
+
+    /// Every name, with that of its negation.
+    var allNames: [String] { self.names + (self.negation.map { [$0] } ?? []) }
+
+    /// The name for messages.
+    var name: String { self.allNames[0] }
+}
+
+/// To which part of a run an option applies.
+enum OptionScope: Hashable, Sendable {
+    /// To the clients of one group.
+    case group
+    /// To the run as a whole.
+    case run
+    /// To the run; a parent decides it for each of its segments.
+    case process
+    /// To this invocation alone: no child process is given it.
+    case command
+}
+
+/// How much of a value is secret.
+enum Secrecy: Sendable {
+    case none
+    case whole
+    /// The function hides the secret part.
+    case part(@Sendable (String) -> String)
+}
+
+/// What several options have in common that decides where they are allowed.
+enum OptionTrait: Hashable, Sendable {
+    /// MQTT 5 only.
+    case version5
+    case tls, webSocket
+    /// Part of the CONNECT packet.
+    case connectPacket
+    case will
+    /// Alibaba Cloud's.
+    case aliyun
+}
+
+/// Where an option stands in the plan of `run.json` and in the schedule hash.
+struct PlanPlace: Sendable {
+    /// The reason why the option is not of the plan.
+    var reason: String?
+    /// The path in the schedule hash, where the value differs from the default; `*.` is the section of the command.
+    var hashed: String?
+    /// The path in the record, where the value differs from the default; it gets a unit.
+    var path: String?
+    /// A key in the record, as it is written.
+    var key: String?
+    /// Whether ``key`` is written for the default as well.
+    var isAlways = false
+
+    /// It is not of the plan, for the reason given here.
+    static func none(_ reason: String) -> Self { Self(reason: reason) }
+    /// Together with other options, by `planRecord(seed:)` or `facts` of the options that hold it.
+    static let composed = Self()
+    /// By one path in record and hash.
+    static func fact(_ path: String) -> Self { Self(hashed: path, path: path) }
+    static func hashed(_ path: String) -> Self { Self(hashed: path) }
+    static func recorded(_ path: String) -> Self { Self(path: path) }
+    /// By a key of its own in the record.
+    static func key(_ key: String, hashed: String? = nil, always: Bool = false) -> Self {
+        Self(hashed: hashed, key: key, isAlways: always)
+    }
+}

@@ -1,0 +1,343 @@
+import FaultInjection
+import Foundation
+import LoadEngine
+import MQTTCodec
+import NIOCore
+import Transport
+import Workloads
+
+// Forms of single options.
+
+extension OptionForm<Double> {
+    /// A rate; on the command line 0 is no limit, as in `emqtt_bench`.
+    static var connectRate: Self {
+        Self("n/s", schema: .rate, fact: { .number($0) }) { text, isFile throws(QuantityError) in
+            !isFile && ["0", "0/s"].contains(text) ? 0 : try RateText.parse(text)
+        }
+    }
+
+    static var bytesPerSecond: Self {
+        Self("size/s", fact: { .number($0) }) { text, _ throws(QuantityError) in try FaultText.bytesPerSecond(text) }
+    }
+}
+
+extension OptionForm<[String]> {
+    /// Literal IP addresses.
+    static var addresses: Self {
+        var form = Self("address,...", fact: { .list($0.map { .text($0) }) }) { texts, isFile throws(QuantityError) in
+            let addresses = texts.flatMap { $0.split(separator: ",").map(String.init) }
+            for address in addresses where !Self.isLiteral(address) {
+                throw QuantityError("'\(address)' is not an IP address; write it like 10.0.0.5,10.0.0.6")
+            }
+            return addresses
+        }
+        form.shape = .list
+        form.shown = { $0.joined(separator: ",") }
+        return form
+    }
+
+    private static func isLiteral(_ address: String) -> Bool {
+        var four = in_addr()
+        var six = in6_addr()
+        return inet_pton(AF_INET, address, &four) == 1 || inet_pton(AF_INET6, address, &six) == 1
+    }
+
+    /// Protocols of ALPN (RFC 7301 §3.1): 1 to 255 bytes each.
+    static var protocols: Self {
+        let list = Self.list("name,...")
+        var form = Self("name,...", fact: list.fact) { texts, isFile throws(QuantityError) in
+            let names = try list.read(texts, isFile)
+            if names.allSatisfy({ (1...255).contains($0.utf8.count) }) { return names }
+            let text = texts.joined(separator: ",")
+            throw QuantityError("'\(text)' is not a list of protocols; write it like mqtt or mqtt,x-amzn-mqtt-ca")
+        }
+        form.shape = .list
+        return form
+    }
+}
+
+extension OptionForm<UInt8> {
+    /// The protocol level on the wire of a version as people write it.
+    static var protocolLevel: Self {
+        var form = Self(
+            "version",
+            schema: .choice(["3", "3.1", "4", "3.1.1", "5", "5.0"]),
+            fact: { .integer(Int64($0)) }
+        ) {
+            text,
+            _ throws(QuantityError) in
+            let levels: [String: UInt8] = ["3": 3, "3.1": 3, "4": 4, "3.1.1": 4, "5": 5, "5.0": 5]
+            if let level = levels[text] { return level }
+            throw QuantityError("'\(text)' is not an MQTT version; it is 3 (3.1), 4 (3.1.1) or 5")
+        }
+        form.shown = { "\($0)" }
+        return form
+    }
+}
+
+extension OptionForm<[UInt8]> {
+    /// QoS levels, each once.
+    static var qualities: Self {
+        var form = Self("qos,...", fact: { .text($0.map(String.init).joined(separator: ",")) }) {
+            texts,
+            _ throws(QuantityError) in
+            let text = texts.joined(separator: ",")
+            let levels = text.split(separator: ",", omittingEmptySubsequences: false).map { UInt8($0) ?? .max }
+            guard levels.allSatisfy({ $0 <= 2 }), Set(levels).count == levels.count else {
+                throw QuantityError("'\(text)' is not QoS 0, 1 or 2, nor a list of them such as 0,1,2 with each once")
+            }
+            return levels
+        }
+        form.shape = .list
+        form.shown = { $0.map(String.init).joined(separator: ",") }
+        return form
+    }
+}
+
+extension OptionForm<Subscription.RetainHandling> {
+    /// The number on the wire (MQTT 5 §3.8.3.1).
+    static var retainHandling: Self {
+        let number = OptionForm<UInt8>.number(0...2)
+        var form = Self("0|1|2", schema: number.schema, fact: { .integer(Int64($0.rawValue)) }) {
+            text,
+            isFile throws(QuantityError) in
+            Subscription.RetainHandling(rawValue: try number.read([text], isFile)) ?? .send
+        }
+        form.shown = { "\($0.rawValue)" }
+        return form
+    }
+}
+
+extension OptionForm<MQTTLoad.TopicAlias> {
+    static var topicAlias: Self {
+        let text: @Sendable (MQTTLoad.TopicAlias) -> String = { alias in
+            switch alias {
+            case .automatic: "auto"
+            case .fixed(let number): "\(number)"
+            }
+        }
+        var form = Self("n|auto", fact: { .text(text($0)) }) { (text: String, _: Bool) throws(QuantityError) in
+            if text == "auto" { return .automatic }
+            if let number = UInt16(text), number > 0 { return .fixed(number) }
+            throw QuantityError("'\(text)' is not a topic alias; it is 1 to 65535, or auto")
+        }
+        form.shape = .toggle(bare: "auto")
+        form.shown = text
+        return form
+    }
+}
+
+extension OptionForm<[UserProperty]> {
+    static var userProperties: Self {
+        var form = Self("property", fact: { .list($0.map { .text("\($0.name): \($0.value)") }) }) {
+            texts,
+            _ throws(QuantityError) in
+            var properties: [UserProperty] = []
+            for text in texts {
+                let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+                guard parts.count == 2, !parts[0].isEmpty else {
+                    throw QuantityError("'\(text)' is not a user property; write it like 'name: value'")
+                }
+                properties.append(UserProperty(String(parts[0]), String(parts[1].drop { $0 == " " })))
+            }
+            return properties
+        }
+        form.shape = .repeated
+        return form
+    }
+}
+
+extension OptionForm<[TransportOptions.Header]> {
+    /// RFC 9110 §5.6.2, §5.5: a token, a colon, and no line break.
+    static var headers: Self {
+        var form = Self("header", fact: { .list($0.map { .text($0.name) }) }) { texts, _ throws(QuantityError) in
+            var headers: [TransportOptions.Header] = []
+            for text in texts { headers.append(try Self.header(text)) }
+            return headers
+        }
+        form.shape = .repeated
+        return form
+    }
+
+    private static let tokens = Set(
+        "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    )
+
+    /// The value is not echoed: it may be a secret.
+    private static func header(_ text: String) throws(QuantityError) -> TransportOptions.Header {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty, parts[0].allSatisfy(Self.tokens.contains) else {
+            throw QuantityError("is not a header; write it like 'Authorization: Bearer abc'")
+        }
+        guard !parts[1].utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
+            throw QuantityError("\(parts[0]) has a line break or another control character in it; take it out")
+        }
+        let own = ["host", "upgrade", "connection"]
+        if own.contains(parts[0].lowercased()) || parts[0].lowercased().hasPrefix("sec-websocket-") {
+            throw QuantityError("\(parts[0]) is part of the handshake itself; leave it out")
+        }
+        return TransportOptions.Header(String(parts[0]), parts[1].trimmingCharacters(in: .whitespaces))
+    }
+}
+
+extension OptionForm<ClosedRange<TLSProtocolVersion>> {
+    static var tlsVersions: Self {
+        Self("version", fact: { .text("\($0)") }) { (text: String, _: Bool) throws(QuantityError) in
+            let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map {
+                try? TLSProtocolVersion(String($0))
+            }
+            if (1...2).contains(bounds.count), let low = bounds[0], let high = bounds[bounds.count - 1], low <= high {
+                return low...high
+            }
+            throw QuantityError("'\(text)' is not a version of TLS; write it like 1.2, 1.3 or 1.2-1.3")
+        }
+    }
+}
+
+// MARK: - Departures
+
+extension OptionForm<DeparturePlan.Churn> {
+    /// `100/s`, or `100/s:cut`.
+    static var churn: Self {
+        Self("n/s", fact: { .number($0.perSecond) }) { (text: String, _: Bool) throws(QuantityError) in
+            let (rate, cuts) = Departures.manner(text, cutsElse: false)
+            return DeparturePlan.Churn(perSecond: try RateText.parse(rate), cuts: cuts)
+        }
+    }
+}
+
+extension OptionForm<[DeparturePlan.Storm]> {
+    /// `30%@5s`, or `30%@5s:disconnect`; in the order of their times.
+    static var storms: Self {
+        var form = Self("share@time", fact: { .list($0.map { .number($0.share) }) }) {
+            texts,
+            _ throws(QuantityError) in
+            var storms: [DeparturePlan.Storm] = []
+            for text in texts { storms.append(try Departures.storm(text)) }
+            return storms.sorted { $0.at < $1.at }
+        }
+        form.shape = .repeated
+        return form
+    }
+}
+
+private enum Departures {
+    /// Takes `:cut` or `:disconnect` off the end.
+    static func manner(_ text: String, cutsElse: Bool) -> (String, Bool) {
+        for (word, cuts) in [(":cut", true), (":disconnect", false)] where text.hasSuffix(word) {
+            return (String(text.dropLast(word.count)), cuts)
+        }
+        return (text, cutsElse)
+    }
+
+    static func storm(_ text: String) throws(QuantityError) -> DeparturePlan.Storm {
+        let (text, cuts) = self.manner(text, cutsElse: true)
+        let parts = text.split(separator: "@", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2 else {
+            throw QuantityError("'\(text)' is not a storm; write it like 30%@5s, or 30%@5s:disconnect")
+        }
+        let share = try PercentText.parse(parts[0])
+        let time = try DurationText.parse(parts[1])
+        guard share > 0 else { throw QuantityError("0% is nobody; write it like 30%@5s, or leave it out") }
+        return DeparturePlan.Storm(share: share, at: .nanoseconds(time), cuts: cuts)
+    }
+}
+
+// MARK: - decode
+
+extension OptionForm<[Int]> {
+    private static var largestSize: Int { 16_777_216 }
+    private static var mostSizes: Int { 16 }
+
+    static var decodeSizes: Self {
+        var form = Self("bytes,...", fact: { .list($0.map { .integer(Int64($0)) }) }) {
+            texts,
+            _ throws(QuantityError) in
+            var sizes: [Int] = []
+            for text in texts.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }) {
+                let size = try SizeText.parse(text)
+                guard size <= Self.largestSize else {
+                    throw QuantityError(
+                        "'\(size)' is too much for a stream in memory; \(Self.largestSize) bytes at most"
+                    )
+                }
+                sizes.append(size)
+            }
+            guard sizes.count <= Self.mostSizes else {
+                throw QuantityError("\(sizes.count) sizes are too many; \(Self.mostSizes) at most")
+            }
+            return sizes
+        }
+        form.shape = .repeated
+        return form
+    }
+}
+
+extension OptionForm {
+    /// A list of words, each once, in the order in which they are measured.
+    static func each<Word>(_ unit: String) -> Self
+    where Value == [Word], Word: RawRepresentable<String> & CaseIterable & Hashable & Sendable {
+        let all = Word.allCases.map(\.rawValue).joined(separator: ", ")
+        var form = Self(unit, fact: { .list($0.map { .text($0.rawValue) }) }) { texts, _ throws(QuantityError) in
+            var words: Set<Word> = []
+            for part in texts.joined(separator: ",").split(separator: ",", omittingEmptySubsequences: false) {
+                guard let word = Word(rawValue: String(part)) else {
+                    throw QuantityError("'\(part)' is not one of \(all)")
+                }
+                words.insert(word)
+            }
+            return Word.allCases.filter(words.contains)
+        }
+        form.shape = .list
+        form.shown = { $0.map(\.rawValue).joined(separator: ",") }
+        return form
+    }
+}
+
+// MARK: - Faults of the proxy
+
+extension OptionForm<FaultDelay> {
+    /// `20ms`, or `15%` of the time that an answer took.
+    static var delay: Self {
+        Self("duration|percent", fact: { .text("\($0)") }) { (text: String, _: Bool) throws(QuantityError) in
+            if text.hasSuffix("%") {
+                let number = text.dropLast()
+                let isPlain = number.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ".") }
+                if isPlain, let percent = Double(number), percent > 0, percent <= 10_000 {
+                    return .share(percent / 100)
+                }
+            } else if let span = try? FaultText.span(text) {
+                return .time(.nanoseconds(span))
+            }
+            throw QuantityError("'\(text)' is no delay; write it like 20ms or 15%")
+        }
+    }
+}
+
+extension OptionForm<FaultStall> {
+    static var stall: Self {
+        Self("duration@time", fact: { .text("\($0)") }) { (text: String, _: Bool) throws(QuantityError) in
+            let stall = try FaultText.stall(text)
+            return FaultStall(length: .nanoseconds(stall.length), after: .nanoseconds(stall.after))
+        }
+    }
+}
+
+extension OptionForm<TimeAmount> {
+    static var span: Self {
+        var form = Self("duration", schema: .duration, fact: { .nanoseconds($0.nanoseconds) }) {
+            (text: String, _: Bool) throws(QuantityError) in
+            .nanoseconds(try FaultText.span(text))
+        }
+        form.shown = { DurationText.text($0.nanoseconds) }
+        return form
+    }
+}
+
+extension OptionForm<ClosedRange<Int>> {
+    static var fragment: Self {
+        Self("min-max", fact: { .text("\($0)") }) { (text: String, _: Bool) throws(QuantityError) in
+            try FaultText.fragment(text)
+        }
+    }
+}

@@ -1,0 +1,265 @@
+import Foundation
+import LoadEngine
+
+/// How the texts of an option become a value, and how a value is shown.
+///
+/// The same form reads the command line and scenario files, so a value means the same in both.
+struct OptionForm<Value: Hashable & Sendable>: Sendable {
+    typealias Read = @Sendable (_ texts: [String], _ isFile: Bool) throws(QuantityError) -> Value
+
+    var shape = OptionShape.one
+    var schema = OptionSchema.text
+    /// The value name in help: `n/s`.
+    var unit: String
+    let read: Read
+    /// A value as a user would write it.
+    var shown: @Sendable (Value) -> String = { "\($0)" }
+    /// A value in the plan record and the schedule hash.
+    var fact: @Sendable (Value) -> PlanFact.Value
+
+    init(_ unit: String, fact: @escaping @Sendable (Value) -> PlanFact.Value, read: @escaping Read) {
+        self.unit = unit
+        self.fact = fact
+        self.read = read
+    }
+
+    /// A form for one text.
+    init(
+        _ unit: String,
+        schema: OptionSchema = .text,
+        fact: @escaping @Sendable (Value) -> PlanFact.Value,
+        text read: @escaping @Sendable (String, _ isFile: Bool) throws(QuantityError) -> Value
+    ) {
+        self.init(unit, fact: fact) { texts, isFile throws(QuantityError) in try read(texts.last ?? "", isFile) }
+        self.schema = schema
+    }
+
+    /// The same with another value name in help.
+    func unit(_ unit: String) -> Self {
+        var form = self
+        form.unit = unit
+        return form
+    }
+}
+
+/// How often an option may be given, and with how many values.
+enum OptionShape: Hashable, Sendable {
+    case one
+    /// Comma-separated; in a file also a YAML list.
+    case list
+    /// Repeatable; in a file one value or a YAML list.
+    case repeated
+    /// Repeatable, and each takes the words up to the next option.
+    case words
+    /// No value; in a file `true` or `false`.
+    case flag
+    /// A value, or nothing for the one named here.
+    case toggle(bare: String)
+}
+
+/// What a JSON Schema says of a value in a scenario file.
+enum OptionSchema: Hashable, Sendable {
+    case text, duration, rate, size, share, boolean
+    case number(least: Int64, most: UInt64)
+    case choice([String])
+}
+
+extension OptionForm<String> {
+    static var text: Self { .text("text") }
+
+    static func text(_ unit: String) -> Self {
+        var form = Self(unit, fact: { .text($0) }, text: { text, _ throws(QuantityError) in text })
+        form.shown = { $0 }
+        return form
+    }
+
+    /// A text that must not be empty.
+    static func name(_ unit: String, remedy: String) -> Self {
+        var form = Self(unit, fact: { .text($0) }) { (text: String, _: Bool) throws(QuantityError) in
+            guard !text.isEmpty else { throw QuantityError("is empty; \(remedy)") }
+            return text
+        }
+        form.shown = { $0 }
+        return form
+    }
+}
+
+extension OptionForm<[String]> {
+    /// Comma-separated texts.
+    static func list(_ unit: String) -> Self {
+        var form = Self(unit, fact: { .list($0.map { .text($0) }) }) { texts, isFile throws(QuantityError) in
+            isFile && texts.count > 1
+                ? texts : texts.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+        }
+        form.shape = .list
+        form.shown = { $0.joined(separator: ",") }
+        return form
+    }
+
+    static func repeated(_ unit: String) -> Self {
+        var form = Self(unit, fact: { .list($0.map { .text($0) }) }) { texts, _ throws(QuantityError) in texts }
+        form.shape = .repeated
+        form.shown = { $0.joined(separator: ", ") }
+        return form
+    }
+
+    static func words(_ unit: String) -> Self {
+        var form = Self.repeated(unit)
+        form.shape = .words
+        return form
+    }
+}
+
+extension OptionForm where Value: FixedWidthInteger {
+    /// A whole number within bounds.
+    static func number(_ range: ClosedRange<Value>, _ unit: String = "n") -> Self {
+        Self(
+            unit,
+            schema: .number(least: Int64(clamping: range.lowerBound), most: UInt64(clamping: range.upperBound)),
+            fact: { .integer(Int64(clamping: $0)) },
+            text: { text, _ throws(QuantityError) in try Self.whole(text, range) }
+        )
+    }
+
+    /// Whole seconds: a bare number on the command line, a duration such as `60s` in a file.
+    static func seconds(_ range: ClosedRange<Value>) -> Self {
+        Self("s", schema: .duration, fact: { .nanoseconds(Int64($0) * 1_000_000_000) }) {
+            text,
+            isFile throws(QuantityError) in
+            guard isFile else { return try Self.whole(text, range) }
+            let nanoseconds = try DurationText.parse(text)
+            guard nanoseconds % 1_000_000_000 == 0 else {
+                throw QuantityError("'\(text)' is not whole seconds; write it like 60s")
+            }
+            return try Self.whole("\(nanoseconds / 1_000_000_000)", range)
+        }
+    }
+
+    private static func whole(_ text: String, _ range: ClosedRange<Value>) throws(QuantityError) -> Value {
+        if let number = Value(text), range.contains(number) { return number }
+        let bounds =
+            range.upperBound == .max ? "\(range.lowerBound) or more" : "\(range.lowerBound) to \(range.upperBound)"
+        throw QuantityError("'\(text)' is not a whole number of \(bounds)")
+    }
+}
+
+extension OptionForm<Int64> {
+    /// Nanoseconds.
+    ///
+    /// A bare number is seconds on the command line; in a file a duration has its unit.
+    static var duration: Self { .duration(bare: "s") }
+
+    /// Nanoseconds.
+    ///
+    /// A bare number is milliseconds on the command line, as in `emqtt_bench`.
+    static var milliseconds: Self {
+        var form = Self("ms", schema: .duration, fact: { .nanoseconds($0) }) { text, isFile throws(QuantityError) in
+            if isFile { return try DurationText.parse(text) }
+            guard let time = try? DurationText.parse(text, bareUnit: "ms") else {
+                throw QuantityError("'\(text)' is not a number of milliseconds; write it like 100, or 100ms")
+            }
+            return time
+        }
+        form.shown = DurationText.text
+        return form
+    }
+
+    private static func duration(bare: String) -> Self {
+        var form = Self("duration", schema: .duration, fact: { .nanoseconds($0) }) {
+            text,
+            isFile throws(QuantityError) in
+            try DurationText.parse(text, bareUnit: isFile ? nil : bare)
+        }
+        form.shown = DurationText.text
+        return form
+    }
+
+    /// The same above 0; `remedy` says why 0 is none, and what to write.
+    func aboveZero(_ remedy: String) -> Self {
+        var form = Self(self.unit, fact: self.fact) { texts, isFile throws(QuantityError) in
+            let time = try self.read(texts, isFile)
+            guard time > 0 else { throw QuantityError("'\(texts.last ?? "0")' \(remedy)") }
+            return time
+        }
+        (form.schema, form.shown) = (self.schema, self.shown)
+        return form
+    }
+}
+
+extension OptionForm<Double> {
+    /// Per second.
+    static var rate: Self {
+        Self("n/s", schema: .rate, fact: { .number($0) }) { text, _ throws(QuantityError) in
+            try RateText.parse(text)
+        }
+    }
+}
+
+extension OptionForm<Bool> {
+    static var flag: Self {
+        var form = Self.toggle
+        form.shape = .flag
+        return form
+    }
+
+    /// `true` or `false`; alone it is `true`.
+    static var toggle: Self { .toggle(yes: "true", no: "false", bare: "true") }
+
+    static func toggle(yes: String, no: String, bare: String? = nil) -> Self {
+        var form = Self("\(yes)|\(no)", fact: { .flag($0) }) { (text: String, isFile: Bool) throws(QuantityError) in
+            switch text {
+            case yes: return true
+            case no: return false
+            default:
+                // On the command line not echoed: in -rPsecret it would be a secret.
+                throw QuantityError(
+                    isFile
+                        ? "'\(text)' is not \(yes) or \(no)"
+                        : "takes \(yes) or \(no); give it alone, not joined with other flags"
+                )
+            }
+        }
+        form.schema = yes == "true" ? .boolean : .choice([yes, no])
+        if let bare { form.shape = .toggle(bare: bare) }
+        form.shown = { $0 ? yes : no }
+        return form
+    }
+}
+
+extension OptionForm where Value: RawRepresentable<String> & CaseIterable {
+    /// One of the words that the type has.
+    static func choice(_ unit: String) -> Self {
+        let words = Value.allCases.map(\.rawValue)
+        var form = Self(unit, schema: .choice(words), fact: { .text($0.rawValue) }) {
+            text,
+            _ throws(QuantityError) in
+            if let value = Value(rawValue: text) { return value }
+            throw QuantityError("'\(text)' is not one of \(words.joined(separator: ", "))")
+        }
+        form.shown = { $0.rawValue }
+        return form
+    }
+}
+
+extension OptionForm<ClosedRange<Int>> {
+    /// Bytes: a size, or a range of sizes.
+    static var sizes: Self {
+        var form = Self("bytes", schema: .size, fact: { .text("\($0)") }) { text, _ throws(QuantityError) in
+            try SizeRangeText.parse(text)
+        }
+        form.shown = { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)..\($0.upperBound)" }
+        return form
+    }
+}
+
+extension OptionForm<String> {
+    /// One of the words given here.
+    static func words(_ words: [String], _ unit: String) -> Self {
+        var form = Self(unit, schema: .choice(words), fact: { .text($0) }) { text, _ throws(QuantityError) in
+            if words.contains(text) { return text }
+            throw QuantityError("'\(text)' is not one of \(words.joined(separator: ", "))")
+        }
+        form.shown = { $0 }
+        return form
+    }
+}

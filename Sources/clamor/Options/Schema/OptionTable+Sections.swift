@@ -1,0 +1,72 @@
+/// A title of the help; the options of the table that follow it stand below it.
+struct OptionTitle: Sendable {
+    let title: String
+
+    init(_ title: String) { self.title = title }
+}
+
+extension OptionTable {
+    static let shared = OptionTable()
+
+    /// Options that a test adds.
+    @TaskLocal static var added: [OptionSpec] = []
+
+    /// Options under one title of the help.
+    struct Section: Sendable {
+        let title: String
+        var specs: [OptionSpec] = []
+    }
+
+    /// The sections, in the order of the table.
+    private static let own: [Section] = Mirror(reflecting: OptionTable.shared).children.reduce(into: []) {
+        found,
+        child in
+        if let title = child.value as? OptionTitle {
+            found.append(Section(title: title.title))
+        } else if let entry = child.value as? any AnyOptionEntry, !found.isEmpty {
+            found[found.count - 1].specs.append(entry.spec)
+        }
+    }
+
+    private static let ownSpecs = Dictionary(
+        uniqueKeysWithValues: CommandName.allCases.map { command in
+            (command, OptionTable.own.flatMap(\.specs).filter { $0.commands.contains(command) })
+        }
+    )
+
+    private static let byID = Dictionary(
+        OptionTable.own.flatMap(\.specs).map { ($0.id, $0) },
+        uniquingKeysWith: { _, _ in preconditionFailure("each entry has a line of its own") }
+    )
+
+    static var sections: [Section] {
+        self.added.isEmpty ? self.own : self.own + [Section(title: "Added", specs: self.added)]
+    }
+
+    /// The sections with the options of a command.
+    static func sections(of command: CommandName) -> [Section] {
+        self.sections.map { section in
+            Section(title: section.title, specs: section.specs.filter { $0.commands.contains(command) })
+        }.filter { !$0.specs.isEmpty }
+    }
+
+    /// The options of a command, in the order of the help.
+    static func specs(of command: CommandName) -> [OptionSpec] {
+        (self.ownSpecs[command] ?? []) + self.added.filter { $0.commands.contains(command) }
+    }
+
+    static var all: [OptionSpec] { self.sections.flatMap(\.specs) }
+
+    static func spec(_ id: String) -> OptionSpec? { self.byID[id] ?? self.added.first { $0.id == id } }
+
+    /// The option of a key path.
+    static subscript(key: AnyOptionKey) -> OptionSpec {
+        guard let entry = Self.shared[keyPath: key] as? any AnyOptionEntry else {
+            preconditionFailure("the key path leads to an entry")
+        }
+        return entry.spec
+    }
+
+    /// The options of several key paths.
+    static func specs(_ keys: AnyOptionKey...) -> [OptionSpec] { keys.map { self[$0] } }
+}

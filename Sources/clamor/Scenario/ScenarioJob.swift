@@ -1,0 +1,73 @@
+/// What the clients of a scenario group speak.
+enum Speech: String, CaseIterable, Sendable {
+    case mqtt = "MQTT"
+    case xmpp = "XMPP"
+
+    /// The commands that do the same as a group.
+    ///
+    /// A group does what the first command does whose marks it has, and without any what the last one does.
+    var jobs: [CommandName] {
+        switch self {
+        case .mqtt: [.pubsub, .pub, .sub, .conn]
+        case .xmpp: [.message, .ping, .muc, .presence, .register, .login]
+        }
+    }
+}
+
+extension CommandName {
+    /// A group with one of these keys does what the command does.
+    var marks: Set<String> {
+        switch self {
+        case .pubsub: ["subscribers", "topology"]
+        case .sub: ["subscribe"]
+        case .register: ["registration"]
+        case .pub, .message, .ping, .muc, .presence: self.section.map { [$0] } ?? []
+        default: []
+        }
+    }
+
+    var speech: Speech { Set<CommandName>.xmpp.contains(self) ? .xmpp : .mqtt }
+
+    /// The options that a group may have, with their keys.
+    var groupKeys: [(key: String, spec: OptionSpec)] {
+        OptionTable.specs(of: self).compactMap { spec in
+            spec.scope == .group ? spec.key(in: self).map { ($0, spec) } : nil
+        }
+    }
+}
+
+/// The keys of scenario groups.
+struct ScenarioKeys: Sendable {
+    /// Keys that stand in a mapping of their own.
+    let sections: Set<String>
+    /// Of any group.
+    let everyPath: Set<String>
+    private let paths: [Speech: Set<String>]
+
+    init() {
+        self.paths = Dictionary(
+            uniqueKeysWithValues: Speech.allCases.map { speech in
+                (speech, Set(speech.jobs.flatMap { $0.groupKeys.map(\.key) }))
+            }
+        )
+        let paths = self.paths.values.reduce(into: Set<String>()) { $0.formUnion($1) }
+        let paced = paths.filter { $0.hasSuffix(".rate") && $0 != "connect.rate" }.map { $0.dropLast("rate".count) }
+        self.everyPath = paths.union(paced.flatMap { section in ScenarioReader.paceKeys.map { "\(section)\($0)" } })
+        self.sections = Set(
+            paths.filter { !$0.hasPrefix("subscribe.") }.compactMap { path in
+                let parts = path.split(separator: ".")
+                return parts.count > 1 ? String(parts[0]) : nil
+            }
+        )
+    }
+
+    /// Whose groups have a key.
+    func owners(of path: String) -> Set<Speech> {
+        let top = path.split(separator: ".").first.map(String.init) ?? path
+        return Set(
+            self.paths.filter { _, paths in
+                paths.contains { $0 == path || $0.hasPrefix("\(top).") && top != "connect" }
+            }.keys
+        )
+    }
+}
