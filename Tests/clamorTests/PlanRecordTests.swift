@@ -8,20 +8,9 @@ import clamor
 @Suite("The plan of a run holds every option that decides its outcome")
 struct PlanRecordTests {
     /// Options that two comparable runs may differ in, each with the reason.
-    static let notOfThePlan: [String: String] = [
-        "host": "a comparison is between servers", "port": "a comparison is between servers",
-        "url": "a comparison is between servers; its user, TLS and WebSocket are options of their own",
-        "resolver": "it finds the server", "ifaddr": "where the generator connects from",
-        "threads": "how much of the host the generator uses; `generator` in run.json has it",
-        "seed": "which values chance draws, not from which distribution",
-        "threshold": "it judges the run", "strict": "it judges the run",
-        "out": "where results go", "junit": "where results go", "summary-md": "where results go",
-        "per-client": "which files are written", "json": "what is printed", "quiet": "what is printed",
-        "no-tty": "what is printed", "print-scenario": "nothing runs",
-        "segment": "`segment` in run.json has it, and the comparison reads it there",
-        "start-at": "when the run begins", "processes": "how the generator divides the load",
-        "child": "how the generator divides the load", "help": "nothing runs", "version": "nothing runs",
-    ]
+    static let notOfThePlan = OptionTable.notOfThePlan.merging(["help": "nothing runs", "version": "nothing runs"]) {
+        $1
+    }
 
     /// Two command lines that differ in one option; words in braces are files.
     struct Variation: Sendable {

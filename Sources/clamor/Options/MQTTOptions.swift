@@ -65,6 +65,9 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
 }
 
 extension MQTTOptions {
+    /// The command that does the same.
+    var command: CommandName { CommandName(rawValue: self.kind.rawValue) ?? .conn }
+
     /// Clients that publish; all clients of `conn`; 0 for `sub`.
     package var publishers: Int {
         get { self.common.operators }

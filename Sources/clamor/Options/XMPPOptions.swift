@@ -53,6 +53,9 @@ package struct XMPPOptions: ProtocolOptions, Hashable, Sendable {
 }
 
 extension XMPPOptions {
+    /// The command that does the same.
+    var command: CommandName { CommandName(rawValue: "xmpp \(self.kind.rawValue)") ?? .register }
+
     /// Whether messages carry the header, which is longer as text.
     package var hasLedger: Bool {
         guard self.kind == .message || self.hasGroups, case .generated(let sizes) = self.payload else { return false }

@@ -4,14 +4,11 @@ import Transport
 import Workloads
 
 extension LoadOptions {
-    /// Options of every protocol; `section` is the mapping in a scenario file for the operations, such as `publish`.
-    func addFacts(to facts: inout PlanFacts, section: String) {
-        let usual = LoadOptions(name: "", port: 0, operates: self.operates)
-        facts.integer("start_number", self.startNumber, unless: 0)
+    /// Options of every protocol.
+    func addFacts(to facts: inout PlanFacts, of command: CommandName) {
+        facts.add(self, of: command)
+        let section = command.section ?? ""
         facts.number("connect.rate", self.connectRate, .schedule)
-        facts.integer("connect.retries", self.connectRetries, unless: 0)
-        facts.integer("reconnect", self.reconnects, unless: 0, .schedule)
-        facts.nanoseconds("reconnect_period", self.reconnectPeriod, unless: usual.reconnectPeriod)
         facts.number("churn", self.churn?.perSecond, .schedule)
         facts.flag("churn.cut", self.churn?.cuts ?? false, .schedule)
         for (index, storm) in self.storms.enumerated() {
@@ -28,14 +25,13 @@ extension LoadOptions {
             case .count(let count): facts.integer("stages[\(index)].clients", count, .schedule)
             }
         }
-        if !self.validates { facts.text("validate", "off") }
         self.addTransport(to: &facts)
         guard self.operates else { return }
-        self.addPace(to: &facts, section, usual)
+        self.addPace(to: &facts, section)
         self.addPayload(to: &facts, section)
     }
 
-    private func addPace(to facts: inout PlanFacts, _ section: String, _ usual: LoadOptions) {
+    private func addPace(to facts: inout PlanFacts, _ section: String) {
         switch (self.shape, self.pacing) {
         case (.ramp(let from, let to, let over), _):
             facts.number("\(section).rate.from", from, .schedule)
@@ -58,9 +54,7 @@ extension LoadOptions {
         }
         facts.nanoseconds("\(section).think", self.think, unless: 0, .schedule)
         facts.integer("\(section).window", self.inflight, .schedule)
-        facts.nanoseconds("\(section).ack_timeout", self.ackTimeout, unless: usual.ackTimeout, .schedule)
         facts.integer("\(section).limit", self.limit, .schedule)
-        facts.flag("\(section).wait", self.waitsForAll, unless: true, .schedule)
     }
 
     private func addPayload(to facts: inout PlanFacts, _ section: String) {

@@ -8,7 +8,8 @@ extension MQTTOptions {
         facts.text("command", self.kind.rawValue, .schedule)
         facts.integer("clients", self.kind == .sub ? self.subscribers : self.publishers, .schedule)
         if self.kind == .pubsub { facts.integer("subscribers", self.subscribers, .schedule) }
-        self.common.addFacts(to: &facts, section: "publish")
+        self.common.addFacts(to: &facts, of: self.command)
+        facts.add(self, of: self.command)
         self.addIdentity(to: &facts)
         self.addSession(to: &facts)
         self.addWill(to: &facts)
@@ -24,7 +25,6 @@ extension MQTTOptions {
             facts.text("client_id", self.kind == .sub ? self.subscriberID : self.publisherID)
             if self.kind == .pubsub { facts.text("subscriber_id", self.subscriberID) }
         }
-        facts.text("username", self.username)
         facts.digest("password", self.password?.utf8, .record)
         facts.text("rows", self.rows?.digest, .schedule)
         switch self.auth {
@@ -39,16 +39,7 @@ extension MQTTOptions {
     }
 
     private func addSession(to facts: inout PlanFacts) {
-        facts.integer("connect.protocol", self.protocolLevel, unless: 5, .schedule)
-        facts.seconds("connect.keep_alive", self.keepAlive, unless: 300, .schedule)
-        facts.flag("connect.clean", self.clean, unless: true, .schedule)
         facts.seconds("connect.session_expiry", self.sessionExpiry, unless: 0)
-        facts.integer("connect.receive_maximum", self.connect.receiveMaximum)
-        facts.integer("connect.maximum_packet_size", self.connect.maximumPacketSize)
-        facts.integer("connect.topic_alias_maximum", self.connect.topicAliasMaximum)
-        facts.flag("connect.response_information", self.connect.requestsResponseInformation)
-        facts.flag("connect.problem_information", self.connect.requestsProblemInformation, unless: true)
-        facts.userProperties("connect.user_properties", self.connect.userProperties)
         facts.digest("raw", self.raw)
         facts.number("subscription_churn", self.subscriptionChurn?.perSecond, .schedule)
         facts.text("subscription_churn_filter", self.subscriptionChurn?.filter, .schedule)
@@ -61,50 +52,31 @@ extension MQTTOptions {
         facts.integer("will.qos", will.qos, unless: 0)
         facts.flag("will.retain", will.retain)
         facts.seconds("will.delay", will.properties.willDelayInterval)
-        facts.messageProperties("will", will.properties)
+        facts.flag("will.is_text", will.properties.payloadFormatIndicator == 1)
+        facts.seconds("will.expiry", will.properties.messageExpiryInterval)
+        facts.text("will.content_type", will.properties.contentType)
+        facts.digest("will.correlation_data", will.properties.correlationData)
+        facts.userProperties("will.user_properties", will.properties.userProperties)
         facts.text("will.response_topic", will.properties.responseTopic)
     }
 
     private func addPublishing(to facts: inout PlanFacts) {
         facts.text("publish.topic", self.topic, unless: "clamor/%i", .schedule)
         facts.text("publish.qos", self.qosList, unless: "0", .schedule)
-        facts.flag("publish.retain", self.retain, .schedule)
-        facts.messageProperties("publish", self.publishProperties)
-        facts.integer("publish.subscription_identifier", self.publishProperties.subscriptionIdentifier)
+        facts.flag("publish.is_text", self.publishProperties.payloadFormatIndicator == 1)
+        facts.digest("publish.correlation_data", self.publishProperties.correlationData)
         let usualAnswers = self.topology == .request ? "clamor-answers/%c" : nil
         facts.text("publish.response_topic", self.responseTopic, unless: usualAnswers)
-        switch self.topicAlias {
-        case nil: break
-        case .automatic: facts.text("publish.topic_alias", "auto")
-        case .fixed(let alias): facts.text("publish.topic_alias", "\(alias)")
-        }
     }
 
     private func addSubscribing(to facts: inout PlanFacts) {
         if self.kind == .sub {
             facts.texts("subscribe.filter", self.filters, .schedule)
             facts.text("subscribe.qos", self.qosList, unless: "0")
-            facts.userProperties("subscribe.user_properties", self.subscribe.properties.userProperties)
         } else {
             facts.text("topology", self.topology.rawValue, .schedule)
-            facts.flag("separate", self.isSeparate)
         }
-        facts.flag("subscribe.no_local", self.subscribe.noLocal)
-        facts.flag("subscribe.retain_as_published", self.subscribe.retainAsPublished)
-        facts.integer("subscribe.retain_handling", self.subscribe.retainHandling.rawValue, unless: 0)
-        facts.integer("subscribe.identifier", self.subscribe.properties.subscriptionIdentifier)
     }
 
     private var qosList: String { self.qualities.map(String.init).joined(separator: ",") }
-}
-
-extension PlanFacts {
-    /// Those of PUBLISH and of a will.
-    fileprivate mutating func messageProperties(_ section: String, _ properties: Properties) {
-        self.flag("\(section).is_text", properties.payloadFormatIndicator == 1)
-        self.seconds("\(section).expiry", properties.messageExpiryInterval)
-        self.text("\(section).content_type", properties.contentType)
-        self.digest("\(section).correlation_data", properties.correlationData)
-        self.userProperties("\(section).user_properties", properties.userProperties)
-    }
 }

@@ -112,6 +112,34 @@ struct PlanFacts {
     }
 }
 
+// MARK: - From the option table
+
+extension PlanFacts {
+    /// Options of a command that the table has a place in the plan for.
+    mutating func add(_ root: some OptionsRoot, of command: CommandName) {
+        for spec in OptionTable.specs(of: command) {
+            guard let path = spec.plan.hashed ?? spec.plan.path, let fact = spec.fact?(root), !fact.isUsual else {
+                continue
+            }
+            let place: PlanFact.Place =
+                spec.plan.hashed == nil ? .record : spec.plan.path == nil ? .schedule : .both
+            self.add(command.key(path), fact.value, place)
+        }
+    }
+}
+
+extension [String: JSONValue] {
+    /// Adds the options of a command that the table has a key of their own for.
+    mutating func add(_ root: some OptionsRoot, of command: CommandName) {
+        for spec in OptionTable.specs(of: command) {
+            guard let key = spec.plan.key, let fact = spec.fact?(root), spec.plan.isAlways || !fact.isUsual else {
+                continue
+            }
+            self[key] = PlanFacts.json(fact.value)
+        }
+    }
+}
+
 // MARK: - As lines of the schedule hash
 
 extension PlanFact {
@@ -157,7 +185,7 @@ extension PlanFacts {
         }
     }
 
-    private static func json(_ value: PlanFact.Value) -> JSONValue {
+    static func json(_ value: PlanFact.Value) -> JSONValue {
         switch value {
         case .text(let text): .string(text)
         case .integer(let number): .integer(number)

@@ -7,7 +7,8 @@ extension XMPPOptions {
         let usual = XMPPOptions(kind: self.kind)
         facts.text("command", "xmpp \(self.kind.rawValue)", .schedule)
         facts.integer("clients", self.operators, .schedule)
-        self.common.addFacts(to: &facts, section: self.kind.rawValue)
+        self.common.addFacts(to: &facts, of: self.command)
+        facts.add(self, of: self.command)
         if self.users.isEmpty {
             facts.text("jid", "\(self.local)@\(self.domain)/\(self.resource)", .schedule)
         } else {
@@ -16,21 +17,15 @@ extension XMPPOptions {
             facts.digest("passwords", self.users.map { "\($0.password)\n" }.joined().utf8, .record)
         }
         if !self.password.isEmpty { facts.digest("password", self.password.utf8, .record) }
-        facts.flag("register", self.registers, .schedule)
-        facts.flag("keep", self.keepsAccounts, .schedule)
         facts.text("tls", self.tls.rawValue, unless: usual.tls.rawValue, .schedule)
-        facts.text("mechanism", self.mechanism, .schedule)
-        facts.flag("stream_management", self.streamManagement, .schedule)
         switch self.kind {
-        case .message:
-            facts.text("message.pairing", self.pairing.rawValue, unless: usual.pairing.rawValue, .schedule)
         case .muc:
             facts.integer("muc.room_size", self.groupSize, .schedule)
             facts.text("muc.room", self.room, unless: usual.room, .schedule)
             facts.text("muc.service", self.service, .schedule)
             facts.text("muc.nick", self.nick, unless: usual.nick, .schedule)
         case .presence: facts.integer("presence.contacts", self.groupSize - 1, .schedule)
-        case .login, .ping, .register, .unregister: break
+        case .login, .message, .ping, .register, .unregister: break
         }
         return facts
     }

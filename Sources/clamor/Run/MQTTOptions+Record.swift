@@ -7,20 +7,18 @@ import Workloads
 
 extension LoadOptions {
     /// What `run.json` says of the plan of every run: what decides the outcome, and no secret.
-    func planRecord(seed: UInt64) -> [String: JSONValue] {
+    func planRecord(seed: UInt64, of command: CommandName) -> [String: JSONValue] {
         var plan: [String: JSONValue] = [
             "command": .string(self.name),
             "targets": .array(self.targetNames.map { .string($0) }),
             "clients": .integer(Int64(self.clients)),
-            "connect_timeout_seconds": .number(Double(self.connectTimeout) / 1e9),
             "warmup_seconds": .number(Double(self.warmup) / 1e9),
             "drain_seconds": .number(Double(self.drain) / 1e9),
-            "read_size": .integer(Int64(self.readSize)),
             "seed": .integer(Int64(clamping: seed)),
         ]
         if let duration = self.duration { plan["duration_seconds"] = .number(Double(duration) / 1e9) }
         if let rate = self.connectRate { plan["connect_rate"] = .number(rate) }
-        if self.reconnects > 0 { plan["reconnects"] = .integer(Int64(self.reconnects)) }
+        plan.add(self, of: command)
         self.addTransport(to: &plan)
         self.addDepartures(to: &plan)
         return plan
@@ -34,7 +32,6 @@ extension LoadOptions {
         if let webSocket = self.transport.webSocket {
             plan["websocket_path"] = .string(Redaction.hideQuery(in: webSocket.path))
         }
-        if let proxy = self.transport.proxy { plan["proxy_protocol"] = .string(proxy.rawValue) }
     }
 
     private func addDepartures(to plan: inout [String: JSONValue]) {
@@ -56,8 +53,6 @@ extension LoadOptions {
     /// How operations are paced, and how long answers are awaited.
     func addOperations(to plan: inout [String: JSONValue]) {
         plan["window"] = .integer(Int64(self.window))
-        plan["ack_timeout_seconds"] = .number(Double(self.ackTimeout) / 1e9)
-        plan["waits_for_connects"] = .bool(self.waitsForAll)
         if let limit = self.limit { plan["limit"] = .integer(Int64(clamping: limit)) }
         switch self.pacing {
         case .rate(let perSecond):
@@ -122,13 +117,11 @@ extension LoadOptions {
 extension MQTTOptions {
     /// The plan as `run.json` holds it: what decides the outcome, and no secret.
     ///
-    /// Every record has the keys written here. Those of ``facts`` are written where an option differs from its default, so
-    /// that records of older builds stay comparable.
+    /// Every record has the keys written here, and those that the option table writes always. Those of ``facts`` are written
+    /// where an option differs from its default, so that records of older builds stay comparable.
     package func planRecord(seed: UInt64) -> [String: JSONValue] {
-        var plan = self.common.planRecord(seed: seed)
-        plan["protocol_level"] = .integer(Int64(self.protocolLevel))
-        plan["keep_alive_seconds"] = .integer(Int64(self.keepAlive))
-        plan["clean"] = .bool(self.clean)
+        var plan = self.common.planRecord(seed: seed, of: self.command)
+        plan.add(self, of: self.command)
         if case .embedded(let faults) = self.target, !faults.isEmpty {
             plan["broker"] = .string(faults.joined(separator: " "))
         }
@@ -165,7 +158,6 @@ extension MQTTOptions {
         plan["publishers"] = .integer(Int64(self.publishers))
         plan["topic"] = .string(self.topic)
         plan["qos"] = .array(self.qualities.map { .integer(Int64($0)) })
-        plan["retain"] = .bool(self.retain)
         self.common.addPayload(to: &plan)
         plan["batch"] = .integer(Int64(self.batch))
         self.common.addOperations(to: &plan)

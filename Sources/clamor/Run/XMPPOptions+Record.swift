@@ -4,7 +4,8 @@ import Workloads
 extension XMPPOptions {
     /// The plan as `run.json` holds it: what decides the outcome, and no secret.
     package func planRecord(seed: UInt64) -> [String: JSONValue] {
-        var plan = self.common.planRecord(seed: seed)
+        var plan = self.common.planRecord(seed: seed, of: self.command)
+        plan.add(self, of: self.command)
         plan["domain"] = .string(self.domain)
         if self.users.isEmpty {
             plan["jid"] = .string("\(self.local)@\(self.domain)/\(self.resource)")
@@ -12,9 +13,6 @@ extension XMPPOptions {
             plan["users"] = .integer(Int64(self.users.count))
         }
         plan["tls_policy"] = .string(self.tls.rawValue)
-        if let mechanism = self.mechanism { plan["mechanism"] = .string(mechanism) }
-        if self.streamManagement { plan["stream_management"] = true }
-        if self.registers { plan["register"] = true }
         if self.registers || self.kind == .register { plan["keeps_accounts"] = .bool(self.keepsAccounts) }
         self.facts.add(to: &plan)
         guard self.operates else { return plan }

@@ -75,7 +75,7 @@ extension CommandName {
         case .report: "clamor report results/runs/20261125-101500-pub"
         case .compare: "clamor compare results/base results/new"
         case .merge: "clamor merge results/segment-1 results/segment-2 --out results/whole"
-        case .draft: "clamor init soak"
+        case .draft: "clamor init login-storm"
         }
     }
 

@@ -21,6 +21,11 @@ package enum CommandName: String, CaseIterable, Sendable {
     /// The last word: the name of a subcommand.
     var word: String { String(self.rawValue.split(separator: " ").last ?? "") }
 
+    /// A key with the section of the command in the place of `*`.
+    func key(_ key: String) -> String {
+        key.hasPrefix("*.") ? (self.section ?? "") + key.dropFirst(1) : key
+    }
+
     /// The mapping of a scenario group that holds the pace and the payload of its operations.
     var section: String? {
         switch self {
@@ -32,7 +37,7 @@ package enum CommandName: String, CaseIterable, Sendable {
 }
 
 extension Set<CommandName> {
-    static let mqtt: Self = [.conn, .pub, .sub, .pubsub]
+    package static let mqtt: Self = [.conn, .pub, .sub, .pubsub]
     static let publishing: Self = [.pub, .pubsub]
     static let subscribing: Self = [.sub, .pubsub]
     static let xmpp: Self = [.login, .message, .presence, .ping, .muc, .register]
@@ -41,7 +46,7 @@ extension Set<CommandName> {
     /// Commands whose operations carry a payload.
     static let payloads = Self.publishing.union(Self.stanzas)
     static let paced = Self.payloads.union([.ping])
-    static let loads = Self.mqtt.union(Self.xmpp)
+    package static let loads = Self.mqtt.union(Self.xmpp)
     static let runs = Self.loads.union([.run])
     /// Commands that write result files.
     static let results = Self.runs.union([.decode, .merge])

@@ -2,8 +2,8 @@
 ///
 /// The command line, scenario files, help, references, redaction, arguments of child processes and the plan record are
 /// made from the entries of the ``OptionTable``. A value is read as `given[\.rate]`, see ``GivenOptions``.
-struct OptionEntry<Value: Hashable & Sendable>: Sendable {
-    private(set) var spec: OptionSpec
+package struct OptionEntry<Value: Hashable & Sendable>: Sendable {
+    package private(set) var spec: OptionSpec
     private let form: OptionForm<Value>
 
     /// - Parameters:
@@ -15,7 +15,7 @@ struct OptionEntry<Value: Hashable & Sendable>: Sendable {
     ///   - commands: those that take it.
     ///   - file: where the entry stands, with `line` its identity.
     ///   - line: of the file.
-    init(
+    package init(
         _ names: String,
         negation: String? = nil,
         key: String? = nil,
@@ -41,7 +41,7 @@ struct OptionEntry<Value: Hashable & Sendable>: Sendable {
 
     /// The line in the help; `usual` is the default in words, where no property holds it, `elsewhere` that of
     /// `emqtt_bench`.
-    func help(_ text: String, usual: String? = nil, example: String? = nil, elsewhere: String? = nil) -> Self {
+    package func help(_ text: String, usual: String? = nil, example: String? = nil, elsewhere: String? = nil) -> Self {
         self.with { spec in
             spec.help = text
             spec.usual = usual ?? spec.usual
@@ -51,7 +51,7 @@ struct OptionEntry<Value: Hashable & Sendable>: Sendable {
     }
 
     /// Stores the value as it is read; the default is the property's.
-    func into<Root: OptionsRoot>(
+    package func into<Root: OptionsRoot>(
         _ path: any WritableKeyPath<Root, Value> & Sendable,
         plan: PlanPlace? = nil
     ) -> Self {
@@ -73,7 +73,7 @@ struct OptionEntry<Value: Hashable & Sendable>: Sendable {
     }
 
     /// Stores the value as it is read; the default is its absence.
-    func into<Root: OptionsRoot>(
+    package func into<Root: OptionsRoot>(
         _ path: any WritableKeyPath<Root, Value?> & Sendable,
         plan: PlanPlace? = nil
     ) -> Self {
@@ -92,10 +92,10 @@ struct OptionEntry<Value: Hashable & Sendable>: Sendable {
         }
     }
 
-    func plan(_ plan: PlanPlace) -> Self { self.with { $0.plan = plan } }
+    package func plan(_ plan: PlanPlace) -> Self { self.with { $0.plan = plan } }
 
     /// Among the options that one needs first.
-    var basic: Self { self.with { $0.isBasic = true } }
+    package var basic: Self { self.with { $0.isBasic = true } }
 
     /// No help shows it.
     var hidden: Self { self.with { $0.isHidden = true } }
@@ -103,7 +103,7 @@ struct OptionEntry<Value: Hashable & Sendable>: Sendable {
     /// Its value may begin with a dash.
     var unconditional: Self { self.with { $0.isUnconditional = true } }
 
-    func secret(_ secrecy: Secrecy) -> Self { self.with { $0.secrecy = secrecy } }
+    package func secret(_ secrecy: Secrecy) -> Self { self.with { $0.secrecy = secrecy } }
 
     /// The value where neither the command line nor the file has one.
     func environment(_ name: String) -> Self { self.with { $0.environment = name } }
@@ -141,7 +141,7 @@ protocol AnyOptionEntry {
 extension OptionEntry: AnyOptionEntry {}
 
 /// An option without the type of its value.
-struct OptionSpec: Sendable {
+package struct OptionSpec: Sendable {
     /// The place of its entry; unique.
     let id: String
     let names: [String]
@@ -173,8 +173,8 @@ struct OptionSpec: Sendable {
 
     /// The key in a group of that command.
     func key(in command: CommandName) -> String? {
-        guard let key = self.key, key.hasPrefix("*.") else { return self.key }
-        return command.section.map { $0 + key.dropFirst(1) }
+        guard let key = self.key, !key.hasPrefix("*.") || command.section != nil else { return nil }
+        return command.key(key)
     }
 
     /// Every name, with that of its negation.
@@ -197,7 +197,7 @@ enum OptionScope: Hashable, Sendable {
 }
 
 /// How much of a value is secret.
-enum Secrecy: Sendable {
+package enum Secrecy: Sendable {
     case none
     case whole
     /// The function hides the secret part.
@@ -217,7 +217,7 @@ enum OptionTrait: Hashable, Sendable {
 }
 
 /// Where an option stands in the plan of `run.json` and in the schedule hash.
-struct PlanPlace: Sendable {
+package struct PlanPlace: Sendable {
     /// The reason why the option is not of the plan.
     var reason: String?
     /// The path in the schedule hash, where the value differs from the default; `*.` is the section of the command.
@@ -230,11 +230,11 @@ struct PlanPlace: Sendable {
     var isAlways = false
 
     /// It is not of the plan, for the reason given here.
-    static func none(_ reason: String) -> Self { Self(reason: reason) }
+    package static func none(_ reason: String) -> Self { Self(reason: reason) }
     /// Together with other options, by `planRecord(seed:)` or `facts` of the options that hold it.
     static let composed = Self()
     /// By one path in record and hash.
-    static func fact(_ path: String) -> Self { Self(hashed: path, path: path) }
+    package static func fact(_ path: String) -> Self { Self(hashed: path, path: path) }
     static func hashed(_ path: String) -> Self { Self(hashed: path) }
     static func recorded(_ path: String) -> Self { Self(path: path) }
     /// By a key of its own in the record.

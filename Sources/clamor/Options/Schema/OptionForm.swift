@@ -4,8 +4,8 @@ import LoadEngine
 /// How the texts of an option become a value, and how a value is shown.
 ///
 /// The same form reads the command line and scenario files, so a value means the same in both.
-struct OptionForm<Value: Hashable & Sendable>: Sendable {
-    typealias Read = @Sendable (_ texts: [String], _ isFile: Bool) throws(QuantityError) -> Value
+package struct OptionForm<Value: Hashable & Sendable>: Sendable {
+    package typealias Read = @Sendable (_ texts: [String], _ isFile: Bool) throws(QuantityError) -> Value
 
     var shape = OptionShape.one
     var schema = OptionSchema.text
@@ -65,7 +65,7 @@ enum OptionSchema: Hashable, Sendable {
 }
 
 extension OptionForm<String> {
-    static var text: Self { .text("text") }
+    package static var text: Self { .text("text") }
 
     static func text(_ unit: String) -> Self {
         var form = Self(unit, fact: { .text($0) }, text: { text, _ throws(QuantityError) in text })
@@ -147,7 +147,7 @@ extension OptionForm<Int64> {
     /// Nanoseconds.
     ///
     /// A bare number is seconds on the command line; in a file a duration has its unit.
-    static var duration: Self { .duration(bare: "s") }
+    package static var duration: Self { .duration(bare: "s") }
 
     /// Nanoseconds.
     ///
@@ -206,7 +206,9 @@ extension OptionForm<Bool> {
     static var toggle: Self { .toggle(yes: "true", no: "false", bare: "true") }
 
     static func toggle(yes: String, no: String, bare: String? = nil) -> Self {
-        var form = Self("\(yes)|\(no)", fact: { .flag($0) }) { (text: String, isFile: Bool) throws(QuantityError) in
+        let isPlain = yes == "true"
+        var form = Self("\(yes)|\(no)", fact: { isPlain ? .flag($0) : .text($0 ? yes : no) }) {
+            (text: String, isFile: Bool) throws(QuantityError) in
             switch text {
             case yes: return true
             case no: return false
@@ -219,7 +221,7 @@ extension OptionForm<Bool> {
                 )
             }
         }
-        form.schema = yes == "true" ? .boolean : .choice([yes, no])
+        form.schema = isPlain ? .boolean : .choice([yes, no])
         if let bare { form.shape = .toggle(bare: bare) }
         form.shown = { $0 ? yes : no }
         return form

@@ -9,7 +9,7 @@ extension OptionTable {
     static let shared = OptionTable()
 
     /// Options that a test adds.
-    @TaskLocal static var added: [OptionSpec] = []
+    @TaskLocal package static var added: [OptionSpec] = []
 
     /// Options under one title of the help.
     struct Section: Sendable {
@@ -69,4 +69,14 @@ extension OptionTable {
 
     /// The options of several key paths.
     static func specs(_ keys: AnyOptionKey...) -> [OptionSpec] { keys.map { self[$0] } }
+}
+
+extension OptionTable {
+    /// Options that are no part of a plan, each with the reason, by their first long names without the dashes.
+    package static var notOfThePlan: [String: String] {
+        let reasons = self.all.filter { !$0.commands.isDisjoint(with: .loads) }.compactMap { spec in
+            spec.plan.reason.map { (String((spec.names.first { $0.hasPrefix("--") } ?? spec.name).dropFirst(2)), $0) }
+        }
+        return Dictionary(reasons, uniquingKeysWith: { first, _ in first })
+    }
 }

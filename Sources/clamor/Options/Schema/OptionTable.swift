@@ -9,7 +9,7 @@ import Transport
 import Workloads
 
 /// All options of all commands, in the order of the help.
-struct OptionTable: Sendable {
+package struct OptionTable: Sendable {
     let serverTitle = OptionTitle("Server")
     let host = OptionEntry("-h --host --hostname", key: "target", .list("host,..."), of: .mqtt.union([.doctor]))
         .help(
@@ -18,14 +18,17 @@ struct OptionTable: Sendable {
             example: "-h embedded"
         )
         .basic.excluding(\.url, "is part of \(\.url) already; leave one of the two out")
+        .plan(.none("a comparison is between servers"))
     let port = OptionEntry("-p --port", key: "target", .number(1...65_535, "port"), of: .mqtt.union([.doctor]))
         .help("Port.", usual: "1883; with -S 8883, with --ws 80 or 443")
         .basic.excluding(\.url, "is part of \(\.url) already; leave one of the two out")
+        .plan(.none("a comparison is between servers"))
     let url = OptionEntry("--url", key: "target", .text("url"), of: .mqtt)
         .help(
             "One URL instead of -h -p -u -P -S --ws --path: mqtt://user:password@host:port, mqtts://, ws://, wss://.",
             example: "--url mqtts://broker.example:8883"
         )
+        .plan(.none("a comparison is between servers; its user, TLS and WebSocket are options of their own"))
     let xmppHost = OptionEntry("-h --host --hostname", key: "target", .list("host,..."), of: .xmpp)
         .help(
             "Servers, taken in turn.",
@@ -33,8 +36,10 @@ struct OptionTable: Sendable {
             example: "-h 127.0.0.1"
         )
         .basic
+        .plan(.none("a comparison is between servers"))
     let xmppPort = OptionEntry("-p --port", key: "target", .number(1...65_535, "port"), of: .xmpp)
         .help("Port.", usual: "5222; with --tls direct 5223, with --ws 443 or 80")
+        .plan(.none("a comparison is between servers"))
     let xmppTLS: OptionEntry<XMPPLoad.TLSPolicy> = OptionEntry("--tls", key: "tls", .choice("policy"), of: .xmpp)
         .help(
             "required (STARTTLS), preferred (if offered), allowed (if the server requires it), direct (TLS at once), off.",
@@ -43,7 +48,7 @@ struct OptionTable: Sendable {
         .basic
     let resolver = OptionEntry("--resolver", key: "resolver", .text("host:port"), of: .xmpp)
         .help("The name server to ask where -h is not given.", usual: "the system's")
-        .plan(.none("it says how a server is found, and the record has the servers"))
+        .plan(.none("it finds the server"))
         .excluding(\.xmppHost, "\(\.xmppHost) says where the server is; leave one of the two out")
     let broker = OptionEntry("--broker", key: "broker", .text("faults"), of: .mqtt)
         .help(
@@ -57,6 +62,7 @@ struct OptionTable: Sendable {
     let target = OptionEntry("--target", .text("server"), of: [.run])
         .help("A server that overrides target: of the file, such as host:1884 or mqtts://host.")
         .scope(.run).basic
+        .plan(.none("a comparison is between servers"))
     let raw = OptionEntry("--raw", key: "raw", .text("bytes"), of: [.conn])
         .help("Bytes that each client sends in place of CONNECT, in hexadecimal or as @FILE. Shown nowhere.")
         .secret(.part { $0.hasPrefix("@") ? $0 : Redaction.mask })
@@ -178,7 +184,7 @@ struct OptionTable: Sendable {
         of: .loads.union([.doctor])
     )
     .help("Local addresses to connect from, taken in turn.", usual: "the system's choice")
-    .into(\LoadOptions.sourceAddresses, plan: .none("it says from where a host connects, not what its clients do"))
+    .into(\LoadOptions.sourceAddresses, plan: .none("it says where the generator connects from"))
     let protocolVersion = OptionEntry(
         "-V --mqtt-version",
         key: "connect.protocol",
@@ -351,7 +357,10 @@ struct OptionTable: Sendable {
         .scope(.run)
     let threads = OptionEntry("--threads", .number(1...1_024), of: .runs.union([.doctor]))
         .help("Event loops.", usual: "cores, for a target on loopback cores - 1")
-        .into(\LoadOptions.threads, plan: .none("the host decides it, and segments may differ in it"))
+        .into(
+            \LoadOptions.threads,
+            plan: .none("it says how much of the host the generator uses; `generator` in run.json has it")
+        )
         .scope(.process)
     let readSize = OptionEntry("--read-size", .number(1...65_536), of: .runs)
         .help("Bytes of one read at most, 1 to 65536.")
@@ -361,13 +370,14 @@ struct OptionTable: Sendable {
         .help("Makes every random choice repeatable.", usual: "drawn for each run")
         .into(\LoadOptions.seed)
         .scope(.process)
+        .plan(.none("it decides which values are drawn, not from which distribution"))
     let perClient = OptionEntry("--per-client", .flag, of: .runs)
         .help("Also write clients.csv, with one line per client.")
         .into(\LoadOptions.perClient, plan: .none("it adds a file"))
         .scope(.run)
     let validates = OptionEntry("--validate", key: "validate", .toggle(yes: "on", no: "off"), of: .mqtt)
         .help("Refuse options that MQTT forbids before anything is sent.")
-        .into(\LoadOptions.validates)
+        .into(\LoadOptions.validates, plan: .fact("validate"))
     let printScenario = OptionEntry("--print-scenario", .flag, of: .loads)
         .help("Print the scenario file that does the same, and connect nothing.")
         .plan(.none("it runs nothing"))
