@@ -45,7 +45,7 @@ extension Summary {
             + notes.flatMap { self.paragraph("\($0.text) [\($0.code)]", indent: 2, hanging: 2) }
     }
 
-    /// `clamor pub · 10.0 s measured of 12.1 s · started 2026-11-21 01:37:09 UTC`.
+    /// `clamor run · fleet telemetry · 10.0 s measured of 12.1 s · started 2026-11-21 01:37:09 UTC`.
     var headline: String {
         let measured = self.record.stages.filter(\.measured).map(\.durationSeconds).reduce(0, +)
         let length = self.record.durationSeconds.map(Human.duration)
@@ -57,7 +57,9 @@ extension Summary {
             case (false, .none): "length unknown"
             }
         let started = self.record.startedAt.prefix(19).replacing("T", with: " ")
-        return [self.commandName, time, "started \(started) UTC"].joined(separator: " · ")
+        return ([self.commandName] + RunTitle.words(self.record) + [time, "started \(started) UTC"]).joined(
+            separator: " · "
+        )
     }
 
     /// Nothing of a run that is whole, or merged.

@@ -98,7 +98,7 @@ struct ScenarioTests {
     func groups() throws {
         let scenario = try ScenarioFile(Self.mixed).scenario()
         #expect(scenario.name == "mixed load")
-        #expect(scenario.common.name == "mixed-load")
+        #expect(scenario.common.directoryName == "mixed-load")
         #expect(scenario.groups.map(\.name) == ["sensors", "backend", "idle", "chat", "pings"])
 
         let sensors = try self.mqtt(scenario, "sensors")

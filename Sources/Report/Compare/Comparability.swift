@@ -106,7 +106,7 @@ struct PlanIdentity {
     init(_ record: RunRecord) {
         self.without = Self.incidental
         var plan = record.plan
-        plan["name"] = nil
+        for key in RunTitle.keys { plan[key] = nil }
         self.add(.object(plan), "")
         if record.segment.count > 1 { self.facts["segment"] = "\(record.segment.index)/\(record.segment.count)" }
     }

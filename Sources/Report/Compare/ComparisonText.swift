@@ -70,7 +70,8 @@ extension Comparison {
     }
 
     var headline: String {
-        let sides = "\(Self.runs(self.base.count)) of base, \(self.new.count) of new"
+        let sides =
+            "\(Self.runs(self.base.count)) of base\(Self.titles(self.base)), \(self.new.count) of new\(Self.titles(self.new))"
         let (broken, judged) = (self.regressions.count, self.judged.count)
         guard judged > 0 else { return sides }
         let words =
@@ -78,6 +79,12 @@ extension Comparison {
             ? "none of \(judged) judged figures regressed beyond its limit"
             : "\(broken) of \(judged) judged figures regressed beyond \(broken == 1 ? "its limit" : "their limits")"
         return "\(words) · \(sides)"
+    }
+
+    /// The titles of a side in parentheses, if it has any.
+    private static func titles(_ side: [ComparedRun]) -> String {
+        let words = RunTitle.words(side)
+        return words.isEmpty ? "" : " (\(words.joined(separator: ", ")))"
     }
 
     /// Facts that the reader has to know before the figures.

@@ -42,6 +42,8 @@ package enum PayloadOption: Hashable, Sendable {
 package struct LoadOptions: Hashable, Sendable, ResultOptions {
     /// The words behind `clamor`, joined by a hyphen: the name of the results.
     package var name: String
+    /// The name of a scenario.
+    package var title: String?
     /// The command as typed, with every secret replaced by `***`; for `run.json`.
     package var redactedCommand: [String] = []
 
@@ -140,6 +142,12 @@ extension ProtocolOptions {
 }
 
 extension LoadOptions {
+    /// What the default directory of the results is called, of letters and digits that no shell minds.
+    package var directoryName: String {
+        guard let title = self.title else { return self.name }
+        return String(title.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".") ? $0 : "-" })
+    }
+
     package var clients: Int { self.operators + self.listeners }
 
     /// Operations under way per client that are answered; 0: as many as the peer allows.

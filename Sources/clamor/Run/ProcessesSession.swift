@@ -57,7 +57,7 @@ final class ProcessesSession {
             if let path = self.options.outputDirectory {
                 directory = try ResultDirectory.create(path)
             } else {
-                let name = self.options.name
+                let name = self.options.directoryName
                 directory = try ResultDirectory.createDefault(name: name, startedAt: clamor_realtime_nanoseconds())
             }
         } catch {

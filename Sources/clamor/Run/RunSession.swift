@@ -222,7 +222,7 @@ struct RunSession {
         if let path = options.outputDirectory {
             directory = try ResultDirectory.create(path)
         } else {
-            directory = try ResultDirectory.createDefault(name: options.name, startedAt: startedAt)
+            directory = try ResultDirectory.createDefault(name: options.directoryName, startedAt: startedAt)
         }
         return try RunWriter(directory, record: record, startedAt: startedAt)
     }

@@ -28,7 +28,7 @@ struct SeriesSession {
                 directory = try ResultDirectory.create(path)
             } else {
                 directory = try ResultDirectory.createDefault(
-                    name: self.options.sides[0].scenario.common.name,
+                    name: self.options.sides[0].scenario.common.directoryName,
                     startedAt: Int64(Date().timeIntervalSince1970 * 1e9)
                 )
             }

@@ -109,6 +109,7 @@ extension ScenarioOptions {
         var plan = self.timeline
         plan["command"] = "run"
         plan["name"] = .string(self.name)
+        plan.add(self.common, of: .run, isTitle: true)
         plan["clients"] = .integer(Int64(self.groups.reduce(0) { $0 + $1.options.clients }))
         plan["seed"] = .integer(Int64(clamping: seed))
         plan["schedule_hash"] = .string(self.scheduleHash)

@@ -202,7 +202,13 @@ extension ScenarioReader {
     /// An option with its texts; nothing where the value says no more than its absence.
     mutating func found(_ spec: OptionSpec, _ value: ScenarioValue, _ name: String) -> GivenOptions.Found? {
         var values = [value]
-        if [.list, .repeated].contains(spec.shape), case .list(let all) = value.content { values = all }
+        if spec.shape == .pairs, case .mapping(let entries) = value.content {
+            values = entries.map { entry in
+                guard case .text(let text) = entry.value.content else { return entry.value }
+                return ScenarioValue(place: entry.place, content: .text("\(entry.key)=\(text)"))
+            }
+        }
+        if [.list, .repeated, .pairs].contains(spec.shape), case .list(let all) = value.content { values = all }
         let texts = values.compactMap { self.text($0, of: name) }
         guard texts.count == values.count, !texts.isEmpty else { return nil }
         if spec.schema == .boolean, texts == [spec.names.isEmpty ? "true" : spec.usual ?? "false"] { return nil }

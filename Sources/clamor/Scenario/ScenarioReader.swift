@@ -10,10 +10,11 @@ package struct ScenarioReader {
         case wrong([String])
     }
 
-    static let topKeys = [
-        "name", "target", "seed", "duration", "warmup", "drain", "groups", "templates", "stages", "thresholds", "vars",
-        "include",
-    ]
+    /// Keys of the file: those that are no options, and options of the run.
+    static var topKeys: [String] {
+        OptionTable.specs(of: .run).filter { $0.scope != .group }.compactMap(\.key)
+            + ["target", "groups", "templates", "stages", "vars", "include"]
+    }
     /// What scenarios will have, and this build has not.
     static let laterKeys: Set = ["during"]
 
@@ -114,8 +115,7 @@ package struct ScenarioReader {
                 )
             }
         }
-        let name = values["name"].flatMap { self.text($0, of: "name") } ?? "scenario"
-        var common = self.common(name, values, &overrides)
+        var common = self.common(values, &overrides)
         self.seed = common.seed
         if let stages = values["stages"] {
             self.checkStages(values, &overrides)
@@ -136,7 +136,7 @@ package struct ScenarioReader {
         self.checkIdentities(members)
         if let stages = values["stages"] { self.checkAbsences(stages, members) }
         self.checkTurnouts(members)
-        var options = ScenarioOptions(name: name, common: common, groups: members.map(\.group))
+        var options = ScenarioOptions(name: common.title ?? "scenario", common: common, groups: members.map(\.group))
         for index in options.groups.indices { options.groups[index].join(options.common) }
         if let stages = values["stages"] { self.checkLoads(stages, options) }
         if let thresholds = values["thresholds"] { self.read(thresholds, into: &options) }
@@ -178,11 +178,11 @@ package struct ScenarioReader {
 
     /// Phases, generator and results: the command line's, else the file's.
     private mutating func common(
-        _ name: String,
         _ values: [String: ScenarioValue],
         _ overrides: inout GivenOptions
     ) -> LoadOptions {
-        var options = LoadOptions(name: Self.fileName(name), port: 0, operates: true)
+        var options = LoadOptions(name: "run", port: 0, operates: true)
+        options.title = "scenario"
         var given = GivenOptions(
             .run,
             group: ("", ScenarioPlace(line: 1, column: 1)),
@@ -207,11 +207,6 @@ package struct ScenarioReader {
             if let place = problem.place { self.report(place, problem.description) } else { overrides.add(problem) }
         }
         return options
-    }
-
-    /// Letters, digits and what else no shell minds.
-    private static func fileName(_ name: String) -> String {
-        String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".") ? $0 : "-" })
     }
 
     private mutating func groups(_ value: ScenarioValue) -> [(group: ScenarioGroup, sources: Sources)] {

@@ -52,7 +52,7 @@ struct CommandOptions<Command: TableCommand>: ParsableArguments, CustomReflectab
         let key = Key(stringValue: spec.id)
         switch spec.shape {
         case .flag: return try container.decode(Flag<Bool>.self, forKey: key).wrappedValue ? ["true"] : []
-        case .repeated, .words: return try container.decode(Option<[String]>.self, forKey: key).wrappedValue
+        case .repeated, .pairs, .words: return try container.decode(Option<[String]>.self, forKey: key).wrappedValue
         case .one, .list, .toggle:
             return try container.decode(Option<String?>.self, forKey: key).wrappedValue.map { [$0] } ?? []
         }
@@ -124,7 +124,7 @@ extension OptionSpec {
             )
         case .toggle(let bare):
             return Option<String?>(name: name, defaultAsFlag: bare, parsing: .next, help: self.argumentHelp)
-        case .repeated:
+        case .repeated, .pairs:
             return Option<[String]>(
                 wrappedValue: [],
                 name: name,

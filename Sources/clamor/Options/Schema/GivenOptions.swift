@@ -187,7 +187,7 @@ struct GivenOptions {
             if isFile { return "\(name): \(value)" }
             switch option.shape {
             case .flag, .toggle: return value == "true" ? name : "\(name) \(value)"
-            case .one, .list, .repeated, .words: return "\(name) \(value)"
+            case .one, .list, .repeated, .pairs, .words: return "\(name) \(value)"
             }
         }
     }

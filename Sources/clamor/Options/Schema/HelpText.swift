@@ -66,7 +66,9 @@ enum HelpText {
         lines.append("Example: \(command.example)")
         var left = 0
         for title in OptionTable.sections(of: command) {
-            let shown = title.specs.filter { !$0.isHidden && (isWhole || $0.isBasic || command.showsAll) }
+            let shown = title.specs.filter {
+                !$0.isHidden && !$0.allNames.isEmpty && (isWhole || $0.isBasic || command.showsAll)
+            }
             left += title.specs.count { !$0.isHidden } - shown.count
             if shown.isEmpty { continue }
             lines += ["", title.title]
@@ -126,7 +128,7 @@ extension OptionSpec {
         switch self.shape {
         case .flag: ""
         case .toggle: "[\(self.unit)]"
-        case .one, .list, .repeated, .words: self.unit
+        case .one, .list, .repeated, .pairs, .words: self.unit
         }
     }
 }

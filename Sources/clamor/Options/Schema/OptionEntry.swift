@@ -180,8 +180,8 @@ package struct OptionSpec: Sendable {
     /// Every name, with that of its negation.
     var allNames: [String] { self.names + (self.negation.map { [$0] } ?? []) }
 
-    /// The name for messages.
-    var name: String { self.allNames[0] }
+    /// The name for messages; of an option that only files have its key.
+    var name: String { self.allNames.first ?? self.key ?? "" }
 }
 
 /// To which part of a run an option applies.
@@ -231,6 +231,8 @@ package struct PlanPlace: Sendable {
 
     /// It is not of the plan, for the reason given here.
     package static func none(_ reason: String) -> Self { Self(reason: reason) }
+    /// By a key of its own in the record, which comparisons leave out.
+    package static func title(_ key: String) -> Self { Self(reason: "people name runs by it", key: key) }
     /// Together with other options, by `planRecord(seed:)` or `facts` of the options that hold it.
     static let composed = Self()
     /// By one path in record and hash.

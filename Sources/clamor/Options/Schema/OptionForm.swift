@@ -49,6 +49,8 @@ enum OptionShape: Hashable, Sendable {
     case list
     /// Repeatable; in a file one value or a YAML list.
     case repeated
+    /// Repeatable KEY=VALUE; in a file a mapping.
+    case pairs
     /// Repeatable, and each takes the words up to the next option.
     case words
     /// No value; in a file `true` or `false`.
@@ -99,6 +101,24 @@ extension OptionForm<[String]> {
     static func repeated(_ unit: String) -> Self {
         var form = Self(unit, fact: { .list($0.map { .text($0) }) }) { texts, _ throws(QuantityError) in texts }
         form.shape = .repeated
+        form.shown = { $0.joined(separator: ", ") }
+        return form
+    }
+
+    /// `KEY=VALUE`, each key once.
+    static var pairs: Self {
+        var form = Self("key=value", fact: { .list($0.map { .text($0) }) }) { texts, _ throws(QuantityError) in
+            var keys: Set<Substring> = []
+            for text in texts {
+                let key = text.prefix { $0 != "=" }
+                guard !key.isEmpty, key.count < text.count else {
+                    throw QuantityError("'\(text)' is no KEY=VALUE; write it like build=42")
+                }
+                guard keys.insert(key).inserted else { throw QuantityError("'\(key)' is given twice; leave one out") }
+            }
+            return texts
+        }
+        form.shape = .pairs
         form.shown = { $0.joined(separator: ", ") }
         return form
     }

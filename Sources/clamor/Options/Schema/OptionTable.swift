@@ -339,6 +339,10 @@ package struct OptionTable: Sendable {
     .into(\LoadOptions.ackTimeout, plan: .key("ack_timeout_seconds", hashed: "*.ack_timeout", always: true))
 
     let runTitle = OptionTitle("Run")
+    let scenarioName = OptionEntry("", key: "name", .text, of: [.run])
+        .help("The name of the scenario.", usual: "scenario")
+        .into(\LoadOptions.title)
+        .scope(.run)
     let duration = OptionEntry("--duration -d", key: "duration", .duration, of: .runs)
         .help(
             "The measured phase; a number without a unit is seconds; 0: until SIGINT.",

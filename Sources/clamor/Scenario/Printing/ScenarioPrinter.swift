@@ -67,7 +67,7 @@ package struct ScenarioPrinter {
         case .list:
             let texts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             return texts.count > 1 ? .list(texts) : .text(text)
-        case .repeated, .words: return .list(found.texts)
+        case .repeated, .pairs, .words: return .list(found.texts)
         case .one, .flag, .toggle:
             guard found.spec.schema == .duration else { return .text(text) }
             // In a file every duration has its unit.

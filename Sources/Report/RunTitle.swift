@@ -1,0 +1,23 @@
+import Measurement
+
+/// What people call a run; no part of what makes two plans the same.
+enum RunTitle {
+    /// Keys of the plan record.
+    static let keys = ["name"]
+
+    /// The titles of a run, for headings.
+    static func words(_ record: RunRecord) -> [String] {
+        self.keys.flatMap { key in
+            switch record.plan[key] {
+            case .string(let text)?: [text]
+            default: [String]()
+            }
+        }
+    }
+
+    /// The titles that all runs of a side have.
+    static func words(_ runs: [ComparedRun]) -> [String] {
+        guard let first = runs.first else { return [] }
+        return self.words(first.record).filter { word in runs.allSatisfy { self.words($0.record).contains(word) } }
+    }
+}
