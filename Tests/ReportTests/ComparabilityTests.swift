@@ -40,6 +40,15 @@ struct ComparabilityTests {
         #expect(found == [Comparability.Difference(kind: row.kind, text: row.text)])
     }
 
+    @Test("names of runs are no difference, and stand in the headings")
+    func titles() {
+        let runs = ["one", "two"].map { title in Self.run(title) { $0.plan["name"] = .string(title) } }
+        #expect(Comparability.differences(runs) == [])
+        let comparison = Comparison(base: [runs[0]], new: [runs[1]])
+        #expect(ComparisonText(comparison).text.contains("1 run of base (one), 1 of new (two)"))
+        #expect(Summary(runs[0].record).text.contains("clamor pub · one · "))
+    }
+
     @Test("a single run that measured the generator is named; among several it is one of them")
     func limited() {
         let run = Self.run { $0.verdict?.add(.generatorLimited, Verdict.Reason(code: "x", text: "late")) }

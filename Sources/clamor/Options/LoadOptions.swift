@@ -42,7 +42,7 @@ package enum PayloadOption: Hashable, Sendable {
 package struct LoadOptions: Hashable, Sendable, ResultOptions {
     /// The words behind `clamor`, joined by a hyphen: the name of the results.
     package var name: String
-    /// The name of a scenario.
+    /// The name of the run, or of its scenario; `nil`: ``name`` says enough.
     package var title: String?
     /// The command as typed, with every secret replaced by `***`; for `run.json`.
     package var redactedCommand: [String] = []

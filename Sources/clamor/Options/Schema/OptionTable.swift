@@ -339,9 +339,9 @@ package struct OptionTable: Sendable {
     .into(\LoadOptions.ackTimeout, plan: .key("ack_timeout_seconds", hashed: "*.ack_timeout", always: true))
 
     let runTitle = OptionTitle("Run")
-    let scenarioName = OptionEntry("", key: "name", .text, of: [.run])
-        .help("The name of the scenario.", usual: "scenario")
-        .into(\LoadOptions.title)
+    let name = OptionEntry("--name", key: "name", .name("text", remedy: "name the run"), of: .runs)
+        .help("The name of the run, in its headline, run.json and the default directory.", usual: "with run the file's")
+        .into(\LoadOptions.title, plan: .title("name"))
         .scope(.run)
     let duration = OptionEntry("--duration -d", key: "duration", .duration, of: .runs)
         .help(

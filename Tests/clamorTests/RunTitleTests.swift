@@ -1,0 +1,58 @@
+import Measurement
+import Report
+import TestSupport
+import Testing
+import clamor
+
+@Suite("The name of a run")
+struct RunTitleTests {
+    private static func run(_ line: String) throws -> MQTTOptions {
+        let invocation = Invocation.parse(line.split(separator: " ").map(String.init))
+        guard case .run(let options) = invocation else { throw ScenarioFile.Unexpected(what: "\(invocation)") }
+        return options
+    }
+
+    @Test("names the directory and stands in run.json")
+    func name() throws {
+        let options = try Self.run("pub --name tls/nightly")
+        #expect(options.common.directoryName == "tls-nightly")
+        #expect(options.planRecord(seed: 1)["name"] == "tls/nightly")
+        let plain = try Self.run("pub")
+        #expect(plain.common.directoryName == "pub")
+        #expect(plain.planRecord(seed: 1)["name"] == nil)
+    }
+
+    @Test("overrides the file's, and is no part of the schedule")
+    func scenario() throws {
+        let file = try ScenarioFile("name: fleet\ngroups: { a: {} }\n")
+        let (own, given) = (try file.scenario(), try file.scenario("--name nightly"))
+        #expect(own.name == "fleet" && own.common.directoryName == "fleet")
+        #expect(given.name == "nightly" && given.common.directoryName == "nightly")
+        #expect(own.scheduleHash == given.scheduleHash)
+    }
+
+    @Test("goes to each segment and to each run of a series")
+    func children() throws {
+        let options = try Self.run("pub -c 4 --name nightly --processes 2")
+        let arguments = options.segment.processes?.arguments(of: 0, seed: 3, threads: 1, directory: "d") ?? []
+        #expect(arguments.prefix(5) == ["pub", "-c", "4", "--name", "nightly"])
+        let file = try ScenarioFile("groups: { a: { publish: { rate: 5/s } } }\n")
+        guard case .series(let series) = file.parsed("--repeat 2 --name nightly") else {
+            Issue.record("is no series")
+            return
+        }
+        #expect(series.arguments(of: series.sides[0], directory: "d").contains("--name=nightly"))
+    }
+
+    @Test(
+        "an empty one is refused",
+        arguments: [("pub", "clamor pub: --name: is empty; name the run")]
+    )
+    func empty(_ command: String, _ answer: String) {
+        guard case .refused(let lines) = Invocation.parse([command, "--name", ""]) else {
+            Issue.record("is accepted")
+            return
+        }
+        #expect(lines == [answer])
+    }
+}
