@@ -1,5 +1,5 @@
 import LoadEngine
-import Measurement
+package import Measurement
 import NIOCore
 import Workloads
 
@@ -105,7 +105,7 @@ package struct ScenarioGroup: Sendable {
 
 extension ScenarioOptions {
     /// The plan as `run.json` holds it, beside those of the groups.
-    func planRecord(seed: UInt64) -> [String: JSONValue] {
+    package func planRecord(seed: UInt64) -> [String: JSONValue] {
         var plan = self.timeline
         plan["command"] = "run"
         plan["name"] = .string(self.name)
