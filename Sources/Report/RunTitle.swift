@@ -3,13 +3,14 @@ import Measurement
 /// What people call a run; no part of what makes two plans the same.
 enum RunTitle {
     /// Keys of the plan record.
-    static let keys = ["name"]
+    static let keys = ["name", "tags"]
 
     /// The titles of a run, for headings.
     static func words(_ record: RunRecord) -> [String] {
         self.keys.flatMap { key in
             switch record.plan[key] {
             case .string(let text)?: [text]
+            case .array(let tags)?: tags.compactMap { if case .string(let tag) = $0 { tag } else { nil } }
             default: [String]()
             }
         }

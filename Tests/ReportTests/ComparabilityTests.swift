@@ -40,13 +40,22 @@ struct ComparabilityTests {
         #expect(found == [Comparability.Difference(kind: row.kind, text: row.text)])
     }
 
-    @Test("names of runs are no difference, and stand in the headings")
+    @Test("names and tags of runs are no difference, and stand in the headings")
     func titles() {
-        let runs = ["one", "two"].map { title in Self.run(title) { $0.plan["name"] = .string(title) } }
+        let runs = ["one", "two"].map { title in
+            Self.run(title) { record in
+                record.plan["name"] = .string(title)
+                record.plan["tags"] = .array([.string("build=\(title)"), "host=lab"])
+            }
+        }
         #expect(Comparability.differences(runs) == [])
         let comparison = Comparison(base: [runs[0]], new: [runs[1]])
-        #expect(ComparisonText(comparison).text.contains("1 run of base (one), 1 of new (two)"))
-        #expect(Summary(runs[0].record).text.contains("clamor pub · one · "))
+        #expect(
+            ComparisonText(comparison).text.contains(
+                "1 run of base (one, build=one, host=lab), 1 of new (two, build=two, host=lab)"
+            )
+        )
+        #expect(Summary(runs[0].record).text.contains("clamor pub · one · build=one · host=lab · "))
     }
 
     @Test("a single run that measured the generator is named; among several it is one of them")

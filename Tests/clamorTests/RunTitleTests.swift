@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import clamor
 
-@Suite("The name of a run")
+@Suite("The name and the tags of a run")
 struct RunTitleTests {
     private static func run(_ line: String) throws -> MQTTOptions {
         let invocation = Invocation.parse(line.split(separator: " ").map(String.init))
@@ -17,7 +17,10 @@ struct RunTitleTests {
         let options = try Self.run("pub --name tls/nightly")
         #expect(options.common.directoryName == "tls-nightly")
         #expect(options.planRecord(seed: 1)["name"] == "tls/nightly")
+        let tagged = try Self.run("pub --tag build=42 --tag host=lab=2")
+        #expect(tagged.planRecord(seed: 1)["tags"] == ["build=42", "host=lab=2"])
         let plain = try Self.run("pub")
+        #expect(plain.planRecord(seed: 1)["tags"] == nil)
         #expect(plain.common.directoryName == "pub")
         #expect(plain.planRecord(seed: 1)["name"] == nil)
     }
@@ -29,6 +32,9 @@ struct RunTitleTests {
         #expect(own.name == "fleet" && own.common.directoryName == "fleet")
         #expect(given.name == "nightly" && given.common.directoryName == "nightly")
         #expect(own.scheduleHash == given.scheduleHash)
+        let tagged = try ScenarioFile("tags: { build: 42, host: lab }\ngroups: { a: {} }\n")
+        #expect(try tagged.scenario().common.tags == ["build=42", "host=lab"])
+        #expect(try tagged.scenario("--tag build=43").planRecord(seed: 1)["tags"] == ["build=43"])
     }
 
     @Test("goes to each segment and to each run of a series")
@@ -45,14 +51,19 @@ struct RunTitleTests {
     }
 
     @Test(
-        "an empty one is refused",
-        arguments: [("pub", "clamor pub: --name: is empty; name the run")]
+        "what is none is refused",
+        arguments: [
+            (["--name", ""], "--name: is empty; name the run"),
+            (["--tag", "x"], "--tag: 'x' is no KEY=VALUE; write it like build=42"),
+            (["--tag", "=x"], "--tag: '=x' is no KEY=VALUE; write it like build=42"),
+            (["--tag", "a=1", "--tag", "a=2"], "--tag: 'a' is given twice; leave one out"),
+        ]
     )
-    func empty(_ command: String, _ answer: String) {
-        guard case .refused(let lines) = Invocation.parse([command, "--name", ""]) else {
+    func wrong(_ words: [String], _ answer: String) {
+        guard case .refused(let lines) = Invocation.parse(["pub"] + words) else {
             Issue.record("is accepted")
             return
         }
-        #expect(lines == [answer])
+        #expect(lines == ["clamor pub: \(answer)"])
     }
 }

@@ -44,6 +44,8 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
     package var name: String
     /// The name of the run, or of its scenario; `nil`: ``name`` says enough.
     package var title: String?
+    /// `KEY=VALUE`.
+    package var tags: [String] = []
     /// The command as typed, with every secret replaced by `***`; for `run.json`.
     package var redactedCommand: [String] = []
 

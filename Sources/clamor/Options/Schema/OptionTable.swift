@@ -343,6 +343,10 @@ package struct OptionTable: Sendable {
         .help("The name of the run, in its headline, run.json and the default directory.", usual: "with run the file's")
         .into(\LoadOptions.title, plan: .title("name"))
         .scope(.run)
+    let tags = OptionEntry("--tag", key: "tags", .pairs, of: .runs)
+        .help("A tag in run.json and in the headings of reports. Repeatable.", usual: "none", example: "--tag build=42")
+        .into(\LoadOptions.tags, plan: .title("tags"))
+        .scope(.run)
     let duration = OptionEntry("--duration -d", key: "duration", .duration, of: .runs)
         .help(
             "The measured phase; a number without a unit is seconds; 0: until SIGINT.",
