@@ -10,7 +10,7 @@ struct OptionTableTests {
     /// Two options of this test alone, stored where a run has room for them.
     private static let added = [
         OptionEntry("--linger", key: "linger", .duration, of: .loads)
-            .help("How long clients linger.", usual: "0s", example: "--linger 5s")
+            .help("How long clients linger.").usual("0s").example("--linger 5s")
             .into(\LoadOptions.think, plan: .fact("linger"))
             .basic
             .spec,

@@ -39,16 +39,16 @@ package struct OptionEntry<Value: Hashable & Sendable>: Sendable {
         )
     }
 
-    /// The line in the help; `usual` is the default in words, where no property holds it, `elsewhere` that of
-    /// `emqtt_bench`.
-    package func help(_ text: String, usual: String? = nil, example: String? = nil, elsewhere: String? = nil) -> Self {
-        self.with { spec in
-            spec.help = text
-            spec.usual = usual ?? spec.usual
-            spec.example = example
-            spec.elsewhere = elsewhere
-        }
-    }
+    /// The line in the help.
+    package func help(_ text: String) -> Self { self.with { $0.help = text } }
+
+    /// The default in words, where no property holds it.
+    package func usual(_ words: String) -> Self { self.with { $0.usual = words } }
+
+    package func example(_ text: String) -> Self { self.with { $0.example = text } }
+
+    /// Where the default of another program differs.
+    func elsewhere(_ text: String) -> Self { self.with { $0.elsewhere = text } }
 
     /// Stores the value as it is read; the default is the property's.
     package func into<Root: OptionsRoot>(
