@@ -1,6 +1,6 @@
 import Measurement
 
-/// What people call a run; no part of what makes two plans the same.
+/// Name and tags of a run, which plans are compared without.
 enum RunTitle {
     /// Keys of the plan record.
     static let keys = ["name", "tags"]

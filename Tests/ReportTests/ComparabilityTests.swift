@@ -40,7 +40,7 @@ struct ComparabilityTests {
         #expect(found == [Comparability.Difference(kind: row.kind, text: row.text)])
     }
 
-    @Test("names and tags of runs are no difference, and stand in the headings")
+    @Test("names and tags of runs are no difference, and headings show them")
     func titles() {
         let runs = ["one", "two"].map { title in
             Self.run(title) { record in

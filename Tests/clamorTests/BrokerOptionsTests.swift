@@ -74,7 +74,7 @@ struct BrokerOptionsTests {
         ("--users FILE --auth plain", "a:b", "--auth: 'plain' is not one of scram-sha-256, scram-sha-1"),
         (
             "--users FILE --auth scram-sha-1 --allow-anonymous", "a:b",
-            "--allow-anonymous: --auth lets nobody in without a user; leave one of the two out"
+            "--allow-anonymous: --auth admits no client without a user; leave one of the two out"
         ),
         ("--auth scram-sha-1", "", "--auth: is about users, and there are none; add --users"),
         ("--allow-anonymous", "", "--allow-anonymous: has no effect without --users; add that, or leave it out"),

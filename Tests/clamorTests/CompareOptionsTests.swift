@@ -67,9 +67,12 @@ struct CompareOptionsTests {
                 "/nowhere: no such directory; give the result directory of a run, such as results/runs/<time>-pub"
             ]
         ),
-        (["--new", "/"], ["--base: is missing; --new has nothing to be held against"]),
-        (["--base", "/"], ["--new: is missing; there is nothing to hold against --base"]),
-        (["/", "--base", "/", "--new", "/"], ["/: stands beside --base and --new; give it behind one of them"]),
+        (["--new", "/"], ["--base: is missing; --new has no run to be compared with"]),
+        (["--base", "/"], ["--new: is missing; there is no run to compare with --base"]),
+        (
+            ["/", "--base", "/", "--new", "/"],
+            ["/: is a directory beside --base and --new; give it behind one of them"]
+        ),
         (
             ["/", "/", "--allow-different", "time"],
             ["--allow-different: 'time' is none of plan, cpu, cores, verdict, version"]

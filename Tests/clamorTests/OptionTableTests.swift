@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import clamor
 
-@Suite("An option that stands in the table is everywhere")
+@Suite("An option of the table is everywhere")
 struct OptionTableTests {
     /// Two options of this test alone, stored where a run has room for them.
     private static let added = [

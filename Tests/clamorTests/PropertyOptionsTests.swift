@@ -333,7 +333,7 @@ struct PropertyOptionsTests {
                 "--subscription-churn: clients of --raw have no session to subscribe in; leave one of the two out"
             ),
             ("conn --storm 30%", "--storm: '30%' is not a storm; write it like 30%@5s, or 30%@5s:disconnect"),
-            ("conn --storm 0%@1s", "--storm: 0% is nobody; write it like 30%@5s, or leave it out"),
+            ("conn --storm 0%@1s", "--storm: 0% is no client; write it like 30%@5s, or leave it out"),
             ("conn --storm 5@1s", "--storm: '5' is not a share; write it like 0.1%, from 0% to 100%"),
             (
                 "conn --storm 30%@20s",

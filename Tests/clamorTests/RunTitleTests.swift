@@ -12,7 +12,7 @@ struct RunTitleTests {
         return options
     }
 
-    @Test("names the directory and stands in run.json")
+    @Test("names the directory and is written to run.json")
     func name() throws {
         let options = try Self.run("pub --name tls/nightly")
         #expect(options.common.directoryName == "tls-nightly")

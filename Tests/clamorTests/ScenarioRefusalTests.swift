@@ -27,7 +27,7 @@ struct ScenarioRefusalTests {
     }
 
     static let topKeys =
-        "name, target, seed, duration, warmup, drain, groups, templates, stages, thresholds, vars, include"
+        "name, tags, duration, warmup, drain, seed, thresholds, target, groups, templates, stages, vars, include"
     private static let subscribeKeys =
         "filter, qos, no_local, retain_as_published, retain_handling, identifier, user_properties"
     private static let who = "jid: u%i@x, password: p"

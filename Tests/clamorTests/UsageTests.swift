@@ -172,7 +172,7 @@ struct UsageTests {
         ),
         Refusal(
             "pub -t a/#",
-            "clamor pub: -t: 'a/#' has a wildcard, and nobody can publish to that; use a placeholder such as %i"
+            "clamor pub: -t: 'a/#' has a wildcard, which only a filter may have; use a placeholder such as %i"
         ),
         Refusal("pub --no-wait -w true", "clamor pub: --no-wait: -w true says the opposite; leave one out"),
         Refusal("pub --json --quiet", "clamor pub: --quiet: --json writes to stdout; leave one of the two out"),

@@ -93,12 +93,12 @@ struct XMPPGroupOptionsTests {
         Refusal("muc -c 2 --nick me", "--nick: 'me' is the same for all occupants of a room; put %i into it"),
         Refusal(
             "muc -s 20",
-            "-s: without the ledger's header of 44 bytes nobody knows when everybody has it, so it needs a pace; "
+            "-s: without the ledger's header of 44 bytes no sender knows when all receivers have it, so it needs a pace; "
                 + "add --rate or -I"
         ),
         Refusal(
             "muc -m hi",
-            "-m: without the ledger's header of 44 bytes nobody knows when everybody has it, so it needs a pace; "
+            "-m: without the ledger's header of 44 bytes no sender knows when all receivers have it, so it needs a pace; "
                 + "add --rate or -I"
         ),
         Refusal(

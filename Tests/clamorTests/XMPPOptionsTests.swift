@@ -261,7 +261,7 @@ struct XMPPOptionsTests {
         ),
         Refusal(
             "xmpp message -h a --jid u%i@x --mechanism ANONYMOUS",
-            "clamor xmpp message: --mechanism: ANONYMOUS leaves who a client is to the server, so nobody could write to it"
+            "clamor xmpp message: --mechanism: with ANONYMOUS the server names the clients, so no client could write to another"
         ),
         Refusal(
             "xmpp login -h a \(who) --keep",
@@ -282,7 +282,7 @@ struct XMPPOptionsTests {
         ),
         Refusal(
             "xmpp register -h a \(who) --sm",
-            "clamor xmpp register: --sm: nobody stays logged in here; leave it out"
+            "clamor xmpp register: --sm: no client stays logged in here; leave it out"
         ),
         Refusal(
             "xmpp register -h a \(who) --churn 5/s",

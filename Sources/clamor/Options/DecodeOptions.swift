@@ -19,7 +19,7 @@ package enum DecodeProtocol: String, CaseIterable, Sendable {
     case mqtt, xmpp
 }
 
-/// What takes the decoded packets.
+/// The consumer of the decoded packets.
 package enum DecodeSink: String, CaseIterable, Sendable {
     case view, copy
 }

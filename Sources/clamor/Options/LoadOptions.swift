@@ -144,7 +144,7 @@ extension ProtocolOptions {
 }
 
 extension LoadOptions {
-    /// What the default directory of the results is called, of letters and digits that no shell minds.
+    /// The name in the default directory of the results: letters and digits that no shell minds.
     package var directoryName: String {
         guard let title = self.title else { return self.name }
         return String(title.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".") ? $0 : "-" })

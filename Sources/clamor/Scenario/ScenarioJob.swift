@@ -1,4 +1,4 @@
-/// What the clients of a scenario group speak.
+/// The protocol of a scenario group's clients.
 enum Speech: String, CaseIterable, Sendable {
     case mqtt = "MQTT"
     case xmpp = "XMPP"
@@ -38,7 +38,7 @@ extension CommandName {
 
 /// The keys of scenario groups.
 struct ScenarioKeys: Sendable {
-    /// Keys that stand in a mapping of their own.
+    /// Keys whose value is a mapping.
     let sections: Set<String>
     /// Of any group.
     let everyPath: Set<String>
@@ -61,7 +61,7 @@ struct ScenarioKeys: Sendable {
         )
     }
 
-    /// Whose groups have a key.
+    /// The protocols whose groups have a key.
     func owners(of path: String) -> Set<Speech> {
         let top = path.split(separator: ".").first.map(String.init) ?? path
         return Set(

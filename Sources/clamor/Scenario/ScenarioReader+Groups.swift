@@ -9,7 +9,7 @@ extension ScenarioReader {
         var value: ScenarioValue
     }
 
-    /// What a group says.
+    /// The options of a group, with their places.
     struct Sources {
         var group: String
         var place: ScenarioPlace
@@ -268,7 +268,7 @@ extension ScenarioReader {
         }
         self.checkDepartures(sources)
         guard self.problems.count == before else { return nil }
-        // What a short command finds out when its run begins.
+        // A short command finds it out when its run begins.
         if case .mqtt(let options) = work, options.validates,
             let problem = options.load(run: 0, seed: options.seed ?? 0).problem()
         {
@@ -286,7 +286,7 @@ extension ScenarioReader {
         }
     }
 
-    /// What client ids of a group begin with where it says nothing of them: two groups must not have the same.
+    /// The usual beginning of a group's client ids: two groups must not have the same.
     private func ownPrefix(_ group: String) -> String {
         let prefix = self.seed.map { GivenOptions.prefix(seed: $0) } ?? GivenOptions.prefix(self.salt)
         return self.isAlone ? prefix : "\(prefix)-\(group)"

@@ -94,7 +94,7 @@ extension ScenarioReader {
             guard let value = entries.first(where: { $0.key == name })?.value else { continue }
             result.places[spec.id] = value.place
             guard let found = self.found(spec, value, "\(sources.group).subscribe.\(name)"),
-                // What is the same as nothing.
+                // The default says no more than its absence.
                 spec.id != OptionTable[\.retainHandling].id || found.texts != ["0"]
             else { continue }
             result.found.append(found)

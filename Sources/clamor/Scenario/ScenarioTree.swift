@@ -109,7 +109,7 @@ extension ScenarioValue {
         case .scanner(let context, let words, let mark, _), .parser(let context, let words, let mark, _),
             .composer(let context, let words, let mark, _):
             let context = context.map { " \($0.text)" } ?? ""
-            // YAML takes the braces of a variable for its own where they stand in a mapping on one line.
+            // In a mapping on one line YAML reads the braces of a variable.
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             let hasVariable = mark.line <= lines.count && lines[max(0, mark.line - 1)].contains("${")
             let remedy = hasVariable ? "write \"${NAME}\" in quotes" : "check indentation and quotes"

@@ -25,7 +25,7 @@ struct ScenarioVariables {
         return name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
     }
 
-    /// Puts values in the place of variables; `$${` is for the signs themselves.
+    /// Replaces variables by their values; `$${` is for the signs themselves.
     ///
     /// - Throws: what is wrong with one of them.
     mutating func resolve(_ text: String) throws(QuantityError) -> String {

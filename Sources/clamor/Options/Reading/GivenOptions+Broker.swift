@@ -114,7 +114,7 @@ extension GivenOptions {
             if options.allowsAnonymous {
                 self.refuse(
                     \.allowsAnonymous,
-                    "\(\.brokerAuth) lets nobody in without a user; leave one of the two out"
+                    "\(\.brokerAuth) admits no client without a user; leave one of the two out"
                 )
             }
         }

@@ -4,7 +4,7 @@ import Workloads
 
 // Options of `conn`, `pub`, `sub` and `pubsub`, and of MQTT groups.
 extension GivenOptions {
-    /// Everything that MQTT clients are told; with problems reported, not to be used.
+    /// The options of MQTT clients; with problems reported, not to be used.
     mutating func mqtt(_ kind: MQTTOptions.Kind) -> MQTTOptions {
         var options = MQTTOptions(kind: kind)
         self.readConnection(into: &options)
@@ -140,7 +140,7 @@ extension GivenOptions {
         }
     }
 
-    /// What each option alone cannot know.
+    /// Checks options that depend on each other.
     private mutating func checkTogether(_ options: MQTTOptions) {
         if options.topicAlias != nil, ["%s", "%t", "%rand_"].contains(where: { options.topic.contains($0) }) {
             self.refuse(
@@ -299,7 +299,7 @@ extension GivenOptions {
         _ = self.responseTopic(\.responseTopic)
     }
 
-    /// Bytes that stand in the place of CONNECT.
+    /// Bytes that replace CONNECT.
     private mutating func readRaw(into options: inout MQTTOptions) {
         guard let text = self[\.raw] else { return }
         if text.hasPrefix("@") {

@@ -2,7 +2,7 @@ import MQTT
 import MQTTCodec
 import Workloads
 
-// What clients send and receive, and when.
+// The messages of clients, and their pace.
 extension GivenOptions {
     /// A topic to publish to, with placeholders.
     mutating func topic() -> String? {
@@ -12,7 +12,7 @@ extension GivenOptions {
         } else if topic.contains(where: { $0 == "+" || $0 == "#" }) {
             self.refuse(
                 \.topic,
-                "'\(topic)' has a wildcard, and nobody can publish to that; use a placeholder such as %i"
+                "'\(topic)' has a wildcard, which only a filter may have; use a placeholder such as %i"
             )
         } else if let problem = self.checks.topicName(topic) {
             self.refuse(\.topic, "'\(topic)': \(problem)")
@@ -95,7 +95,7 @@ extension GivenOptions {
     /// The protocol's largest packet (B1) less room for a topic and properties.
     private static let largestPayload = 268_000_000
 
-    /// What messages carry, at most so many bytes of the protocol.
+    /// The payload of messages, at most so many bytes of the protocol.
     mutating func readPayload(
         _ option: OptionKey<String>,
         atMost largest: Int,
@@ -137,7 +137,7 @@ extension GivenOptions {
         text.hasPrefix(scheme) ? String(text.dropFirst(scheme.count)) : nil
     }
 
-    // MARK: - What goes together
+    // MARK: - Options together
 
     /// Refuses what would make the ledger expect messages that a faultless server does not deliver.
     mutating func checkLedger(_ options: inout MQTTOptions) {
@@ -164,7 +164,7 @@ extension GivenOptions {
         )
     }
 
-    /// What requests need (MQTT 5.0 §4.10), and where their answers go.
+    /// Checks the options of requests, and the topic of their answers (MQTT 5.0 §4.10).
     mutating func checkRequests(_ options: inout MQTTOptions) {
         guard options.topology == .request else { return }
         if options.protocolLevel < 5 {

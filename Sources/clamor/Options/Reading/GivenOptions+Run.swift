@@ -5,7 +5,7 @@ import Workloads
 
 // The run as a whole.
 extension GivenOptions {
-    /// The phases of a run, the generator, its results; behind everything else that the run is told.
+    /// The phases of a run, the generator, its results; after all other options.
     mutating func readRun(hasLedger: Bool, into options: inout LoadOptions) {
         if let duration = self[\.duration] {
             options.duration = duration == 0 ? nil : duration

@@ -86,7 +86,7 @@ extension GivenOptions {
         if isSeries {
             self.refuse(option, "runs that are repeated or compared are not divided; leave it out, or the others")
         }
-        // Those of the command line stand in front, and were looked at with it.
+        // Those of the command line come first, and are checked already.
         for sentence in scenario.common.thresholds.dropFirst(self[\.thresholds]?.count ?? 0)
         where sentence.split(separator: " ").last == "abort" {
             self.refuse(

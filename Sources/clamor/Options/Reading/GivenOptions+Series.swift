@@ -5,7 +5,7 @@ extension GivenOptions {
     /// Runs of each side where no number is given: enough to know how runs differ.
     private static let usualRuns = 5
 
-    /// What a scenario file is told by a command line.
+    /// Reads a scenario file with the options that override it.
     mutating func scenario(_ file: String) -> Invocation {
         let first = ScenarioSource(file: file, set: self[\.variables] ?? [], target: self[\.target])
         switch self.read(first) {
@@ -78,7 +78,7 @@ extension GivenOptions {
         return .series(options)
     }
 
-    /// What is told of the whole.
+    /// Options of the comparison.
     private mutating func readComparison(isPair: Bool, into options: inout CompareOptions) {
         self.readComparison(into: &options)
         options.files = self.reportFiles()
@@ -153,7 +153,7 @@ extension GivenOptions {
     }
 }
 
-/// One side: a file, and what it is told.
+/// One side: a file, and the options that override it.
 struct ScenarioSource {
     var file: String
     var set: [String]

@@ -132,7 +132,7 @@ extension GivenOptions {
         self.readWebSocket(into: &transport.webSocket)
     }
 
-    /// Whom TLS trusts, and what it shows.
+    /// The trust and the certificate of TLS.
     mutating func readCertificates(into settings: inout TransportOptions.TLS) {
         settings.caFile = self[\.caFile]
         settings.certificateFile = self[\.certificateFile]

@@ -72,16 +72,16 @@ extension GivenOptions {
             if let extra = directories.first {
                 self.refuse(
                     argument: extra,
-                    "stands beside \(\.base) and \(\.new); give it behind one of them"
+                    "is a directory beside \(\.base) and \(\.new); give it behind one of them"
                 )
             }
-            if options.base.isEmpty { self.refuse(\.base, "is missing; \(\.new) has nothing to be held against") }
-            if options.new.isEmpty { self.refuse(\.new, "is missing; there is nothing to hold against \(\.base)") }
+            if options.base.isEmpty { self.refuse(\.base, "is missing; \(\.new) has no run to be compared with") }
+            if options.new.isEmpty { self.refuse(\.new, "is missing; there is no run to compare with \(\.base)") }
         }
         for directory in options.base + options.new { self.check(directory: directory) }
     }
 
-    /// What is judged, and what may differ.
+    /// The judged figures, and the differences that are allowed.
     mutating func readComparison(into options: inout CompareOptions) {
         for (index, sentence) in (self[\.maxRegression] ?? []).enumerated() {
             do throws(ThresholdError) {

@@ -4,7 +4,7 @@ import Workloads
 
 // Options of the commands of `xmpp`, and of XMPP groups.
 extension GivenOptions {
-    /// Everything that XMPP clients are told; with problems reported, not to be used.
+    /// The options of XMPP clients; with problems reported, not to be used.
     mutating func xmpp(_ kind: XMPPLoad.Work) -> XMPPOptions {
         var options = XMPPOptions(kind: kind)
         self.store(into: &options)
@@ -201,7 +201,7 @@ extension GivenOptions {
         if options.mechanism == "ANONYMOUS", options.kind == .message {
             self.refuse(
                 \.mechanism,
-                "ANONYMOUS leaves who a client is to the server, so nobody could write to it"
+                "with ANONYMOUS the server names the clients, so no client could write to another"
             )
         }
         if options.mechanism == "EXTERNAL", !self.isGiven(\.certificateFile) {
@@ -267,10 +267,10 @@ extension GivenOptions {
         }
     }
 
-    /// What a run of registrations has no use for.
+    /// Refuses options without a meaning for registrations.
     private mutating func checkRegistering(_ options: XMPPOptions) {
         if options.registers { self.refuse(\.registers, "is what this command does anyway; leave it out") }
-        if options.streamManagement { self.refuse(\.streamManagement, "nobody stays logged in here; leave it out") }
+        if options.streamManagement { self.refuse(\.streamManagement, "no client stays logged in here; leave it out") }
         let words: OptionWords = "an account is created once, and its connection ends then; leave it out"
         if options.churn != nil { self.refuse(\.churn, words) }
         if !options.storms.isEmpty { self.refuse(\.storm, words) }
@@ -328,7 +328,7 @@ extension GivenOptions {
 
     // MARK: - Stanzas
 
-    /// What ejabberd takes by itself is a quarter of it; XML around it is small.
+    /// Four times ejabberd's default limit; the XML around a body is small.
     private static let largestBody = 1_000_000
 
     private mutating func readStanzas(into options: inout XMPPOptions) {
@@ -383,7 +383,7 @@ extension GivenOptions {
         }
     }
 
-    /// In closed loop somebody has to know when everybody has a message.
+    /// In closed loop a sender has to know when all receivers have a message.
     private mutating func checkLedger(_ options: XMPPOptions) {
         if options.window > FanOutFlights.mostOpen {
             self.refuse(
@@ -393,7 +393,7 @@ extension GivenOptions {
         }
         guard !options.hasLedger, options.pacing == .closedLoop else { return }
         let words: OptionWords =
-            "without the ledger's header of \(XMPPBody.headerSize) bytes nobody knows when everybody has it, so it needs a pace; add \(\.rate) or \(\.messageInterval)"
+            "without the ledger's header of \(XMPPBody.headerSize) bytes no sender knows when all receivers have it, so it needs a pace; add \(\.rate) or \(\.messageInterval)"
         if self.isGiven(\.body) { self.refuse(\.body, words) } else { self.refuse(\.size, words) }
     }
 }

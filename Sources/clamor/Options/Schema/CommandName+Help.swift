@@ -79,7 +79,7 @@ extension CommandName {
         }
     }
 
-    /// What one needs to know of the command beyond its options.
+    /// Facts about the command beyond its options.
     var discussion: String? {
         switch self {
         case .conn, .pub, .sub: Self.placeholders

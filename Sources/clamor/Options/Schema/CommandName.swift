@@ -21,7 +21,7 @@ package enum CommandName: String, CaseIterable, Sendable {
     /// The last word: the name of a subcommand.
     var word: String { String(self.rawValue.split(separator: " ").last ?? "") }
 
-    /// A key with the section of the command in the place of `*`.
+    /// A key with the section of the command for `*`.
     func key(_ key: String) -> String {
         key.hasPrefix("*.") ? (self.section ?? "") + key.dropFirst(1) : key
     }

@@ -15,7 +15,7 @@ extension TableCommand {
 
 /// The options of a command as the argument parser takes them: one definition for each entry of the table.
 ///
-/// The argument parser finds definitions by reflection, so the table stands in the place of properties.
+/// The argument parser finds definitions by reflection, so the table replaces properties.
 struct CommandOptions<Command: TableCommand>: ParsableArguments, CustomReflectable {
     /// The texts that were given, by the option's id; one that stands alone has the text that this means.
     private(set) var texts: [String: [String]] = [:]

@@ -91,7 +91,7 @@ struct GivenOptions {
         self.found[spec.id, default: Found(spec: spec, texts: [], place: self.group?.place)].value = value
     }
 
-    /// Checks what options may not stand beside, and what they need.
+    /// Refuses options beside those that they exclude, and without those that they need.
     mutating func checkNeighbours() {
         for spec in OptionTable.specs(of: self.command) where self.found[spec.id] != nil {
             for (other, words) in spec.exclusions where self.found[OptionTable[other].id] != nil {
@@ -125,7 +125,7 @@ struct GivenOptions {
 
     /// Stores the values of all options that are stored as they are read.
     func store<Root: OptionsRoot>(into root: inout Root) {
-        // In the order of the table: properties of a packet stand in that order too.
+        // In the order of the table, which is that of the properties in a packet.
         for spec in OptionTable.specs(of: self.command) {
             guard let value = self.found[spec.id]?.value, let changed = spec.store?(root, value) as? Root else {
                 continue
@@ -199,7 +199,7 @@ struct GivenOptions {
 
     // MARK: - Two sources
 
-    /// Takes the options of a command line in the place of those of a file.
+    /// Overrides the options of a file by those of a command line.
     mutating func override(by other: GivenOptions) {
         self.found.merge(other.found) { $1 }
         self.arguments = other.arguments

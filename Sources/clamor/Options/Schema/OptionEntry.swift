@@ -9,7 +9,7 @@ package struct OptionEntry<Value: Hashable & Sendable>: Sendable {
     /// - Parameters:
     ///   - names: as they are typed, separated by blanks; the first is shown.
     ///   - negation: a flag that means `false`: `--no-clean`.
-    ///   - key: in a scenario group, `connect.clean`; `*.rate` stands in the mapping of the group's operations. `nil`: no
+    ///   - key: in a scenario group, `connect.clean`; `*.rate` is in the mapping of the group's operations. `nil`: no
     ///     file has it.
     ///   - form: how its texts are read.
     ///   - commands: those that take it.
@@ -204,7 +204,7 @@ package enum Secrecy: Sendable {
     case part(@Sendable (String) -> String)
 }
 
-/// What several options have in common that decides where they are allowed.
+/// A property that several options share and that decides where they are allowed.
 enum OptionTrait: Hashable, Sendable {
     /// MQTT 5 only.
     case version5
@@ -216,7 +216,7 @@ enum OptionTrait: Hashable, Sendable {
     case aliyun
 }
 
-/// Where an option stands in the plan of `run.json` and in the schedule hash.
+/// The place of an option in the plan of `run.json` and in the schedule hash.
 package struct PlanPlace: Sendable {
     /// The reason why the option is not of the plan.
     var reason: String?

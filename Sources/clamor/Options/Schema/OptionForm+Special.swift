@@ -238,7 +238,7 @@ private enum Departures {
         }
         let share = try PercentText.parse(parts[0])
         let time = try DurationText.parse(parts[1])
-        guard share > 0 else { throw QuantityError("0% is nobody; write it like 30%@5s, or leave it out") }
+        guard share > 0 else { throw QuantityError("0% is no client; write it like 30%@5s, or leave it out") }
         return DeparturePlan.Storm(share: share, at: .nanoseconds(time), cuts: cuts)
     }
 }

@@ -59,7 +59,7 @@ enum OptionShape: Hashable, Sendable {
     case toggle(bare: String)
 }
 
-/// What a JSON Schema says of a value in a scenario file.
+/// The kind of a value in a scenario file, for its JSON Schema.
 enum OptionSchema: Hashable, Sendable {
     case text, duration, rate, size, share, boolean
     case number(least: Int64, most: UInt64)

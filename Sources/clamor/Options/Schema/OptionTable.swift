@@ -58,7 +58,7 @@ package struct OptionTable: Sendable {
         .usual("1; with doctor as many as there can be; muc and presence: one room or circle").example("-c 1000")
         .elsewhere("emqtt_bench: 200").basic
     let topology = OptionEntry("--topology", key: "topology", .choice("shape"), of: [.pubsub])
-        .help("Who hears whom: pair, fan-in, fan-out, shared (one share group) or request (with responses).")
+        .help("Topology: pair, fan-in, fan-out, shared (one share group) or request (with responses).")
         .example("--topology shared").into(\MQTTOptions.topology).basic
     let subscribers = OptionEntry("--subscribers", key: "subscribers", .number(1...10_000_000), of: [.pubsub])
         .help("Subscribers.")
