@@ -55,7 +55,7 @@ package struct OptionTable: Sendable {
     let clientsTitle = OptionTitle("Clients")
     let count = OptionEntry("-c --count", key: "clients", .number(1...10_000_000), of: .loads.union([.doctor]))
         .help("Clients; with pubsub publishers.")
-        .usual("1; with doctor as many as there can be; muc and presence: one room or circle").example("-c 1000")
+        .usual("1; of muc and presence one room or circle; of doctor all that fit").example("-c 1000")
         .elsewhere("emqtt_bench: 200").basic
     let topology = OptionEntry("--topology", key: "topology", .choice("shape"), of: [.pubsub])
         .help("Topology: pair, fan-in, fan-out, shared (one share group) or request (with responses).")
