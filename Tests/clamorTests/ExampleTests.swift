@@ -89,28 +89,43 @@ struct ExampleTests {
             "accounts.csv": (1...1_000).map { "user\($0)@example.org,secret\n" }.joined(),
         ]
         for ready in ReadyScenario.all { files["\(ready.name).yaml"] = ready.text }
+        files["fleet.yaml"] = files["fleet-telemetry.yaml"]
         return files
     }()
 
-    @Test("each command line of a page is accepted", arguments: pages)
-    func commandLines(_ page: String) throws {
+    /// The errors of command lines; the files that they name exist.
+    private static func problems(_ examples: [[String]]) throws -> [String] {
         let directory = FileManager.default.temporaryDirectory.appending(path: "examples-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        for (name, text) in Self.files {
+        for (name, text) in self.files {
             try text.write(to: directory.appending(path: name), atomically: true, encoding: .utf8)
         }
-        let lines = try Self.blocks(of: page).filter { ["sh", "console", ""].contains($0.language) }.flatMap(\.lines)
-        for example in Self.commands(lines) {
+        return examples.compactMap { example in
             let arguments = example.map { argument in
                 // A result of the reader's: to the options any directory is one.
                 if argument.hasPrefix("results/") { return "/" }
-                return Self.files.keys.reduce(argument) { text, name in
+                return self.files.keys.reduce(argument) { text, name in
                     text.replacing(name, with: directory.appending(path: name).path)
                 }
             }
-            #expect(Self.problem(arguments) == nil, "\(example)")
+            return self.problem(arguments).map { "\(example): \($0)" }
         }
+    }
+
+    @Test("each command line of a page is accepted", arguments: pages)
+    func commandLines(_ page: String) throws {
+        let lines = try Self.blocks(of: page).filter { ["sh", "console", ""].contains($0.language) }.flatMap(\.lines)
+        #expect(try Self.problems(Self.commands(lines)) == [])
+    }
+
+    @Test("the example in the help of a command is accepted", arguments: CommandName.allCases)
+    func example(_ command: CommandName) throws {
+        let words = command.rawValue.split(separator: " ").map(String.init)
+        guard case .text(let help) = Invocation.parse(words + ["--help"]) else { throw CancellationError() }
+        let lines = help.split(separator: "\n").filter { $0.hasPrefix("Example: ") }
+        #expect(lines.count == 1)
+        #expect(try Self.problems(Self.commands(lines.map { $0.dropFirst("Example: ".count) })) == [])
     }
 
     @Test("each whole scenario of a page is accepted", arguments: pages)
