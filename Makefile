@@ -11,7 +11,7 @@ VENV := .build/venv
 # Open loop, at a rate that two cores carry with a wide margin; the report is about the broker, not about the rate.
 DEMO := pubsub -h embedded -c 1000 -q 0,1,2 -s 64 --rate 3000/s --duration 10s
 
-.PHONY: build demo test format check-meter check-capacity check-compare needs-build needs-test
+.PHONY: build demo test format reference check-meter check-capacity check-compare needs-build needs-test
 
 build: needs-build
 	swift build -c release --product clamor
@@ -137,6 +137,11 @@ SANITIZED ?=
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)
 
+# Options.md, ScenarioKeys.md and results/schema/scenario.schema.json, from the option table.
+reference: needs-build
+	CLAMOR_ONLY=$(or $(CLAMOR_ONLY),clamorTests) CLAMOR_WRITE_REFERENCE=1 \
+		swift test --filter clamorTests.ReferenceTests/isCurrent
+
 # What is missing is installed: as root, else with sudo, else the command to run is named. A file or program that
 # is there counts, wherever it came from. $(call install,pairs of PACKAGE and the command that finds it)
 define install
@@ -198,10 +203,10 @@ needs-build:
 needs-test: export WANTED := $(TEST_WANTS)
 needs-test: $(VENV)/ready
 
-# Another implementation of the histogram log and a schema checker, for the tests that compare with them.
+# Another implementation of the histogram log, a schema checker and a reader of YAML, for the tests that compare with them.
 $(VENV)/ready: | system-packages
 	python3 -m venv $(VENV)
-	$(VENV)/bin/python -m pip install -q --disable-pip-version-check hdrhistogram jsonschema
+	$(VENV)/bin/python -m pip install -q --disable-pip-version-check hdrhistogram jsonschema pyyaml
 	touch $@
 
 .PHONY: system-packages

@@ -128,10 +128,16 @@ struct ExampleTests {
         #expect(try Self.problems(Self.commands(lines.map { $0.dropFirst("Example: ".count) })) == [])
     }
 
+    /// The whole scenarios of a page.
+    static func scenarios(of page: String) throws -> [String] {
+        try self.blocks(of: page).filter { $0.language == "yaml" && $0.lines.contains("groups:") }
+            .map { $0.lines.joined(separator: "\n") }
+    }
+
     @Test("each whole scenario of a page is accepted", arguments: pages)
     func scenarios(_ page: String) throws {
-        for block in try Self.blocks(of: page) where block.language == "yaml" && block.lines.contains("groups:") {
-            let invocation = try ScenarioFile(block.lines.joined(separator: "\n")).parsed()
+        for text in try Self.scenarios(of: page) {
+            let invocation = try ScenarioFile(text).parsed()
             if case .wrong(let lines) = invocation { Issue.record("\(lines)") }
         }
     }
@@ -140,7 +146,7 @@ struct ExampleTests {
     func counts() throws {
         let blocks = try Self.pages.flatMap { try Self.blocks(of: $0) }
         #expect(Self.commands(blocks.filter { $0.language == "sh" }.flatMap(\.lines)).count > 40)
-        #expect(blocks.filter { $0.language == "yaml" && $0.lines.contains("groups:") }.count > 2)
+        #expect(try Self.pages.flatMap { try Self.scenarios(of: $0) }.count > 2)
     }
 
     // MARK: - Values in help

@@ -31,6 +31,8 @@ struct ScenarioPrintingTests {
         }
     }
 
+    static func printed(_ line: String) throws -> String { try Self.printed(Self.words(line)) }
+
     private static func printed(_ words: [String]) throws -> String {
         guard case .text(let text) = Self.parsed(words + ["--print-scenario"]) else {
             throw ScenarioFile.Unexpected(what: "\(Self.parsed(words + ["--print-scenario"]))")

@@ -88,6 +88,7 @@ extension OptionForm<[UInt8]> {
             }
             return levels
         }
+        form.schema = .either(.number(least: 0, most: 2), .pattern("^[0-2](,[0-2]){0,2}$"))
         form.shape = .list
         form.shown = { $0.map(String.init).joined(separator: ",") }
         return form
@@ -121,6 +122,7 @@ extension OptionForm<MQTTLoad.TopicAlias> {
             if let number = UInt16(text), number > 0 { return .fixed(number) }
             throw QuantityError("'\(text)' is not a topic alias; it is 1 to 65535, or auto")
         }
+        form.schema = .either(.number(least: 1, most: 65_535), .choice(["auto"]))
         form.shape = .toggle(bare: "auto")
         form.shown = text
         return form
@@ -142,6 +144,7 @@ extension OptionForm<[UserProperty]> {
             }
             return properties
         }
+        form.schema = .pattern("^[^:]+:")
         form.shape = .repeated
         return form
     }
@@ -155,6 +158,7 @@ extension OptionForm<[TransportOptions.Header]> {
             for text in texts { headers.append(try Self.header(text)) }
             return headers
         }
+        form.schema = .pattern("^[^:]+:")
         form.shape = .repeated
         return form
     }
@@ -182,7 +186,12 @@ extension OptionForm<[TransportOptions.Header]> {
 
 extension OptionForm<ClosedRange<TLSProtocolVersion>> {
     static var tlsVersions: Self {
-        Self("version", fact: { .text("\($0)") }) { (text: String, _: Bool) throws(QuantityError) in
+        let versions = OptionSchema.choice(TLSProtocolVersion.allCases.map(\.rawValue))
+        let version = "([Tt][Ll][Ss])?[Vv]?1(\\.[0-3])?"
+        let ranges = OptionSchema.pattern("^\(version)(-\(version))?$")
+        return Self("version", schema: .either(versions, ranges), fact: { .text("\($0)") }) {
+            text,
+            _ throws(QuantityError) in
             let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map {
                 try? TLSProtocolVersion(String($0))
             }
@@ -199,7 +208,10 @@ extension OptionForm<ClosedRange<TLSProtocolVersion>> {
 extension OptionForm<DeparturePlan.Churn> {
     /// `100/s`, or `100/s:cut`.
     static var churn: Self {
-        Self("n/s", fact: { .number($0.perSecond) }) { (text: String, _: Bool) throws(QuantityError) in
+        let manners = OptionSchema.pattern("^[0-9.]+(/s)?:(cut|disconnect)$")
+        return Self("n/s", schema: .either(.rate, manners), fact: { .number($0.perSecond) }) {
+            text,
+            _ throws(QuantityError) in
             let (rate, cuts) = Departures.manner(text, cutsElse: false)
             return DeparturePlan.Churn(perSecond: try RateText.parse(rate), cuts: cuts)
         }
@@ -216,6 +228,7 @@ extension OptionForm<[DeparturePlan.Storm]> {
             for text in texts { storms.append(try Departures.storm(text)) }
             return storms.sorted { $0.at < $1.at }
         }
+        form.schema = .pattern("^[0-9.]+%@[^:@]+(:(cut|disconnect))?$")
         form.shape = .repeated
         return form
     }

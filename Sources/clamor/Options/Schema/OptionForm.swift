@@ -60,10 +60,13 @@ enum OptionShape: Hashable, Sendable {
 }
 
 /// The kind of a value in a scenario file, for its JSON Schema.
-enum OptionSchema: Hashable, Sendable {
+indirect enum OptionSchema: Hashable, Sendable {
     case text, duration, rate, size, share, boolean
     case number(least: Int64, most: UInt64)
     case choice([String])
+    /// A text that a regular expression matches.
+    case pattern(String)
+    case either(OptionSchema, OptionSchema)
 }
 
 extension OptionForm<String> {
@@ -118,6 +121,7 @@ extension OptionForm<[String]> {
             }
             return texts
         }
+        form.schema = .pattern("^[^=]+=")
         form.shape = .pairs
         form.shown = { $0.joined(separator: ", ") }
         return form
