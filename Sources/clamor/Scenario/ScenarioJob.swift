@@ -1,12 +1,12 @@
 /// The protocol of a scenario group's clients.
-enum Speech: String, CaseIterable, Sendable {
+package enum Speech: String, CaseIterable, Sendable {
     case mqtt = "MQTT"
     case xmpp = "XMPP"
 
     /// The commands that do the same as a group.
     ///
     /// A group does what the first command does whose marks it has, and without any what the last one does.
-    var jobs: [CommandName] {
+    package var jobs: [CommandName] {
         switch self {
         case .mqtt: [.pubsub, .pub, .sub, .conn]
         case .xmpp: [.message, .ping, .muc, .presence, .register, .login]
@@ -16,7 +16,7 @@ enum Speech: String, CaseIterable, Sendable {
 
 extension CommandName {
     /// A group with one of these keys does what the command does.
-    var marks: Set<String> {
+    package var marks: Set<String> {
         switch self {
         case .pubsub: ["subscribers", "topology"]
         case .sub: ["subscribe"]
@@ -26,10 +26,10 @@ extension CommandName {
         }
     }
 
-    var speech: Speech { Set<CommandName>.xmpp.contains(self) ? .xmpp : .mqtt }
+    package var speech: Speech { Set<CommandName>.xmpp.contains(self) ? .xmpp : .mqtt }
 
     /// The options that a group may have, with their keys.
-    var groupKeys: [(key: String, spec: OptionSpec)] {
+    package var groupKeys: [(key: String, spec: OptionSpec)] {
         OptionTable.specs(of: self).compactMap { spec in
             spec.scope == .group ? spec.key(in: self).map { ($0, spec) } : nil
         }

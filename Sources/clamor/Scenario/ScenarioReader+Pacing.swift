@@ -21,7 +21,7 @@ extension ScenarioReader {
     }
 
     /// Keys of a section with a pace that are no flags.
-    static let paceKeys = ["arrivals", "burst", "think"]
+    package static let paceKeys = ["arrivals", "burst", "think"]
 
     /// Reads one of them.
     ///

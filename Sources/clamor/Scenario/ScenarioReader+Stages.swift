@@ -1,8 +1,8 @@
 // `stages:`, one behind the other.
 extension ScenarioReader {
-    static let stageKeys = ["name", "for", "load", "warmup", "reconnect", "offline", "clients"]
+    package static let stageKeys = ["name", "for", "load", "warmup", "reconnect", "offline", "clients"]
     /// Each has counters and durations of its own for every group on every loop.
-    static let mostStages = 1_000
+    package static let mostStages = 1_000
     /// As a duration may be, nanoseconds.
     static let longest: Int64 = 365 * 86_400 * 1_000_000_000
 

@@ -3,7 +3,7 @@
 /// What a group says itself goes before what its template says, key by key; in a section such as `publish:` too. A template
 /// may have one of its own.
 extension ScenarioReader {
-    static let templateKey = "template"
+    package static let templateKey = "template"
     /// Keys that templates may bring to all groups together.
     private static let most = 100_000
     /// Templates that are built on each other.

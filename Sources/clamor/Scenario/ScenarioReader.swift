@@ -11,7 +11,7 @@ package struct ScenarioReader {
     }
 
     /// Keys of the file: those that are no options, and options of the run.
-    static var topKeys: [String] {
+    package static var topKeys: [String] {
         OptionTable.specs(of: .run).filter { $0.scope != .group }.compactMap(\.key)
             + ["target", "groups", "templates", "stages", "vars", "include"]
     }

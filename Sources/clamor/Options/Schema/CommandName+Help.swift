@@ -1,6 +1,6 @@
 extension CommandName {
     /// The line about the command in the list of commands.
-    var abstract: String {
+    package var abstract: String {
         switch self {
         case .conn: "Connect clients and hold them; connect latency by phase."
         case .pub: "Publish; throughput and acknowledgement latency per QoS."
@@ -27,7 +27,7 @@ extension CommandName {
     }
 
     /// The title under which the root's help lists the command.
-    var title: String {
+    package var title: String {
         switch self {
         case .conn, .pub, .sub, .pubsub, .login, .message, .presence, .ping, .muc, .register: "Load"
         case .run, .draft, .capacity: "Scenarios and searches"
@@ -37,7 +37,7 @@ extension CommandName {
     }
 
     /// Arguments beside the options.
-    var arguments: String {
+    package var arguments: String {
         switch self {
         case .run: "FILE "
         case .capacity: ""
@@ -51,9 +51,9 @@ extension CommandName {
     }
 
     /// Arguments behind the options.
-    var operands: String { self == .capacity ? " COMMAND ..." : "" }
+    package var operands: String { self == .capacity ? " COMMAND ..." : "" }
 
-    var example: String {
+    package var example: String {
         switch self {
         case .conn: "clamor conn -h broker.example -c 10000 -R 500/s"
         case .pub: "clamor pub -h broker.example -c 100 -q 1 --rate 5000/s"
@@ -82,7 +82,7 @@ extension CommandName {
     }
 
     /// Facts about the command beyond its options.
-    var discussion: String? {
+    package var discussion: String? {
         switch self {
         case .conn, .pub, .sub: Self.placeholders
         case .pubsub:

@@ -13,13 +13,13 @@ package enum CommandName: String, CaseIterable, Sendable {
     case draft = "init"
 
     /// The command that a command line begins with.
-    init?(arguments: [String]) {
+    package init?(arguments: [String]) {
         let words = arguments.prefix(arguments.first == "xmpp" ? 2 : 1)
         self.init(rawValue: words.joined(separator: " "))
     }
 
     /// The last word: the name of a subcommand.
-    var word: String { String(self.rawValue.split(separator: " ").last ?? "") }
+    package var word: String { String(self.rawValue.split(separator: " ").last ?? "") }
 
     /// A key with the section of the command for `*`.
     func key(_ key: String) -> String {
@@ -27,7 +27,7 @@ package enum CommandName: String, CaseIterable, Sendable {
     }
 
     /// The mapping of a scenario group that holds the pace and the payload of its operations.
-    var section: String? {
+    package var section: String? {
         switch self {
         case .pub, .pubsub: "publish"
         case .message, .presence, .ping, .muc: self.word
@@ -38,16 +38,16 @@ package enum CommandName: String, CaseIterable, Sendable {
 
 extension Set<CommandName> {
     package static let mqtt: Self = [.conn, .pub, .sub, .pubsub]
-    static let publishing: Self = [.pub, .pubsub]
-    static let subscribing: Self = [.sub, .pubsub]
-    static let xmpp: Self = [.login, .message, .presence, .ping, .muc, .register]
+    package static let publishing: Self = [.pub, .pubsub]
+    package static let subscribing: Self = [.sub, .pubsub]
+    package static let xmpp: Self = [.login, .message, .presence, .ping, .muc, .register]
     /// Commands whose clients send stanzas with a payload.
-    static let stanzas: Self = [.message, .presence, .muc]
+    package static let stanzas: Self = [.message, .presence, .muc]
     /// Commands whose operations carry a payload.
-    static let payloads = Self.publishing.union(Self.stanzas)
-    static let paced = Self.payloads.union([.ping])
+    package static let payloads = Self.publishing.union(Self.stanzas)
+    package static let paced = Self.payloads.union([.ping])
     package static let loads = Self.mqtt.union(Self.xmpp)
-    static let runs = Self.loads.union([.run])
+    package static let runs = Self.loads.union([.run])
     /// Commands that write result files.
-    static let results = Self.runs.union([.decode, .merge])
+    package static let results = Self.runs.union([.decode, .merge])
 }

@@ -124,7 +124,7 @@ extension CommandName {
 
 extension OptionSpec {
     /// The value in help: `n/s`, `[true|false]`, or nothing.
-    var valueWord: String {
+    package var valueWord: String {
         switch self.shape {
         case .flag: ""
         case .toggle: "[\(self.unit)]"

@@ -143,49 +143,49 @@ extension OptionEntry: AnyOptionEntry {}
 /// An option without the type of its value.
 package struct OptionSpec: Sendable {
     /// The place of its entry; unique.
-    let id: String
-    let names: [String]
-    let negation: String?
-    let key: String?
-    let shape: OptionShape
-    let schema: OptionSchema
-    let unit: String
-    let commands: Set<CommandName>
-    var help = ""
-    var usual: String?
-    var example: String?
-    var elsewhere: String?
-    var plan: PlanPlace
+    package let id: String
+    package let names: [String]
+    package let negation: String?
+    package let key: String?
+    package let shape: OptionShape
+    package let schema: OptionSchema
+    package let unit: String
+    package let commands: Set<CommandName>
+    package var help = ""
+    package var usual: String?
+    package var example: String?
+    package var elsewhere: String?
+    package var plan: PlanPlace
     let read: @Sendable (_ texts: [String], _ isFile: Bool) throws(QuantityError) -> any Sendable
     /// Writes a value into options of its type; `nil` for those of another.
     var store: (@Sendable (_ root: any Sendable, _ value: any Sendable) -> (any Sendable)?)?
     /// The value that options of its type hold, and whether it is the default.
     var fact: (@Sendable (_ root: any Sendable) -> (value: PlanFact.Value, isUsual: Bool)?)?
-    var isBasic = false
-    var isHidden = false
+    package var isBasic = false
+    package var isHidden = false
     var isUnconditional = false
-    var secrecy = Secrecy.none
-    var environment: String?
-    var scope = OptionScope.group
+    package var secrecy = Secrecy.none
+    package var environment: String?
+    package var scope = OptionScope.group
     var traits: Set<OptionTrait> = []
     var exclusions: [(other: AnyOptionKey, words: OptionWords)] = []
     var needs: [(other: AnyOptionKey, words: OptionWords)] = []
 
     /// The key in a group of that command.
-    func key(in command: CommandName) -> String? {
+    package func key(in command: CommandName) -> String? {
         guard let key = self.key, !key.hasPrefix("*.") || command.section != nil else { return nil }
         return command.key(key)
     }
 
     /// Every name, with that of its negation.
-    var allNames: [String] { self.names + (self.negation.map { [$0] } ?? []) }
+    package var allNames: [String] { self.names + (self.negation.map { [$0] } ?? []) }
 
     /// The name for messages; of an option that only files have its key.
-    var name: String { self.allNames.first ?? self.key ?? "" }
+    package var name: String { self.allNames.first ?? self.key ?? "" }
 }
 
 /// To which part of a run an option applies.
-enum OptionScope: Hashable, Sendable {
+package enum OptionScope: Hashable, Sendable {
     /// To the clients of one group.
     case group
     /// To the run as a whole.
@@ -219,7 +219,7 @@ enum OptionTrait: Hashable, Sendable {
 /// The place of an option in the plan of `run.json` and in the schedule hash.
 package struct PlanPlace: Sendable {
     /// The reason why the option is not of the plan.
-    var reason: String?
+    package var reason: String?
     /// The path in the schedule hash, where the value differs from the default; `*.` is the section of the command.
     var hashed: String?
     /// The path in the record, where the value differs from the default; it gets a unit.

@@ -43,7 +43,7 @@ package struct OptionForm<Value: Hashable & Sendable>: Sendable {
 }
 
 /// How often an option may be given, and with how many values.
-enum OptionShape: Hashable, Sendable {
+package enum OptionShape: Hashable, Sendable {
     case one
     /// Comma-separated; in a file also a YAML list.
     case list
@@ -60,7 +60,7 @@ enum OptionShape: Hashable, Sendable {
 }
 
 /// The kind of a value in a scenario file, for its JSON Schema.
-indirect enum OptionSchema: Hashable, Sendable {
+indirect package enum OptionSchema: Hashable, Sendable {
     case text, duration, rate, size, share, boolean
     case number(least: Int64, most: UInt64)
     case choice([String])

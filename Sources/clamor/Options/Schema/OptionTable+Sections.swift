@@ -12,9 +12,9 @@ extension OptionTable {
     @TaskLocal package static var added: [OptionSpec] = []
 
     /// Options under one title of the help.
-    struct Section: Sendable {
-        let title: String
-        var specs: [OptionSpec] = []
+    package struct Section: Sendable {
+        package let title: String
+        package var specs: [OptionSpec] = []
     }
 
     /// The sections, in the order of the table.
@@ -39,23 +39,23 @@ extension OptionTable {
         uniquingKeysWith: { _, _ in preconditionFailure("each entry has a line of its own") }
     )
 
-    static var sections: [Section] {
+    package static var sections: [Section] {
         self.added.isEmpty ? self.own : self.own + [Section(title: "Added", specs: self.added)]
     }
 
     /// The sections with the options of a command.
-    static func sections(of command: CommandName) -> [Section] {
+    package static func sections(of command: CommandName) -> [Section] {
         self.sections.map { section in
             Section(title: section.title, specs: section.specs.filter { $0.commands.contains(command) })
         }.filter { !$0.specs.isEmpty }
     }
 
     /// The options of a command, in the order of the help.
-    static func specs(of command: CommandName) -> [OptionSpec] {
+    package static func specs(of command: CommandName) -> [OptionSpec] {
         (self.ownSpecs[command] ?? []) + self.added.filter { $0.commands.contains(command) }
     }
 
-    static var all: [OptionSpec] { self.sections.flatMap(\.specs) }
+    package static var all: [OptionSpec] { self.sections.flatMap(\.specs) }
 
     static func spec(_ id: String) -> OptionSpec? { self.byID[id] ?? self.added.first { $0.id == id } }
 

@@ -662,6 +662,7 @@ package struct OptionTable: Sendable {
         .help("Runs that are compared with the base.").plan(.none("it is about results"))
     let maxRegression = OptionEntry("--max-regression", .repeated("sentence"), of: [.run, .compare])
         .help("A limit for one figure; only figures with a limit are then judged. Repeatable.")
+        .usual("5% of medians and rates, 10% of p99 of acknowledgements and deliveries, no more errors and losses")
         .example("--max-regression 'publish_ack_duration{qos=1} p99 10%'").plan(.none("it judges a comparison"))
         .scope(.command).unconditional
     let noise = OptionEntry("--noise", .text("file"), of: [.run, .compare])

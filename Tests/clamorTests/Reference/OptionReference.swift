@@ -1,3 +1,5 @@
+import clamor
+
 /// The page with every option of every command.
 enum OptionReference {
     static var text: String {

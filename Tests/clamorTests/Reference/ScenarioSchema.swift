@@ -1,3 +1,5 @@
+import clamor
+
 import Foundation
 import Measurement
 

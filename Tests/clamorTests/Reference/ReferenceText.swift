@@ -1,3 +1,5 @@
+import clamor
+
 /// Words of the option table as Markdown and as plain text.
 enum ReferenceText {
     /// A table; a column that is empty in every row is left out.

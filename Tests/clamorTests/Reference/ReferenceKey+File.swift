@@ -1,3 +1,5 @@
+import clamor
+
 import Measurement
 
 // Keys that no option has, or that mean something else in a file.
@@ -20,7 +22,7 @@ extension ReferenceKey {
             return Self.target(
                 "The server of all groups without a 'target'.",
                 usual: "'mqtt://127.0.0.1:1883'; of XMPP where DNS says",
-                OptionTable[\.target].names
+                OptionTable.specs(of: .run).first { $0.names == ["--target"] }?.names ?? []
             )
         case "duration":
             return Self(

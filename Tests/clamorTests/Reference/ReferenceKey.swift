@@ -1,3 +1,5 @@
+import clamor
+
 import Measurement
 
 /// A key of scenario files, for the page and the schema.
@@ -61,10 +63,10 @@ extension ReferenceKey {
         }
         let isInverted = spec.names.isEmpty
         let meaning = spec.keyText(spec.help, in: commands)
-        let isRate = spec.id == OptionTable[\.rate].id
-        let isFilter = spec.id == OptionTable[\.filters].id
+        let isRate = spec.key == "*.rate"
+        let isFilter = spec.key == "subscribe.filter"
         // An entry of `subscribe` has one filter and one text for QoS.
-        let isOne = isFilter || spec.id == OptionTable[\.subscribeQoS].id
+        let isOne = isFilter || spec.key == "subscribe.qos"
         let usual = isInverted ? "true" : isFilter ? "required" : spec.keyUsual(in: commands)
         self.init(
             path: path,

@@ -1,10 +1,12 @@
-/// A page or a schema that is made from the option table; `make reference` writes them.
-package struct ReferenceFile: Sendable {
-    /// Below the root of the repository.
-    package let path: String
-    package let text: String
+import clamor
 
-    package static let all = [
+/// A page or a schema that is made from the option table; `make reference` writes them.
+struct ReferenceFile: Sendable {
+    /// Below the root of the repository.
+    let path: String
+    let text: String
+
+    static let all = [
         Self(path: "Sources/clamor/Clamor.docc/Options.md", text: OptionReference.text),
         Self(path: "Sources/clamor/Clamor.docc/ScenarioKeys.md", text: KeyReference.text),
         Self(path: "results/schema/scenario.schema.json", text: ScenarioSchema.text),
@@ -13,5 +15,5 @@ package struct ReferenceFile: Sendable {
 
 extension CommandName {
     /// The keys of the scenario groups that do what the command does, in dotted form.
-    package var groupKeyPaths: [String] { self.groupKeys.map(\.key) }
+    var groupKeyPaths: [String] { self.groupKeys.map(\.key) }
 }

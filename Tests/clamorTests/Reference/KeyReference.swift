@@ -1,3 +1,5 @@
+import clamor
+
 /// The page with every key of scenario files.
 enum KeyReference {
     static var text: String {
