@@ -5,6 +5,11 @@ enum RunTitle {
     /// Keys of the plan record.
     static let keys = ["name", "tags"]
 
+    /// A plan without its titles.
+    static func without(_ plan: [String: JSONValue]) -> [String: JSONValue] {
+        plan.filter { !self.keys.contains($0.key) }
+    }
+
     /// The titles of a run, for headings.
     static func words(_ record: RunRecord) -> [String] {
         self.keys.flatMap { key in

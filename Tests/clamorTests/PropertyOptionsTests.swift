@@ -285,7 +285,7 @@ struct PropertyOptionsTests {
                 "--separate: 2 servers each need a publisher and a subscriber, and this run has 4 and 1; "
                     + "raise -c and --subscribers, or use another --topology"
             ),
-            ("conn --receive-maximum 0", "--receive-maximum: '0' is not a whole number of 1 or more"),
+            ("conn --receive-maximum 0", "--receive-maximum: '0' is not a whole number of 1 to 65535"),
             ("conn --will-message a", "--will-message: belongs to a will, which needs a topic; add --will-topic"),
             ("conn --will-topic a --will-qos 3", "--will-qos: '3' is not a whole number of 0 to 2"),
             (

@@ -332,12 +332,12 @@ struct ScenarioFileRefusalTests {
         Wrong(
             "a variable that is none",
             "groups:\n  a: { clients: '${1}' }\n",
-            "2:17: '${1}' is no variable; write ${NAME} or ${NAME:-value}"
+            "2:17: a variable's name is letters, digits and _; write ${NAME} or ${NAME:-value}"
         ),
         Wrong(
             "a variable that does not end",
             "groups:\n  a: { clients: \"${N\" }\n",
-            "2:17: '${N' has no '}'; write ${NAME}, or $${ for the signs themselves"
+            "2:17: a ${ has no '}'; write ${NAME}, or $${ for the signs themselves"
         ),
         Wrong(
             "a value that does not fit, where it is used",

@@ -237,7 +237,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "a header that is none",
             "target: ws://b\ngroups:\n  a: { headers: [s3cret] }\n",
-            "3:17: a.headers: is not a header; write it like 'Authorization: Bearer abc'"
+            "3:18: a.headers: is not a header; write it like 'Authorization: Bearer abc'"
         ),
         Wrong(
             "a header without a WebSocket",
@@ -327,7 +327,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "a storm that is none",
             "groups:\n  a: { storm: [30%@1s, much] }\n",
-            "2:15: a.storm: 'much' is not a storm; write it like 30%@5s, or 30%@5s:disconnect"
+            "2:24: a.storm: 'much' is not a storm; write it like 30%@5s, or 30%@5s:disconnect"
         ),
         Wrong(
             "a will without a topic",

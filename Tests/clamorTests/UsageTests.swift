@@ -151,7 +151,7 @@ struct UsageTests {
         Refusal("pub -C maybe", "clamor pub: -C: takes true or false; give it alone, not joined with other flags"),
         Refusal(
             "pub --validate yes",
-            "clamor pub: --validate: takes on or off; give it alone, not joined with other flags"
+            "clamor pub: --validate: takes on or off"
         ),
         Refusal("pub -F 2000", "clamor pub: -F: at QoS 0 it is messages per write, 1024 at most"),
         Refusal("pub --read-size 0", "clamor pub: --read-size: '0' is not a whole number of 1 to 65536"),

@@ -105,16 +105,14 @@ struct PlanIdentity {
 
     init(_ record: RunRecord) {
         self.without = Self.incidental
-        var plan = record.plan
-        for key in RunTitle.keys { plan[key] = nil }
-        self.add(.object(plan), "")
+        self.add(.object(RunTitle.without(record.plan)), "")
         if record.segment.count > 1 { self.facts["segment"] = "\(record.segment.index)/\(record.segment.count)" }
     }
 
     /// What segments of one plan have in common, the seed among it.
     init(ofSegments plan: [String: JSONValue]) {
         self.without = Self.incidental.subtracting(["seed"])
-        self.add(.object(plan), "")
+        self.add(.object(RunTitle.without(plan)), "")
     }
 
     /// FNV-1a of all facts in order, in hexadecimal: a name for people, not what decides.

@@ -95,9 +95,10 @@ package enum Invocation: Sendable {
             return "clamor \(first): --prometheus is not in this build"
         }
         if let refusal = self.refusal(ofVersion: arguments, name: name) { return refusal }
-        guard first.hasPrefix("-") || first == "help" || Clamor.commandNames.contains(first) else {
+        let command = first == "help" && arguments.count > 1 ? arguments[1] : first
+        guard command.hasPrefix("-") || command == "help" || Clamor.commandNames.contains(command) else {
             let known = Clamor.commandNames.joined(separator: ", ")
-            return "clamor: there is no command '\(first)'; the commands are \(known)"
+            return "clamor: there is no command '\(command)'; the commands are \(known)"
         }
         return first == "xmpp" ? self.refusal(ofXMPP: arguments) : nil
     }

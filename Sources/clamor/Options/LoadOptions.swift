@@ -146,8 +146,9 @@ extension ProtocolOptions {
 extension LoadOptions {
     /// The name in the default directory of the results: letters and digits that no shell minds.
     package var directoryName: String {
-        guard let title = self.title else { return self.name }
-        return String(title.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".") ? $0 : "-" })
+        let plain = self.title?.prefix(60).map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".") ? $0 : "-" }
+        guard let plain, plain.contains(where: { $0.isLetter || $0.isNumber }) else { return self.name }
+        return String(plain)
     }
 
     package var clients: Int { self.operators + self.listeners }

@@ -12,6 +12,20 @@ package struct ConnectOptions: Hashable, Sendable {
     package init() {}
 }
 
+extension Properties {
+    /// Payload format indicator 1: the payload is UTF-8 text.
+    package var isText: Bool {
+        get { self.payloadFormatIndicator == 1 }
+        set { self.payloadFormatIndicator = newValue ? 1 : nil }
+    }
+
+    /// Correlation data that is text.
+    package var correlationText: String? {
+        get { self.correlationData.map { String(decoding: $0, as: UTF8.self) } }
+        set { self.correlationData = newValue.map { Array($0.utf8) } }
+    }
+}
+
 /// A will; topic and message may hold placeholders.
 package struct WillOptions: Hashable, Sendable {
     package var topic: String

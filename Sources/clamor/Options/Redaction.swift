@@ -10,7 +10,7 @@ package enum Redaction {
         let own = CommandName(arguments: arguments).map { OptionTable.specs(of: $0) } ?? []
         let others = OptionTable.all.filter { if case .none = $0.secrecy { false } else { true } }
         var words = arguments.map(self.hideURLSecrets)
-        for option in CommandLineWords(arguments, own + others).options {
+        for option in CommandLineWords(arguments, own + others, passesEnd: true).options {
             guard let value = option.value, let hidden = self.hidden(value, option.spec.secrecy) else { continue }
             let isLong = option.name.hasPrefix("--")
             words[option.range.upperBound - 1] =
@@ -65,6 +65,11 @@ package enum Redaction {
             result += "\(word[..<colon]):\(self.mask)" + self.hideQuery(in: String(word[at...]))
             rest = rest[word.endIndex...]
         }
-        return result + rest
+        return self.hideUserInfo(in: result + rest)
+    }
+
+    /// Replaces the password of `user:password@host` without a scheme, which is no server but may be given as one.
+    private static func hideUserInfo(in text: String) -> String {
+        text.replacing(/(^|[\s'",=])([^\s'"@:\/,=]+):(?!\/\/)[^\s'"@]*@/) { "\($0.1)\($0.2):\(self.mask)@" }
     }
 }

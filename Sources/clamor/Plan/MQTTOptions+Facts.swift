@@ -52,7 +52,7 @@ extension MQTTOptions {
         facts.integer("will.qos", will.qos, unless: 0)
         facts.flag("will.retain", will.retain)
         facts.seconds("will.delay", will.properties.willDelayInterval)
-        facts.flag("will.is_text", will.properties.payloadFormatIndicator == 1)
+        facts.flag("will.is_text", will.properties.isText)
         facts.seconds("will.expiry", will.properties.messageExpiryInterval)
         facts.text("will.content_type", will.properties.contentType)
         facts.digest("will.correlation_data", will.properties.correlationData)
@@ -63,7 +63,6 @@ extension MQTTOptions {
     private func addPublishing(to facts: inout PlanFacts) {
         facts.text("publish.topic", self.topic, unless: "clamor/%i", .schedule)
         facts.text("publish.qos", self.qosList, unless: "0", .schedule)
-        facts.flag("publish.is_text", self.publishProperties.payloadFormatIndicator == 1)
         facts.digest("publish.correlation_data", self.publishProperties.correlationData)
         let usualAnswers = self.topology == .request ? "clamor-answers/%c" : nil
         facts.text("publish.response_topic", self.responseTopic, unless: usualAnswers)

@@ -131,7 +131,7 @@ extension PlanFacts {
 extension [String: JSONValue] {
     /// Adds the options of a command that the table has a key of their own for; `isTitle`: only what people name runs by.
     mutating func add(_ root: some OptionsRoot, of command: CommandName, isTitle: Bool = false) {
-        for spec in OptionTable.specs(of: command) where !isTitle || spec.plan.reason != nil {
+        for spec in OptionTable.specs(of: command) where !isTitle || spec.plan.isTitle {
             guard let key = spec.plan.key, let fact = spec.fact?(root), spec.plan.isAlways || !fact.isUsual else {
                 continue
             }

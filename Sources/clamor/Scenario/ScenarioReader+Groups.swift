@@ -195,8 +195,13 @@ extension ScenarioReader {
     /// Gives an option the value of its key.
     private mutating func take(_ spec: OptionSpec, _ value: ScenarioValue, _ sources: inout Sources) {
         let name = "\(sources.group).\(spec.key(in: sources.command) ?? spec.name)"
-        guard let found = self.found(spec, value, name) else { return }
-        sources.given.take(found)
+        let before = self.problems.count
+        if let found = self.found(spec, value, name) {
+            sources.given.take(found)
+        } else if self.problems.count > before {
+            // Given, if not understood: nothing else misses it.
+            sources.given.note(GivenOptions.Found(spec: spec, texts: [], place: value.place))
+        }
     }
 
     /// An option with its texts; nothing where the value says no more than its absence.
@@ -204,6 +209,9 @@ extension ScenarioReader {
         var values = [value]
         if spec.shape == .pairs, case .mapping(let entries) = value.content {
             values = entries.map { entry in
+                if entry.key.isEmpty || entry.key.contains("=") {
+                    self.report(entry.place, "\(name): '\(entry.key)' is no key; write a word without =")
+                }
                 guard case .text(let text) = entry.value.content else { return entry.value }
                 return ScenarioValue(place: entry.place, content: .text("\(entry.key)=\(text)"))
             }
@@ -211,7 +219,7 @@ extension ScenarioReader {
         if [.list, .repeated, .pairs].contains(spec.shape), case .list(let all) = value.content { values = all }
         let texts = values.compactMap { self.text($0, of: name) }
         guard texts.count == values.count, !texts.isEmpty else { return nil }
-        if spec.schema == .boolean, texts == [spec.names.isEmpty ? "true" : spec.usual ?? "false"] { return nil }
+        if spec.schema == .boolean, texts == ["\(spec.isOnByDefault)"] { return nil }
         return GivenOptions.Found(spec: spec, texts: texts, place: value.place, places: values.map(\.place))
     }
 

@@ -15,6 +15,8 @@ package struct ScenarioReader {
         OptionTable.specs(of: .run).filter { $0.scope != .group }.compactMap(\.key)
             + ["target", "groups", "templates", "stages", "vars", "include"]
     }
+    /// The name of a scenario that has none.
+    private static let usualName = "scenario"
     /// What scenarios will have, and this build has not.
     static let laterKeys: Set = ["during"]
 
@@ -136,7 +138,11 @@ package struct ScenarioReader {
         self.checkIdentities(members)
         if let stages = values["stages"] { self.checkAbsences(stages, members) }
         self.checkTurnouts(members)
-        var options = ScenarioOptions(name: common.title ?? "scenario", common: common, groups: members.map(\.group))
+        var options = ScenarioOptions(
+            name: common.title ?? Self.usualName,
+            common: common,
+            groups: members.map(\.group)
+        )
         for index in options.groups.indices { options.groups[index].join(options.common) }
         if let stages = values["stages"] { self.checkLoads(stages, options) }
         if let thresholds = values["thresholds"] { self.read(thresholds, into: &options) }
@@ -182,7 +188,7 @@ package struct ScenarioReader {
         _ overrides: inout GivenOptions
     ) -> LoadOptions {
         var options = LoadOptions(name: "run", port: 0, operates: true)
-        options.title = "scenario"
+        options.title = Self.usualName
         var given = GivenOptions(
             .run,
             group: ("", ScenarioPlace(line: 1, column: 1)),

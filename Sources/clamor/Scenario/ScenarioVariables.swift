@@ -42,7 +42,8 @@ struct ScenarioVariables {
                 continue
             }
             guard let end = rest.firstIndex(of: "}") else {
-                throw QuantityError("'\(rest.prefix(20))' has no '}'; write ${NAME}, or $${ for the signs themselves")
+                // Not echoed: it may be a password.
+                throw QuantityError("a ${ has no '}'; write ${NAME}, or $${ for the signs themselves")
             }
             result += try self.value(of: String(rest[...end]))
             rest = rest[rest.index(after: end)...]
@@ -56,7 +57,7 @@ struct ScenarioVariables {
         let parts = inner.firstRange(of: ":-")
         let name = String(parts.map { inner[..<$0.lowerBound] } ?? inner)
         guard Self.isName(name) else {
-            throw QuantityError("'\(variable)' is no variable; write ${NAME} or ${NAME:-value}")
+            throw QuantityError("a variable's name is letters, digits and _; write ${NAME} or ${NAME:-value}")
         }
         self.used.insert(name)
         if let value = self.given[name] ?? self.own[name] ?? self.environment[name] { return value }

@@ -14,7 +14,7 @@ extension GivenOptions {
         options.qualities = self[\.qos] ?? self[\.subscribeQoS] ?? options.qualities
         if kind == .pub || kind == .pubsub { self.readPublishing(into: &options) }
         self.readStore(into: &options)
-        self.readProperties(into: &options)
+        _ = self.responseTopic(\.responseTopic)
         if kind == .pubsub {
             self.checkRequests(&options)
             self.checkLedger(&options)
@@ -271,11 +271,11 @@ extension GivenOptions {
         will.retain = self[\.willRetain] ?? false
         will.qos = self[\.willQoS] ?? 0
         will.properties.willDelayInterval = self[\.willDelay]
-        if self[\.willIsText] == true { will.properties.payloadFormatIndicator = 1 }
+        will.properties.isText = self[\.willIsText] ?? false
         will.properties.messageExpiryInterval = self[\.willExpiry]
         will.properties.contentType = self[\.willContentType]
         will.properties.responseTopic = self.responseTopic(\.willResponseTopic)
-        will.properties.correlationData = self[\.willCorrelationData].map { Array($0.utf8) }
+        will.properties.correlationText = self[\.willCorrelationData]
         will.properties.userProperties = self[\.willUserProperties] ?? []
         options.will = will
     }
@@ -284,19 +284,6 @@ extension GivenOptions {
         guard let topic = self[option] else { return nil }
         if let problem = self.checks.topicName(topic) { self.refuse(option, "'\(topic)': \(problem)") }
         return topic
-    }
-
-    /// Properties of PUBLISH, in the order in which they go out.
-    private mutating func readProperties(into options: inout MQTTOptions) {
-        var properties = Properties()
-        if self[\.isText] == true { properties.payloadFormatIndicator = 1 }
-        properties.messageExpiryInterval = self[\.messageExpiry]
-        properties.contentType = self[\.contentType]
-        properties.correlationData = self[\.correlationData].map { Array($0.utf8) }
-        properties.userProperties = self[\.userProperties] ?? []
-        properties.subscriptionIdentifier = self[\.publishIdentifier]
-        options.publishProperties = properties
-        _ = self.responseTopic(\.responseTopic)
     }
 
     /// Bytes that replace CONNECT.

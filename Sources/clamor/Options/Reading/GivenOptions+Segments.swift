@@ -218,8 +218,6 @@ extension MQTTOptions {
 
 extension LoadOptions {
     var segmentCount: Int? { self.segment.part?.count ?? self.segment.processes?.count }
-
-    var segmentFlag: String { self.segment.processes == nil ? "--segment" : "--processes" }
 }
 
 /// Segment `index` of `count`, from 1, and what names the run that it is of.

@@ -146,7 +146,7 @@ extension GivenOptions {
             else { return [] }
             switch spec.shape {
             case .flag: return [name]
-            case .repeated, .pairs: return found.texts.flatMap { [name, $0] }
+            case .repeated, .pairs: return found.texts.flatMap { $0.hasPrefix("-") ? ["\(name)=\($0)"] : [name, $0] }
             case .one, .list, .words, .toggle: return ["\(name)=\(found.texts.last ?? "")"]
             }
         }

@@ -15,14 +15,18 @@ struct CommandLineWords {
 
     private(set) var options: [Word] = []
 
-    /// `arguments`: behind the program's name; `specs`: the options that the command takes.
-    init(_ arguments: [String], _ specs: [OptionSpec]) {
+    /// `arguments`: behind the program's name; `specs`: the options that the command takes; `passesEnd`: also behind `--`,
+    /// where `capacity` has another command.
+    init(_ arguments: [String], _ specs: [OptionSpec], passesEnd: Bool = false) {
         var index = arguments.startIndex
         while index < arguments.endIndex {
             let word = arguments[index]
-            if word == "--" { return }
             let start = index
             index += 1
+            if word == "--" {
+                if passesEnd { continue }
+                return
+            }
             guard word.hasPrefix("-"), let (spec, name) = Self.option(word, specs) else { continue }
             if name.count < word.count {
                 let value = word.dropFirst(name.count)

@@ -81,7 +81,8 @@ struct CommandOptions<Command: TableCommand>: ParsableArguments, CustomReflectab
             guard let texts = self.texts[spec.id] else { continue }
             given.take(GivenOptions.Found(spec: spec, texts: texts, typed: words.name(of: spec) ?? spec.name))
             if self.contradictions.contains(spec.id), let negation = spec.negation {
-                given.add(OptionProblem(name: negation, text: "\(spec.name) true says the opposite; leave one out"))
+                let name = words.options.last { $0.spec.id == spec.id && $0.name != negation }?.name ?? spec.name
+                given.add(OptionProblem(name: negation, text: "\(name) true says the opposite; leave one out"))
             }
         }
         given.checkNeighbours()

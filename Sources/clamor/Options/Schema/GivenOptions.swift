@@ -81,9 +81,16 @@ struct GivenOptions {
             option.value = try option.spec.read(option.texts, self.isFile)
             self.found[option.spec.id] = option
         } catch {
-            self.refuse(option.spec, OptionWords(error.description))
+            // Of several texts the one that is wrong by itself.
+            let index =
+                option.spec.shape == .list
+                ? nil : option.texts.firstIndex { (try? option.spec.read([$0], self.isFile)) == nil }
+            self.refuse(option.spec, OptionWords(error.description), at: index)
         }
     }
+
+    /// Records an option whose problem has been reported.
+    mutating func note(_ option: Found) { self.found[option.spec.id] = option }
 
     /// Gives an option that was not given a value, as if it had been.
     mutating func suppose<Value>(_ option: OptionKey<Value>, _ value: Value) {
@@ -93,7 +100,7 @@ struct GivenOptions {
 
     /// Refuses options beside those that they exclude, and without those that they need.
     mutating func checkNeighbours() {
-        for spec in OptionTable.specs(of: self.command) where self.found[spec.id] != nil {
+        for spec in OptionTable.specs(of: self.command) where self.found[spec.id]?.value != nil {
             for (other, words) in spec.exclusions where self.found[OptionTable[other].id] != nil {
                 self.refuse(spec, words)
             }
@@ -110,9 +117,9 @@ struct GivenOptions {
 
     func isGiven(_ option: AnyOptionKey) -> Bool { self.found[OptionTable[option].id] != nil }
 
-    /// Options with a trait that were given, in the order of the table.
+    /// Options with a trait whose values were read, in the order of the table.
     func given(with trait: OptionTrait) -> [OptionSpec] {
-        OptionTable.specs(of: self.command).filter { $0.traits.contains(trait) && self.found[$0.id] != nil }
+        OptionTable.specs(of: self.command).filter { $0.traits.contains(trait) && self.found[$0.id]?.value != nil }
     }
 
     /// The texts of an option as they were given.
@@ -148,35 +155,33 @@ struct GivenOptions {
 
     /// Refuses something that is no option: an argument, or the group as a whole.
     mutating func refuse(argument: String, _ words: OptionWords) {
-        self.problems.append(
-            OptionProblem(name: argument, text: self.text(words, isFile: self.isFile), place: self.group?.place)
-        )
+        self.add(OptionProblem(name: argument, text: self.text(words, isFile: self.isFile), place: self.group?.place))
     }
 
     /// Refuses a part of an option that is a command line itself.
     mutating func refuse(within option: AnyOptionKey, _ problem: OptionProblem) {
         self.refuse(option, text: problem.text)
         let last = self.problems.removeLast()
-        self.problems.append(
-            OptionProblem(name: "\(last.name) \(problem.name)", text: last.text, place: last.place)
-        )
+        self.add(OptionProblem(name: "\(last.name) \(problem.name)", text: last.text, place: last.place))
     }
 
-    mutating func add(_ problem: OptionProblem) { self.problems.append(problem) }
+    mutating func add(_ problem: OptionProblem) {
+        if !self.problems.contains(problem) { self.problems.append(problem) }
+    }
 
     mutating func refuse(_ option: OptionSpec, _ words: OptionWords, at index: Int? = nil) {
         let found = self.found[option.id]
         let isFile = found.map { $0.place != nil } ?? self.isFile
         guard isFile else {
             let name = self.name(option, isFile: false)
-            self.problems.append(OptionProblem(name: name, text: self.text(words, isFile: false)))
+            self.add(OptionProblem(name: name, text: self.text(words, isFile: false)))
             return
         }
         let places = found?.places ?? []
         let place = index.flatMap { $0 < places.count ? places[$0] : nil } ?? found?.place ?? self.group?.place
         let group = self.group.map { $0.name.isEmpty ? "" : "\($0.name)." } ?? ""
         let name = group + self.name(option, isFile: true)
-        self.problems.append(OptionProblem(name: name, text: self.text(words, isFile: true), place: place))
+        self.add(OptionProblem(name: name, text: self.text(words, isFile: true), place: place))
     }
 
     /// A sentence in the words of the command line or of a file.

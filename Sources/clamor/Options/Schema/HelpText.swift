@@ -8,7 +8,11 @@ enum HelpText {
     static func asked(by arguments: [String]) -> String? {
         var words = Array(arguments.prefix { $0 != "--" })
         if words.first == "help" { words = Array(words.dropFirst()) + ["--help"] }
-        guard let flag = words.first(where: { $0 == "--help" || $0 == "--help-all" }) else { return nil }
+        if words.prefix(2) == ["xmpp", "help"] { words = ["xmpp"] + words.dropFirst(2) + ["--help"] }
+        guard let index = words.firstIndex(where: { $0 == "--help" || $0 == "--help-all" }) else { return nil }
+        let flag = words[index]
+        // An option in front of it lacks its value, which the argument parser says.
+        if index > 0, OptionTable.all.contains(where: { $0.lacksValue(words[index - 1]) }) { return nil }
         words.removeAll { $0 == flag }
         // Behind the options of `capacity` there is another command, which may be the one that is asked about.
         if words.first == "capacity", let load = words.dropFirst().firstIndex(where: { Self.loads.contains($0) }) {
@@ -123,6 +127,14 @@ extension CommandName {
 }
 
 extension OptionSpec {
+    /// Whether a word is the option with its value still to come.
+    fileprivate func lacksValue(_ word: String) -> Bool {
+        switch self.shape {
+        case .flag, .toggle: false
+        case .one, .list, .repeated, .pairs, .words: self.names.contains(word)
+        }
+    }
+
     /// The value in help: `n/s`, `[true|false]`, or nothing.
     package var valueWord: String {
         switch self.shape {

@@ -60,6 +60,7 @@ package struct OptionEntry<Value: Hashable & Sendable>: Sendable {
             spec.plan = plan ?? spec.plan
             let usual = Root.usual[keyPath: path]
             if spec.usual == nil, form.shape != .flag { spec.usual = form.shown(usual) }
+            spec.isOnByDefault = usual as? Bool ?? false
             spec.store = { root, value in
                 guard var typed = root as? Root, let value = value as? Value else { return nil }
                 typed[keyPath: path] = value
@@ -164,6 +165,8 @@ package struct OptionSpec: Sendable {
     package var isBasic = false
     package var isHidden = false
     var isUnconditional = false
+    /// The default of a flag.
+    var isOnByDefault = false
     package var secrecy = Secrecy.none
     package var environment: String?
     package var scope = OptionScope.group
@@ -228,11 +231,13 @@ package struct PlanPlace: Sendable {
     var key: String?
     /// Whether ``key`` is written for the default as well.
     var isAlways = false
+    /// Whether people name runs by it, and comparisons leave it out.
+    var isTitle = false
 
     /// It is not of the plan, for the reason given here.
     package static func none(_ reason: String) -> Self { Self(reason: reason) }
     /// By a key of its own in the record, which comparisons leave out.
-    package static func title(_ key: String) -> Self { Self(reason: "people name runs by it", key: key) }
+    package static func title(_ key: String) -> Self { Self(reason: "people name runs by it", key: key, isTitle: true) }
     /// Together with other options, by `planRecord(seed:)` or `facts` of the options that hold it.
     static let composed = Self()
     /// By one path in record and hash.

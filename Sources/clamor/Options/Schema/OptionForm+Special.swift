@@ -25,7 +25,9 @@ extension OptionForm<[String]> {
     /// Literal IP addresses.
     static var addresses: Self {
         var form = Self("address,...", fact: { .list($0.map { .text($0) }) }) { texts, isFile throws(QuantityError) in
-            let addresses = texts.flatMap { $0.split(separator: ",").map(String.init) }
+            let addresses = texts.flatMap {
+                $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            }
             for address in addresses where !Self.isLiteral(address) {
                 throw QuantityError("'\(address)' is not an IP address; write it like 10.0.0.5,10.0.0.6")
             }

@@ -78,10 +78,18 @@ extension OptionForm<String> {
         return form
     }
 
+    /// Refuses characters that would change a terminal or break a line.
+    static func checkShown(_ text: String) throws(QuantityError) {
+        if text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
+            throw QuantityError("has a line break or another control character in it; take it out")
+        }
+    }
+
     /// A text that must not be empty.
     static func name(_ unit: String, remedy: String) -> Self {
         var form = Self(unit, fact: { .text($0) }) { (text: String, _: Bool) throws(QuantityError) in
             guard !text.isEmpty else { throw QuantityError("is empty; \(remedy)") }
+            try Self.checkShown(text)
             return text
         }
         form.shown = { $0 }
@@ -113,6 +121,7 @@ extension OptionForm<[String]> {
         var form = Self("key=value", fact: { .list($0.map { .text($0) }) }) { texts, _ throws(QuantityError) in
             var keys: Set<Substring> = []
             for text in texts {
+                try OptionForm<String>.checkShown(text)
                 let key = text.prefix { $0 != "=" }
                 guard !key.isEmpty, key.count < text.count else {
                     throw QuantityError("'\(text)' is no KEY=VALUE; write it like build=42")
@@ -155,15 +164,21 @@ extension OptionForm where Value: FixedWidthInteger {
             guard nanoseconds % 1_000_000_000 == 0 else {
                 throw QuantityError("'\(text)' is not whole seconds; write it like 60s")
             }
-            return try Self.whole("\(nanoseconds / 1_000_000_000)", range)
+            guard let seconds = Value(exactly: nanoseconds / 1_000_000_000), range.contains(seconds) else {
+                throw QuantityError("'\(text)' is not \(Self.words(range)) seconds")
+            }
+            return seconds
         }
+    }
+
+    private static func words(_ range: ClosedRange<Value>) -> String {
+        Value.bitWidth == 64 && range.upperBound == .max
+            ? "\(range.lowerBound) or more" : "\(range.lowerBound) to \(range.upperBound)"
     }
 
     private static func whole(_ text: String, _ range: ClosedRange<Value>) throws(QuantityError) -> Value {
         if let number = Value(text), range.contains(number) { return number }
-        let bounds =
-            range.upperBound == .max ? "\(range.lowerBound) or more" : "\(range.lowerBound) to \(range.upperBound)"
-        throw QuantityError("'\(text)' is not a whole number of \(bounds)")
+        throw QuantityError("'\(text)' is not a whole number of \(Self.words(range))")
     }
 }
 
@@ -241,7 +256,7 @@ extension OptionForm<Bool> {
                 throw QuantityError(
                     isFile
                         ? "'\(text)' is not \(yes) or \(no)"
-                        : "takes \(yes) or \(no); give it alone, not joined with other flags"
+                        : "takes \(yes) or \(no)" + (bare == nil ? "" : "; give it alone, not joined with other flags")
                 )
             }
         }

@@ -34,11 +34,6 @@ extension OptionTable {
         }
     )
 
-    private static let byID = Dictionary(
-        OptionTable.own.flatMap(\.specs).map { ($0.id, $0) },
-        uniquingKeysWith: { _, _ in preconditionFailure("each entry has a line of its own") }
-    )
-
     package static var sections: [Section] {
         self.added.isEmpty ? self.own : self.own + [Section(title: "Added", specs: self.added)]
     }
@@ -52,12 +47,11 @@ extension OptionTable {
 
     /// The options of a command, in the order of the help.
     package static func specs(of command: CommandName) -> [OptionSpec] {
-        (self.ownSpecs[command] ?? []) + self.added.filter { $0.commands.contains(command) }
+        let own = self.ownSpecs[command] ?? []
+        return self.added.isEmpty ? own : own + self.added.filter { $0.commands.contains(command) }
     }
 
     package static var all: [OptionSpec] { self.sections.flatMap(\.specs) }
-
-    static func spec(_ id: String) -> OptionSpec? { self.byID[id] ?? self.added.first { $0.id == id } }
 
     /// The option of a key path.
     static subscript(key: AnyOptionKey) -> OptionSpec {

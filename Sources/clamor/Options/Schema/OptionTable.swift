@@ -529,7 +529,8 @@ package struct OptionTable: Sendable {
 
     let messagePropertiesTitle = OptionTitle("MQTT 5 properties of PUBLISH")
     let isText = OptionEntry("--payload-format-indicator", key: "publish.is_text", .toggle, of: .publishing)
-        .help("Declare messages as UTF-8 text.").part(of: .version5)
+        .help("Declare messages as UTF-8 text.").usual("")
+        .into(\MQTTOptions.publishProperties.isText, plan: .fact("publish.is_text")).part(of: .version5)
     let messageExpiry = OptionEntry(
         "--message-expiry-interval",
         key: "publish.expiry",
@@ -544,16 +545,16 @@ package struct OptionTable: Sendable {
     let responseTopic = OptionEntry("--response-topic", key: "publish.response_topic", .text("topic"), of: .publishing)
         .help("Topic for responses; placeholders allowed.").usual("none; with --topology request clamor-answers/%c")
         .into(\MQTTOptions.responseTopic).part(of: .version5)
+    let contentType = OptionEntry("--content-type", key: "publish.content_type", .text("text"), of: .publishing)
+        .help("Content type of the messages.")
+        .into(\MQTTOptions.publishProperties.contentType, plan: .fact("publish.content_type")).part(of: .version5)
     let correlationData = OptionEntry(
         "--correlation-data",
         key: "publish.correlation_data",
         .text("text"),
         of: .publishing
     )
-    .help("Correlation data for responses.").part(of: .version5)
-    let contentType = OptionEntry("--content-type", key: "publish.content_type", .text("text"), of: .publishing)
-        .help("Content type of the messages.")
-        .into(\MQTTOptions.publishProperties.contentType, plan: .fact("publish.content_type")).part(of: .version5)
+    .help("Correlation data for responses.").into(\MQTTOptions.publishProperties.correlationText).part(of: .version5)
     let userProperties = OptionEntry(
         "--user-properties",
         key: "publish.user_properties",
@@ -763,7 +764,7 @@ package struct OptionTable: Sendable {
         .help("The file to write.").into(\CalibrateOptions.output).basic
     let isQuick = OptionEntry("--quick", .flag, of: [.calibrate])
         .help("Take half a minute instead of four, and be less exact.").into(\CalibrateOptions.quick).basic
-    let draftFile = OptionEntry("--out", .text("file"), of: [.draft])
+    let draftFile = OptionEntry("--out", .name("file", remedy: "name a file"), of: [.draft])
         .help("The file to write; -: stdout.").usual("NAME.yaml").basic
     let writesWorkflow = OptionEntry("--ci", .flag, of: [.draft])
         .help("Write .github/workflows/load.yml, which runs the scenario on each pull request.").basic

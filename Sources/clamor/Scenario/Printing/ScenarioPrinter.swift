@@ -39,7 +39,7 @@ package struct ScenarioPrinter {
     private mutating func add(_ found: GivenOptions.Found) {
         let spec = found.spec
         guard spec.scope == .group, let key = spec.key(in: self.command) else {
-            if spec.key == nil, spec.id != OptionTable[\.printScenario].id {
+            if spec.key == nil, !spec.isHidden, spec.id != OptionTable[\.printScenario].id {
                 self.runWords += found.texts.flatMap { spec.shape == .flag ? [spec.name] : [spec.name, $0] }
             }
             return
@@ -144,7 +144,8 @@ package struct ScenarioPrinter {
         lines.comment("What this does: clamor \(words.joined(separator: " "))")
         let flags = Redaction.command(self.runWords).map { " " + Self.shown($0) }.joined()
         if !flags.isEmpty { lines.comment("Of the run, and in no file: clamor run FILE\(flags)") }
-        lines.add("name", .text(options.name))
+        lines.add("name", .text(options.title ?? options.name))
+        if !options.tags.isEmpty { lines.add("tags", .list(options.tags)) }
         if let target = self.target { lines.add("target", target) }
         if let seed = options.seed { lines.add("seed", .text("\(seed)")) }
         lines.add("duration", .text(options.duration.map { DurationText.text($0) } ?? "0"))
@@ -212,7 +213,7 @@ package struct ScenarioPrinter {
     /// What is printed is read again: a file that would do something else is none.
     private func check(_ text: String, _ given: inout GivenOptions) {
         let secrets = self.secrets.filter { text.contains($0.variable) }
-        let source = ScenarioSource(file: "it", set: secrets.map { "\($0.name)=\($0.value)" })
+        let source = ScenarioSource(file: "the file", set: secrets.map { "\($0.name)=\($0.value)" })
         var none = GivenOptions(.run, environment: given.environment, checks: given.checks)
         switch ScenarioReader.read(text, source, overrides: &none) {
         case .wrong(let lines): given.refuse(\.printScenario, "no file says this: \(lines.first ?? "")")
