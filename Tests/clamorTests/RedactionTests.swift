@@ -7,7 +7,9 @@ struct RedactionTests {
         "are replaced in the command of run.json, whatever their form",
         arguments: [
             ("pub -P s3cret -c 5", "pub -P *** -c 5"), ("pub -Ps3cret -c 5", "pub -P*** -c 5"),
-            ("pub -P=s3cret", "pub -P***"), ("pub --password s3cret", "pub --password ***"),
+            ("capacity --slo x -- pub -P s3cret --psk a:00", "capacity --slo x -- pub -P *** --psk ***"),
+            ("pub -h u:s3cret@h", "pub -h u:***@h"), ("pub -P=s3cret", "pub -P***"),
+            ("pub --password s3cret", "pub --password ***"),
             ("pub --password=s3cret", "pub --password=***"), ("pub -p 5 -c 7", "pub -p 5 -c 7"),
             ("pub --url mqtt://u:s3cret@h:1/", "pub --url mqtt://u:***@h:1/"),
             ("pub --url=mqtt://u:s3:c@r@h", "pub --url=mqtt://u:***@h"),

@@ -37,6 +37,24 @@ struct RunTitleTests {
         #expect(try tagged.scenario("--tag build=43").planRecord(seed: 1)["tags"] == ["build=43"])
     }
 
+    @Test("is printed as keys of the file")
+    func printed() throws {
+        let line = "pub --name nightly --tag build=42 --tag host=lab --print-scenario"
+        guard case .text(let text) = Invocation.parse(line.split(separator: " ").map(String.init)) else {
+            Issue.record("is refused")
+            return
+        }
+        let scenario = try ScenarioFile(text).scenario()
+        #expect(scenario.common.title == "nightly")
+        #expect(scenario.common.tags == ["build=42", "host=lab"])
+    }
+
+    @Test("is cut in the directory, which has the command's where no letter is left")
+    func directory() throws {
+        #expect(try Self.run("pub --name \(String(repeating: "x", count: 300))").common.directoryName.count == 60)
+        #expect(try Self.run("pub --name ///").common.directoryName == "pub")
+    }
+
     @Test("goes to each segment and to each run of a series")
     func children() throws {
         let options = try Self.run("pub -c 4 --name nightly --processes 2")
@@ -50,10 +68,22 @@ struct RunTitleTests {
         #expect(series.arguments(of: series.sides[0], directory: "d").contains("--name=nightly"))
     }
 
+    @Test("a key of a file's tags has no =")
+    func key() throws {
+        let file = try ScenarioFile("tags: { \"a=b\": c }\ngroups: { a: {} }\n")
+        guard case .wrong(let lines) = file.parsed("") else {
+            Issue.record("is accepted")
+            return
+        }
+        #expect(lines == ["\(file.path):1:9: tags: 'a=b' is no key; write a word without ="])
+    }
+
     @Test(
         "what is none is refused",
         arguments: [
             (["--name", ""], "--name: is empty; name the run"),
+            (["--name", "a\u{1B}[31m"], "--name: has a line break or another control character in it; take it out"),
+            (["--tag", "a=b\nc"], "--tag: has a line break or another control character in it; take it out"),
             (["--tag", "x"], "--tag: 'x' is no KEY=VALUE; write it like build=42"),
             (["--tag", "=x"], "--tag: '=x' is no KEY=VALUE; write it like build=42"),
             (["--tag", "a=1", "--tag", "a=2"], "--tag: 'a' is given twice; leave one out"),
