@@ -10,6 +10,17 @@ enum RunTitle {
         plan.filter { !self.keys.contains($0.key) }
     }
 
+    /// The title that all plans have; of lists the elements that are in all.
+    static func shared(_ values: [JSONValue?]) -> JSONValue? {
+        guard case .array(let first)?? = values.first else {
+            return values.dropFirst().allSatisfy { $0 == values.first } ? values.first ?? nil : nil
+        }
+        let shared = first.filter { element in
+            values.allSatisfy { if case .array(let all)? = $0 { all.contains(element) } else { false } }
+        }
+        return shared.isEmpty ? nil : .array(shared)
+    }
+
     /// The titles of a run, for headings.
     static func words(_ record: RunRecord) -> [String] {
         self.keys.flatMap { key in

@@ -34,6 +34,18 @@ struct MergeTests {
         #expect(record.segment.merged == count && record.segment.count == 1)
     }
 
+    @Test("a merged run has the titles that all segments have")
+    func titles() throws {
+        var runs = SegmentRuns(2)
+        for (index, host) in ["one", "two"].enumerated() {
+            runs.segments[index].record.plan["name"] = "nightly"
+            runs.segments[index].record.plan["tags"] = .array(["build=42", .string("host=\(host)")])
+        }
+        let plan = try self.merged(runs).record.plan
+        #expect(plan["name"] == "nightly")
+        #expect(plan["tags"] == ["build=42"])
+    }
+
     @Test("counts are the sums of the segments', and rates too")
     func sums() throws {
         let runs = SegmentRuns(3)

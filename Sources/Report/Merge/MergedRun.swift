@@ -231,10 +231,7 @@ extension MergedRun {
             for target in own where !targets.contains(target) { targets.append(target) }
         }
         if !targets.isEmpty { plan["targets"] = .array(targets) }
-        // The titles that all segments have.
-        for key in RunTitle.keys where segments.contains(where: { $0.record.plan[key] != plan[key] }) {
-            plan[key] = nil
-        }
+        for key in RunTitle.keys { plan[key] = RunTitle.shared(segments.map { $0.record.plan[key] }) }
         return plan
     }
 
