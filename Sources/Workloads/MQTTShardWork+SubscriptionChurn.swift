@@ -127,7 +127,7 @@ extension MQTTLoad {
     func churnProblem(of number: Int) -> String? {
         guard let filter = self.churnFilter(of: number) else { return nil }
         return Subscribe(1, [Subscription(filter: filter)]).problem(as: self.version)
-            .map { "filter '\(filter)' of --subscription-churn: \($0.words)" }
+            .map { "filter '\(filter)' of the subscription churn: \($0.words)" }
     }
 
     /// Why subscriptions that come and go would change what the run counts.
@@ -146,15 +146,16 @@ extension MQTTLoad {
             }
         }
         if mayBeSame, let filter = same.first {
-            return "'\(filter)' of --subscription-churn is what its client subscribes to for good; "
-                + "give --subscription-churn-filter another one"
+            return "'\(filter)' of the subscription churn is what its client subscribes to for good; "
+                + "give the churn another filter"
         }
         guard self.publishers > 0, !self.qualities.isEmpty else { return nil }
         let published = [self.topic] + (self.topology == .request ? self.responseTopic.map { [$0] } ?? [] : [])
         let heard = published.map(\.filterOfAllClients).first { Self.overlap(own, $0) }
         guard let topics = heard else { return nil }
-        return "'\(own)' of --subscription-churn hears what this run publishes to '\(topics)', which would come twice; "
-            + "give --subscription-churn-filter another one"
+        return
+            "'\(own)' of the subscription churn hears what this run publishes to '\(topics)', which would come twice; "
+            + "give the churn another filter"
     }
 
     /// Whether a topic may be heard by both.

@@ -73,6 +73,14 @@ struct OptionTableTests {
         #expect(!Self.text("decode --help-all").contains("--linger"))
     }
 
+    @Test("in the references and the schema", arguments: ["--linger", "`linger`", "\"linger\""])
+    func references(_ words: String) {
+        let made = OptionTable.$added.withValue(Self.added) { ReferenceFile.made }
+        let count = made.count { $0.text.contains(words) }
+        #expect(count > 0)
+        #expect(!ReferenceFile.all.contains { $0.text.contains(words) })
+    }
+
     @Test("in the plan record and the schedule hash")
     func plan() {
         guard case .run(let plain) = Self.parsed("pub"), case .run(let options) = Self.parsed("pub --linger 5s") else {

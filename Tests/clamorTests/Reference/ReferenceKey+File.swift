@@ -5,81 +5,83 @@ import Measurement
 // Keys that no option has, or that mean something else in a file.
 extension ReferenceKey {
     /// The keys of a file.
-    static let file: [Self] = ScenarioReader.topKeys.map { key in
-        let option = OptionTable.specs(of: .run).first { $0.scope != .group && $0.key == key }
-        let names = option?.shortAndLong ?? []
-        switch key {
-        case "name":
-            return Self(
-                path: key,
-                type: "text",
-                usual: "scenario",
-                meaning: "The name of the run, in its headline, 'run.json' and the default directory.",
-                options: names,
-                schema: ScenarioSchema.reference("text")
-            )
-        case "target":
-            return Self.target(
-                "The server of all groups without a 'target'.",
-                usual: "'mqtt://127.0.0.1:1883'; of XMPP where DNS says",
-                OptionTable.specs(of: .run).first { $0.names == ["--target"] }?.names ?? []
-            )
-        case "duration":
-            return Self(
-                path: key,
-                type: "duration",
-                usual: "10s",
-                meaning: "The measured phase; 0: until SIGINT.",
-                options: names,
-                schema: ScenarioSchema.reference("duration")
-            )
-        case "thresholds":
-            return Self(
-                path: key,
-                type: "list",
-                meaning: "Conditions on metrics; exit 99 if one fails.",
-                options: names,
-                schema: ["type": "array", "items": ScenarioSchema.reference("text")]
-            )
-        case "groups":
-            return Self(
-                path: key,
-                type: "mapping",
-                usual: "required",
-                meaning: "The clients, a name for each group and its keys below the name.",
-                schema: ScenarioSchema.groups
-            )
-        case "templates":
-            return Self(
-                path: key,
-                type: "mapping",
-                meaning: "Keys that groups share, a name for each template.",
-                schema: ScenarioSchema.templates
-            )
-        case "stages":
-            return Self(
-                path: key,
-                type: "list",
-                meaning: "Parts of the load, one after another, instead of 'duration' and 'warmup'.",
-                schema: ScenarioSchema.stages
-            )
-        case "vars":
-            return Self(
-                path: key,
-                type: "mapping",
-                meaning: "Values of variables, where the command line has none.",
-                schema: ScenarioSchema.variables
-            )
-        case "include":
-            return Self(
-                path: key,
-                type: "file, or a list",
-                meaning: "Files whose groups, templates and thresholds are added.",
-                schema: ScenarioSchema.oneOrMore(ScenarioSchema.reference("text"))
-            )
-        default:
-            guard let option else { preconditionFailure("each key of a file is described") }
-            return Self(file: option)
+    static var file: [Self] {
+        ScenarioReader.topKeys.map { key in
+            let option = OptionTable.specs(of: .run).first { $0.scope != .group && $0.key == key }
+            let names = option?.shortAndLong ?? []
+            switch key {
+            case "name":
+                return Self(
+                    path: key,
+                    type: "text",
+                    usual: "scenario",
+                    meaning: "The name of the run, in its headline, 'run.json' and the default directory.",
+                    options: names,
+                    schema: ScenarioSchema.reference("text")
+                )
+            case "target":
+                return Self.target(
+                    "The server of all groups without a 'target'.",
+                    usual: "'mqtt://127.0.0.1:1883'; of XMPP where DNS says",
+                    OptionTable.specs(of: .run).first { $0.names == ["--target"] }?.names ?? []
+                )
+            case "duration":
+                return Self(
+                    path: key,
+                    type: "duration",
+                    usual: "10s",
+                    meaning: "The measured phase; 0: until SIGINT.",
+                    options: names,
+                    schema: ScenarioSchema.reference("duration")
+                )
+            case "thresholds":
+                return Self(
+                    path: key,
+                    type: "list",
+                    meaning: "Conditions on metrics; exit 99 if one fails.",
+                    options: names,
+                    schema: ["type": "array", "items": ScenarioSchema.reference("text")]
+                )
+            case "groups":
+                return Self(
+                    path: key,
+                    type: "mapping",
+                    usual: "required",
+                    meaning: "The clients, a name for each group and its keys below the name.",
+                    schema: ScenarioSchema.groups
+                )
+            case "templates":
+                return Self(
+                    path: key,
+                    type: "mapping",
+                    meaning: "Keys that groups share, a name for each template.",
+                    schema: ScenarioSchema.templates
+                )
+            case "stages":
+                return Self(
+                    path: key,
+                    type: "list",
+                    meaning: "Parts of the load, one after another, instead of 'duration' and 'warmup'.",
+                    schema: ScenarioSchema.stages
+                )
+            case "vars":
+                return Self(
+                    path: key,
+                    type: "mapping",
+                    meaning: "Values of variables, where the command line has none.",
+                    schema: ScenarioSchema.variables
+                )
+            case "include":
+                return Self(
+                    path: key,
+                    type: "file, or a list",
+                    meaning: "Files whose groups, templates and thresholds are added.",
+                    schema: ScenarioSchema.oneOrMore(ScenarioSchema.reference("text"))
+                )
+            default:
+                guard let option else { preconditionFailure("each key of a file is described") }
+                return Self(file: option)
+            }
         }
     }
 
