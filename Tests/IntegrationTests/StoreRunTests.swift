@@ -24,9 +24,10 @@ extension Integration {
             #expect(run.record.count("publish_acked", qos: qos) == 5)
             #expect(run.record.count("store_messages", qos: qos) == 5)
             #expect(run.record.count("store_changes") == (qos == 1 ? 10 : 15))
-            // The last removals may come behind the measured phase, whose durations these are.
+            // The measured phase, whose durations these are, ends with the send of the last message. Its later steps may
+            // come after that: the removal, and at QoS 2 the release too.
             let counted = try #require(run.record.duration("store_commit_duration")?.count)
-            #expect((commits - 1...commits).contains(counted))
+            #expect((commits - UInt64(qos)...commits).contains(counted))
             #expect(try await Self.left(file) == [])
         }
 
