@@ -1,3 +1,4 @@
+import Foundation
 import Measurement
 import Report
 import TestSupport
@@ -13,6 +14,20 @@ struct ClamorRun {
 
     var directory: String { self.folder.path("out") }
     var status: Int32 { self.ending.status }
+
+    /// The samples of a duration over all phases; `run.json` has those of the measured phase.
+    func samples(_ name: String) throws -> Int {
+        let lines = try String(contentsOfFile: "\(self.directory)/timeline.csv", encoding: .utf8).split(separator: "\n")
+        let columns = lines.first?.split(separator: ",", omittingEmptySubsequences: false) ?? []
+        let (names, counts) = (columns.firstIndex(of: "name"), columns.firstIndex(of: "count"))
+        guard let names, let counts else { throw MissingColumn() }
+        return lines.dropFirst().reduce(0) { sum, line in
+            let cells = line.split(separator: ",", omittingEmptySubsequences: false)
+            return cells[names] == name ? sum + (Int(cells[counts]) ?? 0) : sum
+        }
+    }
+
+    struct MissingColumn: Error {}
 
     /// Runs a command that leaves results.
     ///

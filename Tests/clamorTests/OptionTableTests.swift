@@ -128,20 +128,35 @@ struct OptionTableTests {
         #expect(lines.allSatisfy { $0.count <= 120 }, "\(lines.filter { $0.count > 120 })")
     }
 
-    @Test("the example of each command is accepted", arguments: CommandName.allCases)
-    func example(_ command: CommandName) throws {
-        let help = Self.text("\(command.rawValue) --help")
-        let line = try #require(help.split(separator: "\n").first { $0.hasPrefix("Example: clamor ") })
-        let words = line.dropFirst("Example: clamor ".count).split(separator: "'", omittingEmptySubsequences: false)
-            .enumerated().flatMap { index, part in
-                index % 2 == 1 ? [String(part)] : part.split(separator: " ").map(String.init)
-            }
-        // Results, a file and a password of the reader's.
-        let folder = try ScratchFolder()
-        let file = try folder.write(ReadyScenario.all[0].text, to: "fleet.yaml")
-        let arguments = words.map { $0.hasPrefix("results/") ? "/" : $0 == "fleet.yaml" ? file : $0 }
-        if case .refused(let lines) = Invocation.parse(arguments, environment: ["CLAMOR_PASSWORD": "p"]) {
-            Issue.record("\(lines)")
+    // MARK: - The table itself
+
+    @Test("an option has an identity, names and keys that no other has", arguments: CommandName.allCases)
+    func unique(_ command: CommandName) {
+        let specs = OptionTable.specs(of: command)
+        for values in [specs.map(\.id), specs.flatMap(\.allNames)] { #expect(Set(values).count == values.count) }
+        // Host, port and URL are one key of a file.
+        let keys = command.groupKeys.map(\.key).filter { $0 != "target" }
+        #expect(Set(keys).count == keys.count)
+    }
+
+    @Test("the argument parser takes every name of every option", arguments: CommandName.allCases)
+    func names(_ command: CommandName) {
+        let words = OptionTable.specs(of: command).flatMap { spec in
+            spec.allNames.flatMap { [.flag].contains(spec.shape) || $0 == spec.negation ? [$0] : [$0, "1"] }
         }
+        let arguments = command.rawValue.split(separator: " ").map(String.init) + words
+        guard case .refused(let lines) = Invocation.parse(arguments) else { return }
+        #expect(!lines.contains { $0.contains("Unknown option") || $0.contains("nexpected argument") }, "\(lines)")
+    }
+
+    @Test(
+        "--help behind an option without its value is that value's absence",
+        arguments: [
+            ("pub -u --help", false), ("broker --proxy-protocol --help", true), ("pub --proxy-protocol --help", false),
+            ("capacity --slo x pub -q 1 --help", true),
+        ]
+    )
+    func helpAsValue(_ line: String, _ isHelp: Bool) {
+        #expect(Self.text(line).contains("Usage: clamor") == isHelp)
     }
 }

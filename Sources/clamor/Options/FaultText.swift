@@ -1,12 +1,5 @@
 /// Values of the faults of `clamor proxy`; those of the embedded broker are read by `FaultPlan`.
 enum FaultText {
-    static func every(_ text: String) throws(QuantityError) -> UInt64 {
-        guard let number = Int(text), number >= 1 else {
-            throw QuantityError("'\(text)' is not a whole number of 1 or more")
-        }
-        return UInt64(number)
-    }
-
     /// - Returns: nanoseconds, above 0.
     static func span(_ text: String) throws(QuantityError) -> Int64 {
         let span = try DurationText.parse(text)

@@ -122,9 +122,6 @@ struct GivenOptions {
         OptionTable.specs(of: self.command).filter { $0.traits.contains(trait) && self.found[$0.id]?.value != nil }
     }
 
-    /// The texts of an option as they were given.
-    func texts(of option: AnyOptionKey) -> [String] { self.found[OptionTable[option].id]?.texts ?? [] }
-
     /// The environment's value of an option.
     func inherited(_ option: AnyOptionKey) -> String? {
         OptionTable[option].environment.flatMap { self.environment[$0] }

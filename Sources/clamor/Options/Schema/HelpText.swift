@@ -12,7 +12,8 @@ enum HelpText {
         guard let index = words.firstIndex(where: { $0 == "--help" || $0 == "--help-all" }) else { return nil }
         let flag = words[index]
         // An option in front of it lacks its value, which the argument parser says.
-        if index > 0, OptionTable.all.contains(where: { $0.lacksValue(words[index - 1]) }) { return nil }
+        let specs = CommandName(arguments: words).map { OptionTable.specs(of: $0) } ?? []
+        if index > 0, specs.contains(where: { $0.lacksValue(words[index - 1]) }) { return nil }
         words.removeAll { $0 == flag }
         // Behind the options of `capacity` there is another command, which may be the one that is asked about.
         if words.first == "capacity", let load = words.dropFirst().firstIndex(where: { Self.loads.contains($0) }) {

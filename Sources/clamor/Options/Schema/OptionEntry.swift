@@ -243,7 +243,6 @@ package struct PlanPlace: Sendable {
     /// By one path in record and hash.
     package static func fact(_ path: String) -> Self { Self(hashed: path, path: path) }
     static func hashed(_ path: String) -> Self { Self(hashed: path) }
-    static func recorded(_ path: String) -> Self { Self(path: path) }
     /// By a key of its own in the record.
     static func key(_ key: String, hashed: String? = nil, always: Bool = false) -> Self {
         Self(hashed: hashed, key: key, isAlways: always)

@@ -33,13 +33,6 @@ package struct OptionForm<Value: Hashable & Sendable>: Sendable {
         self.init(unit, fact: fact) { texts, isFile throws(QuantityError) in try read(texts.last ?? "", isFile) }
         self.schema = schema
     }
-
-    /// The same with another value name in help.
-    func unit(_ unit: String) -> Self {
-        var form = self
-        form.unit = unit
-        return form
-    }
 }
 
 /// How often an option may be given, and with how many values.

@@ -29,7 +29,7 @@ package struct Draft: Hashable, Sendable {
     package let path: String
     package let text: String
 
-    /// What was there stays.
+    /// Writes the file; one that exists is left as it is.
     func write(_ screen: ProgressScreen) -> ExitStatus {
         if self.path == "-" {
             screen.write(self.text)
