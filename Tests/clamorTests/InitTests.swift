@@ -29,12 +29,15 @@ struct InitTests {
         }
     }
 
-    @Test("the README has a line for each ready scenario")
-    func readme() throws {
+    @Test(
+        "a page has a line for each ready scenario",
+        arguments: ["README.md", "Sources/clamor/Clamor.docc/Scenarios.md"]
+    )
+    func pages(_ page: String) throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
-        for ready in ReadyScenario.all { #expect(readme.contains("\n| `\(ready.name)` | \(ready.about) |\n")) }
+        let text = try String(contentsOf: root.appending(path: page), encoding: .utf8)
+        for ready in ReadyScenario.all { #expect(text.contains("\n| `\(ready.name)` | \(ready.about) |\n")) }
     }
 
     @Test("without a name it is the first; it goes where it is told")

@@ -16,7 +16,7 @@ package struct ReadyScenario: Sendable {
 extension ReadyScenario {
     static let fleetTelemetry = ReadyScenario(
         name: "fleet-telemetry",
-        about: "many devices report at a steady rate, a few services share the messages",
+        about: "many devices at a steady rate, a few services share the messages",
         text: """
             # Devices report telemetry; the services of a backend share the messages among themselves.
             #
@@ -50,7 +50,7 @@ extension ReadyScenario {
 
     static let fanOut = ReadyScenario(
         name: "fan-out",
-        about: "one sender, every message to everybody",
+        about: "one sender, many receivers",
         text: """
             # One sender, and many that all hear it: what a broadcast costs the server.
             #
@@ -83,7 +83,7 @@ extension ReadyScenario {
 
     static let doorAccess = ReadyScenario(
         name: "door-access",
-        about: "XMPP clients ask each other by direct messages, at random times",
+        about: "XMPP clients send each other direct messages, at random times",
         text: """
             # Door controllers and their desks send each other direct messages, at random times as people come and go.
             #
@@ -117,7 +117,7 @@ extension ReadyScenario {
 
     static let loginStorm = ReadyScenario(
         name: "login-storm",
-        about: "everybody is cut off within seconds and comes back at once",
+        about: "all clients are cut off within seconds and come back at once",
         text: """
             # A network comes back: all clients connect again within a few seconds, while others go on with their work.
             #
@@ -143,7 +143,7 @@ extension ReadyScenario {
 
     static let sessionDrain = ReadyScenario(
         name: "session-drain",
-        about: "persistent sessions: subscribers are away for a while, come back, and get all that came",
+        about: "persistent sessions: subscribers go away, come back, and receive what was sent meanwhile",
         text: """
             # Sessions that outlive their connections: all subscribers are away for a while, and the server keeps what comes
             # for them (mosquitto by default 1,000 messages each); when they are back they get it, and at QoS 1 all of it.
@@ -173,7 +173,7 @@ extension ReadyScenario {
 
     static let requestResponse = ReadyScenario(
         name: "request-response",
-        about: "MQTT 5 clients ask, a few services answer each request to the topic that it names",
+        about: "MQTT 5 clients ask, services answer",
         text: """
             # Clients send requests with a response topic and correlation data; services answer each of them.
             #
@@ -207,7 +207,7 @@ extension ReadyScenario {
 
     static let mixed = ReadyScenario(
         name: "mixed",
-        about: "MQTT devices and XMPP users on one timeline, say on one ejabberd",
+        about: "MQTT devices and XMPP users together",
         text: """
             # MQTT devices and XMPP users side by side, on one timeline.
             #
