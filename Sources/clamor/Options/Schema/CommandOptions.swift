@@ -105,11 +105,7 @@ extension NameSpecification {
 
 extension OptionSpec {
     fileprivate var argumentHelp: ArgumentHelp {
-        ArgumentHelp(
-            ArgumentHelp(stringLiteral: self.help).abstract,
-            valueName: self.unit,
-            visibility: self.isHidden ? .hidden : .default
-        )
+        ArgumentHelp(self.help, valueName: self.unit, visibility: self.isHidden ? .hidden : .default)
     }
 
     /// The argument parser's definition of the option.
