@@ -25,7 +25,7 @@ final class KeptSession {
     var expiry: UInt32
     /// The last connection's: what waits is encoded for it.
     var version: ProtocolVersion
-    var window = OutboundWindow(limit: 0)
+    var deliveries = DeliveryQueue(limit: 0)
     /// QoS 2 packet identifiers between PUBLISH and PUBREL.
     var heldIDs: Set<UInt16> = []
     /// While the client is away; nil is never.

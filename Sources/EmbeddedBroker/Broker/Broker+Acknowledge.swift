@@ -10,14 +10,14 @@ extension Broker {
         from connection: ConnectionID,
         now: NIODeadline
     ) -> Bool {
-        let outcome: OutboundWindow.Outcome
+        let outcome: DeliveryQueue.Outcome
         switch type {
         case .pubAck:
             self.tally.acknowledgementsReceived.puback &+= 1
-            outcome = self.connections[connection].window.pubAck(id)
+            outcome = self.connections[connection].deliveries.pubAck(id)
         case .pubRec:
             self.tally.acknowledgementsReceived.pubrec &+= 1
-            outcome = self.connections[connection].window.pubRec(id, failed: reason >= 0x80)
+            outcome = self.connections[connection].deliveries.pubRec(id, failed: reason >= 0x80)
             if outcome == .unknown, self.isEarly(connection, now: now) { return false }
             self.answer(
                 .pubRel,
@@ -34,7 +34,7 @@ extension Broker {
             return true
         default:
             self.tally.acknowledgementsReceived.pubcomp &+= 1
-            outcome = self.connections[connection].window.pubComp(id)
+            outcome = self.connections[connection].deliveries.pubComp(id)
         }
         switch outcome {
         case .done: self.refill(connection)
@@ -80,12 +80,12 @@ extension Broker {
 
     /// Lets waiting messages go as far as the window has room.
     mutating func refill(_ connection: ConnectionID) {
-        guard self.connections[connection].window.hasQueue else { return }
+        guard self.connections[connection].deliveries.hasQueue else { return }
         self.prepareOutput(connection)
         let maximumSize = self.connections[connection].maximumPacketSize
         var out = ByteBuffer()
         swap(&out, &self.connections[connection].out)
-        while let moved = self.connections[connection].window.moveNext(
+        while let moved = self.connections[connection].deliveries.moveNext(
             to: &out,
             maximumSize: maximumSize,
             now: self.clock
@@ -95,7 +95,7 @@ extension Broker {
         if self.connections[connection].isCongested { self.easeCongestion(connection) }
     }
 
-    private mutating func book(_ moved: OutboundWindow.Moved, on connection: ConnectionID) {
+    private mutating func book(_ moved: DeliveryQueue.Moved, on connection: ConnectionID) {
         switch moved {
         case .sent(let tally):
             if tally.kind == .copy { self.tally.waiting[tally.qos] &-= 1 }

@@ -127,7 +127,7 @@ extension Broker {
         let keepAlive = connect.version == .v5 ? limits.serverKeepAlive ?? connect.keepAlive : connect.keepAlive
         self.connections[connection].silenceLimit = keepAlive > 0 ? .milliseconds(Int64(keepAlive) * 1_500) : nil
         let receiveMaximum = properties.receiveMaximum ?? .max
-        self.connections[connection].window = OutboundWindow(
+        self.connections[connection].deliveries = DeliveryQueue(
             limit: Int(min(self.configuration.maximumInFlight, receiveMaximum)),
             isKept: self.sessions[Int(session)].kept != nil
         )

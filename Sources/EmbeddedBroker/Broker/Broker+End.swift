@@ -135,9 +135,9 @@ extension Broker {
             return self.park(session, from: connection, now: now)
         }
         self.takeBack(connection)
-        var window = OutboundWindow(limit: 0)
-        swap(&window, &self.connections[connection].window)
-        self.abandon(&window)
+        var deliveries = DeliveryQueue(limit: 0)
+        swap(&deliveries, &self.connections[connection].deliveries)
+        self.abandon(&deliveries)
         if cause == .client || self.sessions[Int(session)].kept != nil {
             self.sessions[Int(session)].kept = nil
             for (filter, subscription) in subscriptions { self.remove(subscription, filter, of: session) }

@@ -40,7 +40,7 @@ struct BrokerConnection: ~Copyable {
     var out = ByteBuffer()
     /// Copies that lie in the output, and extra ones of `--duplicate`.
     var unwritten = CountPerQoS()
-    var window = OutboundWindow(limit: 0)
+    var deliveries = DeliveryQueue(limit: 0)
     var unwrittenExtra = CountPerQoS()
     /// QoS 2 packet identifiers between PUBLISH and PUBREL.
     var heldIDs: Set<UInt16> = []
@@ -56,7 +56,7 @@ struct BrokerConnection: ~Copyable {
     var isVersion5: Bool { mutating get { self.version == .v5 } }
     var sharedBytes: Int { mutating get { Int(self.sharedEnd &- self.sharedStart) } }
     var outputBytes: Int { mutating get { self.out.readableBytes &+ self.sharedBytes } }
-    var waitingBytes: Int { mutating get { self.outputBytes &+ self.window.queuedBytes } }
+    var waitingBytes: Int { mutating get { self.outputBytes &+ self.deliveries.queuedBytes } }
 }
 
 /// What is known of a client id: for as long as it is connected, has a session that outlives the connection, or

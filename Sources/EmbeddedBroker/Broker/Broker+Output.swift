@@ -68,7 +68,7 @@ extension Broker {
         self.connections[connection].isUrgent = false
         self.connections[connection].unwritten = CountPerQoS()
         self.connections[connection].unwrittenExtra = CountPerQoS()
-        if let journal = self.connections[connection].window.journal { journal.noteOutputTaken() }
+        if let journal = self.connections[connection].deliveries.journal { journal.noteOutputTaken() }
         if self.connections[connection].isCongested { self.easeCongestion(connection) }
         if self.connections[connection].isChoked { self.unchoke(connection) }
     }
@@ -156,14 +156,14 @@ extension Broker {
         guard self.admits(count, tally, to: connection) else { return }
         var packetID: UInt16 = 0
         if qos > 0 {
-            packetID = self.connections[connection].window.take(qos: qos)
+            packetID = self.connections[connection].deliveries.take(qos: qos)
             if packetID == 0 {
                 if tally.kind == .copy { self.tally.waiting[tally.qos] &+= 1 }
-                self.connections[connection].window.enqueue(writer, tally: tally, now: self.clock)
+                self.connections[connection].deliveries.enqueue(writer, tally: tally, now: self.clock)
                 return
             }
-            if self.connections[connection].window.journal != nil {
-                self.connections[connection].window.remember(packetID, writer, tally: tally, now: self.clock)
+            if self.connections[connection].deliveries.journal != nil {
+                self.connections[connection].deliveries.remember(packetID, writer, tally: tally, now: self.clock)
             }
         }
         self.prepareOutput(connection)
@@ -210,7 +210,7 @@ extension Broker {
     /// Books a copy that has reached a client's output at `qos`.
     mutating func count(_ tally: Tally, on connection: ConnectionID, qos: UInt8) {
         // The journal knows which of its own were not handed out.
-        let isKept = qos > 0 && self.connections[connection].window.journal != nil
+        let isKept = qos > 0 && self.connections[connection].deliveries.journal != nil
         switch tally.kind {
         case .copy:
             self.tally.delivered[tally.qos] &+= 1

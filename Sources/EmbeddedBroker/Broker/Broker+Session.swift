@@ -35,7 +35,7 @@ extension Broker {
             return (session, false)
         }
         self.sessionsAway -= 1
-        self.storedBytes -= kept.window.storedBytes
+        self.storedBytes -= kept.deliveries.storedBytes
         // [MQTT-3.1.3-9]: back in time.
         kept.will = nil
         kept.willDue = .distantFuture
@@ -69,12 +69,12 @@ extension Broker {
     mutating func adopt(_ connection: ConnectionID) {
         guard let kept = self.sessions[Int(self.connections[connection].session)].kept else { return }
         let version = self.connections[connection].version
-        var window = OutboundWindow(limit: 0)
-        swap(&window, &kept.window)
-        window.limit = self.connections[connection].window.limit
-        window.convert(from: kept.version, to: version)
+        var deliveries = DeliveryQueue(limit: 0)
+        swap(&deliveries, &kept.deliveries)
+        deliveries.limit = self.connections[connection].deliveries.limit
+        deliveries.convert(from: kept.version, to: version)
         kept.version = version
-        self.connections[connection].window = window
+        self.connections[connection].deliveries = deliveries
         self.connections[connection].heldIDs = kept.heldIDs
         kept.heldIDs = []
     }
@@ -89,12 +89,12 @@ extension Broker {
 
     /// Takes back what of the session's messages was never handed out.
     mutating func takeBack(_ connection: ConnectionID) {
-        guard self.connections[connection].window.journal != nil else { return }
+        guard self.connections[connection].deliveries.journal != nil else { return }
         var copies = CountPerQoS()
         var extra = CountPerQoS()
         var retained = CountPerQoS()
         var resent = CountPerQoS()
-        self.connections[connection].window.park { tally, isRepetition in
+        self.connections[connection].deliveries.park { tally, isRepetition in
             guard !isRepetition else { return resent[tally.qos] += 1 }
             switch tally.kind {
             case .copy: copies[tally.qos] += 1
@@ -117,13 +117,13 @@ extension Broker {
     mutating func park(_ session: Int32, from connection: ConnectionID, now: NIODeadline) {
         guard let kept = self.sessions[Int(session)].kept else { return }
         self.takeBack(connection)
-        var window = OutboundWindow(limit: 0)
-        swap(&window, &self.connections[connection].window)
-        kept.window = window
+        var deliveries = DeliveryQueue(limit: 0)
+        swap(&deliveries, &self.connections[connection].deliveries)
+        kept.deliveries = deliveries
         kept.heldIDs = self.connections[connection].heldIDs
         kept.version = self.connections[connection].version
         self.sessionsAway += 1
-        self.storedBytes += kept.window.storedBytes
+        self.storedBytes += kept.deliveries.storedBytes
         self.sessionTickets += 1
         kept.ticket = self.sessionTickets
         self.tidyDue()
@@ -144,9 +144,9 @@ extension Broker {
     mutating func discard(_ session: Int32, now: NIODeadline) {
         guard let kept = self.sessions[Int(session)].kept else { return }
         self.sessionsAway -= 1
-        self.storedBytes -= kept.window.storedBytes
+        self.storedBytes -= kept.deliveries.storedBytes
         self.sessions[Int(session)].kept = nil
-        self.abandon(&kept.window)
+        self.abandon(&kept.deliveries)
         let will = kept.will
         kept.will = nil
         // §3.1.3.2.2: the session's end is the end of the delay.
@@ -159,9 +159,9 @@ extension Broker {
     }
 
     /// Books what a session had still to send when it ended.
-    mutating func abandon(_ window: inout OutboundWindow) {
-        for tally in window.undelivered { self.abandon(tally) }
-        while let tally = window.abandonNext() { self.abandon(tally) }
+    mutating func abandon(_ deliveries: inout DeliveryQueue) {
+        for tally in deliveries.undelivered { self.abandon(tally) }
+        while let tally = deliveries.abandonNext() { self.abandon(tally) }
     }
 
     private mutating func abandon(_ tally: Tally) {
@@ -193,8 +193,8 @@ extension Broker {
             return
         }
         let bytes = writer.count + MessageQueue.Header.byteCount
-        guard kept.window.queuedCount < self.configuration.sessionQueueMessages,
-            kept.window.queuedBytes + bytes <= self.configuration.sessionQueueBytes,
+        guard kept.deliveries.queuedCount < self.configuration.sessionQueueMessages,
+            kept.deliveries.queuedBytes + bytes <= self.configuration.sessionQueueBytes,
             self.storedBytes + bytes <= self.configuration.storedBytes
         else {
             if tally.kind == .copy { self.tally.queueFull[tally.qos] += 1 }
@@ -202,7 +202,7 @@ extension Broker {
         }
         self.storedBytes += bytes
         if tally.kind == .copy { self.tally.waiting[tally.qos] += 1 }
-        kept.window.enqueue(writer, tally: tally, now: self.clock)
+        kept.deliveries.enqueue(writer, tally: tally, now: self.clock)
     }
 
     // MARK: Time

@@ -6,7 +6,7 @@ extension Broker {
         guard !self.connections[connection].isCongested else { return }
         // What a writable client has in its output goes out at the end of this turn.
         let output = self.connections[connection].isWritable ? 0 : self.connections[connection].out.readableBytes
-        let waiting = output + self.connections[connection].window.queuedBytes
+        let waiting = output + self.connections[connection].deliveries.queuedBytes
         guard waiting > self.configuration.highWaterMark else { return }
         self.connections[connection].isCongested = true
         self.congested += 1
@@ -31,7 +31,7 @@ extension Broker {
     /// Stops reading a publisher that feeds a slow consumer; but not one whose acknowledgements others wait for.
     mutating func pause(_ publisher: ConnectionID) {
         guard !self.connections[publisher].isPaused, !self.connections[publisher].isCongested,
-            !self.connections[publisher].window.hasQueue
+            !self.connections[publisher].deliveries.hasQueue
         else { return }
         self.connections[publisher].isPaused = true
         self.paused.append(publisher)

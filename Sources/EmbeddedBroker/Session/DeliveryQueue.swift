@@ -7,7 +7,7 @@ import NIOCore
 /// is in flight are kept: three bytes each. What waits lies encoded in one buffer.
 ///
 /// Spec: MQTT 5.0 §4.3, §4.4, §4.9.
-struct OutboundWindow {
+struct DeliveryQueue {
     private enum Slot {
         static let free: UInt8 = 0
         static let awaitingPubAck: UInt8 = 1
