@@ -72,6 +72,7 @@ let package = Package(
         source("XMPPCodec", ["DataEncodings", nioCore]),
         source("LoopContext", [nioCore, "CPosix"]),
         source("Measurement", ["CZlib", "CPosix", "DataEncodings"]),
+        source("Ledger", []),
         source("SASL", ["DataEncodings", crypto, cryptoExtras]),
         // Floor 1
         source(
@@ -84,7 +85,7 @@ let package = Package(
         ),
         source("FaultInjection", [nioCore, collections]),
         source("LoadEngine", ["LoopContext", "Measurement", nioCore]),
-        source("Report", ["Measurement"]),
+        source("Report", ["Measurement", "Ledger"]),
         // Floor 2
         source(
             "MQTT",
@@ -109,7 +110,7 @@ let package = Package(
             [
                 "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "Transport", "SASL", "LoadEngine", "LoopContext",
                 "Measurement",
-                "CPosix", nioCore,
+                "Ledger", "Report", "CPosix", nioCore,
             ]
         ),
         // Floor 4
@@ -117,7 +118,8 @@ let package = Package(
             name: "clamor",
             dependencies: [
                 "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy",
-                "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Report", "CPosix", nioCore, nioPosix,
+                "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "Report", "CPosix", nioCore,
+                nioPosix,
                 arguments, x509,
                 asn1,
                 crypto, yams,
@@ -137,6 +139,7 @@ let package = Package(
         test("XMPPCodecTests", ["XMPPCodec", "TestSupport", nioCore]),
         test("LoopContextTests", ["LoopContext", nioCore, nioPosix, nioEmbedded]),
         test("MeasurementTests", ["Measurement", "DataEncodings", "TestSupport", histogramOracle]),
+        test("LedgerTests", ["Ledger", "TestSupport"]),
         test("SASLTests", ["SASL", "DataEncodings", "TestSupport", crypto]),
         test(
             "TransportTests",
@@ -149,7 +152,7 @@ let package = Package(
             "LoadEngineTests",
             ["LoadEngine", "LoopContext", "Measurement", "TestSupport", nioCore, nioPosix, nioEmbedded]
         ),
-        test("ReportTests", ["Report", "Measurement", "TestSupport"], data: ["Golden"]),
+        test("ReportTests", ["Report", "Measurement", "Ledger", "TestSupport"], data: ["Golden"]),
         test(
             "MQTTTests",
             [
@@ -192,7 +195,8 @@ let package = Package(
         test(
             "WorkloadsTests",
             [
-                "Workloads", "MQTT", "MQTTCodec", "XMPPCodec", "LoadEngine", "LoopContext", "Measurement", "Transport",
+                "Workloads", "MQTT", "MQTTCodec", "XMPPCodec", "LoadEngine", "LoopContext", "Measurement", "Ledger",
+                "Transport",
                 "EmbeddedBroker", "FaultInjection", "SASL", "TestSupport", nioCore, nioEmbedded,
             ]
         ),
@@ -219,7 +223,8 @@ let package = Package(
         test(
             "IntegrationTests",
             [
-                "clamor", "MQTTSQLiteStore", "MQTT", "Measurement", "Report", "MQTTCodec", "TestSupport", nioCore,
+                "clamor", "MQTTSQLiteStore", "MQTT", "Measurement", "Ledger", "Report", "MQTTCodec", "TestSupport",
+                nioCore,
                 nioPosix,
             ]
         ),
@@ -250,8 +255,7 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
             "BenchmarkWork",
             [
                 "MQTTCodec", "XMPPCodec", "MQTT", "EmbeddedBroker", "LoopContext", "LoadEngine", "Measurement",
-                "Report",
-                nioCore,
+                "Ledger", "Report", nioCore,
             ]
         ),
         library("BenchmarkSupport", ["BenchmarkWork", benchmark]),
@@ -292,7 +296,7 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
         .executableTarget(
             name: "Limits",
             dependencies: [
-                "MQTT", "MQTTSQLiteStore", "MQTTCodec", "XMPPCodec", "Measurement", "Report", "CPosix",
+                "MQTT", "MQTTSQLiteStore", "MQTTCodec", "XMPPCodec", "Measurement", "Ledger", "Report", "CPosix",
             ],
             path: "Benchmarks/Limits",
             swiftSettings: house

@@ -1,5 +1,6 @@
 import CPosix
 import Glibc
+import Ledger
 import MQTTCodec
 import Measurement
 

@@ -12,7 +12,7 @@ package enum Words {
     }
 
     /// A number with at most `digits` digits behind the point, trailing zeros cut, thousands grouped.
-    static func decimal(_ value: Double, digits: Int = 2) -> String {
+    package static func decimal(_ value: Double, digits: Int = 2) -> String {
         guard value.isFinite, value.magnitude < 1e15 else { return "\(value)" }
         var scale = 1.0
         for _ in 0..<digits { scale *= 10 }
@@ -25,16 +25,16 @@ package enum Words {
         return sign + Self.count(whole) + (fraction.isEmpty ? "" : "." + fraction)
     }
 
-    static func percent(_ share: Double, digits: Int = 2) -> String {
+    package static func percent(_ share: Double, digits: Int = 2) -> String {
         Self.decimal(share * 100, digits: digits) + " %"
     }
 
-    static func milliseconds(_ nanoseconds: Int64) -> String {
+    package static func milliseconds(_ nanoseconds: Int64) -> String {
         Self.decimal(Double(nanoseconds) / 1e6) + " ms"
     }
 
     /// Bytes as KiB, MiB or GiB, whichever reads best.
-    static func bytes(_ bytes: UInt64) -> String {
+    package static func bytes(_ bytes: UInt64) -> String {
         if bytes < 1 << 20 { return Self.decimal(Double(bytes) / 1024, digits: 1) + " KiB" }
         let mebibytes = Double(bytes) / 1_048_576
         return mebibytes < 1024

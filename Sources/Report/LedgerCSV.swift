@@ -1,4 +1,4 @@
-package import Measurement
+package import Ledger
 
 /// `ledger.csv` of a segment: what publishers sent and what subscribers received, for those who join it with the same of
 /// all other segments.

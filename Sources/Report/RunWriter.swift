@@ -1,3 +1,4 @@
+package import Ledger
 package import Measurement
 
 /// Writes the files of one run: what happened second by second as it happens, the rest at the end.

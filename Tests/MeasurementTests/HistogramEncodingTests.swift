@@ -1,5 +1,6 @@
 import DataEncodings
 import Foundation
+import TestSupport
 import Testing
 
 import Measurement

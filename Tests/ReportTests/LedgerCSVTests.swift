@@ -1,4 +1,4 @@
-import Measurement
+import Ledger
 import Report
 import Testing
 

@@ -1,4 +1,5 @@
 import EmbeddedBroker
+import Ledger
 import LoadEngine
 import MQTTCodec
 import Measurement

@@ -1,5 +1,5 @@
 import Foundation
-import Measurement
+import Ledger
 import Testing
 import Workloads
 

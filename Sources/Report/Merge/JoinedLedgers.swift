@@ -1,3 +1,4 @@
+import Ledger
 import Measurement
 
 /// The ledgers that the segments of a run left to their merge, each as one.
@@ -39,7 +40,7 @@ struct JoinedLedgers {
 
     var metrics: [Metric] {
         self.all.flatMap { joined in
-            joined.delivery.rows.flatMap { $0.metrics(hasGaps: false) }.map { metric in
+            joined.delivery.rows.flatMap { $0.metrics() }.map { metric in
                 var metric = metric
                 metric.labels = metric.labels.of(group: joined.group, metric: metric.name)
                 return metric
@@ -64,9 +65,9 @@ struct JoinedLedgers {
         return clocks
             + self.all.flatMap { joined in
                 joined.delivery.problems.map { problem in
-                    var problem = problem
-                    if let group = joined.group { problem.text = "\(group): \(problem.text)" }
-                    return problem
+                    var reason = problem.reason
+                    if let group = joined.group { reason.text = "\(group): \(reason.text)" }
+                    return reason
                 }
             }
     }

@@ -1,3 +1,4 @@
+import Ledger
 package import Measurement
 
 /// One segment of a run, read back whole from its result directory.

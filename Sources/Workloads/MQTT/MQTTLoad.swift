@@ -1,3 +1,4 @@
+package import Ledger
 package import LoadEngine
 package import MQTT
 package import MQTTCodec

@@ -1,3 +1,4 @@
+package import Ledger
 import LoadEngine
 package import MQTTCodec
 package import Measurement

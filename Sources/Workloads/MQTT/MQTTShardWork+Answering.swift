@@ -1,3 +1,4 @@
+import Ledger
 import LoopContext
 import MQTT
 import MQTTCodec

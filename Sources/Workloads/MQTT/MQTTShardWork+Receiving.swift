@@ -1,3 +1,4 @@
+import Ledger
 import LoopContext
 package import LoadEngine
 import MQTT

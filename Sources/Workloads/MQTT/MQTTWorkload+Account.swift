@@ -1,6 +1,8 @@
+package import Ledger
 import MQTT
 import MQTTCodec
 package import Measurement
+import Report
 
 // What became of the messages of a run, and of its clients.
 extension MQTTWorkload {
@@ -14,7 +16,7 @@ extension MQTTWorkload {
             } ?? []
         account.books = self.books(results, record, delivery)
         // Of a part of a ledger its merge says what does not go together.
-        account.unreconciled = self.load.joint == nil ? delivery?.problems ?? [] : []
+        account.unreconciled = self.load.joint == nil ? delivery?.problems.map(\.reason) ?? [] : []
         account.notes = self.targetNotes(results, shares)
         account.segment = self.segmentLedger(results, shares)
         account.limited = Self.storeReasons(record)

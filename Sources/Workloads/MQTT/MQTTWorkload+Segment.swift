@@ -1,4 +1,4 @@
-import Measurement
+import Ledger
 import NIOCore
 
 // What a segment hands over to those who join its ledger with that of the others.

@@ -1,3 +1,4 @@
+import Ledger
 import MQTT
 import MQTTCodec
 import Measurement

@@ -1,4 +1,4 @@
-package import Measurement
+package import Ledger
 
 /// The ledger's header as text at the front of a `<body>`: base64, which needs no escaping in XML.
 ///

@@ -1,5 +1,5 @@
+import Ledger
 import LoadEngine
-import Measurement
 import NIOCore
 
 /// The groups of one event loop: rooms and their occupants, or circles of contacts.

@@ -1,3 +1,4 @@
+import Ledger
 import Measurement
 import NIOCore
 import Transport

@@ -1,3 +1,4 @@
+import Ledger
 package import LoadEngine
 import LoopContext
 import Measurement

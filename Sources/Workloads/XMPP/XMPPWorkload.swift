@@ -1,6 +1,8 @@
+package import Ledger
 package import LoadEngine
 package import Measurement
 import NIOCore
+import Report
 package import Transport
 
 /// What one loop of XMPP clients holds at the end of a run.
@@ -95,8 +97,8 @@ package struct XMPPWorkload: Workload {
     package func account(_ results: [XMPPResult], shares: LedgerExport, record: RunRecord) -> LoadAccount {
         var account = LoadAccount()
         if let stanza = self.load.stanza, let delivery = self.reconciliation(results) {
-            account.metrics = delivery.rows.flatMap { Self.metrics($0, stanza) }
-            account.unreconciled = delivery.problems
+            account.metrics = delivery.rows.flatMap { $0.metrics(labels: ["stanza": stanza]) }
+            account.unreconciled = delivery.problems.map(\.reason)
             account.books = [self.messageBooks(stanza, results, record, delivery.rows.first)]
             account.ledger = self.ledgerRecord(results)
             if let ids = self.metrics.fanOut {
@@ -139,19 +141,6 @@ package struct XMPPWorkload: Workload {
             fates: results.flatMap(\.fates),
             feeds: feeds
         )
-    }
-
-    private static func metrics(_ row: Reconciliation.Row, _ stanza: String) -> [Metric] {
-        let counts: [(String, UInt64?)] = [
-            ("delivery_expected", row.expected), ("delivery_lost", row.lost),
-            ("delivery_duplicated", row.duplicated), ("delivery_reordered", row.reordered),
-        ]
-        return counts.compactMap { name, value in
-            value.map { value in
-                let reading = CounterReading(value: Double(value), rate: nil)
-                return Metric(name: name, labels: ["stanza": stanza], reading: .counter(reading))
-            }
-        }
     }
 
     private static func counter(_ record: RunRecord, _ name: String, _ stanza: String) -> UInt64? {

@@ -1,4 +1,5 @@
 import CPosix
+import Ledger
 import LoadEngine
 import Measurement
 import NIOCore

@@ -1,4 +1,5 @@
-import Measurement
+import Ledger
+import TestSupport
 import Testing
 
 @Suite("The ledgers of one event loop")

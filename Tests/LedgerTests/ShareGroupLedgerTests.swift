@@ -1,4 +1,5 @@
-import Measurement
+import Ledger
+import TestSupport
 import Testing
 
 @Suite("The ledger of share groups")
@@ -159,8 +160,7 @@ struct ShareGroupLedgerTests {
 
     @Test("the duration of a message at two members is that of the first, in the lane that its publisher named")
     func durations() {
-        let lanes = [MetricLane.measured, MetricLane.unmeasured, MetricLane.stage(0), MetricLane.stage(1_021)]
-        for lane in lanes {
+        for lane in [0, 1, 2, 1_023, 2_047] {
             var members = ShareMembers()
             let (one, two) = (members.addMember(group: 0), members.addMember(group: 0))
             let sequence = StreamLedger.sequenceLimit - 1
@@ -231,7 +231,7 @@ extension ShareBatch.Arrival {
         _ publisher: UInt32,
         _ sequence: UInt64,
         qos: UInt8,
-        lane: Int = MetricLane.measured,
+        lane: Int = 0,
         due: Int64 = 0,
         at: Int64 = 0
     ) -> ShareBatch.Arrival {

@@ -44,7 +44,7 @@ package struct ShareBatch: Sendable {
         package var publisher: UInt32
         package var qos: UInt8
         package var sequence: UInt64
-        /// Of ``MetricLane``: where its duration is recorded.
+        /// Where its duration is recorded: a number of the caller's, below 2,048.
         package var lane: Int
         /// Monotonic nanoseconds of this process.
         package var due: Int64

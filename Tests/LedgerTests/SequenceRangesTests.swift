@@ -1,4 +1,5 @@
-import Measurement
+import Ledger
+import TestSupport
 import Testing
 
 @Suite("Sets of sequences as runs")

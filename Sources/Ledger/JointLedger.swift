@@ -3,7 +3,7 @@ struct JointLedger {
     private let segments: [SegmentLedger]
     /// By publisher: its segment.
     private var owners: [UInt32: Int] = [:]
-    private(set) var problems: [Verdict.Reason] = []
+    private(set) var problems: [LedgerProblem] = []
     /// Subscriptions that came into effect when nobody looked any more how far publishers elsewhere were.
     private var unseen = 0
     /// Messages that came to members of a share group in several segments, counted each time but the first.
@@ -42,33 +42,12 @@ struct JointLedger {
                 self.repeated += twice
             }
         }
-        if self.repeated > 0 {
-            // Each segment recorded the first arrival that it saw.
-            self.problems.append(
-                Verdict.Reason(
-                    code: "ledger-duration",
-                    text:
-                        "\(Words.count(self.repeated)) messages arrived at members of one share group in different "
-                        + "segments, so delivery_duration holds their duplicates too",
-                    measured: Double(self.repeated),
-                    limit: 0
-                )
-            )
-        }
+        guard self.repeated > 0 else { return joint }
+        // Each segment recorded the first arrival that it saw.
+        self.problems.append(.durationsOfDuplicates(messages: self.repeated))
         let reordered = (0...2).reduce(UInt64(0)) { $0 + joint.counts[UInt8($1)].reordered }
-        if self.repeated > 0, reordered > 0 {
-            // A duplicate is not reordered, and which of two arrivals in different segments was the first nobody saw.
-            self.problems.append(
-                Verdict.Reason(
-                    code: "ledger-order",
-                    text:
-                        "\(Words.count(self.repeated)) messages came to members of one share group in different segments, "
-                        + "so how many of \(Words.count(reordered)) were reordered, and not duplicates, is not known",
-                    measured: Double(self.repeated),
-                    limit: 0
-                )
-            )
-        }
+        // A duplicate is not reordered, and which of two arrivals in different segments was the first nobody saw.
+        if reordered > 0 { self.problems.append(.orderUnknown(messages: self.repeated, reordered: reordered)) }
         return joint
     }
 
@@ -102,7 +81,7 @@ struct JointLedger {
             }
             return feed
         }
-        self.noteUnseen()
+        if self.unseen > 0 { self.problems.append(.subscribedLate(streams: self.unseen)) }
         self.checkLeaving(holders)
         return feeds
     }
@@ -131,29 +110,9 @@ struct JointLedger {
     }
 
     /// Segments that add up what came to each of them take such a message for two, and go so much too early.
-    func missedBehind(_ lost: UInt64) -> Verdict.Reason? {
+    func missedBehind(_ lost: UInt64) -> LedgerProblem? {
         guard self.repeated > 0, lost > 0, lost <= self.repeated else { return nil }
-        return Verdict.Reason(
-            code: "ledger-left",
-            text:
-                "\(Words.count(self.repeated)) messages came to members of one share group in different segments, so the "
-                + "\(Words.count(lost)) that are lost may have come when their subscribers had gone",
-            measured: Double(lost),
-            limit: 0
-        )
-    }
-
-    private mutating func noteUnseen() {
-        guard self.unseen > 0 else { return }
-        self.problems.append(
-            Verdict.Reason(
-                code: "ledger-late",
-                text: "on \(Words.count(self.unseen)) streams the subscription came into effect too long after a "
-                    + "publisher in another segment had begun for it to know what it had sent, so loss is not known there",
-                measured: Double(self.unseen),
-                limit: 0
-            )
-        )
+        return .leftBehindDuplicates(messages: self.repeated, lost: lost)
     }
 
     /// Who leaves while others still send would have to know what it missed.
@@ -170,16 +129,8 @@ struct JointLedger {
             }
         }
         guard let worst else { return }
-        let seconds = Double(worst.gap) / 1e9
         self.problems.append(
-            Verdict.Reason(
-                code: "ledger-left",
-                text: "subscribers of segment \(worst.of + 1) left \(Words.decimal(seconds, digits: 3)) s "
-                    + "before the last publisher of segment \(worst.by + 1) had ended, so what they missed is not known; "
-                    + "a longer --drain keeps them",
-                measured: seconds,
-                limit: 0
-            )
+            .leftEarly(subscribers: worst.of + 1, publishers: worst.by + 1, nanoseconds: worst.gap)
         )
     }
 }
@@ -193,7 +144,7 @@ extension Reconciliation {
         self.init(ledgers: [received], fates: segments.flatMap(\.fates), feeds: feeds)
         self.problems += joint.problems
         let lost = self.rows.reduce(0) { $0 + ($1.lost ?? 0) }
-        if let reason = joint.missedBehind(lost) { self.problems.append(reason) }
+        if let problem = joint.missedBehind(lost) { self.problems.append(problem) }
     }
 }
 

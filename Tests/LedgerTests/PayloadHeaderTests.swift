@@ -1,4 +1,4 @@
-import Measurement
+import Ledger
 import Testing
 
 @Suite("The header in front of a payload")
@@ -72,24 +72,13 @@ struct PayloadHeaderTests {
         #expect(memory == Self.bytes[..<12] + written + [0, 0, 0, 0, 0, 0, 0, 7] + [UInt8](repeating: 0xFF, count: 8))
     }
 
-    @Test(
-        "names the stage in bits 2 to 11: stage + 1, and 0 for what counts nowhere",
-        arguments: [
-            (MetricLane.unmeasured, 0), (MetricLane.measured, 1), (MetricLane.stage(0), 1), (MetricLane.stage(1), 2),
-            (MetricLane.stage(999), 1_000),
-        ] as [(Int, UInt32)]
-    )
-    func stages(_ lane: Int, _ field: UInt32) {
+    @Test("names the stage in bits 2 to 11", arguments: [0, 1, 2, 1_000, 1_023])
+    func stages(_ stage: Int) {
         for qos: UInt8 in 0...2 {
-            let flags = PayloadHeader.flags(qos: qos, lane: lane)
-            #expect(flags == field << 2 | UInt32(qos))
-            let header = PayloadHeader(run: 0, publisher: 0, flags: flags, sequence: 0, due: 0)
-            #expect(header.qos == qos)
-            // A run without stages has the measured phase alone.
-            let plain = [0: MetricLane.unmeasured, 1: MetricLane.measured][field] ?? MetricLane.unmeasured
-            #expect(header.lane(stages: 0) == plain)
-            let staged = field == 0 || field > 3 ? MetricLane.unmeasured : MetricLane.stage(Int(field) - 1)
-            #expect(header.lane(stages: 3) == staged)
+            let flags = PayloadHeader.flags(qos: qos, stage: stage)
+            #expect(flags == UInt32(stage) << 2 | UInt32(qos))
+            let header = PayloadHeader(run: 0, publisher: 0, flags: flags | 0xFFFF_F000, sequence: 0, due: 0)
+            #expect(header.qos == qos && header.stage == stage)
         }
     }
 

@@ -1,6 +1,6 @@
 /// The delivery books of a run: what was expected at the subscriptions against what arrived.
-package struct Reconciliation: Hashable, Sendable, Codable {
-    package struct Row: Hashable, Sendable, Codable {
+package struct Reconciliation: Hashable, Sendable {
+    package struct Row: Hashable, Sendable {
         /// The publisher's.
         package var qos: UInt8
         /// Acknowledged or confirmed, once per subscription, and those of unknown fate that arrived; absent
@@ -32,36 +32,12 @@ package struct Reconciliation: Hashable, Sendable, Codable {
             self.reordered = reordered
             self.gaps = gaps
         }
-
-        /// What of it is a metric; `gaps` only where nobody knows what was expected.
-        package func metrics(hasGaps: Bool) -> [Metric] {
-            let counts: [(String, UInt64?)] = [
-                ("delivery_expected", self.expected), ("delivery_lost", self.lost),
-                ("delivery_duplicated", self.duplicated), ("delivery_reordered", self.reordered),
-                (Self.gapsName, hasGaps && self.expected == nil ? self.gaps : nil),
-            ]
-            return counts.compactMap { name, value in value.map { self.metric(name, $0) } }
-        }
-
-        private static let gapsName = "delivery_gaps"
-        /// All that ``metrics(hasGaps:)`` may have.
-        package static let metricNames: Set = [
-            "delivery_expected", "delivery_lost", "delivery_duplicated", "delivery_reordered", gapsName,
-        ]
-
-        package func metric(_ name: String, _ value: UInt64) -> Metric {
-            Metric(
-                name: name,
-                labels: ["qos": "\(self.qos)"],
-                reading: .counter(CounterReading(value: Double(value), rate: nil))
-            )
-        }
     }
 
     /// One for each QoS that was published or received, in order.
     package private(set) var rows: [Row] = []
-    /// Why the books are not exact: reasons for the verdict `unreconciled`.
-    package internal(set) var problems: [Verdict.Reason] = []
+    /// Why the books are not exact.
+    package internal(set) var problems: [LedgerProblem] = []
 
     /// Balances what the ledgers of all loops and share groups hold against the fate of every message sent.
     ///

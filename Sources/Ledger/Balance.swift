@@ -104,69 +104,29 @@ extension Balance {
         }
     }
 
-    /// Every invariant that does not hold, in words.
-    var problems: [Verdict.Reason] {
-        var problems: [Verdict.Reason] = []
-        func add(_ code: String, _ count: some BinaryInteger, _ text: String) {
-            guard count > 0 else { return }
-            problems.append(Verdict.Reason(code: code, text: text, measured: Double(count), limit: 0))
-        }
-        add(
-            "ledger-overflow",
-            self.overflowed,
-            "\(Words.count(self.overflowed)) streams had more gaps than the ledger keeps, so loss is not exact"
-        )
-        add("ledger-memory", self.isOutOfMemory ? 1 : 0, "all streams together had more gaps than the ledger keeps")
-        add(
-            "ledger-foreign",
-            self.foreign,
-            "\(Words.count(self.foreign)) messages of this run came with a damaged header"
-        )
-        add(
-            "ledger-beyond-sent",
-            self.aboveAssigned,
-            "on \(Words.count(self.aboveAssigned)) streams sequences arrived that were never sent"
-        )
-        add(
-            "ledger-stray",
-            self.strayed,
-            "\(Words.count(self.strayed)) subscriptions received from a publisher that does not feed them"
-        )
-        add(
-            "ledger-mixed",
-            self.mixed,
-            "\(Words.count(self.mixed)) streams were kept twice, or under another QoS than their publisher's"
-        )
+    /// Every invariant that does not hold.
+    var problems: [LedgerProblem] {
+        var problems: [LedgerProblem] = []
+        if self.overflowed > 0 { problems.append(.tooManyGaps(streams: self.overflowed)) }
+        if self.isOutOfMemory { problems.append(.outOfMemory) }
+        if self.foreign > 0 { problems.append(.damagedHeaders(messages: self.foreign)) }
+        if self.aboveAssigned > 0 { problems.append(.neverSent(streams: self.aboveAssigned)) }
+        if self.strayed > 0 { problems.append(.strayed(streams: self.strayed)) }
+        if self.mixed > 0 { problems.append(.mixed(streams: self.mixed)) }
         for qos: UInt8 in 0...2 { problems += self.imbalance(qos) }
         return problems
     }
 
-    private func imbalance(_ qos: UInt8) -> [Verdict.Reason] {
+    private func imbalance(_ qos: UInt8) -> [LedgerProblem] {
         let sums = self.sums[qos]
         let counted = self.counts[qos].distinct
-        var problems: [Verdict.Reason] = []
-        if sums.received != counted {
-            problems.append(
-                Verdict.Reason(
-                    code: "ledger-count",
-                    text: "QoS \(qos): counted \(Words.count(counted)) messages on arrival, "
-                        + "but the streams hold \(Words.count(sums.received))",
-                    measured: Double(counted),
-                    limit: Double(sums.received)
-                )
-            )
-        }
         let expected = sums.acknowledged + sums.unknownArrived
+        var problems: [LedgerProblem] = []
+        if sums.received != counted {
+            problems.append(.miscounted(qos: qos, arrived: counted, inStreams: sums.received))
+        }
         if sums.isPublished, expected != counted + sums.lost {
-            problems.append(
-                Verdict.Reason(
-                    code: "delivery-books",
-                    text: "QoS \(qos): expected \(Words.count(expected)) is not "
-                        + "received \(Words.count(counted)) + lost \(Words.count(sums.lost))",
-                    measured: Double(counted + sums.lost),
-                    limit: Double(expected)
-                )
-            )
+            problems.append(.unbalanced(qos: qos, expected: expected, received: counted, lost: sums.lost))
         }
         return problems
     }

@@ -15,7 +15,7 @@ package struct PayloadHeader: Hashable, Sendable {
     /// The number a run gives itself, so that leftovers of another run are not taken for its own.
     package var run: UInt32
     package var publisher: UInt32
-    /// Of MQTT: bits 0–1 are the publisher's QoS, bits 2–11 the stage, see ``flags(qos:lane:)``; the rest is 0.
+    /// Of MQTT: bits 0–1 are the publisher's QoS, bits 2–11 its ``stage``; the rest is 0.
     package var flags: UInt32
     /// 0 for the publisher's first message, without holes.
     package var sequence: UInt64
@@ -38,24 +38,15 @@ extension PayloadHeader {
     private static let stageShift: UInt32 = 2
     private static let stageMask: UInt32 = 0x3FF
 
-    /// The flags of a message that was due in the part of the load that `lane` stands for.
-    ///
-    /// Bits 2–11 are 0 for a message that counts nowhere, else the stage + 1. A load without stages has one, the measured
-    /// phase. The publisher decides: a receiver in another process has times of its own.
-    package static func flags(qos: UInt8, lane: Int) -> UInt32 {
-        let stage = lane == MetricLane.unmeasured ? 0 : max(1, lane &- 1)
-        return UInt32(qos) | UInt32(truncatingIfNeeded: stage) << Self.stageShift
+    /// The flags of a publisher's QoS and of its ``stage``.
+    package static func flags(qos: UInt8, stage: Int) -> UInt32 {
+        UInt32(qos) | UInt32(truncatingIfNeeded: stage) << Self.stageShift
     }
 
-    /// The lane that the publisher's stage is recorded in, by a run of so many stages.
+    /// The stage of the load in which the message was due, from 1 on; 0 for a message that counts nowhere.
     ///
-    /// A stage that the run does not have counts nowhere.
-    package func lane(stages: Int) -> Int {
-        let stage = Int(self.flags >> Self.stageShift & Self.stageMask)
-        guard stage > 0 else { return MetricLane.unmeasured }
-        if stages == 0 { return stage == 1 ? MetricLane.measured : MetricLane.unmeasured }
-        return stage <= stages ? MetricLane.stage(stage - 1) : MetricLane.unmeasured
-    }
+    /// The publisher decides: a receiver in another process has times of its own.
+    package var stage: Int { Int(self.flags >> Self.stageShift & Self.stageMask) }
 }
 
 extension PayloadHeader {

@@ -1,0 +1,21 @@
+package import Ledger
+import Measurement
+
+extension PayloadHeader {
+    /// The flags of a message that was due in the part of the load that `lane` stands for.
+    ///
+    /// A load without stages has one, the measured phase.
+    package static func flags(qos: UInt8, lane: Int) -> UInt32 {
+        Self.flags(qos: qos, stage: lane == MetricLane.unmeasured ? 0 : max(1, lane &- 1))
+    }
+
+    /// The lane that the publisher's stage is recorded in, by a run of so many stages.
+    ///
+    /// A stage that the run does not have counts nowhere.
+    package func lane(stages: Int) -> Int {
+        let stage = self.stage
+        guard stage > 0 else { return MetricLane.unmeasured }
+        if stages == 0 { return stage == 1 ? MetricLane.measured : MetricLane.unmeasured }
+        return stage <= stages ? MetricLane.stage(stage - 1) : MetricLane.unmeasured
+    }
+}
