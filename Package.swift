@@ -85,6 +85,7 @@ let package = Package(
         ),
         source("FaultInjection", [nioCore, collections]),
         source("LoadEngine", ["LoopContext", "Measurement", nioCore]),
+        source("HostFit", ["Measurement"]),
         source("Report", ["Measurement", "Ledger"]),
         // Floor 2
         source(
@@ -118,8 +119,8 @@ let package = Package(
             name: "clamor",
             dependencies: [
                 "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy",
-                "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "Report", "CPosix", nioCore,
-                nioPosix,
+                "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "Report",
+                "CPosix", nioCore, nioPosix,
                 arguments, x509,
                 asn1,
                 crypto, yams,
@@ -140,6 +141,7 @@ let package = Package(
         test("LoopContextTests", ["LoopContext", nioCore, nioPosix, nioEmbedded]),
         test("MeasurementTests", ["Measurement", "DataEncodings", "TestSupport", histogramOracle]),
         test("LedgerTests", ["Ledger", "TestSupport"]),
+        test("HostFitTests", ["HostFit", "Measurement"]),
         test("SASLTests", ["SASL", "DataEncodings", "TestSupport", crypto]),
         test(
             "TransportTests",
@@ -203,7 +205,7 @@ let package = Package(
         test(
             "clamorTests",
             [
-                "clamor", "MQTTCodec", "Measurement", "Report", "LoadEngine", "Workloads", "EmbeddedBroker",
+                "clamor", "MQTTCodec", "Measurement", "HostFit", "Report", "LoadEngine", "Workloads", "EmbeddedBroker",
                 "FaultInjection", "FaultProxy",
                 "SASL", "Transport", "TestSupport", nioCore, nioPosix,
             ]

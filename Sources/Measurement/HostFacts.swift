@@ -69,14 +69,14 @@ extension HostFacts {
     }
 
     /// Those that sched_getaffinity(2) names too, out of /proc/self/status.
-    static func cores(status text: String) -> Int? {
+    package static func cores(status text: String) -> Int? {
         // A mask in hexadecimal words, as "00000000,00000003".
         guard let mask = ProcFile.value(of: "Cpus_allowed", separator: ":", in: text) else { return nil }
         let cores = mask.reduce(0) { $0 + ($1.hexDigitValue ?? 0).nonzeroBitCount }
         return cores > 0 ? cores : nil
     }
 
-    static func clockSource(_ read: FileReader) -> String? {
+    package static func clockSource(_ read: FileReader) -> String? {
         read("/sys/devices/system/clocksource/clocksource0/current_clocksource").flatMap(ProcFile.firstLine)
     }
 
@@ -105,12 +105,18 @@ extension HostFacts {
             self.descriptorLimitSoft = UInt64(limit.rlim_cur)
             self.descriptorLimitHard = UInt64(limit.rlim_max)
         }
-        if let range = ProcFile.read("/proc/sys/net/ipv4/ip_local_port_range").flatMap(PortSpace.range) {
+        if let range = ProcFile.read("/proc/sys/net/ipv4/ip_local_port_range").flatMap(Self.portRange) {
             (self.localPortFirst, self.localPortLast) = (range.lowerBound, range.upperBound)
         }
     }
 
-    static func kibibytes(of key: String, in text: String) -> UInt64? {
+    /// Reads `32768\t60999`.
+    package static func portRange(_ text: String) -> ClosedRange<UInt16>? {
+        let ports = ProcFile.numbers(text).compactMap { UInt16(exactly: $0) }
+        return ports.count == 2 && ports[0] <= ports[1] ? ports[0]...ports[1] : nil
+    }
+
+    package static func kibibytes(of key: String, in text: String) -> UInt64? {
         ProcFile.value(of: key, separator: ":", in: text).flatMap { ProcFile.numbers($0).first }.map { $0 * 1024 }
     }
 

@@ -1,9 +1,12 @@
 import Glibc
 
+/// Gives the text of a file of /proc or /sys; `nil` if there is none.
+package typealias FileReader = (String) -> String?
+
 /// Small files of /proc and /sys.
-enum ProcFile {
+package enum ProcFile {
     /// The whole text, up to `limit` bytes; `nil` if the file cannot be read.
-    static func read(_ path: String, limit: Int = 65536) -> String? {
+    package static func read(_ path: String, limit: Int = 65536) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { _ = close(descriptor) }
@@ -28,7 +31,7 @@ enum ProcFile {
     }
 
     /// What stands behind `key` and the separator in the first line that begins with it.
-    static func value(of key: String, separator: Character, in text: String) -> String? {
+    package static func value(of key: String, separator: Character, in text: String) -> String? {
         for line in text.split(separator: "\n") where line.hasPrefix(key) {
             guard let index = line.firstIndex(of: separator), line[..<index].trimmed == key else { continue }
             return String(line[line.index(after: index)...].trimmed)
@@ -37,7 +40,7 @@ enum ProcFile {
     }
 
     /// The numbers of a text like `32768\t60999`.
-    static func numbers(_ text: some StringProtocol) -> [UInt64] {
+    package static func numbers(_ text: some StringProtocol) -> [UInt64] {
         text.split { $0 == " " || $0 == "\t" || $0 == "\n" }.compactMap { UInt64($0) }
     }
 }

@@ -87,5 +87,7 @@ package enum PercentileDistribution {
 extension String {
     func paddedLeft(to width: Int) -> String { String(repeating: " ", count: max(0, width - self.count)) + self }
 
-    func paddedRight(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - self.count)) }
+    package func paddedRight(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - self.count))
+    }
 }

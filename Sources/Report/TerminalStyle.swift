@@ -10,7 +10,7 @@ package struct TerminalStyle: Hashable, Sendable {
         self.width = width
     }
 
-    enum Ink: String {
+    package enum Ink: String {
         case bold = "1"
         case dim = "2"
         case red = "1;31"
@@ -18,7 +18,7 @@ package struct TerminalStyle: Hashable, Sendable {
         case yellow = "1;33"
     }
 
-    func paint(_ text: String, _ ink: Ink) -> String {
+    package func paint(_ text: String, _ ink: Ink) -> String {
         self.isColoured ? "\u{1B}[\(ink.rawValue)m\(text)\u{1B}[0m" : text
     }
 }

@@ -3,6 +3,7 @@ import Measurement
 import Report
 import TestSupport
 import Testing
+import clamor
 
 extension Integration {
     /// The largest number that it names is reached, and one more is refused and would not have been.

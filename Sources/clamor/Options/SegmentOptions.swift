@@ -1,5 +1,5 @@
+import HostFit
 package import LoadEngine
-import Measurement
 
 /// Which part of a load this process carries out, and when it begins.
 package struct SegmentOptions: Hashable, Sendable {
@@ -39,8 +39,8 @@ extension LoadOptions {
 }
 
 extension SegmentOptions {
-    /// How a load is to be divided so that none has more clients than `most`, in words of what was asked for.
-    func split(_ plan: LoadPlan, of most: Int, where isDivisible: (SegmentOptions) -> Bool) -> String? {
+    /// How a load is to be divided so that no process has more clients than `most`.
+    func split(_ plan: LoadPlan, of most: Int, where isDivisible: (SegmentOptions) -> Bool) -> LoadSplit? {
         let isBySegment = self.part != nil && !self.isChild
         let count = plan.segments(of: most, upTo: isBySegment ? SegmentPlace.most : Self.mostProcesses) { count in
             var options = SegmentOptions()
@@ -51,9 +51,7 @@ extension SegmentOptions {
             }
             return isDivisible(options)
         }
-        guard let count else { return nil }
-        return isBySegment
-            ? "make it more segments (--segment 1/\(count) to \(count)/\(count))" : LoadFit.split(intoProcesses: count)
+        return count.map { isBySegment ? .segments($0) : .processes($0) }
     }
 
     /// That `--processes` takes.

@@ -2,6 +2,7 @@ import ArgumentParser
 import EmbeddedBroker
 import FaultInjection
 import Foundation
+import HostFit
 import Measurement
 import Report
 

@@ -1,3 +1,4 @@
+import HostFit
 import Measurement
 import NIOCore
 import Report
@@ -30,13 +31,14 @@ struct DoctorSession {
         )
         let plan = load.common.plan(targets: 1, seed: 0)
         fit.split = { SegmentOptions().split(plan, of: $0) { _ in true } }
-        let record = DoctorRecord(fit, targets: load.targetNames, sources: load.sourceAddresses)
+        let words = load.common.loadWords(own: 0)
+        let record = DoctorRecord(fit, of: words, targets: load.targetNames, sources: load.sourceAddresses)
         if self.options.json {
             if let text = try? record.json() { self.screen.write(text) }
         } else {
             self.screen.show(record.text(self.screen.style))
         }
-        let problems = fit.problems
+        let problems = fit.sentences(of: words, isFile: false)
         guard !problems.isEmpty else { return .success }
         self.screen.warn(problems.joined(separator: "; "))
         return .usage

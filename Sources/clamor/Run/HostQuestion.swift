@@ -1,5 +1,5 @@
+import HostFit
 import LoadEngine
-import Measurement
 
 /// Whether this host carries the load of all groups of a run together.
 struct HostQuestion {
@@ -15,23 +15,26 @@ struct HostQuestion {
 
     /// Why it does not, in one line.
     var problem: String? {
-        let problems = self.questions.flatMap(\.problems)
-        guard !problems.isEmpty else { return nil }
-        let line = problems.joined(separator: "; ")
-        // Of a scenario: clients have a key there.
-        return self.groups.count > 1 ? line.replacing("lower -c", with: "lower clients") : line
+        // Groups of a scenario file have names.
+        let isFile = self.groups.contains { $0.name != nil }
+        let problems = self.questions.flatMap { $0.fit.sentences(of: $0.load, isFile: isFile) }
+        return problems.isEmpty ? nil : problems.joined(separator: "; ")
     }
 
     /// What the load needs of this host, and what is there.
-    var needs: [HostCheck] { self.questions.flatMap(\.checks).filter { $0.needs != nil } }
+    var needs: [HostCheck] { self.questions.flatMap(\.fit.checks).filter { $0.needs != nil } }
 
-    private var questions: [LoadFit] {
+    private typealias Question = (fit: LoadFit, load: String)
+
+    private var questions: [Question] {
         guard self.groups.count > 1 else {
             return self.groups.map { group in
                 var fit = self.question(group.options, clients: group.clients, self.limits)
                 fit.costs.client += group.clientBytes
                 fit.split = group.split
-                return fit
+                let load =
+                    group.name == nil ? group.options.loadWords(own: group.clients) : self.words(self.groups)
+                return (fit, load)
             }
         }
         // Ports are free or taken for each target by itself; everything else is for all.
@@ -43,7 +46,7 @@ struct HostQuestion {
     }
 
     /// A question for each single target: what all groups together connect there.
-    private func waysByTarget(_ limits: HostLimits) -> [LoadFit] {
+    private func waysByTarget(_ limits: HostLimits) -> [Question] {
         var order: [RunTarget] = []
         var clients: [RunTarget: Int] = [:]
         var groups: [RunTarget: [any RunGroup]] = [:]
@@ -58,18 +61,15 @@ struct HostQuestion {
         return order.compactMap { target in
             guard let members = groups[target], var options = members.first?.options else { return nil }
             options.target = target
-            var fit = self.question(options, clients: clients[target] ?? 0, limits)
-            fit.flags = self.words(members)
-            return fit
+            return (self.question(options, clients: clients[target] ?? 0, limits), self.words(members))
         }
     }
 
-    private func whole(_ limits: HostLimits) -> LoadFit {
+    private func whole(_ limits: HostLimits) -> Question {
         // The group whose server is nearest takes the most of this host.
         let nearest =
             self.groups.first { $0.options.isEmbedded } ?? self.groups.first { $0.options.isLoopback } ?? self.groups[0]
         var fit = self.question(nearest.options, clients: self.groups.reduce(0) { $0 + $1.clients }, limits)
-        fit.flags = self.words(self.groups)
         // How many parts of a scenario would each have clients of all groups is not known here.
         fit.split = { _ in nil }
         let clients = self.groups.reduce(0) { $0 + $1.clients }
@@ -81,7 +81,7 @@ struct HostQuestion {
         let messages = rates.reduce(0) { $0 + $1.messages }
         fit.rate = messages > 0 ? messages : nil
         fit.deliveries = messages > 0 ? rates.reduce(0) { $0 + $1.deliveries } / messages : 0
-        return fit
+        return (fit, self.words(self.groups))
     }
 
     private func question(_ options: LoadOptions, clients: Int, _ limits: HostLimits) -> LoadFit {

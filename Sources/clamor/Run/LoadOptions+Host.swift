@@ -1,3 +1,4 @@
+import HostFit
 import LoadEngine
 import Measurement
 import NIOCore
@@ -94,13 +95,10 @@ extension LoadOptions {
         // The embedded broker listens on a port that the kernel chooses out of the same range.
         if self.isEmbedded { limits.ports?.listenersToCome = 1 }
         let known = limits
-        var fit = LoadFit(clients: clients, flags: self.loadFlags, limits: limits) {
+        var fit = LoadFit(clients: clients, limits: limits) {
             self.rota(clients: $0, limits: known)
         }
         fit.rate = self.messageRate.map { $0 / Double(self.part.count) }
-        if self.segment.part != nil, let clients {
-            fit.flags += ", of which \(clients) in segment \(self.part.index + 1)/\(self.part.count),"
-        }
         fit.deliveries = deliveries
         fit.loops = threads
         fit.server = self.isEmbedded ? .embedded : self.isLoopback ? .onLoopback : .elsewhere
@@ -113,9 +111,15 @@ extension LoadOptions {
         return fit
     }
 
-    private var loadFlags: String {
-        self.listeners > 0 && self.operators > 0
+    /// What asks for the clients: `-c 30000`, `-c 20000 with 20000 subscribers`.
+    ///
+    /// `own`: those of this process, which may be one segment of several.
+    func loadWords(own: Int) -> String {
+        let flags =
+            self.listeners > 0 && self.operators > 0
             ? "-c \(self.operators) with \(self.listeners) subscribers" : "-c \(self.clients)"
+        guard self.segment.part != nil else { return flags }
+        return "\(flags), of which \(own) in segment \(self.part.index + 1)/\(self.part.count),"
     }
 
     /// Operations of all clients together, where they have a pace; `nil` in closed loop.

@@ -1,6 +1,7 @@
 import CPosix
 import Foundation
 import Glibc
+import HostFit
 import LoadEngine
 import Measurement
 import NIOCore

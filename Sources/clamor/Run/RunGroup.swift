@@ -1,3 +1,4 @@
+import HostFit
 import Ledger
 import LoadEngine
 import LoopContext
@@ -18,8 +19,8 @@ protocol RunGroup: AnyObject {
     var deliveries: Double { get }
     var descriptors: Int { get }
     var clientBytes: UInt64 { get }
-    /// How it is to be divided so that no process has more clients than that, in words; `nil`: it cannot be.
-    var split: @Sendable (_ most: Int) -> String? { get }
+    /// How it is to be divided so that no process has more clients than that; `nil`: it cannot be.
+    var split: @Sendable (_ most: Int) -> LoadSplit? { get }
     func planRecord(seed: UInt64) -> [String: JSONValue]
 
     /// Reads and checks what the clients need, and where they connect from.
@@ -111,7 +112,7 @@ final class PartGroup<Part: RunPart>: RunGroup {
     var descriptors: Int { self.part.descriptors }
     var clientBytes: UInt64 { self.part.clientBytes }
 
-    var split: @Sendable (Int) -> String? {
+    var split: @Sendable (Int) -> LoadSplit? {
         // How many parts of a scenario would each have clients of all groups is not known here.
         guard self.name == nil else { return { _ in nil } }
         let (plan, segments, isDivisible) = (self.plan(seed: 0), self.options.segment, self.part.isDivisible)

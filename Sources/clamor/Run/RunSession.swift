@@ -1,6 +1,7 @@
 import ArgumentParser
 import CPosix
 import Foundation
+import HostFit
 import LoadEngine
 import LoopContext
 import Measurement

@@ -1,3 +1,4 @@
+import HostFit
 import Measurement
 import NIOCore
 import Report

@@ -32,6 +32,15 @@ struct OptionWords: ExpressibleByStringInterpolation, Sendable {
         }
     }
 
+    /// The sentence in the words of the command line, or of a scenario file's groups, whatever they do.
+    func text(isFile: Bool) -> String {
+        self.text { option, value in
+            let key = isFile ? option.key.map { $0.hasPrefix("*.") ? String($0.dropFirst(2)) : $0 } : nil
+            let name = key ?? option.name
+            return value.map { "\(name)\(key == nil ? "" : ":") \($0)" } ?? name
+        }
+    }
+
     /// The sentence, with the options in the words of `name`.
     func text(_ name: (_ option: OptionSpec, _ value: String?) -> String) -> String {
         self.parts.map { part in

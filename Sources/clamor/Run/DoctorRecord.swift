@@ -1,5 +1,6 @@
-import FoundationEssentials
-package import Measurement
+import Foundation
+package import HostFit
+package import Report
 
 /// What `clamor doctor` says, for people and for programs.
 package struct DoctorRecord: Codable, Sendable {
@@ -21,6 +22,39 @@ package struct DoctorRecord: Codable, Sendable {
         }
     }
 
+    package struct Check: Codable, Sendable {
+        package var name: String
+        package var state: HostCheck.State
+        package var found: String
+        package var needs: String?
+        package var change: String?
+        package var available: Double?
+        package var needed: Double?
+        package var largestClients: Int?
+
+        init(_ check: HostCheck) {
+            self.name = check.name
+            self.state = check.state
+            self.found = check.found
+            self.needs = check.needs
+            self.change = check.change(isFile: false)
+            self.available = check.available
+            self.needed = check.needed
+            self.largestClients = check.largestClients
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case name
+            case state
+            case found
+            case needs
+            case change
+            case available
+            case needed
+            case largestClients = "largest_clients"
+        }
+    }
+
     package var schema = "clamor.doctor/1"
     package var load: Load
     /// No check failed.
@@ -28,11 +62,11 @@ package struct DoctorRecord: Codable, Sendable {
     /// The most clients that these sources and targets allow on this host, and the check that allows no more.
     package var largestClients: Int?
     package var limitedBy: String?
-    package var checks: [HostCheck]
+    package var checks: [Check]
     /// As a command line asks for the load.
     package var flags: String?
 
-    package init(_ fit: LoadFit, targets: [String], sources: [String]) {
+    package init(_ fit: LoadFit, of load: String, targets: [String], sources: [String]) {
         self.load = Load(
             clients: fit.clients,
             rate: fit.rate,
@@ -40,12 +74,12 @@ package struct DoctorRecord: Codable, Sendable {
             sources: sources,
             eventLoops: fit.loops
         )
-        self.checks = fit.checks
+        self.checks = fit.checks.map(Check.init)
         self.fits = self.checks.allSatisfy { $0.state != .fail }
         let largest = fit.largest
         self.largestClients = largest?.clients
-        self.limitedBy = largest?.check
-        self.flags = fit.clients == nil ? nil : fit.flags
+        self.limitedBy = largest.map { $0.check ?? "-c" }
+        self.flags = fit.clients == nil ? nil : load
     }
 
     enum CodingKeys: String, CodingKey {

@@ -1,3 +1,5 @@
+import Measurement
+
 /// Whether this host can carry a load at all: arithmetic over numbers, asked before the first socket.
 ///
 /// It guards every run, and `clamor doctor` prints it line by line, so the two cannot differ.
@@ -12,8 +14,6 @@ package struct LoadFit: Sendable {
 
     /// Clients that this process connects, publishers and subscribers together; `nil` to ask only how many it could.
     package var clients: Int?
-    /// The flags that ask for them: `-c 30000`, `-c 20000 with 20000 subscribers`.
-    package var flags: String
     /// Messages per second of all clients together.
     package var rate: Double?
     /// How often each message comes back to this process.
@@ -30,32 +30,22 @@ package struct LoadFit: Sendable {
     package var clientsPerSource: Int?
     package var costs = ClientCosts()
     package var limits: HostLimits
-    /// How to divide the load so that no process has more clients than that, in words; `nil` where it cannot be divided so.
+    /// How to divide the load so that no process has more clients than that; `nil` where it cannot be divided so.
     ///
     /// As it is made, of clients that may be in any process each.
-    package var split: @Sendable (_ most: Int) -> String?
+    package var split: @Sendable (_ most: Int) -> LoadSplit?
 
-    package init(
-        clients: Int?,
-        flags: String,
-        limits: HostLimits,
-        rota: @escaping @Sendable (_ clients: Int) -> Rota
-    ) {
+    package init(clients: Int?, limits: HostLimits, rota: @escaping @Sendable (_ clients: Int) -> Rota) {
         self.clients = clients
-        self.flags = flags
         self.limits = limits
         self.rota = rota
         self.split = { most in
             guard let clients, most > 0 else { return nil }
-            return Self.split(intoProcesses: (clients + most - 1) / most)
+            return .processes((clients + most - 1) / most)
         }
     }
 
-    package static func split(intoProcesses count: Int) -> String {
-        "split the load over several processes (--processes \(count))"
-    }
-
-    /// The most that `-c` takes.
+    /// The most clients that a load may have.
     package static let mostClients = 10_000_000
 }
 
@@ -84,25 +74,20 @@ extension LoadFit {
         ].compactMap { $0 }
     }
 
-    /// What makes the load impossible, one sentence each with the flag, the numbers and the remedy.
-    package var problems: [String] {
-        self.checks.filter { $0.state == .fail }.map { check in
-            let needs = check.needs.map { " needs \($0)," } ?? ":"
-            return "\(self.flags)\(needs) \(check.found): \(check.change ?? "lower -c")"
-        }
-    }
+    /// What makes the load impossible.
+    package var problems: [HostCheck] { self.checks.filter { $0.state == .fail } }
 
-    /// The most clients that fit, and the check that allows no more.
-    package var largest: (clients: Int, check: String)? {
+    /// The most clients that fit, and the check that allows no more; `nil`: that is ``mostClients``.
+    package var largest: (clients: Int, check: String?)? {
         let checks = self.checks
         let others = checks.filter { $0.name != Self.portsName }.compactMap { check in
-            check.largestClients.map { (clients: $0, check: check.name) }
+            check.largestClients.map { (clients: $0, check: String?.some(check.name)) }
         }
         let least = others.min { $0.clients < $1.clients }
         guard self.limits.ports != nil else { return least }
         let most = self.largestByPorts(upTo: least?.clients ?? Self.mostClients)
         if let least, most == least.clients { return least }
-        return (most, most == Self.mostClients ? "-c" : Self.portsName)
+        return (most, most == Self.mostClients ? nil : Self.portsName)
     }
 
     /// The most clients that find a local port each.

@@ -1,5 +1,4 @@
-/// Gives the text of a file of /proc or /sys; `nil` if there is none.
-package typealias FileReader = (String) -> String?
+package import Measurement
 
 /// What this host allows a load generator; what cannot be read is `nil`.
 package struct HostLimits: Hashable, Sendable {

@@ -1,3 +1,5 @@
+import Measurement
+
 /// Descriptors, ports, and what the kernel keeps for a connection.
 extension LoadFit {
     static let portsName = "ports"
@@ -20,15 +22,15 @@ extension LoadFit {
         guard let clients = self.clients else { return check }
         let needed = clients + self.descriptorsBeside
         check.needs = "\(Words.count(needed)) descriptors"
-        let each = check.largestClients ?? 0
-        check.judge(Double(needed), of: Double(limit), else: .fail, self.descriptorRemedy(needed, each: each))
-        return check
-    }
-
-    private func descriptorRemedy(_ needed: Int, each: Int) -> String {
         let most = self.limits.descriptorsMost.map { UInt64(needed) > $0 } ?? false
-        let raise = "raise the limit (\(most ? "sysctl -w fs.nr_open=\(needed), " : "")ulimit -n \(needed))"
-        return self.split(each).map { "lower -c, \(raise), or \($0)" } ?? "lower -c, or \(raise)"
+        let split = self.split(check.largestClients ?? 0).map(HostRemedy.split)
+        check.judge(
+            Double(needed),
+            of: Double(limit),
+            else: .fail,
+            [.fewerClients, .raiseDescriptors(to: needed, most: most)] + (split.map { [$0] } ?? [])
+        )
+        return check
     }
 
     /// The limit of all processes together; where the server is on this host, its descriptors count too.
@@ -40,7 +42,7 @@ extension LoadFit {
         guard let clients = self.clients else { return check }
         let needed = clients * self.ends + self.descriptorsBeside
         check.needs = "\(Words.count(needed)) open files" + (self.ends == 2 ? " with the server's" : "")
-        check.judge(Double(needed), of: Double(left), else: .fail, "lower -c, or raise fs.file-max (sysctl -w)")
+        check.judge(Double(needed), of: Double(left), else: .fail, [.fewerClients, .raiseOpenFiles])
         return check
     }
 
@@ -64,7 +66,7 @@ extension LoadFit {
         check.largestClients = most
         guard let clients = self.clients else { return check }
         check.needs = Self.plural(clients, "local port", "local ports")
-        check.judge(Double(clients), of: Double(allowed), else: .fail, self.portRemedy(space, largest?.left))
+        check.judge(Double(clients), of: Double(allowed), else: .fail, self.portRemedies(space, largest?.left))
         return check
     }
 
@@ -79,22 +81,21 @@ extension LoadFit {
         return facts.joined(separator: ", ")
     }
 
-    private func portRemedy(_ space: PortSpace, _ left: PortSpace.Left?) -> String {
-        var remedies = ["lower -c"]
-        if self.clientsPerSource == nil { remedies.append("give more source addresses (--ifaddr)") }
+    private func portRemedies(_ space: PortSpace, _ left: PortSpace.Left?) -> [HostRemedy] {
+        var remedies: [HostRemedy] = [.fewerClients]
+        if self.clientsPerSource == nil { remedies.append(.moreSourceAddresses) }
         if let waiting = left?.inTimeWait, waiting > 0 {
-            let seconds = (space.timeWait.delay + 999) / 1_000
+            let soon = (space.timeWait.delay + 999) / 1_000
             let comesSoon = space.timeWait.reuse == 1 || space.timeWait.reuse == 2 && self.server != .elsewhere
             if !space.timeWait.hasTimestamps {
-                remedies.append("wait 60 s for TIME_WAIT")
+                remedies.append(.waitForTimeWait(seconds: 60, reuse: nil))
             } else if comesSoon {
-                remedies.append("wait \(seconds) s for TIME_WAIT")
+                remedies.append(.waitForTimeWait(seconds: soon, reuse: nil))
             } else {
-                remedies.append("wait 60 s for TIME_WAIT (sysctl -w net.ipv4.tcp_tw_reuse=1: \(seconds) s)")
+                remedies.append(.waitForTimeWait(seconds: 60, reuse: soon))
             }
         }
-        remedies.append("or widen net.ipv4.ip_local_port_range (sysctl -w net.ipv4.ip_local_port_range='1024 65535')")
-        return remedies.joined(separator: ", ")
+        return remedies + [.widenPortRange]
     }
 
     /// Connects that may wait in a listener of this host; what a server elsewhere lets wait is not known here.
@@ -105,12 +106,12 @@ extension LoadFit {
             "backlog",
             found: "a listener of this host lets \(Words.count(accept)) connects wait (net.core.somaxconn)\(half)"
         )
-        check.needs = "\(Self.connectsPending) at once for each target, without -R"
+        check.needs = "\(Self.connectsPending) at once for each target, without a connect rate"
         check.judge(
             Double(Self.connectsPending),
             of: Double(min(accept, self.limits.synBacklog ?? accept)),
             else: .warn,
-            "sysctl -w net.core.somaxconn=4096 net.ipv4.tcp_max_syn_backlog=4096, or connect slower (-R)"
+            [.raiseBacklog, .slowerConnects]
         )
         return check
     }
@@ -136,7 +137,7 @@ extension LoadFit {
             Double(clients),
             of: Double(left),
             else: follows ? .fail : .warn,
-            "lower -c, or sysctl -w net.netfilter.nf_conntrack_max=\(UInt64(clients) + now)"
+            [.fewerClients, .raiseTracking(to: UInt64(clients) + now)]
         )
         return check
     }

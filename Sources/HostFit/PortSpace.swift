@@ -1,3 +1,5 @@
+import Measurement
+
 /// The local ports that connect(2) may choose, and how many are left from one address to another.
 ///
 /// Measured on Linux 6.18, for sockets bound to a source address with IP_BIND_ADDRESS_NO_PORT and for unbound ones
@@ -16,7 +18,7 @@ package struct PortSpace: Hashable, Sendable {
 
     /// Reads net.ipv4.ip_local_port_range and ip_local_reserved_ports.
     package init?(range: String, reserved: String = "") {
-        guard let range = Self.range(range) else { return nil }
+        guard let range = HostFacts.portRange(range) else { return nil }
         self.range = range
         for part in reserved.split(whereSeparator: { $0 == "," || $0.isWhitespace }) {
             let bounds = part.split(separator: "-").compactMap { UInt16($0) }
@@ -25,12 +27,6 @@ package struct PortSpace: Hashable, Sendable {
             else { continue }
             self.reserved.formUnion(max(first, range.lowerBound)...min(last, range.upperBound))
         }
-    }
-
-    /// Reads `32768\t60999`.
-    static func range(_ text: String) -> ClosedRange<UInt16>? {
-        let ports = ProcFile.numbers(text).compactMap { UInt16(exactly: $0) }
-        return ports.count == 2 && ports[0] <= ports[1] ? ports[0]...ports[1] : nil
     }
 
     /// Ports of the range that are not reserved.

@@ -1,5 +1,5 @@
 /// One thing that this host allows, against what a load needs of it.
-package struct HostCheck: Hashable, Sendable, Codable {
+package struct HostCheck: Hashable, Sendable {
     package enum State: String, Hashable, Sendable, Codable {
         case ok
         /// The load runs, but what it measures may be this host.
@@ -14,8 +14,8 @@ package struct HostCheck: Hashable, Sendable, Codable {
     package var found: String
     /// What the load wants, as the object of a sentence: `30,014 descriptors`.
     package var needs: String?
-    /// What to do about it; none where nothing has to be done.
-    package var change: String?
+    /// What to do about it, one of these; none where nothing has to be done.
+    package var remedies: [HostRemedy] = []
     /// What is here and what is needed, where that is a number of the same kind.
     package var available: Double?
     package var needed: Double?
@@ -27,24 +27,17 @@ package struct HostCheck: Hashable, Sendable, Codable {
         self.found = found
     }
 
-    enum CodingKeys: String, CodingKey {
-        case name
-        case state
-        case found
-        case needs
-        case change
-        case available
-        case needed
-        case largestClients = "largest_clients"
-    }
-
     /// Takes in what is needed and judges it: `state` if it is more than there is.
-    mutating func judge(_ needed: Double, of available: Double, else state: State, _ change: @autoclosure () -> String)
-    {
+    mutating func judge(
+        _ needed: Double,
+        of available: Double,
+        else state: State,
+        _ remedies: @autoclosure () -> [HostRemedy]
+    ) {
         self.available = available
         self.needed = needed
         guard needed > available else { return }
         self.state = state
-        self.change = change()
+        self.remedies = remedies()
     }
 }

@@ -1,3 +1,5 @@
+import Measurement
+
 /// Memory and time.
 extension LoadFit {
     private var ends: UInt64 { self.server == .elsewhere ? 1 : 2 }
@@ -30,12 +32,7 @@ extension LoadFit {
         }
         let needed = UInt64(clients) * self.bytesPerClient
         check.needs = "about \(Words.bytes(needed)) of memory (\(parts.compactMap { $0 }.joined(separator: ", ")))"
-        check.judge(
-            Double(needed),
-            of: Double(available),
-            else: .fail,
-            "lower -c, or split the load over several machines"
-        )
+        check.judge(Double(needed), of: Double(available), else: .fail, [.fewerClients, .severalMachines])
         return check
     }
 
@@ -58,7 +55,7 @@ extension LoadFit {
             Double(needed),
             of: Double(left),
             else: .warn,
-            "sysctl -w net.ipv4.tcp_mem='\(needed) \(used + needed) \(2 * (used + needed))'"
+            [.raiseBuffers(low: needed, pressure: used + needed, most: 2 * (used + needed))]
         )
         return check
     }
@@ -76,7 +73,7 @@ extension LoadFit {
         check.available = available
         if let quota = self.limits.group.cores, quota < Double(min(self.loops, cores)) {
             check.state = .warn
-            check.change = "raise cpu.max of the control group, or --threads \(max(1, Int(quota)))"
+            check.remedies = [.raiseQuota, .fewerThreads(max(1, Int(quota)))]
         }
         guard let rate = self.rate else {
             check.found += ", about \(Words.count(Int(available / cost * 1e6))) messages/s at \(costs)"
@@ -84,13 +81,12 @@ extension LoadFit {
         }
         let needed = rate * cost / 1e6
         check.needs = "\(Words.decimal(needed)) for \(Words.decimal(rate)) messages/s at \(costs)"
+        let hasMoreCores = self.loops < cores && Double(self.loops) < needed
         check.judge(
             needed,
             of: available,
             else: .warn,
-            "lower --rate, "
-                + (self.loops < cores && Double(self.loops) < needed ? "give more --threads, " : "")
-                + "or split the load over several machines; such a run ends generator-limited"
+            [.lowerRate] + (hasMoreCores ? [.moreThreads] : []) + [.severalMachines]
         )
         return check
     }
@@ -104,21 +100,14 @@ extension LoadFit {
         guard !Self.fastClocks.contains(source) else { return check }
         check.state = .warn
         check.found += ", so that each look at the clock is a system call"
-        check.change =
-            "boot with clocksource=tsc, if /sys/devices/system/clocksource/clocksource0/"
-            + "available_clocksource has it"
+        check.remedies = [.fastClock]
         return check
     }
 
     var steal: HostCheck? {
         guard let share = self.limits.stealShare else { return nil }
         var check = HostCheck("steal", found: "the hypervisor took \(Words.percent(share)) of the CPU just now")
-        check.judge(
-            share,
-            of: 0.01,
-            else: .warn,
-            "find a quieter host; a run with over 10 % of it is generator-limited"
-        )
+        check.judge(share, of: 0.01, else: .warn, [.quieterHost])
         // There is no need of it: the figures are a share and a limit.
         (check.available, check.needed) = (share, nil)
         return check
@@ -131,7 +120,7 @@ extension LoadFit {
         guard used > 0 else { return check }
         check.state = .warn
         check.found = "\(Words.bytes(used)) of \(Words.bytes(total)) are in use"
-        check.change = "swapoff -a, or free memory: what is swapped in again is measured as latency"
+        check.remedies = [.noSwap]
         return check
     }
 }

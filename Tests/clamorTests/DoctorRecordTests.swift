@@ -1,7 +1,8 @@
 import Foundation
-import Measurement
+import HostFit
 import Report
 import Testing
+import clamor
 
 @Suite("What doctor says")
 struct DoctorRecordTests {
@@ -10,12 +11,12 @@ struct DoctorRecordTests {
         limits.descriptorsSoft = 20_000
         limits.ports = PortSpace(range: 32_768...60_999)
         limits.clockSource = "hpet"
-        var fit = LoadFit(clients: clients, flags: "-c 30000", limits: limits) { _ in
+        var fit = LoadFit(clients: clients, limits: limits) { _ in
             Rota([Route(source: nil, name: "broker.example", port: 1883)])
         }
         fit.descriptorsBeside = 15
         fit.rate = clients == nil ? nil : 5_000
-        return DoctorRecord(fit, targets: ["broker.example:1883"], sources: [])
+        return DoctorRecord(fit, of: "-c 30000", targets: ["broker.example:1883"], sources: [])
     }
 
     @Test("a line per check, and the largest number of clients")

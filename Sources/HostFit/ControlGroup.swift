@@ -1,3 +1,5 @@
+import Measurement
+
 /// What the control groups of this process leave it: of the memory and of the CPU, the least of its group and all above.
 package struct ControlGroup: Hashable, Sendable {
     package var memoryLimit: UInt64?

@@ -1,11 +1,11 @@
-import Measurement
+import HostFit
 import Testing
 
 @Suite("Whether a load fits this host")
 struct LoadFitTests {
     /// From the kernel's choice of addresses to one server.
-    static func fit(_ clients: Int?, _ limits: HostLimits, flags: String? = nil) -> LoadFit {
-        LoadFit(clients: clients, flags: flags ?? "-c \(clients ?? 0)", limits: limits) { _ in
+    static func fit(_ clients: Int?, _ limits: HostLimits) -> LoadFit {
+        LoadFit(clients: clients, limits: limits) { _ in
             Rota([Route(source: nil, name: "broker.example", port: 1883)])
         }
     }
@@ -44,7 +44,7 @@ struct LoadFitTests {
                     Route(source: IPAddress("10.0.0.\(source + 1)"), name: "10.0.1.\($0 + 1)", port: 1883)
                 }
             }
-            return LoadFit(clients: 1, flags: "-c 1", limits: limits) { _ in Rota(routes) }.largest?.clients
+            return LoadFit(clients: 1, limits: limits) { _ in Rota(routes) }.largest?.clients
         }
         // 60,999 − 32,768 + 1 = 28,232.
         #expect(largest(1, 1) == 28_232)
@@ -56,7 +56,7 @@ struct LoadFitTests {
     /// 127.0.0.1 and more, 400 clients each, three at most.
     static func spread(_ clients: Int, _ ports: PortSpace) -> LoadFit {
         let limits = Self.limits { $0.ports = ports }
-        var fit = LoadFit(clients: clients, flags: "-c \(clients)", limits: limits) { clients in
+        var fit = LoadFit(clients: clients, limits: limits) { clients in
             let sources = min(3, (clients + 399) / 400)
             return Rota(
                 (1...sources).map { Route(source: IPAddress("127.0.0.\($0)"), name: "127.0.0.1", port: 1883) }
@@ -70,7 +70,7 @@ struct LoadFitTests {
     @Test("beside spread addresses a target has a source of its own, and the search ends all the same")
     func spreadBesideAnother() {
         let limits = Self.limits { $0.ports = PortSpace(range: 20_000...20_999) }
-        var fit = LoadFit(clients: 2, flags: "-c 2", limits: limits) { clients in
+        var fit = LoadFit(clients: 2, limits: limits) { clients in
             let sources = min(3, (clients + 799) / 800)
             return Rota(
                 (1...sources).flatMap { source in
@@ -124,15 +124,14 @@ struct LoadFitTests {
         #expect(fit.largest?.clients == 0)
     }
 
-    @Test("each problem names the flag, the numbers and the remedy")
-    func words() {
+    @Test("each problem has its numbers and its remedies")
+    func problems() {
         var fit = LoadFit(
             clients: 60_000,
-            flags: "-c 30000 with 30000 subscribers",
             limits: Self.limits {
                 $0.descriptorsSoft = 20_000
                 $0.descriptorsHard = 20_000
-                $0.descriptorsMost = 1_048_576
+                $0.descriptorsMost = 60_063
                 $0.filesLeft = 50_000
                 $0.ports = PortSpace(range: 32_768...60_999)
                 $0.trackedMost = 262_144
@@ -145,22 +144,26 @@ struct LoadFitTests {
             )
         }
         fit.descriptorsBeside = 64
-        let flags = "-c 30000 with 30000 subscribers"
+        let problems = fit.problems
         #expect(
-            fit.problems == [
-                "\(flags) needs 60,064 descriptors, this process may have 20,000 (hard limit 20,000, "
-                    + "fs.nr_open 1,048,576, 64 go to other things than clients): lower -c, raise the limit "
-                    + "(ulimit -n 60064), or split the load over several processes (--processes 4)",
-                "\(flags) needs 60,064 open files, the host has 50,000 left (fs.file-max): "
-                    + "lower -c, or raise fs.file-max (sysctl -w)",
-                "\(flags) needs 60,000 local ports, 2 source addresses to 1 target have 56,464 "
-                    + "(net.ipv4.ip_local_port_range 32768-60999): lower -c, give more source addresses (--ifaddr), "
-                    + "or widen net.ipv4.ip_local_port_range (sysctl -w net.ipv4.ip_local_port_range='1024 65535')",
-                "\(flags) needs 60,000 followed connections, the packet filter can follow 12,144 more "
-                    + "(net.netfilter.nf_conntrack_max 262,144, 250,000 followed): lower -c, or "
-                    + "sysctl -w net.netfilter.nf_conntrack_max=310000",
-                "\(flags) needs about 468.8 MiB of memory (4,096 bytes a client, 4,096 of the kernel's), "
-                    + "256 MiB are free: lower -c, or split the load over several machines",
+            problems.map { "needs \($0.needs ?? ""), \($0.found)" } == [
+                "needs 60,064 descriptors, this process may have 20,000 (hard limit 20,000, fs.nr_open 60,063, "
+                    + "64 go to other things than clients)",
+                "needs 60,064 open files, the host has 50,000 left (fs.file-max)",
+                "needs 60,000 local ports, 2 source addresses to 1 target have 56,464 "
+                    + "(net.ipv4.ip_local_port_range 32768-60999)",
+                "needs 60,000 followed connections, the packet filter can follow 12,144 more "
+                    + "(net.netfilter.nf_conntrack_max 262,144, 250,000 followed)",
+                "needs about 468.8 MiB of memory (4,096 bytes a client, 4,096 of the kernel's), 256 MiB are free",
+            ]
+        )
+        #expect(
+            problems.map(\.remedies) == [
+                [.fewerClients, .raiseDescriptors(to: 60_064, most: true), .split(.processes(4))],
+                [.fewerClients, .raiseOpenFiles],
+                [.fewerClients, .moreSourceAddresses, .widenPortRange],
+                [.fewerClients, .raiseTracking(to: 310_000)],
+                [.fewerClients, .severalMachines],
             ]
         )
     }
@@ -169,34 +172,36 @@ struct LoadFitTests {
     func undivided() {
         var fit = Self.fit(100, Self.limits { $0.descriptorsSoft = 64 })
         fit.descriptorsBeside = 14
-        #expect(fit.problems.first?.hasSuffix("or split the load over several processes (--processes 2)") == true)
-        fit.split = { $0 == 50 ? "do this" : nil }
-        #expect(fit.problems.first?.hasSuffix("lower -c, raise the limit (ulimit -n 114), or do this") == true)
+        let raise = HostRemedy.raiseDescriptors(to: 114, most: false)
+        #expect(fit.problems.map(\.remedies) == [[.fewerClients, raise, .split(.processes(2))]])
+        fit.split = { $0 == 50 ? .segments(3) : nil }
+        #expect(fit.problems.map(\.remedies) == [[.fewerClients, raise, .split(.segments(3))]])
         fit.descriptorsBeside = 15
-        #expect(fit.problems.first?.hasSuffix("lower -c, or raise the limit (ulimit -n 115)") == true)
+        #expect(fit.problems.map(\.remedies) == [[.fewerClients, .raiseDescriptors(to: 115, most: false)]])
     }
 
     @Test("on loopback nobody is told to give source addresses")
     func loopback() {
+        let problems = Self.spread(10, PortSpace(range: 1_000...1_001)).problems
         #expect(
-            Self.spread(10, PortSpace(range: 1_000...1_001)).problems == [
-                "-c 10 needs 10 local ports, 1 source address to 1 target has 2 "
-                    + "(net.ipv4.ip_local_port_range 1000-1001, 127.0.0.1, 127.0.0.2 and so on as they are needed): "
-                    + "lower -c, or widen net.ipv4.ip_local_port_range "
-                    + "(sysctl -w net.ipv4.ip_local_port_range='1024 65535')"
+            problems.map(\.found) == [
+                "1 source address to 1 target has 2 "
+                    + "(net.ipv4.ip_local_port_range 1000-1001, 127.0.0.1, 127.0.0.2 and so on as they are needed)"
             ]
         )
+        #expect(problems.map(\.remedies) == [[.fewerClients, .widenPortRange]])
     }
 
     @Test(
         "TIME_WAIT is counted, and how long to wait is said",
         arguments: [
-            (2, "127.0.0.1", "wait 1 s for TIME_WAIT"), (1, "10.0.0.1", "wait 1 s for TIME_WAIT"),
-            (2, "10.0.0.1", "wait 60 s for TIME_WAIT (sysctl -w net.ipv4.tcp_tw_reuse=1: 1 s)"),
-            (0, "127.0.0.1", "wait 60 s for TIME_WAIT (sysctl -w net.ipv4.tcp_tw_reuse=1: 1 s)"),
-        ]
+            (2, "127.0.0.1", .waitForTimeWait(seconds: 1, reuse: nil)),
+            (1, "10.0.0.1", .waitForTimeWait(seconds: 1, reuse: nil)),
+            (2, "10.0.0.1", .waitForTimeWait(seconds: 60, reuse: 1)),
+            (0, "127.0.0.1", .waitForTimeWait(seconds: 60, reuse: 1)),
+        ] as [(Int, String, HostRemedy)]
     )
-    func timeWait(_ reuse: Int, _ host: String, _ remedy: String) throws {
+    func timeWait(_ reuse: Int, _ host: String, _ remedy: HostRemedy) throws {
         var ports = PortSpace(range: 20_000...20_009)
         ports.timeWait.reuse = reuse
         let address = try #require(IPAddress(host))
@@ -209,18 +214,17 @@ struct LoadFitTests {
                 timeWaitAge: 500
             )
         }
-        var fit = LoadFit(clients: 7, flags: "-c 7", limits: Self.limits { $0.ports = ports }) { _ in
+        var fit = LoadFit(clients: 7, limits: Self.limits { $0.ports = ports }) { _ in
             Rota([Route(source: address, name: host, port: 1883)])
         }
         fit.server = address.isLoopback ? .onLoopback : .elsewhere
+        let problems = fit.problems
         #expect(
-            fit.problems == [
-                "-c 7 needs 7 local ports, 1 source address to 1 target has 6 "
-                    + "(net.ipv4.ip_local_port_range 20000-20009, 4 in TIME_WAIT): lower -c, "
-                    + "give more source addresses (--ifaddr), \(remedy), or widen net.ipv4.ip_local_port_range "
-                    + "(sysctl -w net.ipv4.ip_local_port_range='1024 65535')"
+            problems.map(\.found) == [
+                "1 source address to 1 target has 6 (net.ipv4.ip_local_port_range 20000-20009, 4 in TIME_WAIT)"
             ]
         )
+        #expect(problems.map(\.remedies) == [[.fewerClients, .moreSourceAddresses, remedy, .widenPortRange]])
     }
 
     @Test("a server on this host takes open files and the kernel's memory too, our broker its own")
@@ -242,13 +246,9 @@ struct LoadFitTests {
         var limits = Self.limits { $0.memoryAvailable = 64 << 20 }
         limits.group.memoryLimit = 32 << 20
         limits.group.memoryLeft = 8 << 20
-        #expect(
-            Self.fit(2_000, limits).problems == [
-                "-c 2000 needs about 15.6 MiB of memory (4,096 bytes a client, 4,096 of the kernel's), "
-                    + "8 MiB are left of the control group's 32 MiB (memory.max): "
-                    + "lower -c, or split the load over several machines"
-            ]
-        )
+        let problems = Self.fit(2_000, limits).problems
+        #expect(problems.map(\.found) == ["8 MiB are left of the control group's 32 MiB (memory.max)"])
+        #expect(problems.map(\.remedies) == [[.fewerClients, .severalMachines]])
         limits.group.memoryLeft = 65 << 20
         #expect(Self.fit(2_000, limits).problems.isEmpty)
         #expect(Self.check(Self.fit(nil, limits), "memory")?.largestClients == 8_192)
@@ -276,23 +276,27 @@ struct LoadFitTests {
         fit.rate = 100_000
         #expect(fit.problems.isEmpty)
         #expect(
-            fit.checks.map { "\($0.name) \($0.state.rawValue): \($0.found)/\($0.needs ?? "")/\($0.change ?? "")" } == [
+            fit.checks.map { "\($0.name) \($0.state.rawValue): \($0.found)/\($0.needs ?? "")" } == [
                 "backlog warn: a listener of this host lets 32 connects wait (net.core.somaxconn), 2,048 half-open "
-                    + "(net.ipv4.tcp_max_syn_backlog)/64 at once for each target, without -R/sysctl -w "
-                    + "net.core.somaxconn=4096 net.ipv4.tcp_max_syn_backlog=4096, or connect slower (-R)",
+                    + "(net.ipv4.tcp_max_syn_backlog)/64 at once for each target, without a connect rate",
                 "conntrack warn: the packet filter can follow 100 more (net.netfilter.nf_conntrack_max 100, 0 followed)"
-                    + "/600 followed connections/lower -c, or sysctl -w net.netfilter.nf_conntrack_max=600",
+                    + "/600 followed connections",
                 "TCP buffers warn: 950 pages are left before the kernel saves (net.ipv4.tcp_mem 1,000 and 2,000 pages)"
-                    + "/1,200 with a page each at once/sysctl -w net.ipv4.tcp_mem='1200 1250 2500'",
+                    + "/1,200 with a page each at once",
                 "cores warn: 1 event loop on 2 cores, of which cpu.max gives 0.5/1 for 100,000 messages/s at "
-                    + "10 CPU-µs a message/lower --rate, or split the load over several machines; "
-                    + "such a run ends generator-limited",
-                "clock warn: the clock source is hpet, so that each look at the clock is a system call//boot with "
-                    + "clocksource=tsc, if /sys/devices/system/clocksource/clocksource0/available_clocksource has it",
-                "steal warn: the hypervisor took 3.2 % of the CPU just now//find a quieter host; a run with over 10 % "
-                    + "of it is generator-limited",
-                "swap warn: 1 MiB of 1 GiB are in use//swapoff -a, or free memory: what is swapped in again is "
-                    + "measured as latency",
+                    + "10 CPU-µs a message",
+                "clock warn: the clock source is hpet, so that each look at the clock is a system call/",
+                "steal warn: the hypervisor took 3.2 % of the CPU just now/",
+                "swap warn: 1 MiB of 1 GiB are in use/",
+            ]
+        )
+        #expect(
+            fit.checks.map(\.remedies) == [
+                [.raiseBacklog, .slowerConnects],
+                [.fewerClients, .raiseTracking(to: 600)],
+                [.raiseBuffers(low: 1_200, pressure: 1_250, most: 2_500)],
+                [.lowerRate, .severalMachines],
+                [.fastClock], [.quieterHost], [.noSwap],
             ]
         )
     }
@@ -315,7 +319,7 @@ struct LoadFitTests {
             $0.swapUsed = 0
         }
         let fit = Self.fit(nil, limits)
-        #expect(fit.checks.allSatisfy { $0.state == .ok && $0.needs == nil && $0.change == nil })
+        #expect(fit.checks.allSatisfy { $0.state == .ok && $0.needs == nil && $0.remedies.isEmpty })
         #expect(fit.checks.map(\.largestClients) == [20_000, 1_000, 1_000, 99, 131_072, nil, nil, nil, nil])
         #expect(fit.largest?.check == "conntrack")
         #expect(
