@@ -78,7 +78,7 @@ package struct GeneratorAudit: Sendable {
     private var portsExhausted: UInt64 = 0
     private var descriptorsExhausted: UInt64 = 0
 
-    /// - Parameter isOpenLoop: whether operations have due times of their own (`--rate`, `-I`).
+    /// - Parameter isOpenLoop: whether operations have due times of their own.
     package init(isOpenLoop: Bool) {
         self.isOpenLoop = isOpenLoop
     }
@@ -124,7 +124,7 @@ package struct GeneratorAudit: Sendable {
     /// Takes how the connects went that `-R` asked for.
     ///
     /// - Parameters:
-    ///   - rate: `-R`, connects per second.
+    ///   - rate: connects per second.
     ///   - begun: connects begun while the rate was in force.
     ///   - elapsed: nanoseconds from the first due time to the last begin, or to now if some are still to begin.
     ///   - group: whose they are, in a run of several.
@@ -139,10 +139,10 @@ package struct GeneratorAudit: Sendable {
         self.connectReasons.append((group, Self.reason(words, rate, measured: measured, group)))
     }
 
-    /// Takes how those who came back kept to `-R`, where that was less than ``connects(rate:begun:elapsed:)`` says.
+    /// Takes how those who came back kept to the connect rate, where that was less than ``connects(rate:begun:elapsed:)`` says.
     ///
     /// - Parameters:
-    ///   - rate: `-R`, connects per second.
+    ///   - rate: connects per second.
     ///   - share: the least part of it, over a tenth of a second or longer.
     ///   - group: whose they are, in a run of several.
     package mutating func returns(rate: Double, share: Double, of group: String? = nil) {
@@ -159,7 +159,8 @@ package struct GeneratorAudit: Sendable {
     ) -> Verdict.Reason {
         Verdict.Reason(
             code: "connect-rate",
-            text: (group.map { "\($0): " } ?? "") + "\(words), under 95 % of -R \(Words.decimal(rate, digits: 0))",
+            text: (group.map { "\($0): " } ?? "")
+                + "\(words), under 95 % of the planned \(Words.decimal(rate, digits: 0))",
             measured: measured,
             limit: rate * Limit.connectShare
         )

@@ -26,7 +26,7 @@ extension Summary {
         case "reset", "lost", "closed": "check that this port speaks this protocol, and whether it wants TLS"
         case "tls": "check that this port speaks TLS, and that the certificate is valid for this host"
         case "websocket": "check that this port speaks WebSocket, and the path of its endpoint"
-        case "connack 0x01", "connack 0x84": "the server does not speak this version of MQTT; try -V 4"
+        case "connack 0x01", "connack 0x84": "the server does not speak this version of MQTT; try MQTT 3.1.1"
         case "ports", "descriptors", "source": "check with clamor doctor what this host allows"
         default: "check user name, password and client identifiers; the server's log has its reason"
         }

@@ -66,7 +66,7 @@ extension Integration {
         func oldServer(_ command: String) async throws {
             try await withScriptedPeer([.expectCount(2), .send([0x20, 2, 0, 1]), .close]) { peer in
                 let run = try await ClamorRun.of("\(command) -p \(peer.port) -c 2 --duration 1h")
-                Self.end(run, "connack 0x01", "unsupported protocol version (0x01); try -V 4", clients: 2)
+                Self.end(run, "connack 0x01", "unsupported protocol version (0x01); try MQTT 3.1.1", clients: 2)
             }
         }
 
@@ -75,14 +75,14 @@ extension Integration {
         @Test(
             "a server that never answers, at whichever layer, or in part, costs --connect-timeout and no more",
             arguments: [
-                ("", [], "no CONNACK before --connect-timeout"),
-                ("", [.expectCount(2), .send([0x20])], "no CONNACK before --connect-timeout"),
-                ("", [.stopReading], "no CONNACK before --connect-timeout"),
-                ("--proxy-protocol v1", [], "no CONNACK before --connect-timeout"),
+                ("", [], "no CONNACK within the connect timeout"),
+                ("", [.expectCount(2), .send([0x20])], "no CONNACK within the connect timeout"),
+                ("", [.stopReading], "no CONNACK within the connect timeout"),
+                ("--proxy-protocol v1", [], "no CONNACK within the connect timeout"),
                 ("-S --insecure", [], "TLS"), ("--ws", [], "WebSocket"),
                 ("--ws", [.expectCount(2), .send(Array("HTTP/1.1 101 Switching".utf8))], "WebSocket"),
                 ("--ws -S --insecure", [], "TLS"),
-                ("--auth scram-sha-256 -u a -P b", [], "no CONNACK before --connect-timeout"),
+                ("--auth scram-sha-256 -u a -P b", [], "no CONNACK within the connect timeout"),
             ] as [(String, [ScriptedPeer.Step], String)]
         )
         func silence(_ flags: String, _ script: [ScriptedPeer.Step], _ words: String) async throws {

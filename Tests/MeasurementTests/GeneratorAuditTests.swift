@@ -104,7 +104,7 @@ struct GeneratorAuditTests {
                     + "10 % of the seconds are allowed",
                 "in 8 of 8 seconds an event loop used over 90 % of a core (up to 97 %) while work waited; "
                     + "half of them are allowed",
-                "connects were begun at 2,500 per second, under 95 % of -R 5,000",
+                "connects were begun at 2,500 per second, under 95 % of the planned 5,000",
                 "1,234 connects found no free local port",
                 "5 connects found no free file descriptor",
                 "the host took 25 % of this machine's CPU for others, over 10 %",
@@ -117,7 +117,7 @@ struct GeneratorAuditTests {
     }
 
     @Test(
-        "connects that keep 95 % of -R are in time, and a short plan bears a hiccup of 20 ms",
+        "connects that keep 95 % of the planned rate are in time, and a short plan bears a hiccup of 20 ms",
         arguments: [
             // The last of 15,000 is due 2,999.8 ms after the first.
             (5000, 15_000, 3000, false),

@@ -240,8 +240,8 @@ struct GroupTests {
         audit.returns(rate: 1_000, share: 0.5, of: "chat")
         #expect(
             audit.reasons.map(\.text) == [
-                "sensors: connects were begun at 99 per second, under 95 % of -R 1,000",
-                "chat: reconnects were begun at 500 per second, under 95 % of -R 1,000",
+                "sensors: connects were begun at 99 per second, under 95 % of the planned 1,000",
+                "chat: reconnects were begun at 500 per second, under 95 % of the planned 1,000",
             ]
         )
     }

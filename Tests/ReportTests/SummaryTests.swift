@@ -85,8 +85,8 @@ struct SummaryTests {
     static let remedies: [(kind: String?, hint: String)] = [
         ("refused", "Hint  check that the server listens at this host and port"),
         ("resolve", "Hint  check the spelling of the host name, and the name server of this host"),
-        ("connack 0x01", "Hint  the server does not speak this version of MQTT; try -V 4"),
-        ("connack 0x84", "Hint  the server does not speak this version of MQTT; try -V 4"),
+        ("connack 0x01", "Hint  the server does not speak this version of MQTT; try MQTT 3.1.1"),
+        ("connack 0x84", "Hint  the server does not speak this version of MQTT; try MQTT 3.1.1"),
         ("connack 0x86", "Hint  check user name, password and client identifiers; the server's log has its reason"),
         (nil, "Hint  no connect attempt ended; check that the server answers at this host and port"),
     ]

@@ -17,8 +17,8 @@ struct ConnectionEndTests {
     @Test(
         "a refused connection is counted by its code and explained by the version that the code belongs to",
         arguments: [
-            (.v5, Self.refusal(1, isVersion3: true), "unsupported protocol version (0x01); try -V 4"),
-            (.v5, Self.refusal(0x84), "unsupported protocol version (0x84); try -V 4"),
+            (.v5, Self.refusal(1, isVersion3: true), "unsupported protocol version (0x01); try MQTT 3.1.1"),
+            (.v5, Self.refusal(0x84), "unsupported protocol version (0x84); try MQTT 3.1.1"),
             (.v5, Self.refusal(5, isVersion3: true), "not authorized (0x05)"),
             (.v5, Self.refusal(0x87), "Not authorized (0x87)"),
             (.v311, Self.refusal(1), "unacceptable protocol version (0x01)"),

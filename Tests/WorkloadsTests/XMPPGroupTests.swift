@@ -63,7 +63,7 @@ struct XMPPGroupTests {
         #expect(self.load(.message, clients: 4, size: 1).groupProblem() == nil)
         var load = self.load(.muc, clients: 4, size: 2)
         load.room = "a b"
-        #expect(load.groupProblem()?.flag == "--room")
+        #expect(load.groupProblem()?.part == .name)
         load = self.load(.muc, clients: 4, size: 2)
         load.nick = Template(parsing: "n")
         #expect(

@@ -93,8 +93,8 @@ extension Comparison {
         if self.isIndicative {
             let status =
                 self.isStrict
-                ? "with --strict a regression exits 99 all the same"
-                : "it exits 0 whatever it finds; with --strict a regression exits 99"
+                ? "a strict comparison exits 99 for a regression all the same"
+                : "it exits 0 whatever it finds; a strict one exits 99 for a regression"
             notes.append("\(Self.indicative), so this comparison is indicative: \(status)")
         }
         notes += self.remarks
@@ -105,7 +105,7 @@ extension Comparison {
         if bases.contains(.noiseFloor) {
             let rest = bases.contains(.assumedNoise) ? "; for figures that it lacks, the noise is assumed" : ""
             notes.append(
-                "a side is a single run: intervals use the noise measured in \(self.noise?.source ?? "--noise") and the "
+                "a side is a single run: intervals use the noise measured in \(self.noise?.source ?? "the noise file") and the "
                     + "blocks within the run\(rest)"
             )
         } else if bases.contains(.assumedNoise) {

@@ -27,8 +27,8 @@ package struct NoiseFloor: Codable, Hashable, Sendable {
     package var figures: [Figure]
     /// Of the program that measured it, where that is known.
     package var version: String?
-    /// The file, as a comparison names it.
-    package var source = "--noise"
+    /// The file, where it is known.
+    package var source: String?
 
     private enum CodingKeys: String, CodingKey {
         case schema, host, runs, figures

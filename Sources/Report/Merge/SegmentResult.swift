@@ -40,7 +40,7 @@ package struct SegmentResult: Sendable {
             throw ResultError(path: path, reason: "is merged already; give the directories of the segments")
         }
         guard record.segment.run != nil, record.segment.plan != nil else {
-            throw ResultError(path: path, reason: "is no segment: its run had no --segment")
+            throw ResultError(path: path, reason: "is no segment of a run; give the directories of the segments")
         }
         guard record.verdict != nil, record.durationSeconds != nil else {
             throw ResultError(path: path, reason: "has not ended; a merge wants all of its segment")

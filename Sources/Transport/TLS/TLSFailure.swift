@@ -49,14 +49,14 @@ extension TLSFailure: CustomStringConvertible {
     private var words: String {
         switch self {
         case .unknownIssuer(let issuer):
-            "certificate not trusted: issued by \(issuer), which is no known authority (trust it with --cacertfile)"
+            "certificate not trusted: issued by \(issuer), which is no known authority (trust it with a CA file)"
         case .wrongName(let wanted, let names):
             "certificate not for \(wanted), but for \(Self.listed(names))"
         case .expired(let subject, let since): "certificate of \(subject) expired on \(since)"
         case .notYetValid(let subject, let until): "certificate of \(subject) not valid before \(until)"
         case .otherCertificate(let words): "certificate refused: \(words)"
         case .pinMismatch(let words): "not what is pinned: \(words)"
-        case .clientCertificateRequired: "the server requires a client certificate (--certfile and --keyfile)"
+        case .clientCertificateRequired: "the server requires a client certificate and its key"
         case .clientCertificateRefused(let alert): "the server refused the client certificate: \(alert)"
         case .clientCertificateFile(let words): "no client certificate: \(words)"
         case .preSharedKeyRefused: "the server refused the pre-shared key or its identity"

@@ -19,7 +19,7 @@ extension ConnectionEnd {
         case .notAuthenticated(let error):
             ("auth", .protocol, "the authentication failed: \(error)")
         case .connackTimedOut:
-            ("timeout", .timeout, "no CONNACK before --connect-timeout")
+            ("timeout", .timeout, "no CONNACK within the connect timeout")
         case .pingTimedOut:
             ("timeout", .timeout, "no PINGRESP in time")
         case .closedByPeer:
@@ -55,7 +55,7 @@ extension ConnectionEnd {
         let reason = isVersion5 ? ReasonCode(rawValue: connack.code) : nil
         let returnCode = isVersion5 ? nil : ConnectReturnCode(rawValue: connack.code)
         if version == .v5, reason == .unsupportedProtocolVersion || returnCode == .unacceptableProtocolVersion {
-            return "unsupported protocol version (\(code)); try -V 4"
+            return "unsupported protocol version (\(code)); try MQTT 3.1.1"
         }
         return "\(reason?.name ?? returnCode?.name ?? "unknown code") (\(code))"
     }

@@ -49,7 +49,7 @@ package struct MQTTWorkload: Workload {
             on: false,
             reason: self.load.publishers == 0
                 ? "with Retain As Published a stored copy looks like a new message, unless Retain Handling is 2"
-                : "messages carry no header: -m was given, or -s below 32"
+                : "messages carry no header: their text was given, or they have fewer than 32 bytes"
         )
     }
 

@@ -64,12 +64,15 @@ extension XMPPLoad {
     /// In the words before the text of a presence, its closing `'>` included: where what `<show>` says begins.
     static var showOffset: Int { 8 }
 
-    /// The first thing that is impossible about the groups, in words, and the flag that says it.
-    package func groupProblem() -> (flag: String, words: String)? {
+    /// What of a room is impossible.
+    package enum RoomPart: Hashable, Sendable { case name, nick }
+
+    /// The first thing that is impossible about the groups, in words.
+    package func groupProblem() -> (part: RoomPart, words: String)? {
         guard self.hasGroups else { return nil }
         if self.work == .muc {
             do throws(JIDError) { _ = try JID(self.room(0)) } catch {
-                return ("--room", "'\(self.room(0))' is no JID: \(error)")
+                return (.name, "'\(self.room(0))' is no JID: \(error)")
             }
         }
         var seen: Set<JID> = []
@@ -82,10 +85,10 @@ extension XMPPLoad {
                         self.work == .muc
                         ? "two clients would be \(jid), and the room lets in one of them; put %i into it"
                         : "two clients are \(jid), and nobody is a contact of his own; give each a user of its own"
-                    return ("--nick", words)
+                    return (.nick, words)
                 }
             } catch {
-                return ("--nick", "'\(text)' is no JID: \(error)")
+                return (.nick, "'\(text)' is no JID: \(error)")
             }
         }
         return nil

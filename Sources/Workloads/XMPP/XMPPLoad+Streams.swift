@@ -40,9 +40,9 @@ extension XMPPLoad {
                 let jid = try JID(user.full)
                 guard seen.insert(self.work.isOfAccounts ? jid.bare : jid).inserted else {
                     return self.work.isOfAccounts
-                        ? "two clients would register \(jid.bare); put %i into --jid before the @, or give each a user of its own"
+                        ? "two clients would register \(jid.bare); put %i before the @, or give each a user of its own"
                         : "two clients would be \(jid), and the server lets one of them go; "
-                            + "put %i into --jid, or give each a user of its own"
+                            + "put %i into the JID, or give each a user of its own"
                 }
             } catch {
                 return "'\(user.full)' is no JID: \(error)"

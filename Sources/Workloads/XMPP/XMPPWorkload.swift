@@ -71,8 +71,8 @@ package struct XMPPWorkload: Workload {
             ? LedgerRecord(on: true)
             : LedgerRecord(
                 on: false,
-                reason:
-                    "\(self.load.stanza ?? "message")s carry no header: -m was given, or -s below \(XMPPBody.headerSize)"
+                reason: "\(self.load.stanza ?? "message")s carry no header: their text was given, or they have fewer "
+                    + "than \(XMPPBody.headerSize) bytes"
             )
     }
 

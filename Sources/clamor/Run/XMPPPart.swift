@@ -58,7 +58,8 @@ final class XMPPPart: RunPart {
             throw RunRefusal("\(self.run.users.isEmpty ? "--jid" : "--users"): \(problem)")
         }
         if let problem = load.groupProblem() {
-            let flag = self.run.kind == .muc ? problem.flag : self.run.users.isEmpty ? "--jid" : "--users"
+            let roomFlag = problem.part == .name ? "--room" : "--nick"
+            let flag = self.run.kind == .muc ? roomFlag : self.run.users.isEmpty ? "--jid" : "--users"
             throw RunRefusal("\(flag): \(problem.words)")
         }
         return XMPPWorkload(
