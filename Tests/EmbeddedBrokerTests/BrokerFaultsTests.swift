@@ -8,7 +8,7 @@ import Testing
 struct BrokerFaultsTests {
     @Test("of any run of messages the share is dropped, evenly, and each drop is counted by QoS")
     func drop() throws {
-        let world = try VirtualBroker("--drop 25%")
+        let world = try VirtualBroker("drop 25%")
         let subscriber = world.subscriber("s", "t")
         let publisher = world.connect("p")
         for number in 1...12 {
@@ -24,7 +24,7 @@ struct BrokerFaultsTests {
 
     @Test("over many subscriptions of few messages the share holds too")
     func dropSpread() throws {
-        let world = try VirtualBroker("--drop 10%")
+        let world = try VirtualBroker("drop 10%")
         let subscribers = (0..<200).map { world.subscriber("s\($0)", "t/\($0)", .atMostOnce) }
         let publisher = world.connect("p")
         for index in subscribers.indices {
@@ -38,7 +38,7 @@ struct BrokerFaultsTests {
 
     @Test("every Nth comes twice, as a message of its own at QoS 2 too", arguments: QoS.allCases)
     func duplicate(_ qos: QoS) throws {
-        let world = try VirtualBroker("--duplicate 3")
+        let world = try VirtualBroker("duplicate 3")
         let subscriber = world.subscriber("s", "t")
         let publisher = world.connect("p")
         for number in 1...7 { world.publish("t", "\(number)", qos, from: publisher) }
@@ -51,7 +51,7 @@ struct BrokerFaultsTests {
 
     @Test("every Nth goes behind the next of the same publisher, others between them notwithstanding")
     func reorder() throws {
-        let world = try VirtualBroker("--reorder 4")
+        let world = try VirtualBroker("reorder 4")
         let subscriber = world.subscriber("s", "t/+")
         let a = world.connect("a")
         let b = world.connect("b")
@@ -72,7 +72,7 @@ struct BrokerFaultsTests {
 
     @Test("a held message goes out when its publisher leaves")
     func reorderEnd() throws {
-        let world = try VirtualBroker("--reorder 1")
+        let world = try VirtualBroker("reorder 1")
         let subscriber = world.subscriber("s", "t")
         let publisher = world.connect("p")
         for number in 1...3 { world.publish("t", "\(number)", from: publisher) }
@@ -86,7 +86,7 @@ struct BrokerFaultsTests {
 
     @Test("a delay holds its message alone, to the nanosecond, and who passes it is counted")
     func delay() throws {
-        let world = try VirtualBroker("--delay 20ms --delay-every 2")
+        let world = try VirtualBroker("delay 20ms delay-every 2")
         let subscriber = world.subscriber("s", "t")
         let publisher = world.connect("p")
         for number in 1...3 {
@@ -107,7 +107,7 @@ struct BrokerFaultsTests {
 
     @Test(
         "what a fault holds for a client that goes is booked as undelivered",
-        arguments: ["--delay 20ms", "--reorder 1"]
+        arguments: ["delay 20ms", "reorder 1"]
     )
     func heldForLost(_ line: String) throws {
         let world = try VirtualBroker(line)
@@ -122,7 +122,7 @@ struct BrokerFaultsTests {
 
     @Test("drop, duplicate, reorder and delay together lose nothing from the books")
     func together() throws {
-        let world = try VirtualBroker("--drop 7% --duplicate 5 --reorder 3 --delay 4ms --delay-every 6")
+        let world = try VirtualBroker("drop 7% duplicate 5 reorder 3 delay 4ms delay-every 6")
         let plain = world.subscriber("s", "t/+")
         let members = [world.subscriber("m", "$share/g/t/+"), world.subscriber("n", "$share/g/t/+")]
         let publishers = QoS.allCases.map { ($0, world.connect("p\($0)")) }
@@ -145,7 +145,7 @@ struct BrokerFaultsTests {
 
     @Test("the stall is asked for once, counted from the first CONNECT, and nobody is silent because of it")
     func stall() throws {
-        let world = try VirtualBroker("--stall 2s@10s")
+        let world = try VirtualBroker("stall 2s@10s")
         world.advance(by: .seconds(3))
         let start = world.now
         let client = world.connect("c", keepAlive: 1)
@@ -158,7 +158,7 @@ struct BrokerFaultsTests {
 
     @Test("connections are reset one after the other, and what they miss is counted")
     func disconnect() throws {
-        let world = try VirtualBroker("--disconnect-every 1s")
+        let world = try VirtualBroker("disconnect-every 1s")
         let publisher = world.connect("p")
         let first = world.subscriber("s", "t")
         let second = world.subscriber("u", "t")
@@ -180,7 +180,7 @@ struct BrokerFaultsTests {
         ] as [(String, ProtocolVersion, UInt8)]
     )
     func refuse(_ code: String, _ version: ProtocolVersion, _ answer: UInt8) throws {
-        let world = try VirtualBroker("--refuse \(code)")
+        let world = try VirtualBroker("refuse \(code)")
         let client = world.open(version)
         world.send(.connect(Connect(version: version, clientID: "c")), from: client)
         #expect(world.take(client) == [.connAck(ConnAck(code: answer))])

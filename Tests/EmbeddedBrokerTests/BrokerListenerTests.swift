@@ -168,9 +168,9 @@ struct BrokerListenerTests {
         #expect(counters.disconnects["client"] == nil)
     }
 
-    @Test("--fragment cuts below MQTT, over each transport", arguments: BrokerListener.Transport.allCases)
+    @Test("fragment cuts below MQTT, over each transport", arguments: BrokerListener.Transport.allCases)
     func fragment(_ transport: BrokerListener.Transport) async throws {
-        try await Self.withListeners("--fragment 1-7") { server in
+        try await Self.withListeners("fragment 1-7") { server in
             let subscriber = try await Self.connect(server, transport, "s")
             try await subscriber.subscribe("t")
             let publisher = try await Self.connect(server, transport, "p")
@@ -181,9 +181,9 @@ struct BrokerListenerTests {
         }
     }
 
-    @Test("--delay holds, over each transport", arguments: BrokerListener.Transport.allCases)
+    @Test("delay holds, over each transport", arguments: BrokerListener.Transport.allCases)
     func delay(_ transport: BrokerListener.Transport) async throws {
-        let counters = try await Self.withListeners("--delay 5ms --delay-every 2") { server in
+        let counters = try await Self.withListeners("delay 5ms delay-every 2") { server in
             let client = try await Self.connect(server, transport, "c")
             try await client.subscribe("t")
             try await client.send(BrokerServerTests.publishes(4, .atMostOnce))
@@ -192,9 +192,9 @@ struct BrokerListenerTests {
         #expect(counters.delayed == CountPerQoS(2))
     }
 
-    @Test("--disconnect-every resets, over each transport", arguments: BrokerListener.Transport.allCases)
+    @Test("disconnect-every resets, over each transport", arguments: BrokerListener.Transport.allCases)
     func disconnect(_ transport: BrokerListener.Transport) async throws {
-        let counters = try await Self.withListeners("--disconnect-every 3s") { server in
+        let counters = try await Self.withListeners("disconnect-every 3s") { server in
             let client = try await Self.connect(server, transport, "c")
             try await client.closed()
         }

@@ -108,9 +108,9 @@ struct BrokerServerTests {
         #expect(counters.queueFull == CountPerQoS())
     }
 
-    @Test("--fragment writes no more bytes at once than it says")
+    @Test("fragment writes no more bytes at once than it says")
     func fragment() async throws {
-        try await Self.withBroker("--fragment 1-7") { server in
+        try await Self.withBroker("fragment 1-7") { server in
             let subscriber = try await WireClient.connect(port: server.port, "s")
             try await subscriber.subscribe("t")
             let publisher = try await WireClient.connect(port: server.port, "p")
@@ -121,9 +121,9 @@ struct BrokerServerTests {
         }
     }
 
-    @Test("--disconnect-every resets connections, and what was delivered before has arrived", arguments: QoS.allCases)
+    @Test("disconnect-every resets connections, and what was delivered before has arrived", arguments: QoS.allCases)
     func disconnect(_ qos: QoS) async throws {
-        let counters = try await Self.withBroker("--disconnect-every 2s") { server in
+        let counters = try await Self.withBroker("disconnect-every 2s") { server in
             let subscriber = try await WireClient.connect(port: server.port, "s")
             try await subscriber.subscribe("t")
             let publisher = try await WireClient.connect(port: server.port, "p")
@@ -148,9 +148,9 @@ struct BrokerServerTests {
         #expect(counters.expected == counters.received)
     }
 
-    @Test("--stall neither reads nor writes for its time, and says when")
+    @Test("stall neither reads nor writes for its time, and says when")
     func stall() async throws {
-        let counters = try await Self.withBroker("--stall 2s@50ms") { server in
+        let counters = try await Self.withBroker("stall 2s@50ms") { server in
             let client = try await WireClient.connect(port: server.port, "c")
             let clock = ContinuousClock()
             var longest = Duration.zero
@@ -167,9 +167,9 @@ struct BrokerServerTests {
         #expect((stall.end - stall.begin) >= 1_000_000_000)
     }
 
-    @Test("--max-rate reads PUBLISH at its rate, and everything else as it comes")
+    @Test("max-rate reads PUBLISH at its rate, and everything else as it comes")
     func maximumRate() async throws {
-        try await Self.withBroker("--max-rate 500/s") { server in
+        try await Self.withBroker("max-rate 500/s") { server in
             let publisher = try await WireClient.connect(port: server.port, "p")
             let clock = ContinuousClock()
             let begun = clock.now
@@ -184,9 +184,9 @@ struct BrokerServerTests {
         }
     }
 
-    @Test("--delay holds for its time, and the hold is recorded")
+    @Test("delay holds for its time, and the hold is recorded")
     func delay() async throws {
-        let counters = try await Self.withBroker("--delay 20ms --delay-every 2") { server in
+        let counters = try await Self.withBroker("delay 20ms delay-every 2") { server in
             let subscriber = try await WireClient.connect(port: server.port, "s")
             try await subscriber.subscribe("t")
             let publisher = try await WireClient.connect(port: server.port, "p")

@@ -24,7 +24,7 @@ struct BrokerWillTests {
 
     @Test("[MQTT-3.1.2-8] [MQTT-3.14.4-3] goes out at every end but DISCONNECT 0x00", arguments: End.allCases)
     func ends(_ end: End) throws {
-        let world = try VirtualBroker(end == .reset ? "--disconnect-every 1s" : "")
+        let world = try VirtualBroker(end == .reset ? "disconnect-every 1s" : "")
         let (client, _) = self.connect(world)
         let reader = world.subscriber("r", "will")
         switch end {

@@ -27,9 +27,9 @@ struct ErrorWordsTests {
         #expect(Wording.swift(in: "\(error)") == nil, "\(error)")
     }
 
-    @Test("a fault flag that is refused is explained in words", arguments: FaultPlan.flags)
-    func flags(_ flag: String) {
-        let error = #expect(throws: FaultPlanError.self) { try FaultPlan.parse(line: "\(flag) x") }
+    @Test("a fault that is refused is explained in words", arguments: FaultPlan.names)
+    func faults(_ name: String) {
+        let error = #expect(throws: FaultPlanError.self) { try FaultPlan.parse(line: "\(name) x") }
         #expect(Wording.swift(in: error.map { "\($0)" } ?? "") == nil, "\(error as Any)")
     }
 

@@ -51,7 +51,7 @@ struct SubscriptionTrieTests {
     }
 }
 
-@Suite("The gate of --max-rate")
+@Suite("The gate of max-rate")
 struct RateGateTests {
     @Test("lets a rate through over time, whatever the steps", arguments: [1, 3, 20] as [Int64])
     func rate(_ stepMilliseconds: Int64) {

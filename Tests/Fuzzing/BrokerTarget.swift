@@ -11,9 +11,9 @@ package final class BrokerTarget: FuzzTarget {
     package private(set) var signature: UInt64 = 0
 
     private let faults: [FaultPlan] = [
-        "", "", "", "", "--drop 30%", "--duplicate 2", "--reorder 2", "--delay 5ms --delay-every 2",
-        "--drop 20% --duplicate 3 --reorder 2 --delay 40ms", "--disconnect-every 200ms", "--stall 50ms@20ms",
-        "--refuse 5",
+        "", "", "", "", "drop 30%", "duplicate 2", "reorder 2", "delay 5ms delay-every 2",
+        "drop 20% duplicate 3 reorder 2 delay 40ms", "disconnect-every 200ms", "stall 50ms@20ms",
+        "refuse 5",
     ].map { line in
         do { return try FaultPlan.parse(line: line) } catch { preconditionFailure("\(error)") }
     }

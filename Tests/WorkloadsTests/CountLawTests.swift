@@ -12,8 +12,8 @@ struct CountLawTests {
     static let shapes = LoadShape.all + [.request]
 
     static let weathers = [
-        "", "--duplicate 7", "--drop 3%", "--reorder 10", "--disconnect-every 50ms",
-        "--drop 2% --duplicate 5 --reorder 9 --disconnect-every 90ms",
+        "", "duplicate 7", "drop 3%", "reorder 10", "disconnect-every 50ms",
+        "drop 2% duplicate 5 reorder 9 disconnect-every 90ms",
     ]
 
     private typealias Stage = (name: String, length: TimeAmount, isMeasured: Bool)
@@ -106,7 +106,7 @@ struct CountLawTests {
 
     @Test("each connect and each subscription is one sample", arguments: shapes)
     func connects(_ shape: LoadShape) throws {
-        let run = try self.run(shape, "--disconnect-every 50ms", stages: [])
+        let run = try self.run(shape, "disconnect-every 50ms", stages: [])
         let clients = UInt64(shape.publishers + shape.subscribers)
         let connected = run.network.oracle.connacks
         #expect(connected > clients)

@@ -37,7 +37,7 @@ struct DeliveryBooksTests {
 
     @Test("loss, duplicates and reordering are what the broker made", arguments: LoadShape.all)
     func faults(shape: LoadShape) throws {
-        let run = try self.run(shape, "--drop 1.5% --duplicate 40 --reorder 30")
+        let run = try self.run(shape, "drop 1.5% duplicate 40 reorder 30")
         run.perform()
         let broker = run.network.broker.counters
         for qos in run.setup.qualities {
@@ -61,7 +61,7 @@ struct DeliveryBooksTests {
     func disconnects(shape: LoadShape) throws {
         let run = try self.run(
             shape,
-            "--drop 1.5% --duplicate 40 --reorder 30 --disconnect-every 50ms",
+            "drop 1.5% duplicate 40 reorder 30 disconnect-every 50ms",
             reconnects: 1_000
         )
         run.perform()
@@ -112,15 +112,15 @@ struct DeliveryBooksTests {
     func anything(seed: UInt64) throws {
         var dice = Dice(seed: seed)
         var faults = ""
-        if Bool.random(using: &dice) { faults += " --drop \(Int.random(in: 1...30, using: &dice))%" }
-        if Bool.random(using: &dice) { faults += " --duplicate \(Int.random(in: 1...20, using: &dice))" }
-        if Bool.random(using: &dice) { faults += " --reorder \(Int.random(in: 1...20, using: &dice))" }
+        if Bool.random(using: &dice) { faults += " drop \(Int.random(in: 1...30, using: &dice))%" }
+        if Bool.random(using: &dice) { faults += " duplicate \(Int.random(in: 1...20, using: &dice))" }
+        if Bool.random(using: &dice) { faults += " reorder \(Int.random(in: 1...20, using: &dice))" }
         if Bool.random(using: &dice) {
-            faults += " --delay \(Int.random(in: 1...80, using: &dice))ms"
-            faults += " --delay-every \(Int.random(in: 1...7, using: &dice))"
+            faults += " delay \(Int.random(in: 1...80, using: &dice))ms"
+            faults += " delay-every \(Int.random(in: 1...7, using: &dice))"
         }
-        if Bool.random(using: &dice) { faults += " --disconnect-every \(Int.random(in: 7...200, using: &dice))ms" }
-        if Bool.random(using: &dice) { faults += " --stall 300ms@1s" }
+        if Bool.random(using: &dice) { faults += " disconnect-every \(Int.random(in: 7...200, using: &dice))ms" }
+        if Bool.random(using: &dice) { faults += " stall 300ms@1s" }
         let shape = LoadShape.all[Int.random(in: 0..<LoadShape.all.count, using: &dice)]
         let reconnects = [0, 3, 1_000][Int.random(in: 0..<3, using: &dice)]
         let run = try self.run(shape, faults, rate: 397, seed: seed, reconnects: reconnects)

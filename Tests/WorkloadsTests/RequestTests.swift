@@ -63,7 +63,7 @@ struct RequestTests {
     @Test("an answer behind its time is late, and not lost")
     func late() throws {
         var setup = self.setup(.atLeastOnce)
-        setup.faults = "--delay 200ms --delay-every 1"
+        setup.faults = "delay 200ms delay-every 1"
         setup.ackTimeout = .milliseconds(300)
         let run = try VirtualRun(setup)
         run.perform()

@@ -61,7 +61,7 @@ struct SegmentClockTests {
     func faults(_ shape: Shape, _ segments: Int) throws {
         let run = try VirtualSegments(
             .init(
-                faults: "--drop 1.5% --duplicate 40 --reorder 30",
+                faults: "drop 1.5% duplicate 40 reorder 30",
                 topology: shape.topology,
                 publishers: shape.publishers,
                 subscribers: shape.subscribers,

@@ -127,7 +127,7 @@ struct StoreGateTests {
         // The one message comes to its subscriber 200 ms late, and that commit hangs.
         let run = try VirtualRun(
             .init(
-                faults: "--delay 200ms --delay-every 1",
+                faults: "delay 200ms delay-every 1",
                 qualities: [.exactlyOnce],
                 rate: 1,
                 duration: .milliseconds(500),
@@ -178,10 +178,10 @@ struct StoreGateTests {
     func anything(seed: UInt64) throws {
         var dice = Dice(seed: seed)
         var faults = ""
-        if Bool.random(using: &dice) { faults += " --drop \(Int.random(in: 1...30, using: &dice))%" }
-        if Bool.random(using: &dice) { faults += " --duplicate \(Int.random(in: 1...20, using: &dice))" }
-        if Bool.random(using: &dice) { faults += " --disconnect-every \(Int.random(in: 7...200, using: &dice))ms" }
-        if Bool.random(using: &dice) { faults += " --stall 300ms@1s" }
+        if Bool.random(using: &dice) { faults += " drop \(Int.random(in: 1...30, using: &dice))%" }
+        if Bool.random(using: &dice) { faults += " duplicate \(Int.random(in: 1...20, using: &dice))" }
+        if Bool.random(using: &dice) { faults += " disconnect-every \(Int.random(in: 7...200, using: &dice))ms" }
+        if Bool.random(using: &dice) { faults += " stall 300ms@1s" }
         let longest = UInt64.random(in: 1...40, using: &dice)
         let run = try VirtualRun(
             .init(

@@ -34,7 +34,7 @@ struct VirtualClockTests {
     func delay(qos: QoS) throws {
         let latency: Int64 = 300_000
         let run = try VirtualRun(
-            .init(faults: "--delay 20ms --delay-every 2", qualities: [qos], latency: .nanoseconds(latency))
+            .init(faults: "delay 20ms delay-every 2", qualities: [qos], latency: .nanoseconds(latency))
         )
         run.perform()
         // 100/s for 10 s, each once over the wire to the broker and once from it.
@@ -55,7 +55,7 @@ struct VirtualClockTests {
     func stall(publishers: Int, window: Int) throws {
         let run = try VirtualRun(
             .init(
-                faults: "--stall 2s@5s",
+                faults: "stall 2s@5s",
                 publishers: publishers,
                 subscribers: publishers,
                 rate: 600,
@@ -94,7 +94,7 @@ struct VirtualClockTests {
         let latency: Int64 = 1_000_000
         let run = try VirtualRun(
             .init(
-                faults: "--stall 2s@5s",
+                faults: "stall 2s@5s",
                 qualities: [.exactlyOnce],
                 window: 65_535,
                 latency: .nanoseconds(latency)

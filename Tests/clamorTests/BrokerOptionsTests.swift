@@ -125,8 +125,10 @@ struct BrokerOptionsTests {
                 == lines.map { $0.replacing("clamor broker: ", with: "clamor pub: --broker\(isParsers ? ":" : "") ") }
         )
         for line in isParsers ? [] : lines {
-            let error = #expect(throws: FaultPlanError.self) { try FaultPlan.parse(line: text) }
-            #expect(lines[0] == "clamor broker: \(try #require(error))", "\(line)")
+            let error = #expect(throws: FaultPlanError.self) {
+                try FaultPlan.parse(line: text.replacing("--", with: ""))
+            }
+            #expect(lines[0] == "clamor broker: --\(try #require(error))", "\(line)")
         }
     }
 

@@ -41,101 +41,91 @@ package struct FaultPlan: Hashable, Sendable {
     var touchesOrder: Bool { self.reorderEvery > 0 || self.delay != nil }
 }
 
-/// A fault flag that cannot be read; `description` is one line that names the flag.
+/// A fault that cannot be read; `description` is one line that names it.
 package struct FaultPlanError: Error, Hashable, Sendable, CustomStringConvertible {
-    package let flag: String
+    package let name: String
     package let problem: String
 
-    package var description: String { "\(self.flag): \(self.problem)" }
+    package var description: String { "\(self.name): \(self.problem)" }
 }
 
 extension FaultPlan {
-    /// The fault flags; each needs one value, as the next argument or after `=`.
-    package static let flags = [
-        "--drop", "--duplicate", "--reorder", "--delay", "--delay-every", "--stall", "--disconnect-every",
-        "--max-rate", "--fragment", "--refuse",
+    package static let names = [
+        "drop", "duplicate", "reorder", "delay", "delay-every", "stall", "disconnect-every", "max-rate", "fragment",
+        "refuse",
     ]
 
-    /// Reads fault flags with their values.
+    /// Reads faults with their values.
     ///
-    /// - Returns: the plan, and an error for each flag with a wrong value.
-    package static func read(_ flags: [(flag: String, value: String)]) -> (plan: FaultPlan, errors: [FaultPlanError]) {
+    /// - Returns: the plan, and an error for each fault with a wrong value.
+    package static func read(_ faults: [(name: String, value: String)]) -> (plan: FaultPlan, errors: [FaultPlanError]) {
         var plan = FaultPlan()
         var errors: [FaultPlanError] = []
-        for (flag, value) in flags {
-            if let problem = plan.set(flag, value) { errors.append(FaultPlanError(flag: flag, problem: problem)) }
+        for (name, value) in faults {
+            if let problem = plan.set(name, value) { errors.append(FaultPlanError(name: name, problem: problem)) }
         }
-        let isDelayed = flags.contains { $0.flag == "--delay" }
-        if !isDelayed, flags.contains(where: { $0.flag == "--delay-every" }) {
-            let problem = "says which messages are delayed, not how long; add --delay"
-            errors.append(FaultPlanError(flag: "--delay-every", problem: problem))
+        let isDelayed = faults.contains { $0.name == "delay" }
+        if !isDelayed, faults.contains(where: { $0.name == "delay-every" }) {
+            let problem = "says which messages are delayed, not how long; add a delay"
+            errors.append(FaultPlanError(name: "delay-every", problem: problem))
         }
         return (plan, errors)
     }
 
-    /// Reads a list that holds nothing but fault flags.
+    /// Reads one line of names and values, apart by spaces: `drop 0.1% delay 5ms`.
     ///
-    /// - Throws: `FaultPlanError` for the first flag that is unknown, lacks a value or has a wrong one.
-    package static func parse(arguments: [String]) throws(FaultPlanError) -> FaultPlan {
-        var flags: [(flag: String, value: String)] = []
-        var rest = arguments[...]
-        while let argument = rest.popFirst() {
-            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let flag = parts.first.map(String.init) ?? argument
-            guard Self.flags.contains(flag) else {
-                throw FaultPlanError(flag: flag, problem: "is not a fault flag (\(Self.flags.joined(separator: " ")))")
+    /// - Throws: `FaultPlanError` for the first fault that is unknown, lacks a value or has a wrong one.
+    package static func parse(line: String) throws(FaultPlanError) -> FaultPlan {
+        var faults: [(name: String, value: String)] = []
+        var words = line.split(whereSeparator: \.isWhitespace).map(String.init)[...]
+        while let name = words.popFirst() {
+            guard Self.names.contains(name) else {
+                throw FaultPlanError(name: name, problem: "is not a fault (\(Self.names.joined(separator: " ")))")
             }
-            guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
-                throw FaultPlanError(flag: flag, problem: "needs a value")
-            }
-            flags.append((flag, value))
+            guard let value = words.popFirst() else { throw FaultPlanError(name: name, problem: "needs a value") }
+            faults.append((name, value))
         }
-        let (plan, errors) = self.read(flags)
+        let (plan, errors) = self.read(faults)
         if let first = errors.first { throw first }
         return plan
     }
 
-    /// Reads one line, as in `--broker`: flags and values apart by spaces.
-    package static func parse(line: String) throws(FaultPlanError) -> FaultPlan {
-        try self.parse(arguments: line.split(whereSeparator: \.isWhitespace).map(String.init))
-    }
-
-    /// Sets one flag.
+    /// Sets one fault.
     ///
     /// - Returns: what is wrong with `value` and what to write instead, or nil.
-    private mutating func set(_ flag: String, _ value: String) -> String? {
-        switch flag {
-        case "--drop":
+    private mutating func set(_ name: String, _ value: String) -> String? {
+        switch name {
+        case "drop":
             guard let share = FaultValue.share(value) else {
                 return "'\(value)' is not a share above 0%; write it like 0.1%"
             }
             self.dropPerBillion = share
-        case "--duplicate", "--reorder", "--delay-every":
+        case "duplicate", "reorder", "delay-every":
             guard let every = UInt64(value), every > 0 else {
                 return "'\(value)' is not a whole number of 1 or more; write it like 100"
             }
-            switch flag {
-            case "--duplicate": self.duplicateEvery = every
-            case "--reorder": self.reorderEvery = every
+            switch name {
+            case "duplicate": self.duplicateEvery = every
+            case "reorder": self.reorderEvery = every
             default: self.delayEvery = every
             }
-        case "--delay", "--disconnect-every":
+        case "delay", "disconnect-every":
             guard let time = FaultValue.time(value), time > .zero else {
                 return "'\(value)' is not a time above 0 in one unit; write it like 5ms or 90s"
             }
-            if flag == "--delay" { self.delay = time } else { self.disconnectEvery = time }
-        case "--stall":
+            if name == "delay" { self.delay = time } else { self.disconnectEvery = time }
+        case "stall":
             let parts = value.split(separator: "@", omittingEmptySubsequences: false)
             guard parts.count == 2, let length = FaultValue.time(String(parts[0])), length > .zero,
                 let after = FaultValue.time(String(parts[1]))
             else { return "'\(value)' is not LENGTH@AFTER, each a time in one unit; write it like 2s@10s" }
             self.stall = FaultStall(length: length, after: after)
-        case "--max-rate":
+        case "max-rate":
             guard let rate = FaultValue.rate(value) else {
                 return "'\(value)' is not a rate above 0, at most 1000000000/s; write it like 1000/s"
             }
             self.maximumRate = rate
-        case "--fragment":
+        case "fragment":
             guard let range = FaultValue.range(value) else {
                 return "'\(value)' is not a range of 1 to 65536 bytes; write it like 1-7"
             }
@@ -150,7 +140,7 @@ extension FaultPlan {
     }
 }
 
-/// Values of fault flags, each nil when the text is not one.
+/// Values of faults, each nil when the text is not one.
 enum FaultValue {
     static func time(_ text: String) -> TimeAmount? {
         // Longest suffixes first: `ms` ends in `s`.

@@ -1,3 +1,4 @@
+package import EmbeddedBroker
 package import SASL
 
 /// What `clamor broker` is told.
@@ -24,7 +25,7 @@ package struct BrokerOptions: Hashable, Sendable {
     package var readsProxyHeader = false
     package var access = BrokerAccessOptions()
     /// The fault flags with their values, one element each, checked: `["--drop", "0.1%"]`.
-    package var faults: [String] = []
+    package var faults = FaultPlan()
     /// Started by a run with `-h embedded`: ends with its parent.
     package var isChild = false
     package var quiet = false

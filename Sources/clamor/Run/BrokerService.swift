@@ -17,8 +17,11 @@ struct BrokerService {
         Descriptors.raiseLimit()
         let server: BrokerServer
         do {
-            let faults = try FaultPlan.parse(arguments: self.options.faults)
-            var configuration = BrokerConfiguration(host: self.options.host, port: self.options.port, faults: faults)
+            var configuration = BrokerConfiguration(
+                host: self.options.host,
+                port: self.options.port,
+                faults: self.options.faults
+            )
             configuration.listeners = self.listeners
             configuration.webSocket = WebSocketServerSettings(path: self.options.path)
             configuration.readsProxyHeader = self.options.readsProxyHeader

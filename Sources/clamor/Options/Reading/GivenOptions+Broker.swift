@@ -16,7 +16,7 @@ extension GivenOptions {
         }
         self.checkListeners(options)
         options.access = self.access()
-        options.faults = self.faults()
+        options.faults = self.faults().plan
         return options
     }
 
@@ -76,7 +76,7 @@ extension GivenOptions {
             var given = try CommandOptions<BrokerCommand>.parse(words)
                 .given(words, environment: self.environment, checks: self.checks)
             _ = given.access()
-            let faults = given.faults()
+            let faults = given.faults().arguments
             for problem in given.problems { self.refuse(within: \.broker, problem) }
             return faults
                 + Self.accessOptions.flatMap { spec -> [String] in
@@ -90,17 +90,21 @@ extension GivenOptions {
         }
     }
 
-    /// Checks the faults and lists them as arguments.
-    mutating func faults() -> [String] {
+    /// Reads the faults, and lists them as arguments.
+    private mutating func faults() -> (plan: FaultPlan, arguments: [String]) {
         let given = Self.faultOptions.compactMap { spec in
-            self.found[spec.id].map { (flag: spec.name, value: $0.texts.last ?? "") }
+            self.found[spec.id].map { (spec: spec, value: $0.texts.last ?? "") }
         }
-        for error in FaultPlan.read(given).errors {
-            guard let spec = Self.faultOptions.first(where: { $0.name == error.flag }) else { continue }
+        let (plan, errors) = FaultPlan.read(given.map { (Self.fault($0.spec), $0.value) })
+        for error in errors {
+            guard let spec = Self.faultOptions.first(where: { Self.fault($0) == error.name }) else { continue }
             self.refuse(spec, OptionWords(error.problem))
         }
-        return given.flatMap { [$0.flag, $0.value] }
+        return (plan, given.flatMap { [$0.spec.name, $0.value] })
     }
+
+    /// The name of a fault is that of its option without the dashes.
+    private static func fault(_ spec: OptionSpec) -> String { String(spec.name.drop { $0 == "-" }) }
 
     // MARK: - Access
 
