@@ -13,8 +13,6 @@ import Darwin
 /// halvings are kept in a table of at most 1 MiB; each of the others costs about 50 ns, and there are 6 of them up to 8
 /// million arrivals, one more each time that the load doubles.
 struct PoissonArrivals: Sendable {
-    private static let mostEntries = 1 << 17
-
     private let seed: UInt64
     /// Arrivals between two entries of the table, as a power of 2.
     private let step: UInt64

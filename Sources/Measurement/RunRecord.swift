@@ -75,13 +75,10 @@ package struct RunRecord: Codable, Hashable, Sendable {
 package struct ToolRecord: Codable, Hashable, Sendable {
     package var name: String
     package var version: String
-    /// The source revision, where the build knows it.
-    package var revision: String?
 
-    package init(name: String, version: String, revision: String? = nil) {
+    package init(name: String, version: String) {
         self.name = name
         self.version = version
-        self.revision = revision
     }
 }
 
@@ -140,9 +137,6 @@ package struct GeneratorRecord: Codable, Hashable, Sendable {
     package var peakMemoryBytes: UInt64?
     /// The share of all CPU time in the seconds of load that the host's hypervisor gave to others.
     package var hostSteal: Double?
-    /// How many seconds of the run broke rule (a) or (b) of the audit.
-    package var lateSeconds: Int?
-    package var saturatedSeconds: Int?
 
     package init() {}
 
@@ -152,8 +146,6 @@ package struct GeneratorRecord: Codable, Hashable, Sendable {
         case loopCPUShares = "loop_cpu_shares"
         case peakMemoryBytes = "peak_memory_bytes"
         case hostSteal = "host_steal"
-        case lateSeconds = "late_seconds"
-        case saturatedSeconds = "saturated_seconds"
     }
 }
 

@@ -80,8 +80,6 @@ extension Summary {
         if let idle = self.record.metrics(named: "host_cpu_idle").first?.gauge?.mean {
             parts.append("host idle \(Human.percent(idle))")
         }
-        if let late = facts.lateSeconds, late > 0 { parts.append("late in \(late) s") }
-        if let saturated = facts.saturatedSeconds, saturated > 0 { parts.append("saturated in \(saturated) s") }
 
         var table = TextTable(["", "count", "p50", "p99", "p99.9", "max"])
         for name in ["schedule_lag", "connect_lag", "loop_lag", "store_commit_duration"] {

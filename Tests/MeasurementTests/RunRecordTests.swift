@@ -18,7 +18,6 @@ struct RunRecordTests {
     /// A record with every field there is.
     static var full: RunRecord {
         var record = Self.record
-        record.tool.revision = "b47dd5b"
         record.segment = SegmentRecord(index: 2, count: 4)
         record.segment.run = "0123456789abcdef"
         record.segment.plan = "fedcba9876543210"
@@ -60,8 +59,6 @@ struct RunRecordTests {
         record.generator.loopCPUShares = [0.5, 0.25]
         record.generator.peakMemoryBytes = 30_000_000
         record.generator.hostSteal = 0.01
-        record.generator.lateSeconds = 1
-        record.generator.saturatedSeconds = 0
         record.ledger = LedgerRecord(on: true, reason: "one stream overflowed")
         record.ledger.publishers = 90
         record.ledger.subscriptions = 4

@@ -60,7 +60,6 @@ struct DeliveryQueue {
     var queuedCount: Int { self.queue.count }
     /// Bytes of what waits and of what may have to be sent again.
     var storedBytes: Int { self.queue.byteCount + (self.journal?.byteCount ?? 0) }
-    var storedCount: Int { self.queue.count + (self.journal?.flights.count ?? 0) }
 
     /// An identifier for a PUBLISH that goes out now; 0 when it has to wait.
     mutating func take(qos: UInt8) -> UInt16 {

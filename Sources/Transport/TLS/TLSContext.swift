@@ -122,11 +122,6 @@ extension TLSSettings {
         return try TLSFiles.identity(certificate: certificate, key: self.keyFile, passphrase: self.keyPassphrase)
     }
 
-    /// Whether the certificate of a client (its number, from 0) can be used; for those with one each.
-    package func checkIdentity(ofClient client: Int) throws(TLSSettingsError) {
-        _ = try self.identity(ofClient: client)
-    }
-
     func identity(ofClient client: Int) throws(TLSSettingsError) -> TLSIdentity? {
         guard let certificate = self.certificateFile else { return nil }
         let number = "\(client + self.firstClientNumber)"

@@ -3,8 +3,6 @@ package import NIOCore
 /// How far a stream has come.
 package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
     case disconnected
-    /// The owner looks up where the domain is served.
-    case resolvingSRV
     /// The owner connects.
     case connecting
     /// The stream header is out, and its answer or the features behind it are awaited.
@@ -31,7 +29,6 @@ package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
     package var words: String {
         switch self {
         case .disconnected: "disconnected"
-        case .resolvingSRV: "resolving"
         case .connecting: "connecting"
         case .opening: "opening"
         case .negotiating: "negotiating"

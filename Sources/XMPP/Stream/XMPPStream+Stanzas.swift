@@ -252,12 +252,6 @@ extension XMPPStream {
         return true
     }
 
-    /// Counts start anew, as at a new connection for those who want it so.
-    package mutating func resetByteCounts() {
-        self.bytesSent = 0
-        self.bytesReceived = 0
-    }
-
     /// How long each phase has taken, and ``negotiationPhase`` not yet.
     package var phases: XMPPPhases { self.negotiation?.phases ?? XMPPPhases() }
     package var negotiationPhase: XMPPPhase? { self.negotiation?.phase }

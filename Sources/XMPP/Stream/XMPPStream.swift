@@ -77,7 +77,6 @@ package struct XMPPStream: ~Copyable {
     // MARK: Coming up
 
     /// Told by the owner, for the state alone.
-    package mutating func isResolving() { self.state = .resolvingSRV }
     package mutating func isConnecting() { self.state = .connecting }
 
     /// The channel is up: appends the stream header.
