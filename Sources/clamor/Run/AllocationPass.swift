@@ -15,31 +15,22 @@ enum AllocationPass {
     ///
     /// - Returns: bytes per packet by the name of the lane; `nil` where jemalloc is not installed.
     static func ask(_ arguments: [String]) async -> [String: Double]? {
-        await withCheckedContinuation { continuation in
-            // Waiting for a child blocks.
-            Thread.detachNewThread { continuation.resume(returning: self.run(arguments)) }
+        let environment = ProcessInfo.processInfo.environment
+        let libraries = [environment["CLAMOR_JEMALLOC"] ?? "libjemalloc.so.2", environment["LD_PRELOAD"]]
+        // Where the library is missing the dynamic linker says so on standard error.
+        guard
+            let process = try? SelfProcess(
+                arguments + ["--allocation-pass"],
+                output: .piped,
+                environment: ["LD_PRELOAD": libraries.compactMap(\.self).joined(separator: ":")]
+            )
+        else { return nil }
+        return await SelfProcess.onThread {
+            let data = (try? process.output?.readToEnd()) ?? Data()
+            guard process.wait().status == 0 else { return nil }
+            let answer = try? JSONDecoder().decode([String: Double].self, from: data)
+            return answer.flatMap { $0.isEmpty ? nil : $0 }
         }
-    }
-
-    private static func run(_ arguments: [String]) -> [String: Double]? {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = arguments + ["--allocation-pass"]
-        var environment = ProcessInfo.processInfo.environment
-        let library = environment["CLAMOR_JEMALLOC"] ?? "libjemalloc.so.2"
-        environment["LD_PRELOAD"] = [library, environment["LD_PRELOAD"]].compactMap(\.self).joined(separator: ":")
-        process.environment = environment
-        let output = Pipe()
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        // Where the library is missing the dynamic linker says so.
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return nil }
-        let data = (try? output.fileHandleForReading.readToEnd()) ?? Data()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { return nil }
-        let answer = try? JSONDecoder().decode([String: Double].self, from: data)
-        return answer.flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// The other side: measures, and prints what was allocated; nothing where there is no jemalloc.

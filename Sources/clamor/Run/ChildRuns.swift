@@ -4,45 +4,30 @@ import Foundation
 ///
 /// Each has fresh loops, ports and memory, and leaves its results as any run does.
 actor ChildRuns {
-    private var process: pid_t?
+    private var process: SelfProcess?
     private(set) var isStopped = false
 
     /// Runs a command line to its end; returns its exit status and what it said to standard error.
     func perform(_ arguments: [String]) async -> (status: Int32, errors: String) {
         guard !self.isStopped else { return (ExitStatus.interrupted.rawValue, "") }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = arguments
-        var environment = ProcessInfo.processInfo.environment
-        // One summary of the whole, not one for each.
-        environment["GITHUB_STEP_SUMMARY"] = nil
-        process.environment = environment
-        let errors = Pipe()
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = errors
+        let process: SelfProcess
         do {
-            try process.run()
+            process = try SelfProcess(arguments, errors: .piped)
         } catch {
             return (ExitStatus.usage.rawValue, "it did not start: \(error.localizedDescription)")
         }
-        self.process = process.processIdentifier
-        let output = errors.fileHandleForReading
-        let text = await withCheckedContinuation { (continuation: CheckedContinuation<String, Never>) in
-            // Waiting for a child blocks.
-            Thread.detachNewThread {
-                let data = (try? output.readToEnd()) ?? Data()
-                continuation.resume(returning: String(decoding: data, as: UTF8.self))
-            }
+        self.process = process
+        let result = await SelfProcess.onThread {
+            let errors = (try? process.errors?.readToEnd()) ?? Data()
+            return (process.wait().status, String(decoding: errors, as: UTF8.self))
         }
-        process.waitUntilExit()
         self.process = nil
-        return (process.terminationStatus, text)
+        return result
     }
 
     /// Ends the run that goes on as SIGINT would, and lets no further one begin.
     func stop() {
         self.isStopped = true
-        if let process = self.process { kill(process, SIGINT) }
+        self.process?.interrupt()
     }
 }

@@ -10,10 +10,8 @@ final class EmbeddedProcess {
     }
 
     let port: Int
-    private let process: Process
-    private let input: FileHandle
-    private let output: FileHandle
-    private var unread: [UInt8] = []
+    private let process: SelfProcess
+    private var answers: SelfProcess.Lines
 
     /// Starts the broker on free ports of 127.0.0.1, with the flags of `--broker`, which were checked
     /// before.
@@ -30,68 +28,37 @@ final class EmbeddedProcess {
         flags: [String] = [],
         environment: [String: String] = [:]
     ) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         let listener = transport == .tcp ? [] : ["--\(transport.rawValue)-port", "0"]
-        process.arguments = ["broker", "--child", "-h", "127.0.0.1", "-p", "0"] + listener + flags + arguments
-        if !environment.isEmpty {
-            process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        }
-        let input = Pipe()
-        let output = Pipe()
-        process.standardInput = input
-        process.standardOutput = output
         do {
-            try process.run()
+            self.process = try SelfProcess(
+                ["broker", "--child", "-h", "127.0.0.1", "-p", "0"] + listener + flags + arguments,
+                input: .piped,
+                output: .piped,
+                errors: .inherited,
+                environment: environment
+            )
         } catch {
             throw StartFailed(description: "the embedded broker did not start: \(error.localizedDescription)")
         }
-        self.process = process
-        self.input = input.fileHandleForWriting
-        self.output = output.fileHandleForReading
-        var first: [UInt8] = []
-        var rest: [UInt8] = []
-        Self.readLine(self.output, &rest, into: &first)
-        let line = String(decoding: first, as: UTF8.self)
+        self.answers = SelfProcess.Lines(of: self.process.output)
+        let line = self.answers.next() ?? ""
         guard let port = BrokerPorts.read(line)?.first(where: { $0.transport == transport })?.port else {
-            process.waitUntilExit()
+            self.process.wait()
             throw StartFailed(description: "the embedded broker did not start, it said: \(line)")
         }
         self.port = port
-        self.unread = rest
     }
 
     /// What the broker counted up to now.
     func counters() -> BrokerCounters? {
-        guard self.process.isRunning, (try? self.input.write(contentsOf: Data("counters\n".utf8))) != nil else {
-            return nil
-        }
-        var line: [UInt8] = []
-        Self.readLine(self.output, &self.unread, into: &line)
-        return try? JSONDecoder().decode(BrokerCounters.self, from: Data(line))
+        guard self.process.isRunning, self.process.say("counters") else { return nil }
+        let line = self.answers.next() ?? ""
+        return try? JSONDecoder().decode(BrokerCounters.self, from: Data(line.utf8))
     }
 
     /// Ends it and waits.
     func stop() {
-        try? self.input.close()
-        self.process.waitUntilExit()
-    }
-
-    /// Blocks until a whole line has come, or the child is gone.
-    private static func readLine(_ handle: FileHandle, _ unread: inout [UInt8], into line: inout [UInt8]) {
-        while true {
-            if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
-                line += unread[..<end]
-                unread.removeSubrange(...end)
-                return
-            }
-            let data = handle.availableData
-            if data.isEmpty {
-                line += unread
-                unread = []
-                return
-            }
-            unread += data
-        }
+        self.process.closeInput()
+        self.process.wait()
     }
 }

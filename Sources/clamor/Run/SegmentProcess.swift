@@ -22,8 +22,7 @@ enum SegmentEvent: Sendable {
 /// One segment as a process of its own, and the pipes to it, see ``ParentLink``.
 final class SegmentProcess {
     let index: Int
-    private let process = Process()
-    private let input = Pipe()
+    private let process: SelfProcess
 
     /// Starts it; what it does comes as events, its end behind all it said.
     init(
@@ -34,58 +33,46 @@ final class SegmentProcess {
         events: AsyncStream<SegmentEvent>.Continuation
     ) throws {
         self.index = index
-        let (output, errors) = (Pipe(), Pipe())
-        let process = self.process
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = arguments
-        var environment = ProcessInfo.processInfo.environment
-        environment["CLAMOR_RUN"] = run
-        environment["CLAMOR_REALTIME_OFFSET"] = "\(realtimeOffset)"
-        // One summary of the whole, not one for each.
-        environment["GITHUB_STEP_SUMMARY"] = nil
-        process.environment = environment
-        process.standardInput = self.input
-        process.standardOutput = output
-        process.standardError = errors
-        try process.run()
-        let (answers, words) = (output.fileHandleForReading, errors.fileHandleForReading)
+        let process = try SelfProcess(
+            arguments,
+            input: .piped,
+            output: .piped,
+            errors: .piped,
+            environment: ["CLAMOR_RUN": run, "CLAMOR_REALTIME_OFFSET": "\(realtimeOffset)"]
+        )
+        self.process = process
         let readers = DispatchGroup()
         readers.enter()
         Thread.detachNewThread {
-            Self.lines(of: answers) { line in
-                if line == "ready" {
-                    events.yield(.ready(index))
-                } else if line == "settled" {
-                    events.yield(.settled(index))
-                } else if let (group, balance) = Self.balance(line) {
-                    events.yield(.balance(index, balance, group: group))
-                } else if let interval = try? JSONDecoder().decode(TimelineInterval.self, from: Data(line.utf8)) {
-                    events.yield(.interval(index, interval))
-                }
+            for line in SelfProcess.Lines(of: process.output) {
+                if let event = Self.event(line, of: index) { events.yield(event) }
             }
             readers.leave()
         }
         readers.enter()
         Thread.detachNewThread {
-            Self.lines(of: words) { events.yield(.line(index, $0)) }
+            for line in SelfProcess.Lines(of: process.errors) { events.yield(.line(index, line)) }
             readers.leave()
         }
         Thread.detachNewThread {
             readers.wait()
-            process.waitUntilExit()
-            let isSignal = process.terminationReason == .uncaughtSignal
-            events.yield(.ended(index, status: process.terminationStatus, isSignal: isSignal))
+            let (status, isSignal) = process.wait()
+            events.yield(.ended(index, status: status, isSignal: isSignal))
         }
     }
 
     /// Has it begin at that moment, nanoseconds of CLOCK_REALTIME; told a second time, its load.
-    func begin(at start: Int64) { self.say("\(start)") }
+    func begin(at start: Int64) { self.process.say("\(start)") }
 
     /// Everything has come to a group, in all segments.
-    func complete(_ group: Int) { self.say("complete \(group)") }
+    func complete(_ group: Int) { self.process.say("complete \(group)") }
 
-    private func say(_ line: String) {
-        try? self.input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
+    private static func event(_ line: String, of index: Int) -> SegmentEvent? {
+        if line == "ready" { return .ready(index) }
+        if line == "settled" { return .settled(index) }
+        if let (group, balance) = Self.balance(line) { return .balance(index, balance, group: group) }
+        let interval = try? JSONDecoder().decode(TimelineInterval.self, from: Data(line.utf8))
+        return interval.map { .interval(index, $0) }
     }
 
     private static func balance(_ line: String) -> (group: Int, balance: DeliveryBalance)? {
@@ -97,20 +84,7 @@ final class SegmentProcess {
     }
 
     /// Has it end as SIGINT would, or, before it has begun, at once.
-    func giveUp() { try? self.input.fileHandleForWriting.close() }
+    func giveUp() { self.process.closeInput() }
 
-    func interrupt() { kill(self.process.processIdentifier, SIGINT) }
-
-    /// Blocks until the other end is closed.
-    private static func lines(of handle: FileHandle, _ take: (String) -> Void) {
-        var rest: [UInt8] = []
-        while case let data = handle.availableData, !data.isEmpty {
-            rest += data
-            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                take(String(decoding: rest[..<end], as: UTF8.self))
-                rest.removeSubrange(...end)
-            }
-        }
-        if !rest.isEmpty { take(String(decoding: rest, as: UTF8.self)) }
-    }
+    func interrupt() { self.process.interrupt() }
 }

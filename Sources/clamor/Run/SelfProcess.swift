@@ -1,0 +1,101 @@
+import Foundation
+
+/// This program as a child process.
+final class SelfProcess: Sendable {
+    /// Where a standard stream of the child leads.
+    enum Stream: Sendable {
+        case nowhere
+        /// To where that of this process does.
+        case inherited
+        /// To this process.
+        case piped
+    }
+
+    private let process = Process()
+    private let input: FileHandle?
+    let output: FileHandle?
+    let errors: FileHandle?
+
+    /// Starts it; `environment` is what differs from that of this process.
+    init(
+        _ arguments: [String],
+        input: Stream = .nowhere,
+        output: Stream = .nowhere,
+        errors: Stream = .nowhere,
+        environment: [String: String] = [:]
+    ) throws {
+        self.process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        self.process.arguments = arguments
+        var all = ProcessInfo.processInfo.environment
+        // One summary of the whole, not one for each.
+        all["GITHUB_STEP_SUMMARY"] = nil
+        self.process.environment = all.merging(environment) { $1 }
+        let (toChild, fromChild, errorsOfChild) = (Self.pipe(input), Self.pipe(output), Self.pipe(errors))
+        self.process.standardInput = Self.end(input, toChild, FileHandle.standardInput)
+        self.process.standardOutput = Self.end(output, fromChild, FileHandle.standardOutput)
+        self.process.standardError = Self.end(errors, errorsOfChild, FileHandle.standardError)
+        self.input = toChild?.fileHandleForWriting
+        self.output = fromChild?.fileHandleForReading
+        self.errors = errorsOfChild?.fileHandleForReading
+        try self.process.run()
+    }
+
+    private static func pipe(_ stream: Stream) -> Pipe? { stream == .piped ? Pipe() : nil }
+
+    private static func end(_ stream: Stream, _ pipe: Pipe?, _ own: FileHandle) -> Any {
+        if let pipe { return pipe }
+        return stream == .inherited ? own : FileHandle.nullDevice
+    }
+
+    var isRunning: Bool { self.process.isRunning }
+
+    /// Writes a line to its standard input; `false` if it could not.
+    @discardableResult
+    func say(_ line: String) -> Bool {
+        (try? self.input?.write(contentsOf: Data("\(line)\n".utf8))) != nil
+    }
+
+    /// Ends its standard input, and with it a broker or a segment, as the end of this process does.
+    func closeInput() { try? self.input?.close() }
+
+    func interrupt() {
+        if self.process.isRunning { kill(self.process.processIdentifier, SIGINT) }
+    }
+
+    /// Blocks until it has ended, by itself with an exit status or by a signal.
+    @discardableResult
+    func wait() -> (status: Int32, isSignal: Bool) {
+        self.process.waitUntilExit()
+        return (self.process.terminationStatus, self.process.terminationReason == .uncaughtSignal)
+    }
+
+    /// Lets something wait for a child on a thread of its own, for the threads of tasks must not block.
+    static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(returning: body()) }
+        }
+    }
+
+    /// The lines of a stream, the last of them up to the end of the stream; each blocks until it is there.
+    struct Lines: Sequence, IteratorProtocol {
+        private let handle: FileHandle?
+        private var unread: [UInt8] = []
+
+        init(of handle: FileHandle?) { self.handle = handle }
+
+        mutating func next() -> String? {
+            while true {
+                if let end = self.unread.firstIndex(of: UInt8(ascii: "\n")) {
+                    let line = String(decoding: self.unread[..<end], as: UTF8.self)
+                    self.unread.removeSubrange(...end)
+                    return line
+                }
+                guard let data = self.handle?.availableData, !data.isEmpty else {
+                    defer { self.unread = [] }
+                    return self.unread.isEmpty ? nil : String(decoding: self.unread, as: UTF8.self)
+                }
+                self.unread += data
+            }
+        }
+    }
+}
