@@ -82,9 +82,6 @@ extension XMPPConnectionObserver {
     package func answered(_ client: Int, _ token: UInt64, _ answer: borrowing ElementView, now: NIODeadline) {}
     package func unanswered(_ client: Int, _ token: UInt64, _ error: XMPPRequestError, now: NIODeadline) {}
     package func acknowledged(_ client: Int, count: Int, now: NIODeadline) {}
-    package func wrote(_ client: Int, bytes: Int) {}
-    package func writable(_ client: Int, now: NIODeadline) {}
-    package func ending(_ client: Int, unsent: Int) {}
     package func received(_ client: Int, filtered stanza: XMPPElement, now: NIODeadline) -> Bool { false }
 }
 

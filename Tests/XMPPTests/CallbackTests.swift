@@ -141,6 +141,7 @@ struct CallbackTests {
 
         func acknowledged(_ client: Int, count: Int, now: NIODeadline) { self.reach(.acknowledged) }
         func wrote(_ client: Int, bytes: Int) { self.reach(.wrote) }
+        func writable(_ client: Int, now: NIODeadline) {}
         func ending(_ client: Int, unsent: Int) { self.reach(.ending) }
 
         func ended(_ client: Int, _ end: XMPPConnectionEnd, now: NIODeadline) {

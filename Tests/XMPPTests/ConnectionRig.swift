@@ -257,6 +257,7 @@ final class RecordingObserver: XMPPConnectionObserver {
     func acknowledged(_ client: Int, count: Int, now: NIODeadline) { self.calls.append(.acknowledged(count)) }
     func wrote(_ client: Int, bytes: Int) { self.wrote += bytes }
     func writable(_ client: Int, now: NIODeadline) { self.calls.append(.writable) }
+    func ending(_ client: Int, unsent: Int) {}
     func ended(_ client: Int, _ end: XMPPConnectionEnd, now: NIODeadline) { self.calls.append(.ended(end)) }
     func wantsTimer(_ client: Int, at: NIODeadline) { self.timer = min(self.timer, at) }
 }

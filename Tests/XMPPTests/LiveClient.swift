@@ -165,6 +165,9 @@ final class LiveClient: Sendable {
             self.changed()
         }
 
+        func wrote(_ client: Int, bytes: Int) {}
+        func writable(_ client: Int, now: NIODeadline) {}
+        func ending(_ client: Int, unsent: Int) {}
         func ended(_ client: Int, _ end: XMPPConnectionEnd, now: NIODeadline) {
             self.end = end
             self.connection = nil

@@ -8,14 +8,11 @@ import Transport
 /// Only QoS levels that occur are in the catalog: what cannot happen is absent, not 0.
 package struct MQTTMetrics: Sendable {
     package struct Publish: Sendable {
-        package let offered: CounterID
-        package let sent: CounterID
-        package let notSent: CounterID
+        package let operation: OperationMetrics
         package let resent: CounterID
         /// At QoS 0 what was confirmed, above what was acknowledged.
         package let acked: CounterID
         package let write: DurationID
-        package let blocked: DurationID
         /// By acknowledgement: PUBACK, or PUBREC and PUBCOMP; unused at QoS 0.
         package let response: (first: DurationID, last: DurationID)
         package let service: (first: DurationID, last: DurationID)
@@ -174,13 +171,15 @@ package struct MQTTMetrics: Sendable {
             service = (leg("publish_service_duration", "pubrec"), leg("publish_service_duration", "pubcomp"))
         }
         return Publish(
-            offered: counter("publish_offered"),
-            sent: counter("publish_sent"),
-            notSent: counter("publish_not_sent"),
+            operation: OperationMetrics(
+                offered: counter("publish_offered"),
+                sent: counter("publish_sent"),
+                notSent: counter("publish_not_sent"),
+                blocked: catalog.duration("publish_blocked_duration", ["qos": level])
+            ),
             resent: counter("publish_resent"),
             acked: counter(qos == .atMostOnce ? "publish_confirmed" : "publish_acked"),
             write: write,
-            blocked: catalog.duration("publish_blocked_duration", ["qos": level]),
             response: response,
             service: service
         )

@@ -57,7 +57,7 @@ extension MQTTShardWork {
     /// Notes how far the publishers are by now, for subscriptions that come into effect in another segment.
     ///
     /// Once a second, while there is room for it.
-    func look(_ now: NIODeadline) {
+    func noteProgress(_ now: NIODeadline) {
         guard self.load.joint?.beginsTogether == false, self.places.operators > 0 else { return }
         guard let joint = self.joint, now >= self.shard.loadBegan, joint.looks.count < joint.mostLooks else { return }
         let sent = (0..<self.places.operators).map { self.clients[$0].sequence }
@@ -65,7 +65,7 @@ extension MQTTShardWork {
     }
 
     /// A client is told to close.
-    func noteClosing(_ place: Int) {
+    package func noteClosing(_ place: Int) {
         guard self.joint != nil else { return }
         let now = NIODeadline.now()
         if self.places.isOperator(place) {
@@ -82,7 +82,7 @@ extension MQTTShardWork {
                 fates.append(
                     PublisherFate(
                         publisher: UInt32(self.number(place)),
-                        qos: self.clients[place].qos.rawValue,
+                        qos: self.clients[place].own.qos.rawValue,
                         assigned: self.clients[place].sequence,
                         unknown: self.clients[place].unknown
                     )
@@ -90,7 +90,7 @@ extension MQTTShardWork {
             }
         }
         var subscriptions: Set<UInt32> = []
-        for place in 0..<self.places.count where self.clients[place].hasSubscribed {
+        for place in 0..<self.places.count where self.clients[place].own.hasSubscribed {
             if let subscription = self.load.subscription(of: self.number(place)) {
                 subscriptions.insert(UInt32(subscription))
             }
@@ -105,7 +105,7 @@ extension MQTTShardWork {
             earlySubscriptions: self.earlySubscriptions,
             subscriptions: subscriptions,
             joint: self.joint,
-            tallies: (0..<self.places.count).map { (self.number($0), self.tallies[$0]) }
+            tallies: self.numberedTallies
         )
     }
 }

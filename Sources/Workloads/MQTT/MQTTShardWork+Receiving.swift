@@ -8,29 +8,15 @@ package import NIOCore
 
 extension MQTTShardWork {
     package func read(_ place: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool) {
-        self.tallies[place].reads += 1
-        self.tallies[place].bytes += UInt64(bytes.count)
-        self.meter.add(self.metrics.traffic.reads)
-        self.meter.add(self.metrics.traffic.bytesReceived, UInt64(bytes.count))
-        self.meter.add(self.metrics.traffic.decodeBytes, UInt64(bytes.count))
-        self.roomBeforeRead = self.sessions[place].room
-        self.times = self.shard.times
-        if self.probe.place == place { self.probe.copy(bytes, atBoundary: atBoundary) }
+        self.countRead(place, bytes, room: self.sessions[place].room)
+        if self.slab.probe.place == place { self.slab.probe.copy(bytes, atBoundary: atBoundary) }
     }
 
     package func readEnded(_ place: Int, packets: Int, now: NIODeadline) {
         self.tallies[place].packets += UInt64(packets)
         self.meter.add(self.metrics.traffic.decodePackets, UInt64(packets))
-        // Acknowledgements made room: what is due joins the answers in one write.
-        guard self.roomBeforeRead == 0, self.sessions[place].room > 0, self.awaitsAnswers(place) else {
-            if self.shard.isDraining { self.shard.checkDrained(place) }
-            return
-        }
-        if self.room(place) > 0 {
-            self.shard.ableInTurn(place, at: now)
-        } else {
-            self.shard.checkDrained(place)
-        }
+        let madeRoom = self.sessions[place].room > 0 && self.awaitsAnswers(place)
+        self.sendAfterRead(place, madeRoom: madeRoom, now: now)
     }
 
     package func message(_ place: Int, _ view: PublishView, now: NIODeadline) {
@@ -67,7 +53,7 @@ extension MQTTShardWork {
 
     /// Notes the arrival; whether it is known here to be a first one.
     private func isFirst(_ header: PayloadHeader, _ place: Int, now: NIODeadline) -> Bool {
-        let index = Int(self.clients[place].subscription)
+        let index = Int(self.clients[place].own.subscription)
         // To one that did not subscribe: the server's own idea.
         guard index >= 0 else {
             self.meter.error("stray", at: Int64(self.context.now.uptimeNanoseconds)) {
@@ -107,7 +93,7 @@ extension MQTTShardWork {
         guard self.load.publishers == 0 else { return header.lane(stages: self.load.stages.count) }
         guard !self.load.stages.isEmpty else { return MetricLane.measured }
         let due = header.due &- self.load.realtimeOffset
-        return self.times.lane(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
+        return self.slab.times.lane(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
     }
 
     private func recordDelivery(_ header: PayloadHeader, now: NIODeadline) {
@@ -126,7 +112,7 @@ extension MQTTShardWork {
         var balance = self.received
         for place in 0..<self.shard.clients.operators {
             let copies = Int64(self.load.deliveries(ofPublisher: self.number(place)))
-            balance.expected += Int64(self.clients[place].known) * copies
+            balance.expected += Int64(self.clients[place].own.known) * copies
             balance.uncertain += Int64(self.clients[place].unknown.count) * copies
         }
         return balance

@@ -8,7 +8,7 @@ package import NIOCore
 // What a client does between its CONNACK and its SUBACK.
 extension MQTTShardWork {
     func subscribe(_ place: Int, now: NIODeadline) {
-        self.clients[place].subscribeSent = now
+        self.clients[place].own.subscribeSent = now
         let subscriptions = self.load.subscriptions(of: self.number(place))
         let properties = self.load.subscribeOptions.properties
         if self.clients[place].connection?.subscribe(subscriptions, properties: properties) == nil {
@@ -21,19 +21,19 @@ extension MQTTShardWork {
         if self.takesTurn(place, id, codes: codes, now: now) { return }
         // To a turn that was given up.
         guard self.clients[place].stage == .connecting else { return }
-        self.meter.record(self.metrics.subscribe, (now - self.clients[place].subscribeSent).nanoseconds)
+        self.meter.record(self.metrics.subscribe, (now - self.clients[place].own.subscribeSent).nanoseconds)
         if let code = codes.first(where: { $0 >= 0x80 }) {
             let words = "SUBACK refused: \(Self.name(of: code))"
             return self.refuse(place, "suback 0x" + String(code, radix: 16), words)
         }
-        if !self.clients[place].hasSubscribed {
-            self.clients[place].hasSubscribed = true
+        if !self.clients[place].own.hasSubscribed {
+            self.clients[place].own.hasSubscribed = true
             if let subscription = self.load.subscription(of: self.number(place)) {
                 self.subscriptionBegan?(UInt32(subscription))
                 self.joint?.begun.append((UInt32(subscription), now))
             }
         }
-        self.isUp(place, now: now)
+        self.markUp(place, now: now)
     }
 
     /// The client cannot do its part here, now or later.
@@ -47,7 +47,7 @@ extension MQTTShardWork {
     package func noteEarly(_ subscription: UInt32) {
         for place in 0..<self.places.operators {
             // With a store they have their numbers some time before they are sent.
-            let stored = self.clients[place].qos == .atMostOnce ? nil : self.store?.sentCount(place)
+            let stored = self.clients[place].own.qos == .atMostOnce ? nil : self.store?.sentCount(place)
             let sequence = stored ?? self.clients[place].sequence
             let publisher = self.number(place)
             guard sequence > 0, self.load.feeds(subscription, from: publisher) else { continue }

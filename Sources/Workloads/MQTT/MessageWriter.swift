@@ -57,8 +57,11 @@ struct MessageWriter: ~Copyable {
         self.encodeProperties()
     }
 
-    /// Whether all messages of a client look alike, but for what is patched.
-    var isUniform: Bool { !self.variesPerMessage }
+    /// Whether all messages of the write look alike, but for what is patched.
+    var isUniform: Bool { !self.variesPerMessage && !self.alias.introducesTopic }
+
+    /// Whether the server knows the client's topic by an alias after this write.
+    var usesAlias: Bool { self.alias.number != nil }
 
     /// Turns to a client and returns the size of its next message.
     mutating func begin(
@@ -239,7 +242,7 @@ struct MessageWriter: ~Copyable {
 
     /// Writes a message like the one at `model`.
     func copy(
-        _ model: UnsafeMutableRawPointer,
+        _ model: UnsafeRawPointer,
         id: UInt16,
         sequence: UInt64,
         due: NIODeadline,

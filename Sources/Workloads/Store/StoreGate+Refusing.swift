@@ -72,7 +72,7 @@ extension StoreGate {
             work.meter.add(self.counter(self.metrics.refused, qos))
         } else if !untakeable.wasSent {
             work.clients[place].unknown.insert(sequence - base)
-            work.meter.add(work.ids(qos).pointee.notSent)
+            work.meter.add(work.ids(qos).pointee.operation.notSent)
         } else {
             let own = InFlightPublish(due: kept.due, written: now, sequence: sequence - base, qos: qos)
             let timedOut = work.clients[place].unknown.contains(own.sequence)

@@ -11,7 +11,7 @@ extension StoreGate {
         let place = part.place
         self.work.meter.add(self.metrics.changes, UInt64(part.changes.count))
         self.work.meter.add(self.metrics.recorded, part.records)
-        let index = self.work.clients[place].qos == .exactlyOnce ? 1 : 0
+        let index = self.work.clients[place].own.qos == .exactlyOnce ? 1 : 0
         if part.publishes > 0, let id = self.metrics.messages[index] { self.work.meter.add(id, part.publishes) }
         if let end = part.end { self.clients[place].committed = end }
         if self.clients[place].hasFailed { return }
@@ -60,7 +60,7 @@ extension StoreGate {
         switch client.stage {
         case .finished:
             self.countLate("the store failed: \(words)")
-        case .connecting where client.tcpUp <= client.begun:
+        case .connecting where !client.hasLink:
             // The connector, which would tell of the end too, is let go on until CONNACK.
             self.work.meter.error(StoreFailure.kind, at: Int64(self.context.now.uptimeNanoseconds)) {
                 "the store failed: \(words)"

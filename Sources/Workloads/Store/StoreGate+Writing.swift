@@ -12,9 +12,9 @@ extension StoreGate {
     func take(_ place: Int, _ batch: OperationBatch) {
         let work = self.work
         let began = self.context.refresh()
-        let qos = work.clients[place].qos
+        let qos = work.clients[place].own.qos
         // From here on it is the client's own store that it waits for, not the generator.
-        work.recordLag(batch, qos, began: began)
+        work.recordLag(batch, work.ids(qos).pointee.operation, began: began)
         let first = work.clients[place].sequence
         let base = self.clients[place].base
         let time = work.time(began)
@@ -61,17 +61,17 @@ extension StoreGate {
         let now = self.context.refresh()
         let count = self.append(place, to: connection, now: now)
         guard count > 0 else { return false }
-        let qos = work.clients[place].qos
+        let qos = work.clients[place].own.qos
         // All of it is unsent until the kernel took it: the write may find the connection dead and end it.
         work.clients[place].unsent = Int32(count)
-        work.clients[place].batchEnd = connection.bytesHanded + UInt64(self.context.scratch.pointee.readableBytes)
+        work.clients[place].own.batchEnd = connection.bytesHanded + UInt64(self.context.scratch.pointee.readableBytes)
         work.wantsTimer(place, at: now + work.load.publisherSession.ackTimeout)
         let unsent = connection.flush()
         let pending = work.wholeMessages(place, of: count, in: unsent)
         if work.clients[place].connection === connection {
-            work.unsentSizes.end(place, isWhole: unsent == 0)
+            work.slab.unsentSizes.end(place, isWhole: unsent == 0)
             work.clients[place].unsent = Int32(pending)
-            work.sent(place, qos, count - pending)
+            work.countSent(place, work.ids(qos).pointee.operation, count - pending)
         }
         let ended = self.context.refresh()
         for due in self.dues { self.recordWrite(qos, due: due, ended: ended) }
@@ -86,7 +86,7 @@ extension StoreGate {
     /// Appends the client's messages from the first that was not written; how many.
     private func append(_ place: Int, to connection: MQTTConnection, now: NIODeadline) -> Int {
         let work = self.work
-        work.unsentSizes.begin(place)
+        work.slab.unsentSizes.begin(place)
         self.dues.removeAll(keepingCapacity: true)
         var bytes = 0
         while self.clients[place].written < self.clients[place].committed, bytes < MQTTShardWork.largestWrite {
@@ -109,14 +109,14 @@ extension StoreGate {
                     )
                 } else {
                     bytes += size
-                    work.unsentSizes.add(size)
+                    work.slab.unsentSizes.add(size)
                     self.dues.append(kept.due)
                     work.meter.add(work.metrics.traffic.payloadSent, UInt64(kept.message.payload.count))
                 }
             }
             self.clients[place].written = sequence + 1
         }
-        return work.unsentSizes.count
+        return work.slab.unsentSizes.count
     }
 
     /// Appends one PUBLISH, if the server takes it; its size.
@@ -142,7 +142,7 @@ extension StoreGate {
         if let number = alias.number { publish.properties.append(.topicAlias(number)) }
         if alias.replacesTopic { publish.topic = "" }
         guard connection.write(.publish(publish)) else { return (0, .packetTooLarge) }
-        if alias.introducesTopic { self.work.clients[place].hasAlias = true }
+        if alias.introducesTopic { self.work.clients[place].own.hasAlias = true }
         return (self.context.scratch.pointee.readableBytes - before, nil)
     }
 
@@ -196,7 +196,7 @@ extension StoreGate {
                 continue
             }
             self.work.meter.add(self.work.metrics.traffic.payloadSent, UInt64(kept.message.payload.count))
-            self.work.sent(place, kept.message.qos, 1)
+            self.work.countSent(place, self.work.ids(kept.message.qos).pointee.operation, 1)
             self.recordWrite(kept.message.qos, due: first.due, ended: ended)
         }
     }
@@ -242,7 +242,7 @@ extension StoreGate {
         if publish.sequence >= written {
             // It never left.
             work.clients[place].unknown.insert(own.sequence)
-            work.meter.add(work.ids(publish.qos).pointee.notSent)
+            work.meter.add(work.ids(publish.qos).pointee.operation.notSent)
         } else if publish.sequence >= written - min(written, UInt64(work.clients[place].lost)) {
             // The last ones of a connection never left this process, and were counted with its end.
             work.clients[place].unknown.insert(own.sequence)

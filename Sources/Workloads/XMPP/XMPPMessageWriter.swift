@@ -126,7 +126,7 @@ struct XMPPMessageWriter: ~Copyable {
 
     /// Writes a message like the one at `model`.
     func copy(
-        _ model: UnsafeMutableRawPointer,
+        _ model: UnsafeRawPointer,
         sequence: UInt64,
         due: NIODeadline,
         delay: UInt32,

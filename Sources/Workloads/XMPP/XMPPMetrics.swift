@@ -8,14 +8,11 @@ import Transport
 package struct XMPPMetrics: Sendable {
     /// What the clients send by plan: messages, changes of presence, or IQ pings.
     package struct Operation: Sendable {
-        package let offered: CounterID
-        package let sent: CounterID
-        package let notSent: CounterID
+        package let counts: OperationMetrics
         /// Of messages what was confirmed, of pings what was answered.
         package let known: CounterID
         /// Came back as an error.
         package let refused: CounterID
-        package let blocked: DurationID
     }
 
     package struct Message: Sendable {
@@ -143,12 +140,14 @@ package struct XMPPMetrics: Sendable {
     private static func operation(_ stanza: String, known: String, _ catalog: inout MetricCatalog) -> Operation {
         let labels: Labels = ["stanza": stanza]
         return Operation(
-            offered: catalog.counter("stanza_offered", labels),
-            sent: catalog.counter("stanza_sent", labels),
-            notSent: catalog.counter("stanza_not_sent", labels),
+            counts: OperationMetrics(
+                offered: catalog.counter("stanza_offered", labels),
+                sent: catalog.counter("stanza_sent", labels),
+                notSent: catalog.counter("stanza_not_sent", labels),
+                blocked: catalog.duration("stanza_blocked_duration", labels)
+            ),
             known: catalog.counter(known, labels),
-            refused: catalog.counter("stanza_refused", labels),
-            blocked: catalog.duration("stanza_blocked_duration", labels)
+            refused: catalog.counter("stanza_refused", labels)
         )
     }
 }

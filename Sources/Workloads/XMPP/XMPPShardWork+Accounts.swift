@@ -71,8 +71,7 @@ extension XMPPShardWork {
             "remove \(error.condition.rawValue)",
             words + (error.text.map { " (\($0))" } ?? "")
         )
-        self.clients[place].stage = .finishing
-        self.clients[place].connection?.finish()
+        self.closeLink(place)
     }
 
     /// No answer in time: whoever asks again, asks on another connection.
@@ -96,12 +95,8 @@ extension XMPPShardWork {
         }
         self.tallies[place].longestAckNanoseconds = response
         self.settleAccount(place)
-        self.clients[place].isLive = true
-        self.live += 1
-        self.shard.up(place, at: now)
-        self.shard.settled(place, up: true)
-        self.clients[place].stage = .finishing
-        self.clients[place].connection?.finish()
+        self.markLive(place, now: now)
+        self.closeLink(place)
     }
 
     /// Who registers many from one address meets a limit first.
@@ -175,20 +170,17 @@ extension XMPPShardWork {
         self.accounts[place].isCounted = true
         switch self.accounts[place].fate {
         case .created, .removed:
-            self.meter.add(operation.sent)
+            self.countSent(place, operation.counts, 1)
             self.meter.add(operation.known)
-            self.tallies[place].sent += 1
             self.tallies[place].acked += 1
         case .untouched where !self.accounts[place].asked:
-            self.meter.add(operation.notSent)
+            self.meter.add(operation.counts.notSent)
         case .existed, .refused:
-            self.meter.add(operation.sent)
-            self.tallies[place].sent += 1
+            self.countSent(place, operation.counts, 1)
             self.meter.add(operation.refused)
             self.books.failed += 1
         case .untouched, .unknown:
-            self.meter.add(operation.sent)
-            self.tallies[place].sent += 1
+            self.countSent(place, operation.counts, 1)
             if self.accounts[place].isTimedOut {
                 self.books.timedOut += 1
             } else if self.accounts[place].isAborted {
@@ -201,7 +193,7 @@ extension XMPPShardWork {
 
     /// Whether it has something under way that the end of a run should wait for.
     func isAtAccount(_ place: Int) -> Bool {
-        self.load.work.isOfAccounts && self.clients[place].stage == .connecting && self.clients[place].hasStream
+        self.load.work.isOfAccounts && self.clients[place].stage == .connecting && self.clients[place].hasLink
     }
 
     func takeAccounts() -> [AccountResult] {

@@ -106,7 +106,7 @@ extension XMPPShardWork {
         if arrival.isKnown { self.received.received += 1 }
         guard arrival.isFirst || arrival.isLast, let ids = self.metrics.fanOut?.receivers else { return }
         let due = header.due &- self.load.realtimeOffset
-        let lane = self.times.lane(.uptimeNanoseconds(UInt64(clamping: due)))
+        let lane = self.slab.times.lane(.uptimeNanoseconds(UInt64(clamping: due)))
         let duration = Int64(now.uptimeNanoseconds) &- due
         if arrival.isFirst { self.meter.record(ids.first, duration, lane: lane) }
         guard arrival.isLast else { return }
@@ -118,7 +118,7 @@ extension XMPPShardWork {
     private func giveCredit(_ place: Int, _ sequence: UInt64, reader: Int?, now: NIODeadline) {
         guard !self.load.isOpenLoop, sequence >= self.clients[place].connectionFirst else { return }
         let before = self.room(place)
-        self.clients[place].credit += 1
+        self.clients[place].own.credit += 1
         // Of the client whose read this is, the read's end asks.
         if before == 0, place != reader, self.room(place) > 0 { self.shard.able(place, at: now) }
     }
@@ -189,9 +189,9 @@ extension XMPPShardWork {
         member.pointee.wasWithin = true
         groups.groups[seat.group].within += 1
         self.noteMissed(place, groups, seat.group)
-        self.clients[place].credit = Int32(clamping: self.load.window)
+        self.clients[place].own.credit = Int32(clamping: self.load.window)
         if let ids = self.metrics.fanOut { self.meter.record(ids.joined, (now - member.pointee.asked).nanoseconds) }
-        self.comesUp(place, now: now)
+        self.markUp(place, now: now)
         // In closed loop nobody speaks to nobody.
         guard self.load.work == .presence, !self.load.isOpenLoop, groups.groups[seat.group].within == 2 else { return }
         for number in 0..<groups.size {

@@ -3,7 +3,7 @@ import LoopContext
 import Measurement
 import NIOCore
 import Transport
-import XMPP
+package import XMPP
 import XMPPCodec
 
 // A client that is logged in, on its way into its group.
@@ -67,7 +67,7 @@ extension XMPPShardWork {
     }
 
     /// The connection of a client on its way in has ended.
-    func joinEnded(_ place: Int, canRetry: Bool) {
+    package func joinEnded(_ place: Int, _ end: XMPPConnectionEnd) {
         guard let groups = self.groups else { return }
         self.forgetContacts(place, groups)
         groups.members[place].step = .out
@@ -79,7 +79,8 @@ extension XMPPShardWork {
         }
         // Who never was in has not come up yet: it is still the first connect.
         if !groups.members[place].wasWithin { self.tallies[place].connectNanoseconds = 0 }
-        self.connectFailed(place, canRetry: canRetry && groups.members[place].mayRetry)
+        // An abort is this side's own decision, which says for itself whether to try again.
+        self.connectFailed(place, canRetry: (end == .aborted || end.allowsRetry) && groups.members[place].mayRetry)
     }
 
     /// Sends a stanza of the way in.

@@ -13,18 +13,18 @@ extension XMPPShardWork {
     func noteOwnStanzas(_ place: Int) {
         guard self.metrics.acknowledged != nil else { return }
         let sent = self.streams[place].stanzasSent
-        let own = sent &- self.clients[place].counted
-        self.clients[place].counted = sent
+        let own = sent &- self.clients[place].own.counted
+        self.clients[place].own.counted = sent
         // Less than before: stream management is gone, or begins anew.
         guard own > 0, own < 1 << 31 else { return }
-        self.clients[place].writes.append(Write(at: self.context.now, count: Int32(clamping: own), isOwn: true))
+        self.clients[place].own.writes.append(Write(at: self.context.now, count: Int32(clamping: own), isOwn: true))
     }
 
     /// The load's own stanzas, once they are appended.
-    func noteWrite(_ place: Int, count: Int, at began: NIODeadline) {
+    func noteUnacknowledged(_ place: Int, count: Int, at began: NIODeadline) {
         guard self.metrics.acknowledged != nil, count > 0 else { return }
-        self.clients[place].counted = self.streams[place].stanzasSent
-        self.clients[place].writes.append(Write(at: began, count: Int32(count)))
+        self.clients[place].own.counted = self.streams[place].stanzasSent
+        self.clients[place].own.writes.append(Write(at: began, count: Int32(count)))
     }
 
     package func acknowledged(_ place: Int, count: Int, now: NIODeadline) {
@@ -34,24 +34,24 @@ extension XMPPShardWork {
         var left = count
         var done = 0
         var known = 0
-        while left > 0, done < self.clients[place].writes.count {
-            let write = self.clients[place].writes[done]
+        while left > 0, done < self.clients[place].own.writes.count {
+            let write = self.clients[place].own.writes[done]
             let part = min(left, Int(write.count))
             if !write.isOwn {
                 self.meter.record(
                     ids.duration,
                     (now - write.at).nanoseconds,
                     count: UInt64(part),
-                    lane: self.times.lane(write.at)
+                    lane: self.slab.times.lane(write.at)
                 )
                 known += part
             }
             left -= part
-            self.clients[place].writes[done].count -= Int32(part)
-            if self.clients[place].writes[done].count == 0 { done += 1 }
+            self.clients[place].own.writes[done].count -= Int32(part)
+            if self.clients[place].own.writes[done].count == 0 { done += 1 }
         }
-        self.clients[place].writes.removeFirst(done)
-        self.clients[place].acknowledged += UInt64(known)
+        self.clients[place].own.writes.removeFirst(done)
+        self.clients[place].own.acknowledged += UInt64(known)
         self.meter.add(ids.count, UInt64(known))
     }
 }

@@ -32,35 +32,33 @@ extension XMPPShardWork {
                 return self.countPing(place)
             }
             self.free(place, slot)
-            if let operation = self.metrics.operation { self.meter.add(operation.notSent) }
+            if let operation = self.metrics.operation { self.meter.add(operation.counts.notSent) }
         }
-        self.noteWrite(place, count: taken, at: began)
+        self.noteUnacknowledged(place, count: taken, at: began)
         connection.flushRequests()
     }
 
     /// A slot for one more ping; a client has as many as it ever had under way.
     private func takeSlot(_ place: Int, due: NIODeadline, began: NIODeadline) -> Int32 {
-        let count = Int(self.clients[place].pings)
-        if count == self.clients[place].slots.count {
-            self.clients[place].slots.append(Ping(due: due, written: began, next: Int32(count)))
+        let count = Int(self.clients[place].own.pings)
+        if count == self.clients[place].own.slots.count {
+            self.clients[place].own.slots.append(Ping(due: due, written: began, next: Int32(count)))
         }
         // Behind those under way lie the free slots, each with the number of one that is free.
-        let slot = self.clients[place].slots[count].next
-        self.clients[place].slots[Int(slot)].due = due
-        self.clients[place].slots[Int(slot)].written = began
-        self.clients[place].pings += 1
+        let slot = self.clients[place].own.slots[count].next
+        self.clients[place].own.slots[Int(slot)].due = due
+        self.clients[place].own.slots[Int(slot)].written = began
+        self.clients[place].own.pings += 1
         return slot
     }
 
     private func countPing(_ place: Int) {
-        guard let operation = self.metrics.operation else { return }
-        self.meter.add(operation.sent)
-        self.tallies[place].sent += 1
+        if let operation = self.metrics.operation { self.countSent(place, operation.counts, 1) }
     }
 
     private func free(_ place: Int, _ slot: Int32) {
-        self.clients[place].pings -= 1
-        self.clients[place].slots[Int(self.clients[place].pings)].next = slot
+        self.clients[place].own.pings -= 1
+        self.clients[place].own.slots[Int(self.clients[place].own.pings)].next = slot
     }
 
     package func answered(_ place: Int, _ token: UInt64, _ answer: borrowing ElementView, now: NIODeadline) {
@@ -68,13 +66,13 @@ extension XMPPShardWork {
         self.meter.add(self.metrics.iqs)
         if let groups = self.groups { return self.answered(place, groups, token, answer, now: now) }
         if self.load.work == .unregister { return self.removalAnswered(place, answer, now: now) }
-        guard token < UInt64(self.clients[place].slots.count), let ids = self.metrics.ping,
+        guard token < UInt64(self.clients[place].own.slots.count), let ids = self.metrics.ping,
             let operation = self.metrics.operation
         else { return }
-        let ping = self.clients[place].slots[Int(token)]
+        let ping = self.clients[place].own.slots[Int(token)]
         self.free(place, Int32(token))
         let response = (now - ping.due).nanoseconds
-        let lane = self.times.lane(ping.due)
+        let lane = self.slab.times.lane(ping.due)
         self.meter.record(ids.response, response, lane: lane)
         self.meter.record(ids.service, (now - ping.written).nanoseconds, lane: lane)
         if response > self.tallies[place].longestAckNanoseconds {
@@ -94,7 +92,7 @@ extension XMPPShardWork {
     package func unanswered(_ place: Int, _ token: UInt64, _ error: XMPPRequestError, now: NIODeadline) {
         if self.groups != nil, error == .timedOut { return self.joinTimedOut(place) }
         if self.load.work == .unregister { return self.removalUnanswered(place, error) }
-        guard token < UInt64(self.clients[place].slots.count), self.load.work == .ping else { return }
+        guard token < UInt64(self.clients[place].own.slots.count), self.load.work == .ping else { return }
         self.free(place, Int32(token))
         if error == .timedOut {
             self.books.timedOut += 1

@@ -8,30 +8,17 @@ package import XMPPCodec
 
 extension XMPPShardWork {
     package func read(_ place: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool) {
-        self.tallies[place].reads += 1
-        self.tallies[place].bytes += UInt64(bytes.count)
-        self.meter.add(self.metrics.traffic.reads)
-        self.meter.add(self.metrics.traffic.bytesReceived, UInt64(bytes.count))
-        self.meter.add(self.metrics.traffic.decodeBytes, UInt64(bytes.count))
+        self.countRead(place, bytes, room: self.room(place))
         // Behind the login: what negotiates it is read with other eyes, and a new header makes a new reader.
-        if self.probe.place == place, self.clients[place].stage == .up {
-            self.probe.copy(bytes, atBoundary: atBoundary)
+        if self.slab.probe.place == place, self.clients[place].stage == .up {
+            self.slab.probe.copy(bytes, atBoundary: atBoundary)
         }
-        self.roomBeforeRead = self.room(place)
-        self.times = self.shard.times
+        self.slab.roomBeforeRead = self.room(place)
     }
 
     package func readEnded(_ place: Int, now: NIODeadline) {
-        // What came made room: what is due joins the answers in one write.
-        guard self.roomBeforeRead == 0, self.load.work != .login, self.clients[place].stage == .up else {
-            if self.shard.isDraining { self.shard.checkDrained(place) }
-            return
-        }
-        if self.room(place) > 0 {
-            self.shard.ableInTurn(place, at: now)
-        } else {
-            self.shard.checkDrained(place)
-        }
+        let madeRoom = self.load.work != .login && self.clients[place].stage == .up
+        self.sendAfterRead(place, madeRoom: madeRoom, now: now)
     }
 
     func countStanza(_ place: Int) {
@@ -87,13 +74,13 @@ extension XMPPShardWork {
 
     /// In closed loop one that came lets one go.
     private func addCredit(_ place: Int) {
-        if !self.load.isOpenLoop { self.clients[place].credit += 1 }
+        if !self.load.isOpenLoop { self.clients[place].own.credit += 1 }
     }
 
     func recordDelivery(_ header: PayloadHeader, _ ids: XMPPMetrics.Message, now: NIODeadline) {
         let due = header.due &- self.load.realtimeOffset
         let duration = Int64(now.uptimeNanoseconds) &- due
-        let lane = self.times.lane(.uptimeNanoseconds(UInt64(clamping: due)))
+        let lane = self.slab.times.lane(.uptimeNanoseconds(UInt64(clamping: due)))
         self.meter.record(ids.delivery, duration, lane: lane)
         let waited = Int64(XMPPBody.delay(of: header)) * 1_000
         self.meter.record(ids.duration, max(0, duration - waited), lane: lane)

@@ -13,7 +13,7 @@ extension XMPPShardWork {
         for place in 0..<self.places.count where self.clients[place].stage == .up {
             if groups.isAlone(place, self.load.work) {
                 self.checkAlone(place, groups)
-            } else if self.clients[place].credit <= 0, now - groups.members[place].sentAt > self.load.ackTimeout {
+            } else if self.clients[place].own.credit <= 0, now - groups.members[place].sentAt > self.load.ackTimeout {
                 self.giveUp(place, groups, now: now)
             }
         }
@@ -27,7 +27,7 @@ extension XMPPShardWork {
             groups.givenUp += 1
             self.error("fan-out timeout", "a stanza had not come to everybody before --ack-timeout")
         }
-        self.clients[place].credit = Int32(clamping: self.load.window)
+        self.clients[place].own.credit = Int32(clamping: self.load.window)
         self.shard.able(place, at: now)
     }
 

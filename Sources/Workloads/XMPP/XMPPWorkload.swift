@@ -206,7 +206,7 @@ extension XMPPShardWork {
             fates: fates,
             ledger: self.ledger.pointee.export(),
             book: self.books,
-            tallies: (0..<self.places.count).map { (self.number($0), self.tallies[$0]) },
+            tallies: self.numberedTallies,
             groups: self.groups.map(self.takeGroups),
             accounts: self.takeAccounts()
         )

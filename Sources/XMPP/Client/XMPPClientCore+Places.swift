@@ -118,6 +118,10 @@ extension XMPPClientCore: XMPPConnectionObserver {
         if client == self.epoch { self.schedule(at: time) }
     }
 
+    func wrote(_ client: Int, bytes: Int) {}
+
+    func ending(_ client: Int, unsent: Int) {}
+
     func ended(_ client: Int, _ end: XMPPConnectionEnd, now: NIODeadline) {
         if client == self.epoch { self.hasEnded(end) }
     }

@@ -1,0 +1,149 @@
+package import LoadEngine
+import LoopContext
+import Measurement
+package import NIOCore
+package import Transport
+
+// A client from the beginning of a connect until it is up.
+extension ClientLife {
+    package func connect(_ place: Int, due: NIODeadline) {
+        self.meter.record(self.metrics.connect.lag, (self.context.now - due).nanoseconds)
+        guard self.admit(place, due: due) else { return self.connectFailed(place, canRetry: false) }
+        self.beginConnect(place)
+    }
+
+    func beginConnect(_ place: Int) {
+        let now = self.context.refresh()
+        self.clients[place].stage = .connecting
+        self.clients[place].hasLink = false
+        self.clients[place].begun = now
+        self.connectBegins(place)
+        let deadline = now + self.load.connectTimeout
+        self.connector.connect(
+            client: self.number(place),
+            deadline: deadline,
+            handler: { [unowned self] in self.makeHandler(place) },
+            done: { [unowned self] result in self.connectEnded(place, result, deadline: deadline) }
+        )
+    }
+
+    package func makeHandler(_ place: Int) -> Link {
+        let link = self.makeLink(place)
+        self.clients[place].connection = link
+        return link
+    }
+
+    package func connectEnded(
+        _ place: Int,
+        _ result: Result<ConnectedChannel, ConnectError>,
+        deadline: NIODeadline
+    ) {
+        self.context.refresh()
+        switch result {
+        case .success(let connected):
+            self.meter.record(connected.phases, self.connectMetrics(place))
+            guard let link = self.clients[place].connection else { return }
+            if self.clients[place].stage != .connecting { return link.abort() }
+            self.clients[place].hasLink = true
+            self.logIn(place, link, connected, deadline: deadline)
+        case .failure(let error):
+            self.clients[place].connection = nil
+            self.error(error.kind, error.description)
+            self.connectFailed(place, canRetry: true)
+        }
+    }
+
+    /// The metrics of the connect that is under way: a first one, or a reconnect.
+    func connectMetrics(_ place: Int) -> ConnectMetrics {
+        self.tallies[place].connectNanoseconds == 0 ? self.metrics.connect : self.metrics.reconnect
+    }
+
+    /// The client could not come up this time.
+    func connectFailed(_ place: Int, canRetry: Bool) {
+        // The connector may report after the run has given the client up.
+        if self.clients[place].stage == .finished { return }
+        if self.clients[place].stage == .finishing { return self.finished(place) }
+        let isFirst = self.tallies[place].connectNanoseconds == 0
+        let isLeft =
+            isFirst
+            ? self.clients[place].attempts < self.load.connectRetries
+            : self.clients[place].reconnects < self.load.reconnects
+        guard canRetry, isLeft, self.clients[place].attempts != .max else {
+            self.clients[place].stage = .idle
+            self.clients[place].attempts = .max
+            self.gaveUp(place)
+            self.shard.settled(place, up: false)
+            self.shard.checkDrained(place)
+            return
+        }
+        if isFirst { self.clients[place].attempts += 1 } else { self.clients[place].reconnects += 1 }
+        self.clients[place].stage = .waiting
+        self.shard.returnEnded(place)
+        self.schedule(place, at: self.context.now + self.load.reconnectPeriod)
+    }
+
+    /// The login is over; `session` is how long it took.
+    func recordLogin(_ place: Int, session: TimeAmount, now: NIODeadline) {
+        let total = now - self.clients[place].begun
+        let ids = self.connectMetrics(place)
+        self.meter.record(ids.session, session.nanoseconds)
+        self.meter.record(ids.total, total.nanoseconds)
+        if self.tallies[place].connectNanoseconds == 0 {
+            self.tallies[place].connectNanoseconds = max(1, total.nanoseconds)
+        } else {
+            self.meter.add(self.metrics.traffic.reconnects)
+        }
+        self.clients[place].connectionFirst = self.clients[place].sequence
+        self.clients[place].unsent = 0
+        self.clients[place].lost = 0
+    }
+
+    /// The client takes part in the load from now on.
+    func markUp(_ place: Int, now: NIODeadline) {
+        self.clients[place].stage = .up
+        self.markLive(place, now: now)
+    }
+
+    /// Counts the client among the live ones.
+    func markLive(_ place: Int, now: NIODeadline) {
+        self.clients[place].isLive = true
+        self.slab.live += 1
+        self.shard.up(place, at: now)
+        self.shard.settled(place, up: true)
+    }
+
+    // MARK: - Leaving by plan
+
+    /// How long a server may take to answer the last word and FIN with its own.
+    static var leaveGrace: TimeAmount { .seconds(2) }
+
+    package func depart(_ place: Int, _ cause: DeparturePlan.Cause, cuts: Bool) {
+        guard self.clients[place].stage == .up, let link = self.clients[place].connection else { return }
+        let now = self.context.refresh()
+        self.departs(place, cuts: cuts)
+        self.clients[place].stage = .leaving
+        self.clients[place].begun = now
+        self.clients[place].isLive = false
+        self.slab.live -= 1
+        if let id = self.metrics.departures[cause] { self.meter.add(id.left) }
+        if cuts { return link.abort() }
+        link.finish()
+        if self.clients[place].stage == .leaving { self.wantsTimer(place, at: now + Self.leaveGrace) }
+    }
+
+    package func departureMissed(_ place: Int, _ cause: DeparturePlan.Cause) { self.departuresMissed(cause, count: 1) }
+
+    package func departuresMissed(_ cause: DeparturePlan.Cause, count: UInt64) {
+        if let id = self.metrics.departures[cause] { self.meter.add(id.missed, count) }
+    }
+
+    package func reconnect(_ place: Int, due: NIODeadline) {
+        // A client that took no part at first connects for the first time.
+        if self.clients[place].stage == .idle, self.tallies[place].connectNanoseconds == 0 {
+            return self.connect(place, due: due)
+        }
+        guard self.clients[place].stage == .away else { return self.shard.returnEnded(place) }
+        self.meter.record(self.metrics.reconnect.lag, (self.context.now - due).nanoseconds)
+        self.beginConnect(place)
+    }
+}

@@ -1,0 +1,193 @@
+import LoadEngine
+import LoopContext
+import Measurement
+package import NIOCore
+
+// Messages that are due, from their batch to the kernel.
+extension ClientLife {
+    /// In open loop so many messages join one write.
+    static var largestJoined: Int { 1_024 }
+
+    /// Bytes of one write, or one message.
+    static var largestWrite: Int { 1 << 20 }
+
+    /// Messages of one write at most, by their size.
+    static func largestBatch(of load: Load) -> Int { max(1, Self.largestWrite / max(1, load.payload.largest)) }
+
+    package func offered(_ place: Int, count: UInt64) {
+        if let operation = self.operation(of: place) { self.meter.add(operation.offered, count) }
+    }
+
+    package func notSent(_ place: Int, count: UInt64, late: UInt64) {
+        if let operation = self.operation(of: place) { self.meter.add(operation.notSent, count) }
+    }
+
+    /// Puts the messages of the batch together and writes them at once.
+    func write(
+        _ place: Int,
+        _ link: Link,
+        _ batch: OperationBatch,
+        _ operation: OperationMetrics,
+        began: NIODeadline
+    ) {
+        let first = self.clients[place].sequence
+        let size = self.beginWrite(place, first: first, began: began)
+        let isUniform = self.isWriteUniform
+        let payload: Int
+        if isUniform {
+            self.appendUniform(place, link, batch, size: size, began: began)
+            payload = batch.count * self.payloadSize
+        } else {
+            payload = self.appendEach(place, link, batch, size: size, began: began)
+        }
+        self.clients[place].sequence = first + UInt64(batch.count)
+        self.noteWrite(place, link, first: first, count: batch.count, began: began)
+        // All of it is unsent until the kernel took it: the write may find the connection dead and end it.
+        self.clients[place].unsent = Int32(batch.count)
+        self.clients[place].lastSize = Int32(size)
+        self.meter.add(self.metrics.traffic.payloadSent, UInt64(payload))
+        let unsent = link.flush()
+        guard self.clients[place].connection === link else { return }
+        let pending = self.wholeMessages(place, of: batch.count, in: unsent)
+        if !isUniform { self.slab.unsentSizes.end(place, isWhole: unsent == 0) }
+        self.clients[place].unsent = Int32(pending)
+        self.countSent(place, operation, batch.count - pending)
+    }
+
+    private func appendUniform(
+        _ place: Int,
+        _ link: Link,
+        _ batch: OperationBatch,
+        size: Int,
+        began: NIODeadline
+    ) {
+        let first = self.clients[place].sequence
+        link.append(messages: batch.count, bytes: size * batch.count) { memory in
+            guard let model = memory.baseAddress else { return 0 }
+            batch.forEach { index, due in
+                let sequence = first + UInt64(index)
+                let message = DueMessage(sequence: sequence, due: due, began: began, lane: batch.lane(due))
+                self.writeMessage(
+                    place,
+                    message,
+                    copying: index == 0 ? nil : UnsafeRawPointer(model),
+                    to: model + index * size
+                )
+            }
+            return size * batch.count
+        }
+    }
+
+    /// - Returns: bytes of the payloads.
+    private func appendEach(
+        _ place: Int,
+        _ link: Link,
+        _ batch: OperationBatch,
+        size firstSize: Int,
+        began: NIODeadline
+    ) -> Int {
+        let first = self.clients[place].sequence
+        var payload = 0
+        self.slab.unsentSizes.begin(place)
+        batch.forEach { index, due in
+            let sequence = first + UInt64(index)
+            let size = index == 0 ? firstSize : self.renderMessage(place, sequence: sequence, began: began)
+            self.slab.unsentSizes.add(size)
+            payload += self.payloadSize
+            link.append(messages: 1, bytes: size) { memory in
+                guard let base = memory.baseAddress else { return 0 }
+                let message = DueMessage(sequence: sequence, due: due, began: began, lane: batch.lane(due))
+                self.writeMessage(place, message, copying: nil, to: base)
+                return size
+            }
+        }
+        return payload
+    }
+
+    func countSent(_ place: Int, _ operation: OperationMetrics, _ count: Int) {
+        guard count > 0 else { return }
+        self.meter.add(operation.sent, UInt64(count))
+        self.tallies[place].sent += UInt64(count)
+    }
+
+    /// Records what was due before the write began: the plan's view, and the generator's own part of the delay.
+    func recordLag(_ batch: OperationBatch, _ operation: OperationMetrics, began: NIODeadline) {
+        if batch.isDueWhenAble {
+            self.meter.record(
+                self.metrics.scheduleLag,
+                (began - batch.ableSince).nanoseconds,
+                count: UInt64(batch.count),
+                lane: batch.lane(batch.ableSince)
+            )
+            return
+        }
+        batch.forEach { _, due in
+            let able = max(due, batch.ableSince)
+            let lane = batch.lane(due)
+            self.meter.record(operation.blocked, (able - due).nanoseconds, lane: lane)
+            self.meter.record(self.metrics.scheduleLag, (began - able).nanoseconds, lane: lane)
+        }
+    }
+
+    // MARK: - The channel's own buffer
+
+    package func wrote(_ place: Int, bytes: Int) { self.meter.add(self.metrics.traffic.bytesSent, UInt64(bytes)) }
+
+    package func writable(_ place: Int, now: NIODeadline) {
+        let count = Int(self.clients[place].unsent)
+        if count > 0, let operation = self.operation(of: place) {
+            self.clients[place].unsent = 0
+            self.slab.unsentSizes.forget(place)
+            self.countSent(place, operation, count)
+        }
+        guard self.places.isOperator(place), self.clients[place].stage == .up else { return }
+        if self.room(place) > 0 || self.shard.isDraining { self.shard.able(place, at: now) }
+    }
+
+    /// How many of the last messages lie whole in so many bytes at the end of the last write.
+    func wholeMessages(_ place: Int, of count: Int, in bytes: Int) -> Int {
+        self.slab.unsentSizes.whole(place, of: count, in: bytes, each: self.clients[place].lastSize)
+    }
+
+    package func lostUnsent(_ place: Int, of count: Int, bytes: Int) -> Int {
+        self.wholeMessages(place, of: count, in: bytes)
+    }
+
+    /// Decides what the kernel never took of the last write, before the fate of what was in flight is told.
+    func settleUnsent(_ place: Int, bytes: Int) {
+        let count = Int(self.clients[place].unsent)
+        guard count > 0, let operation = self.operation(of: place) else { return }
+        let lost = self.lostUnsent(place, of: count, bytes: bytes)
+        self.slab.unsentSizes.forget(place)
+        self.countSent(place, operation, count - lost)
+        self.meter.add(operation.notSent, UInt64(lost))
+        self.clients[place].unsent = 0
+        self.clients[place].lost = Int32(lost)
+    }
+
+    // MARK: - Reads
+
+    /// A read, before it is decoded.
+    func countRead(_ place: Int, _ bytes: UnsafeRawBufferPointer, room: Int) {
+        self.tallies[place].reads += 1
+        self.tallies[place].bytes += UInt64(bytes.count)
+        self.meter.add(self.metrics.traffic.reads)
+        self.meter.add(self.metrics.traffic.bytesReceived, UInt64(bytes.count))
+        self.meter.add(self.metrics.traffic.decodeBytes, UInt64(bytes.count))
+        self.slab.roomBeforeRead = room
+        self.slab.times = self.shard.times
+    }
+
+    /// A read has been taken in: what is due joins the answers to it in one write, if the read made room.
+    func sendAfterRead(_ place: Int, madeRoom: Bool, now: NIODeadline) {
+        guard self.slab.roomBeforeRead == 0, madeRoom else {
+            if self.shard.isDraining { self.shard.checkDrained(place) }
+            return
+        }
+        if self.room(place) > 0 {
+            self.shard.ableInTurn(place, at: now)
+        } else {
+            self.shard.checkDrained(place)
+        }
+    }
+}

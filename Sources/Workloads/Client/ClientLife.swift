@@ -1,0 +1,231 @@
+package import LoadEngine
+package import LoopContext
+package import Measurement
+package import NIOCore
+package import Transport
+
+/// The life that the simulated clients of all protocols share: they connect, retry, come up, send, leave by plan, come
+/// back and close, and record all of it.
+///
+/// A protocol's shard work conforms and adds what is its own: how a client logs in, what a message is, and what became of
+/// those that were sent. It reports to its ``Shard``, and is confined to its event loop. The methods below are generic over
+/// the link and specialised for each protocol: nothing is dispatched at run time.
+package protocol ClientLife: LoopWork {
+    associatedtype Link: ClientLink
+    associatedtype End: ClientLinkEnd
+    associatedtype Own
+    associatedtype Load: ClientLoad
+    associatedtype Metrics: ClientMetrics
+
+    var load: Load { get }
+    var metrics: Metrics { get }
+    var shard: Shard<Self> { get }
+    var context: LoopContext { get }
+    var connector: any ClientConnector { get }
+    var slab: ClientSlab<Link, Own> { get }
+
+    // MARK: A connection
+
+    /// The client's first connect is due; `false` where it must not be made, which has been counted as an error.
+    func admit(_ place: Int, due: NIODeadline) -> Bool
+    /// A connect begins.
+    func connectBegins(_ place: Int)
+    /// Makes the link of the connection that has come up.
+    func makeLink(_ place: Int) -> Link
+    /// The layers below the protocol are up: begins the login, which has to be over at the deadline.
+    func logIn(_ place: Int, _ link: Link, _ connected: ConnectedChannel, deadline: NIODeadline)
+    /// The client does not try to connect any more.
+    func gaveUp(_ place: Int)
+
+    // MARK: Its end
+
+    /// The plan has the client leave.
+    func departs(_ place: Int, cuts: Bool)
+    /// The client is to close; it is connected.
+    func close(_ place: Int)
+    /// The link is about to be gone, and still knows what it was doing.
+    func linkEnds(_ place: Int)
+    /// The link is gone: settles the fate of what it sent.
+    func settleSent(_ place: Int, isConfirmed: Bool)
+    /// The link is gone, before the client's stage changes.
+    ///
+    /// - Returns: whether the end is to be counted as an error, and whether the life goes on with it now.
+    func linkEnded(_ place: Int, _ end: End) -> (isCounted: Bool, goesOn: Bool)
+    /// How an end that the run did not ask for is counted.
+    func account(of end: End) -> (kind: String, reason: DisconnectReason, words: String)
+    /// Whether a client whose connect ended so may try again.
+    func mayRetry(_ place: Int, after end: End) -> Bool
+    /// The link went while the client was on its way into its group.
+    func joinEnded(_ place: Int, _ end: End)
+    /// A client that was up has lost its connection.
+    func lost(_ place: Int)
+    /// The client has no more connections: settles what it still holds.
+    func settle(_ place: Int)
+    /// Tells the shard that the client has ended.
+    func release(_ place: Int)
+    /// The run is over: nothing that the client keeps is waited for.
+    func abandon(_ place: Int)
+    /// The client is told to close.
+    func noteClosing(_ place: Int)
+    /// The client's timer has gone off, and its link may want it.
+    func linkTimerFired(_ place: Int)
+
+    // MARK: Messages
+
+    /// What is counted of the client's operations; `nil` if it has none.
+    func operation(of place: Int) -> OperationMetrics?
+    /// Turns the writer to the client's next write.
+    ///
+    /// - Returns: the size of its first message.
+    func beginWrite(_ place: Int, first: UInt64, began: NIODeadline) -> Int
+    /// Whether all messages of the write are copies of the first.
+    var isWriteUniform: Bool { get }
+    /// Bytes of the payload of the message made last.
+    var payloadSize: Int { get }
+    /// Makes the next message of a write that is not uniform.
+    ///
+    /// - Returns: its size.
+    func renderMessage(_ place: Int, sequence: UInt64, began: NIODeadline) -> Int
+    /// Puts the message that was made last into memory, or a copy of the first message, if there is a `model`.
+    func writeMessage(
+        _ place: Int,
+        _ message: DueMessage,
+        copying model: UnsafeRawPointer?,
+        to: UnsafeMutableRawPointer
+    )
+    /// The messages of the write are put together; nothing of it has been written.
+    func noteWrite(_ place: Int, _ link: Link, first: UInt64, count: Int, began: NIODeadline)
+    /// How many of the last messages the ended link never sent, and never will.
+    func lostUnsent(_ place: Int, of count: Int, bytes: Int) -> Int
+
+    // MARK: Samples
+
+    /// A second has passed.
+    func look(_ now: NIODeadline)
+    /// Adds to the sample what only this protocol has.
+    func complete(_ sample: inout LoadSample)
+}
+
+/// A message of a write: its sequence, and when it was due and written.
+package struct DueMessage {
+    let sequence: UInt64
+    let due: NIODeadline
+    let began: NIODeadline
+    /// Of the part of the load in which it was due.
+    let lane: Int
+}
+
+/// What is counted of every client's operations, whatever they are.
+package struct OperationMetrics: Sendable {
+    package let offered: CounterID
+    package let sent: CounterID
+    package let notSent: CounterID
+    package let blocked: DurationID
+}
+
+extension ClientLife {
+    var clients: UnsafeMutableBufferPointer<SimulatedClient<Link, Own>> { self.slab.clients }
+    var tallies: UnsafeMutableBufferPointer<ClientTally> { self.slab.tallies }
+    var meter: LoopMeter { self.slab.meter }
+    var places: ShardClients { self.shard.clients }
+
+    /// The client's number in the run.
+    func number(_ place: Int) -> Int { self.places.number(at: place) }
+
+    /// Nanoseconds since 1970.
+    func time(_ now: NIODeadline) -> Int64 { Int64(now.uptimeNanoseconds) &+ self.load.realtimeOffset }
+
+    func error(_ kind: String, _ words: @autoclosure () -> String) {
+        self.meter.error(kind, at: Int64(self.context.now.uptimeNanoseconds), example: words)
+    }
+
+    // What most protocols' clients have no need of.
+    package func admit(_ place: Int, due: NIODeadline) -> Bool { true }
+    package func connectBegins(_ place: Int) {}
+    package func gaveUp(_ place: Int) {}
+    package func departs(_ place: Int, cuts: Bool) {}
+    package func linkEnds(_ place: Int) {}
+    package func mayRetry(_ place: Int, after end: End) -> Bool { end.allowsRetry }
+    package func joinEnded(_ place: Int, _ end: End) {}
+    package func lost(_ place: Int) {}
+    package func release(_ place: Int) { self.shard.finished(place) }
+    package func abandon(_ place: Int) {}
+    package func noteClosing(_ place: Int) {}
+    package func complete(_ sample: inout LoadSample) {}
+
+    // MARK: - Time
+
+    /// Each client has one timer, for whatever it waits for.
+    func registerTimers() {
+        let timers = self.context.timers
+        let owner = timers.addOwner { [unowned self] _, place in self.timerFired(Int(place)) }
+        for place in 0..<self.places.count {
+            self.clients[place].timer = timers.register(owner, tag: Int32(place))
+        }
+    }
+
+    package func wantsTimer(_ place: Int, at time: NIODeadline) {
+        guard time < self.clients[place].timerAt else { return }
+        self.schedule(place, at: time)
+    }
+
+    func schedule(_ place: Int, at time: NIODeadline) {
+        self.clients[place].timerAt = time
+        self.context.timers.schedule(self.clients[place].timer, at: time)
+    }
+
+    private func timerFired(_ place: Int) {
+        self.clients[place].timerAt = .distantFuture
+        switch self.clients[place].stage {
+        case .waiting:
+            if self.shard.isDraining, self.shard.checkDrained(place) { return }
+            self.beginConnect(place)
+        case .connecting, .joining, .up, .flushing, .finishing: self.linkTimerFired(place)
+        case .leaving:
+            if self.context.now >= self.clients[place].begun + Self.leaveGrace {
+                self.clients[place].connection?.abort()
+            } else {
+                self.clients[place].connection?.timerFired(now: self.context.now)
+                self.wantsTimer(place, at: self.clients[place].begun + Self.leaveGrace)
+            }
+        case .idle, .away, .finished:
+            break
+        }
+    }
+
+    package func woke(late: TimeAmount) {
+        self.meter.record(self.metrics.traffic.loopLag[self.places.loop], late.nanoseconds)
+    }
+
+    // MARK: - Phases and samples
+
+    package func measuring(_ begins: Bool) {
+        begins ? self.meter.beginMeasured() : self.meter.endMeasured()
+    }
+
+    package func begins(stage: Int?) { self.meter.begin(stage: stage) }
+
+    package func loadEnded() {}
+
+    package func takeSample() -> LoadSample {
+        let now = self.context.refresh()
+        self.look(now)
+        var sample = self.slab.sampler.take(
+            self.meter,
+            self.metrics.traffic,
+            live: self.slab.live,
+            planned: self.shard.live,
+            now: now
+        )
+        self.complete(&sample)
+        sample.probe = self.slab.probe.take()
+        return sample
+    }
+
+    package func recycle(_ sample: LoopSample) { self.slab.sampler.recycle(sample) }
+
+    /// What each client of the loop did, by its number in the run.
+    var numberedTallies: [(number: Int, tally: ClientTally)] {
+        (0..<self.places.count).map { (self.number($0), self.tallies[$0]) }
+    }
+}
