@@ -30,22 +30,18 @@ final class VirtualNetwork: ClientConnector {
         self.broker = Broker(BrokerConfiguration(port: 0, faults: faults), now: loop.now)
     }
 
-    func connect(
-        client: Int,
-        deadline: NIODeadline,
-        handler: @escaping () -> some ChannelHandler,
-        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
-    ) {
+    func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver) {
         let target = Target(host: "127.0.0.1", port: 1883)
         self.later {
             guard !self.refused.contains(client) else {
-                return done(.failure(ConnectError(.refused, target: target, phases: ConnectPhases())))
+                let error = ConnectError(.refused, target: target, phases: ConnectPhases())
+                return observer.connectEnded(place, .failure(error), deadline: deadline)
             }
             let channel = EmbeddedChannel(loop: self.loop)
             let link = VirtualLink(client: client, network: self, channel: channel)
             self.links.append(link)
             do {
-                try channel.pipeline.syncOperations.addHandlers([link, handler()])
+                try channel.pipeline.syncOperations.addHandlers([link, observer.makeHandler(place)])
                 try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1883)).wait()
             } catch {
                 preconditionFailure("\(error)")
@@ -54,7 +50,8 @@ final class VirtualNetwork: ClientConnector {
                 link.id = self.broker.connected(now: self.loop.now)
                 self.byConnection[link.id] = link
             }
-            done(.success(ConnectedChannel(channel: channel, target: target, phases: ConnectPhases())))
+            let connected = ConnectedChannel(channel: channel, target: target, phases: ConnectPhases())
+            observer.connectEnded(place, .success(connected), deadline: deadline)
         }
     }
 

@@ -5,10 +5,11 @@ import NIOCore
 final class ConnectAttempt {
     let slot: Int32
     let client: Int
+    let place: Int
     let target: Target
     let layers: [any ConnectLayer]
-    let addHandler: (any Channel) throws -> Void
-    let done: (Result<ConnectedChannel, ConnectError>) -> Void
+    let deadline: NIODeadline
+    let observer: any ConnectObserver
 
     var phases = ConnectPhases()
     /// Those still to try; `nil` until they are known.
@@ -23,17 +24,19 @@ final class ConnectAttempt {
     init(
         slot: Int32,
         client: Int,
+        place: Int,
         target: Target,
         layers: [any ConnectLayer],
-        addHandler: @escaping (any Channel) throws -> Void,
-        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
+        deadline: NIODeadline,
+        observer: any ConnectObserver
     ) {
         self.slot = slot
         self.client = client
+        self.place = place
         self.target = target
         self.layers = layers
-        self.addHandler = addHandler
-        self.done = done
+        self.deadline = deadline
+        self.observer = observer
     }
 }
 

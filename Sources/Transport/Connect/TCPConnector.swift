@@ -72,22 +72,9 @@ package final class TCPConnector: ClientConnector {
     package func target(ofClient client: Int) -> Target { self.targets[self.route(client) % self.targets.count] }
 
     /// Connects a client: resolves its target's name, tries each address in turn, adds the handler.
-    ///
-    /// - Parameters:
-    ///   - client: its number, from 0; picks target and source address.
-    ///   - deadline: when a connect that is not finished is given up; the same that CONNACK has to meet.
-    ///   - handler: makes the channel's one handler, on the loop, when the connection is up.
-    ///   - done: called once, on the loop, with the handler in the pipeline; without layers before its `channelActive`.
-    ///     A failure may come before this returns.
-    package func connect(
-        client: Int,
-        deadline: NIODeadline,
-        handler: @escaping () -> some ChannelHandler,
-        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
-    ) {
-        let address = self.literals[self.route(client) % self.targets.count]
-        let target = self.target(ofClient: client)
-        self.connect(client, target, address, self.layers, deadline, handler, done)
+    package func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver) {
+        let index = self.route(client) % self.targets.count
+        self.connect(client, place, self.targets[index], self.literals[index], self.layers, deadline, observer)
     }
 
     /// Connects a client to a target of its own, through layers of its own.
@@ -96,30 +83,30 @@ package final class TCPConnector: ClientConnector {
         to target: Target,
         layers: [any ConnectLayer],
         deadline: NIODeadline,
-        handler: @escaping () -> some ChannelHandler,
-        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
+        for observer: some ConnectObserver
     ) {
         let address = try? SocketAddress(ipAddress: target.host, port: target.port)
-        self.connect(client, target, address, layers, deadline, handler, done)
+        self.connect(client, 0, target, address, layers, deadline, observer)
     }
 
     private func connect(
         _ client: Int,
+        _ place: Int,
         _ target: Target,
         _ address: SocketAddress?,
         _ layers: [any ConnectLayer],
         _ deadline: NIODeadline,
-        _ handler: @escaping () -> some ChannelHandler,
-        _ done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
+        _ observer: any ConnectObserver
     ) {
         let slot = self.takeSlot()
         let attempt = ConnectAttempt(
             slot: slot,
             client: client,
+            place: place,
             target: target,
             layers: layers,
-            addHandler: { try $0.pipeline.syncOperations.addHandler(handler()) },
-            done: done
+            deadline: deadline,
+            observer: observer
         )
         self.attempts[Int(slot)] = attempt
         self.context.timers.schedule(self.timers[Int(slot)], at: deadline)
@@ -254,23 +241,20 @@ package final class TCPConnector: ClientConnector {
 
     private func finish(_ attempt: ConnectAttempt, _ channel: any Channel) {
         do {
-            try attempt.addHandler(channel)
+            try channel.pipeline.syncOperations.addHandler(attempt.observer.makeHandler(attempt.place))
         } catch {
             // Closed by the peer in the meantime.
             self.fail(attempt, .reset)
             return
         }
         self.release(attempt)
-        attempt.done(
-            .success(
-                ConnectedChannel(
-                    channel: channel,
-                    target: attempt.target,
-                    phases: attempt.phases,
-                    isBare: attempt.layers.allSatisfy { $0.phase == .proxy }
-                )
-            )
+        let connected = ConnectedChannel(
+            channel: channel,
+            target: attempt.target,
+            phases: attempt.phases,
+            isBare: attempt.layers.allSatisfy { $0.phase == .proxy }
         )
+        attempt.observer.connectEnded(attempt.place, .success(connected), deadline: attempt.deadline)
     }
 
     private func expire(_ slot: Int32) {
@@ -284,7 +268,8 @@ package final class TCPConnector: ClientConnector {
         self.release(attempt)
         attempt.channel?.close(promise: nil)
         attempt.channel = nil
-        attempt.done(.failure(ConnectError(reason, target: attempt.target, phases: attempt.phases)))
+        let error = ConnectError(reason, target: attempt.target, phases: attempt.phases)
+        attempt.observer.connectEnded(attempt.place, .failure(error), deadline: attempt.deadline)
     }
 
     // MARK: Slots

@@ -1,29 +1,43 @@
 import NIOCore
 
-/// One connect to a domain that is not done.
-final class ServiceAttempt {
+/// One connect to a domain that is not done; it hears of the connects to the domain's targets.
+final class ServiceAttempt: ConnectObserver {
     let client: Int
     let deadline: NIODeadline
     let begun: NIODeadline
-    /// Tries one target until the time given.
-    let start: (ServiceAttempt, ServiceTarget, NIODeadline) -> Void
-    let done: (Result<ConnectedChannel, ConnectError>) -> Void
+    private let place: Int
+    private let observer: any ConnectObserver
+    private weak var connector: ServiceConnector?
     var targets: ArraySlice<ServiceTarget> = []
+    /// Of the target at hand.
+    var isDirectTLS = false
     /// What was spent before the target at hand.
     var spent = ConnectPhases()
 
     init(
         client: Int,
+        place: Int,
         deadline: NIODeadline,
         begun: NIODeadline,
-        start: @escaping (ServiceAttempt, ServiceTarget, NIODeadline) -> Void,
-        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
+        for observer: any ConnectObserver,
+        connector: ServiceConnector
     ) {
         self.client = client
+        self.place = place
         self.deadline = deadline
         self.begun = begun
-        self.start = start
-        self.done = done
+        self.observer = observer
+        self.connector = connector
+    }
+
+    func makeHandler(_: Int) -> any ChannelHandler { self.observer.makeHandler(self.place) }
+
+    func connectEnded(_: Int, _ result: Result<ConnectedChannel, ConnectError>, deadline: NIODeadline) {
+        self.connector?.tried(self, result)
+    }
+
+    func end(_ result: Result<ConnectedChannel, ConnectError>) {
+        self.observer.connectEnded(self.place, result, deadline: self.deadline)
     }
 }
 

@@ -106,32 +106,17 @@ package final class ServiceConnector: ClientConnector {
 
     /// Connects a client to one of the domain's targets.
     ///
-    /// - Parameters:
-    ///   - client: its number, from 0; picks the source address.
-    ///   - deadline: when a connect that is not finished is given up.
-    ///   - handler: makes the channel's one handler, on the loop, when the connection is up.
-    ///   - done: called once, on the loop; the channel says which target it is connected to, and whether TLS is up
-    ///     already (``ConnectedChannel/isDirectTLS``). A failure may come before this returns.
-    package func connect(
-        client: Int,
-        deadline: NIODeadline,
-        handler: @escaping () -> some ChannelHandler,
-        done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
-    ) {
+    /// The channel says which one it is, and whether TLS is up already (``ConnectedChannel/isDirectTLS``).
+    package func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver) {
         let now = self.context.refresh()
-        let attempt = ServiceAttempt(client: client, deadline: deadline, begun: now) {
-            [weak self] attempt, target, deadline in
-            guard let self else { return }
-            self.connector.connect(
-                client: client,
-                to: target.target,
-                layers: target.isDirectTLS ? self.layers.direct : self.layers.standard,
-                deadline: deadline,
-                handler: handler
-            ) { result in self.tried(attempt, target, result) }
-        } done: { result in
-            done(result)
-        }
+        let attempt = ServiceAttempt(
+            client: client,
+            place: place,
+            deadline: deadline,
+            begun: now,
+            for: observer,
+            connector: self
+        )
         guard self.isName else {
             attempt.targets = [Self.literal(self.domain, self.kinds)]
             return self.tryNext(attempt)
@@ -234,26 +219,29 @@ package final class ServiceConnector: ClientConnector {
     private func tryNext(_ attempt: ServiceAttempt) {
         let left = attempt.targets.count
         guard let target = attempt.targets.popFirst() else { preconditionFailure("looked at before") }
+        attempt.isDirectTLS = target.isDirectTLS
         let now = self.context.refresh()
         let share = (attempt.deadline - now).nanoseconds / Int64(left)
-        attempt.start(attempt, target, left == 1 ? attempt.deadline : now + .nanoseconds(max(share, 0)))
+        self.connector.connect(
+            client: attempt.client,
+            to: target.target,
+            layers: target.isDirectTLS ? self.layers.direct : self.layers.standard,
+            deadline: left == 1 ? attempt.deadline : now + .nanoseconds(max(share, 0)),
+            for: attempt
+        )
     }
 
-    private func tried(
-        _ attempt: ServiceAttempt,
-        _ target: ServiceTarget,
-        _ result: Result<ConnectedChannel, ConnectError>
-    ) {
+    func tried(_ attempt: ServiceAttempt, _ result: Result<ConnectedChannel, ConnectError>) {
         switch result {
         case .success(var connected):
-            connected.isDirectTLS = target.isDirectTLS && self.hasDirectTLS
+            connected.isDirectTLS = attempt.isDirectTLS && self.hasDirectTLS
             connected.phases = attempt.spent.followed(by: connected.phases)
-            attempt.done(.success(connected))
+            attempt.end(.success(connected))
         case .failure(let error):
             let isLast = attempt.targets.isEmpty || error.reason == .cancelled || error.reason == .descriptorsExhausted
             let phases = attempt.spent.followed(by: error.phases)
             guard !isLast, self.context.refresh() < attempt.deadline else {
-                attempt.done(.failure(ConnectError(error.reason, target: error.target, phases: phases)))
+                attempt.end(.failure(ConnectError(error.reason, target: error.target, phases: phases)))
                 return
             }
             attempt.spent = phases
@@ -263,7 +251,7 @@ package final class ServiceConnector: ClientConnector {
 
     private func fail(_ attempt: ServiceAttempt, _ reason: ConnectError.Reason) {
         let target = Target(host: self.domain, port: ServiceTargets.standardPort)
-        attempt.done(.failure(ConnectError(reason, target: target, phases: attempt.spent)))
+        attempt.end(.failure(ConnectError(reason, target: target, phases: attempt.spent)))
     }
 
     // MARK: The deadline of those who wait

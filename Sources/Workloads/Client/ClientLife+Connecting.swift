@@ -19,15 +19,10 @@ extension ClientLife {
         self.clients[place].begun = now
         self.connectBegins(place)
         let deadline = now + self.load.connectTimeout
-        self.connector.connect(
-            client: self.number(place),
-            deadline: deadline,
-            handler: { [unowned self] in self.makeHandler(place) },
-            done: { [unowned self] result in self.connectEnded(place, result, deadline: deadline) }
-        )
+        self.connector.connect(client: self.number(place), place: place, deadline: deadline, for: self)
     }
 
-    package func makeHandler(_ place: Int) -> Link {
+    package func makeHandler(_ place: Int) -> any ChannelHandler {
         let link = self.makeLink(place)
         self.clients[place].connection = link
         return link

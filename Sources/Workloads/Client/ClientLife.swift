@@ -10,7 +10,7 @@ package import Transport
 /// A protocol's shard work conforms and adds what is its own: how a client logs in, what a message is, and what became of
 /// those that were sent. It reports to its ``Shard``, and is confined to its event loop. The methods below are generic over
 /// the link and specialised for each protocol: nothing is dispatched at run time.
-package protocol ClientLife: LoopWork {
+package protocol ClientLife: LoopWork, ConnectObserver {
     associatedtype Link: ClientLink
     associatedtype End: ClientLinkEnd
     associatedtype Own
