@@ -231,6 +231,7 @@ mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
 libjemalloc2 PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -F libjemalloc.so.2
 libssl-dev test -e /usr/include/openssl/ssl.h
 libexpat1-dev test -e /usr/include/expat.h
+libmosquitto-dev test -e /usr/include/mosquitto.h
 openssl command -v openssl
 endef
 

@@ -288,7 +288,7 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
         .executableTarget(
             name: "CLimit",
             path: "Benchmarks/CLimit",
-            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("expat")]
+            linkerSettings: ["ssl", "crypto", "expat", "mosquitto"].map { .linkedLibrary($0) }
         ),
         .executableTarget(
             name: "Limits",

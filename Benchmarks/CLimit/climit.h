@@ -29,6 +29,7 @@ int run_sink(const struct options *options);
 int run_publish(const struct options *options);
 int run_receive(const struct options *options);
 int run_connect(const struct options *options);
+int run_library(const struct options *options);
 int run_decode(const struct options *options);
 int run_xmpp(const struct options *options);
 int run_xml(const struct options *options);

@@ -86,9 +86,7 @@ int run_connect(const struct options *with) {
     struct cpu_seconds steady = cpu_used();
     long resident = resident_bytes();
 
-    struct timespec hold = {.tv_sec = (time_t)options->seconds,
-                            .tv_nsec = (long)((options->seconds - (double)(time_t)options->seconds) * 1e9)};
-    while (nanosleep(&hold, &hold) < 0 && errno == EINTR) continue;
+    hold(options->seconds);
     int *descriptors = calloc((size_t)options->clients, sizeof *descriptors);
     for (int i = 0; i < options->clients; i++) descriptors[i] = clients[i].descriptor;
     disconnect_all(descriptors, options->clients);

@@ -15,6 +15,7 @@ static const char usage[] =
     "  publish   --port N --qos 0|1|2 --clients N [--batch N] [--window N] [--rate N] --seconds N\n"
     "  receive   --port N --subscribers N | --clients PAIRS; --rate N | --window N; --seconds N\n"
     "  connect   --port N --clients N [--sources N] [--pending N] --seconds HOLD\n"
+    "  library   the same on libmosquitto\n"
     "  decode    --mode contiguous|segments|fragments --seconds N\n"
     "  xmpp      --mode login|message --port N --clients N [--domain D] [--sources N] [--pending N] [--window N | --rate N] --seconds N\n"
     "  xml       --mode contiguous|fragments --seconds N\n"
@@ -76,6 +77,7 @@ int main(int count, char **arguments) {
     if (!strcmp(command, "publish")) return run_publish(&options);
     if (!strcmp(command, "receive")) return run_receive(&options);
     if (!strcmp(command, "connect")) return run_connect(&options);
+    if (!strcmp(command, "library")) return run_library(&options);
     if (!strcmp(command, "decode")) return run_decode(&options);
     if (!strcmp(command, "xmpp")) return run_xmpp(&options);
     if (!strcmp(command, "xml")) return run_xml(&options);

@@ -29,6 +29,11 @@ void fail(const char *message, ...) {
 
 // MARK: - Time
 
+void hold(double seconds) {
+    struct timespec left = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    while (nanosleep(&left, &left) < 0 && errno == EINTR) continue;
+}
+
 struct cpu_seconds cpu_used(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);

@@ -24,6 +24,9 @@ static inline int64_t clock_ns(clockid_t clock) {
 
 static inline int64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 
+/// Does nothing for so long.
+void hold(double seconds);
+
 /// User and system seconds of this process so far.
 struct cpu_seconds {
     double user, sys;

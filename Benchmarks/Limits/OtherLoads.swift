@@ -9,6 +9,7 @@ struct Connecting {
     let wire: Server.Wire
     private let few = 10
     private let addresses = 4
+    private let hold = 2
 
     init(over wire: Server.Wire = .plain, most: Int = 15_000) {
         self.wire = wire
@@ -17,40 +18,67 @@ struct Connecting {
         self.clients = min(most, Int(min(limit.rlim_max, 1 << 30)) - 200)
     }
 
-    /// What each client beyond the first ten costs, from begin to the moment all are up.
+    /// What each client beyond the first ten costs: from begin to the moment all are up, and to the end of the process.
     func measure(_ side: Side, _ laboratory: Laboratory) throws -> [String: Double] {
-        let base = try self.run(side, laboratory, clients: self.few)
-        let full = try self.run(side, laboratory, clients: self.clients)
-        let more = Double(self.clients - self.few)
+        let cost = try self.cost(laboratory) { port, clients in
+            side == .reference
+                ? self.plain("connect", port, clients, laboratory) + laboratory.arguments(side, self.wire)
+                : self.clamor(port, clients, laboratory)
+        }
         return [
-            Workload.cost: (full.cpu - base.cpu) * 1e6 / more,
-            "resident_kib": (full.resident - base.resident) / 1024 / more,
-            "per_second": full.rate,
-            "server_share": laboratory.lastServerShare,
+            Workload.cost: cost.connect, "life_cpu_us": cost.life, "resident_kib": cost.resident,
+            "per_second": cost.rate, "server_share": laboratory.lastServerShare,
         ]
     }
 
-    private func run(
-        _ side: Side,
-        _ laboratory: Laboratory,
-        clients: Int
-    ) throws -> (cpu: Double, resident: Double, rate: Double) {
-        let server = try Server(.sink("discard"), over: self.wire, in: laboratory)
-        let hold = 2
+    /// The same from begin to end, and what libmosquitto takes.
+    func measureLife(_ side: Side, _ laboratory: Laboratory) throws -> [String: Double] {
+        var figures = try self.measure(side, laboratory)
+        if side == .reference {
+            figures["library_cpu_us"] = try self.cost(laboratory) { self.plain("library", $0, $1, laboratory) }.life
+        } else {
+            figures["library_cpu_us"] = figures["life_cpu_us"]
+        }
+        return figures
+    }
+
+    private func plain(_ command: String, _ port: Int, _ clients: Int, _ laboratory: Laboratory) -> [String] {
+        [
+            laboratory.climit, command, "--port", "\(port)", "--clients", "\(clients)",
+            "--sources", "\(self.addresses)", "--seconds", "\(self.hold)",
+        ]
+    }
+
+    private func clamor(_ port: Int, _ clients: Int, _ laboratory: Laboratory) -> [String] {
         let sources = (0..<self.addresses).map { "127.0.0.\($0 + 2)" }.joined(separator: ",")
-        let command =
-            side == .reference
-            ? [
-                laboratory.climit, "connect", "--port", "\(server.port)", "--clients", "\(clients)",
-                "--sources", "\(self.addresses)", "--seconds", "\(hold)",
-            ]
-            : [
-                laboratory.clamor, "conn", "-p", "\(server.port)", "-V", "4", "-c", "\(clients)", "--ifaddr", sources,
-                "--duration", "\(hold)s", "--connect-timeout", "60s", "--quiet", "--out",
-                "\(laboratory.directory)/\(laboratory.unique("run"))",
-            ]
-        var sample = (cpu: 0.0, resident: 0.0, rate: 0.0)
-        _ = try laboratory.bill(command + laboratory.arguments(side, self.wire), server: server) { child in
+        return [
+            laboratory.clamor, "conn", "-p", "\(port)", "-V", "4", "-c", "\(clients)", "--ifaddr", sources,
+            "--duration", "\(self.hold)s", "--connect-timeout", "60s", "--quiet", "--out",
+            "\(laboratory.directory)/\(laboratory.unique("run"))",
+        ] + laboratory.arguments(.clamor, self.wire)
+    }
+
+    private func cost(
+        _ laboratory: Laboratory,
+        command: (_ port: Int, _ clients: Int) -> [String]
+    ) throws -> (connect: Double, life: Double, resident: Double, rate: Double) {
+        let base = try self.run(laboratory, clients: self.few, command: command)
+        let full = try self.run(laboratory, clients: self.clients, command: command)
+        let more = Double(self.clients - self.few)
+        return (
+            (full.cpu - base.cpu) * 1e6 / more, (full.life - base.life) * 1e6 / more,
+            (full.resident - base.resident) / 1024 / more, full.rate
+        )
+    }
+
+    private func run(
+        _ laboratory: Laboratory,
+        clients: Int,
+        command: (_ port: Int, _ clients: Int) -> [String]
+    ) throws -> (cpu: Double, life: Double, resident: Double, rate: Double) {
+        let server = try Server(.sink("discard"), over: self.wire, in: laboratory)
+        var sample = (cpu: 0.0, life: 0.0, resident: 0.0, rate: 0.0)
+        let (ending, _) = try laboratory.bill(command(server.port, clients), server: server) { child in
             let limit = Date().addingTimeInterval(120)
             // Where the count stood when it was first seen to rise; the server is asked every 50 ms.
             var first: (time: Date, connects: UInt64)?
@@ -72,6 +100,7 @@ struct Connecting {
             guard live == UInt64(clients) else { throw Mismatch("\(live) of \(clients) clients were up when sampled") }
         }
         laboratory.billed(messages: UInt64(clients))
+        sample.life = ending.cpuSeconds
         return sample
     }
 }

@@ -61,6 +61,7 @@ extension Workload {
             Self.xml("contiguous", "contiguous 64 KiB", goal: 0.5),
             Self.xml("fragments", "1 to 7 bytes", goal: 1),
             Self.connect(),
+            Self.connectAndClose(),
             Self.recording(),
             Self.openLoop(seconds: seconds),
             Self.brokers(seconds: shorter),
@@ -134,6 +135,29 @@ extension Workload {
                 ),
             ],
             measure: load.measure
+        )
+    }
+
+    /// Whole lives: CONNECT, CONNACK, DISCONNECT, FIN and the server's FIN.
+    private static func connectAndClose() -> Workload {
+        let load = Connecting(most: 5_000)
+        return Workload(
+            name: "connect-close",
+            lines: [
+                Line(
+                    label: "connect and close, 4 source addresses",
+                    key: "life_cpu_us",
+                    unit: "CPU-µs",
+                    goal: .atMostTimes(2.3)
+                ),
+                Line(
+                    label: "the same beside libmosquitto, which waits for no FIN",
+                    key: "library_cpu_us",
+                    unit: "CPU-µs",
+                    goal: .none
+                ),
+            ],
+            measure: load.measureLife
         )
     }
 
