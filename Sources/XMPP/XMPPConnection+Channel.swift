@@ -8,7 +8,7 @@ import XMPPCodec
 import Glibc
 #endif
 
-// What the channel tells.
+// Events of the channel.
 extension XMPPConnection: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
@@ -107,9 +107,11 @@ extension XMPPConnection: ChannelInboundHandler {
         }
     }
 
-    /// The channel is of no more use; in a handshake whoever does it knows better why, and says so.
+    /// The channel can no longer be used.
     ///
-    /// Whoever never does is overtaken by the deadline, which then tells this.
+    /// During a TLS handshake the TLS layer knows the cause better and reports it.
+    ///
+    /// If the TLS layer reports nothing, the deadline passes and reports this end.
     private func isGone(_ end: XMPPConnectionEnd) {
         guard self.isSecuring else { return self.close(end) }
         let extras = self.needsExtras

@@ -1,7 +1,7 @@
 import NIOCore
 package import XMPPCodec
 
-/// Who wants to know when the kernel has what they sent.
+/// Callbacks that wait until the kernel has the bytes sent.
 package final class XMPPReceiptsOfSending {
     private var waiting = CircularBuffer<(end: Int, told: (Bool) -> Void)>()
     /// Bytes handed over since the first receipt was asked for; some of before may come on top, and make it late.

@@ -2,15 +2,15 @@ import LoopContext
 package import NIOCore
 package import XMPPCodec
 
-/// What a connection keeps for those few that need it, so that the others stay small.
+/// State that only few connections need, kept apart so that the others stay small.
 final class XMPPConnectionExtras {
-    /// Who waits for the answer to a request with a closure.
+    /// The closures that wait for answers to requests.
     var requests: XMPPRequestHandlers?
     var receipts: XMPPReceiptsOfSending?
     var modules: XMPPModules?
     /// Requests that are being told to have failed, one by one, the last first.
     var failing: [UInt64] = []
-    /// What has become of the channel while somebody put TLS in.
+    /// The end of the channel, if it came while TLS was being added.
     var gone: XMPPConnectionEnd?
 }
 
@@ -72,7 +72,7 @@ struct XMPPStreamSink: XMPPReaderSink {
     }
 }
 
-// What the stream makes of what is read.
+// Handling of received elements.
 extension XMPPConnection {
     /// Tokens of requests with a closure; the owner's own are below.
     static let firstOwnToken: UInt64 = 1 << 63
@@ -195,7 +195,7 @@ extension XMPPConnection {
         self.extras?.requests?.handlers.removeValue(forKey: token)?(.failure(error))
     }
 
-    /// What is left of an element when the filters of the modules have seen it.
+    /// Returns the element after the filters of all modules.
     func filtered(_ element: XMPPElement) -> XMPPElement? {
         guard let modules = self.extras?.modules else { return element }
         return modules.filterSent(element)
@@ -234,9 +234,9 @@ extension XMPPConnection {
         if self.end == nil { self.updateTimer() }
     }
 
-    /// The same for those who ask often: bytes in front of the id and behind it, which are the IQ.
+    /// The same for frequent requests: the IQ is the bytes before the id, the id, and the bytes after it.
     ///
-    /// Its answer is told as ``XMPPConnectionObserver/answered(_:_:_:now:)``.
+    /// The answer is reported by ``XMPPConnectionObserver/answered(_:_:_:now:)``.
     ///
     /// `token`: below 2⁶³.
     /// `to`: what the IQ has for its `to`.

@@ -20,7 +20,7 @@ extension XMPPConnection {
     /// Whether something of this connection's waits for a ``flush()``.
     var hasUnwritten: Bool { self.loop.scratchOwner === self && self.loop.scratch.pointee.readableBytes > 0 }
 
-    /// What was appended goes nowhere any more, least of all to another connection's peer.
+    /// Drops appended bytes, so that they never reach the peer of another connection.
     func dropUnwritten() {
         guard self.loop.scratchOwner === self else { return }
         self.loop.scratchOwner = nil

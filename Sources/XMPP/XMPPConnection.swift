@@ -21,7 +21,7 @@ package final class XMPPConnection {
     var context: ChannelHandlerContext?
     /// The context's: it makes one of its pipeline's each time it is asked.
     var channel: (any Channel)?
-    /// What only some connections need; made for those.
+    /// State that only some connections need; created on demand.
     var extras: XMPPConnectionExtras?
     /// Written to without the channel as long as that has nothing of its own to write, and nothing lies between.
     var socket = DirectSocket()
@@ -34,7 +34,7 @@ package final class XMPPConnection {
     var isReading = false
     var isDecoding = false
     var finishesAfterRead = false
-    /// What a read has found out, to be done behind it.
+    /// Set during a read; TLS starts after the read.
     var wantsTLS = false
     var wantsRestart = false
     /// The owner has TLS put in.
@@ -115,7 +115,7 @@ package final class XMPPConnection {
     /// Appends one stanza to what waits for the next ``flush()``; `fill` writes it whole.
     ///
     /// On a WebSocket it has to declare `xmlns='jabber:client'`.
-    /// - Returns: whether it was taken; it is not before the stream is ready, nor behind its end.
+    /// - Returns: whether the stanza was accepted; `false` before the stream is ready and after its end.
     @discardableResult
     package func append(count: Int = 1, _ fill: (inout ByteBuffer) -> Void) -> Bool {
         guard self.end == nil, self.stream.pointee.state == .connected else { return false }
@@ -149,7 +149,9 @@ package final class XMPPConnection {
         return true
     }
 
-    /// Asks the server how many stanzas it has; the answer is told as ``XMPPConnectionObserver/acknowledged(_:count:now:)``.
+    /// Asks the server how many stanzas it received.
+    ///
+    /// ``XMPPConnectionObserver/acknowledged(_:count:now:)`` reports the answer.
     package func requestAcknowledgement() {
         guard self.end == nil else { return }
         self.stream.pointee.requestAcknowledgement(into: &self.out.pointee)
@@ -158,7 +160,7 @@ package final class XMPPConnection {
 
     /// Leaves: an unavailable presence if one is owed, and the closing tag.
     ///
-    /// What the server still sends is read until its own.
+    /// Input is read until the server's closing tag.
     package func finish() {
         guard self.end == nil, !self.isFinishing else { return }
         if self.isDecoding {
@@ -211,7 +213,7 @@ package final class XMPPConnection {
         let now = self.loop.refresh()
         self.observer.ending(self.client, unsent: self.countTaken())
         self.context?.close(promise: nil)
-        // Until it starts the stream is another connection's, or nobody's.
+        // Until it starts, the stream belongs to another connection or to none.
         if self.hasStarted { self.leaveStream(now: now) }
         self.extras?.receipts?.fail()
         self.extras?.modules?.ended(end, now: now)
@@ -220,13 +222,13 @@ package final class XMPPConnection {
         self.observer.ended(self.client, end, now: now)
     }
 
-    /// What can be resumed takes those who wait for answers along; the others have lost them.
+    /// A resumable stream keeps its pending requests; otherwise they fail.
     private func leaveStream(now: NIODeadline) {
         let isKept = self.stream.pointee.canResume
         let unanswered = isKept ? [] : self.stream.pointee.takeRequests()
         self.stream.pointee.connectionLost(now: now)
         if isKept { self.stream.pointee.keep(self.extras?.requests) }
-        // What was being told when the owner closed the connection ends with it.
+        // Reports in progress when the owner closed the connection end with it.
         let failing = self.extras?.failing ?? []
         self.extras?.failing = []
         for token in failing.reversed() + unanswered { self.fail(token, .connectionLost, now: now) }

@@ -6,9 +6,9 @@ import XMPPCodec
 import Glibc
 #endif
 
-/// What to do after an end.
+/// Whether to connect again after an end.
 package enum XMPPRetry: Hashable, Sendable {
-    /// It would end the same way again: somebody has to change something first.
+    /// A retry would fail the same way until a setting changes.
     case never
     /// Soon, the usual way.
     case soon
@@ -57,7 +57,7 @@ extension XMPPConnectionEnd: CustomStringConvertible {
         case .noVersion: "the server's stream has no version 1.0; jabber:iq:auth has to be allowed for such a server"
         case .tlsNotOffered: "the server does not offer STARTTLS, and TLS is required"
         case .tlsRequired: "the server requires STARTTLS, and TLS is switched off or cannot be used here"
-        case .plaintextInjected: "bytes in clear came between STARTTLS and the handshake: somebody has put them there"
+        case .plaintextInjected: "bytes in clear came between STARTTLS and the handshake; they were injected"
         case .passwordInClear:
             "the server takes the password in clear only, and the connection has no TLS; use TLS, or allow it"
         case .noMechanism(let error): error.description
@@ -114,7 +114,7 @@ extension XMPPConnectionEnd: CustomStringConvertible {
         case .redirected(let host?): .at(host)
         case .streamError(let error):
             switch error.condition {
-            // §4.9.3.3: whoever took the resource would lose it in turn, and so on.
+            // §4.9.3.3: taking the resource back would start an endless fight for it.
             case .conflict, .hostGone, .hostUnknown, .invalidNamespace, .notAuthorized, .unsupportedVersion,
                 .unsupportedEncoding, .unsupportedFeature:
                 .never
@@ -148,7 +148,7 @@ enum OneLine {
     /// Characters of a text that are shown.
     static let length = 500
 
-    /// Control characters, line ends among them, and what turns the direction of writing stand there as `\u{…}`.
+    /// Writes control characters, line ends and bidirectional controls as `\u{…}`.
     static func of(_ text: String) -> String {
         var line = ""
         for scalar in text.unicodeScalars.prefix(Self.length) {

@@ -25,7 +25,7 @@ package enum XMPPConnectionEnd: Error, Hashable, Sendable {
     case closingTimedOut
     /// Closed by this side without waiting for an answer.
     case aborted
-    /// TLS failed, in its handshake or behind it.
+    /// TLS failed, in its handshake or after it.
     case insecure(TLSFailure)
     /// A layer that was put in by STARTTLS failed otherwise.
     case notConnected(ConnectError.Reason)
@@ -49,7 +49,7 @@ package enum XMPPConnectionEnd: Error, Hashable, Sendable {
 
     /// The server's header is from another domain.
     case foreignServer(String)
-    /// What else is wrong with the server's header.
+    /// Another fault in the server's header.
     case header(String)
     case noVersion
     case tlsNotOffered
@@ -72,7 +72,7 @@ package enum XMPPConnectionEnd: Error, Hashable, Sendable {
     /// The server broke a rule.
     case violation(StreamErrorCondition, String)
     case handledCountTooHigh(UInt32, sent: UInt32)
-    /// What had to be sent has characters that XML cannot hold.
+    /// The stanza contains characters that XML cannot represent.
     case unsendable(XMPPWriteError)
 }
 
@@ -100,7 +100,7 @@ package struct XMPPHost: Hashable, Sendable {
                 port = number
             }
         } else if let colon = text.lastIndex(of: ":") {
-            // A bare IPv6 address has no port, for nobody could tell.
+            // A bare IPv6 address has no port: the two could not be told apart.
             if text.firstIndex(of: ":") == colon {
                 guard let number = Int(text[text.index(after: colon)...]) else { return nil }
                 port = number

@@ -2,7 +2,7 @@ package import NIOCore
 package import Transport
 package import XMPPCodec
 
-/// Who owns connections and hears what happens on them.
+/// Owner of connections, and receiver of their events.
 ///
 /// `client` is the owner's own number for the client. All calls come on the connection's event loop. A connection
 /// keeps its observer alive; an observer that kept its connections too would be kept for ever.
@@ -92,7 +92,7 @@ package enum XMPPRequestError: Error, Hashable, Sendable, CustomStringConvertibl
     case timedOut
     /// The connection is gone, and the stream is not resumed.
     case connectionLost
-    /// Nobody is connected.
+    /// There is no connection.
     case notSent
     /// It cannot be sent as it is: XML cannot hold it, or its `to` is no JID; the words say which.
     case invalid(String)

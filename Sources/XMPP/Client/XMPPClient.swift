@@ -17,7 +17,7 @@ public import NIOPosix
 /// as for an answer. Where a server names another host that is followed. Pings are answered, and other requests that
 /// come are refused. A client that is let go closes its connection; its event loops must outlive it.
 public final class XMPPClient: Sendable {
-    /// What the client was made with.
+    /// The configuration given to the initializer.
     public let configuration: XMPPClientConfiguration
     /// Messages and presences, over all connections, in the order in which they came.
     ///
@@ -115,7 +115,7 @@ public final class XMPPClient: Sendable {
     /// - Parameter iq: its `id` is set here; without `to` it goes to the own account's server.
     /// An answer to a request that was under way when the connection was lost comes with the resumption of the stream.
     ///
-    /// - Returns: the answer of whom it was sent to: nobody else's counts.
+    /// - Returns: the answer of the addressee. Answers from other senders do not count.
     /// - Throws: ``XMPPClientError/notConnected``, `refused` with the error that was the answer, `timedOut`, `ended`,
     ///   `invalid`, `cancelled`.
     @discardableResult
@@ -123,11 +123,11 @@ public final class XMPPClient: Sendable {
         try await self.perform { core, waiter in core.request(iq, waiter) }
     }
 
-    /// Asks somebody for a sign of life (XEP-0199).
+    /// Pings an address (XEP-0199).
     ///
-    /// - Parameter jid: `nil` asks the own server.
-    /// - Returns: the time until the answer, an outage that the stream was resumed behind included; a refusal of pings
-    ///   is an answer.
+    /// - Parameter jid: the address; `nil` pings the own server.
+    /// - Returns: the time until the answer, including an outage after which the stream was resumed. An error reply to
+    ///   a ping counts as an answer.
     /// - Throws: as ``request(_:)``.
     public func ping(_ jid: JID? = nil) async throws(XMPPClientError) -> Duration {
         try await self.perform { core, waiter in core.ping(jid, waiter) }
@@ -157,7 +157,7 @@ public final class XMPPClient: Sendable {
                 waiter.complete(.failure(.cancelled))
                 return
             }
-            // What was begun is given up before the task goes on, which may begin it again.
+            // Requests in flight are cancelled before the task continues, because the task may send them again.
             eventLoop.execute {
                 if let core = core.value { cancelled(core, waiter) }
                 waiter.complete(.failure(.cancelled))

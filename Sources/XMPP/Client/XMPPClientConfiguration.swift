@@ -1,7 +1,7 @@
 import NIOCore
 import SASL
 
-/// Who a client is, and how it gets to its server.
+/// The account of a client, and how the client reaches its server.
 public struct XMPPClientConfiguration: Hashable, Sendable {
     /// When the stream is to be encrypted.
     public enum Encryption: String, Hashable, Sendable, CaseIterable {
@@ -27,7 +27,7 @@ public struct XMPPClientConfiguration: Hashable, Sendable {
     public var host: String?
     /// `nil` is 5222, or 5223 with ``Encryption/direct``; without ``host`` it has no meaning.
     public var port: UInt16?
-    /// Who is asked for the servers of the domain, as `127.0.0.1:53`; none asks those of the system.
+    /// DNS servers for the domain's records, as `127.0.0.1:53`; empty: the system's.
     public var nameServers: [String] = []
     /// Path of a WebSocket at ``host`` and ``port`` to speak through, such as `/ws` (RFC 7395); `nil` uses none.
     ///
@@ -45,13 +45,13 @@ public struct XMPPClientConfiguration: Hashable, Sendable {
     public var keyFile: String?
     /// Mechanisms to log in with, the best first; `nil` takes the best that both sides have.
     public var mechanisms: [String]?
-    /// Lets the password be sent for everybody to read, if the server wants it so and there is no TLS.
+    /// Allows sending the password in clear if the server offers only PLAIN and there is no TLS.
     public var allowsPlainWithoutTLS = false
     /// Makes the account if it is not there yet (XEP-0077).
     public var registers = false
     /// Resumes a lost stream with the next connect, without losing a stanza, where the server can (XEP-0198).
     public var resumes = true
-    /// The silence behind which a space shows that the client is there; zero: never.
+    /// The silence after which the client sends a space to show that it is alive; zero: never.
     public var keepAlive = Duration.seconds(120)
     /// The time for everything from the first lookup to the bound resource.
     public var connectTimeout = Duration.seconds(30)

@@ -53,7 +53,7 @@ extension XMPPClientCore {
             kinds: kinds,
             dns: dns,
             layers: ServiceConnector.Layers(direct: encryption == .off ? [] : [try self.layer(.direct)]),
-            // The system's has more to go by than the DNS, unless somebody names whom to ask.
+            // The system's resolver knows more sources than the DNS; it is used unless DNS servers are configured.
             resolver: self.configuration.nameServers.isEmpty ? nil : dns
         )
     }

@@ -1,7 +1,7 @@
 import LoopContext
 import NIOCore
 
-// What is sent and asked, and waits.
+// Stanzas to send, requests, and the callers that wait for them.
 extension XMPPClientCore {
     func send(_ stanza: XMPPElement, _ waiter: XMPPClientWaiter<Void>) {
         guard let connection = self.connection, connection.takesStanzas else {

@@ -25,11 +25,11 @@ final class XMPPClientCore {
     private(set) var target = Target(host: "", port: 0)
     private(set) var tls: TLSLayer?
     private(set) var connection: XMPPConnection?
-    /// What an older connection says is not heard.
+    /// The number of the current connection; events of older connections are ignored.
     private(set) var epoch = 0
     private var connectWaiter: XMPPClientWaiter<JID>?
     private var disconnectWaiters: [XMPPClientWaiter<Void>] = []
-    /// What the server was too slow for so far.
+    /// Stanzas that wait because the server reads too slowly.
     var sends: CircularBuffer<(stanza: XMPPElement, waiter: XMPPClientWaiter<Void>)> = []
 
     init(

@@ -5,11 +5,11 @@ import Synchronization
 import Transport
 import XMPPCodec
 
-/// What the clients of one event loop share, for as long as there are any.
+/// State shared by all clients of one event loop, alive as long as any of them.
 ///
 /// Confined to its loop. Each client has one timer.
 package final class XMPPClientLoop {
-    /// What makes the TLS of one client that of another too.
+    /// The settings that two clients must have in common to share a TLS context.
     struct TLSKey: Hashable {
         enum Use {
             case startTLS, direct, webSocket

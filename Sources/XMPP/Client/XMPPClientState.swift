@@ -12,9 +12,9 @@ public enum XMPPClientState: Hashable, Sendable {
     case closed(XMPPClientEnd)
 }
 
-/// What a client has when it is connected.
+/// The state of a client that is connected.
 public struct XMPPSession: Hashable, Sendable {
-    /// Who the server says this is.
+    /// The address that the server assigned.
     public let jid: JID
     /// It goes on where the connection before was cut: presence, rooms and requests under way are as they were.
     ///

@@ -38,7 +38,7 @@ final class XMPPInbox: Sendable {
         reader?.resume(returning: stanza)
     }
 
-    /// What waits can still be taken.
+    /// Ends the input; queued elements can still be taken.
     func finish() {
         let readers = self.state.withLock { state in
             state.isFinished = true

@@ -26,8 +26,8 @@ package enum XMPPAccountRequests {
 
     /// Removes the account.
     ///
-    /// The server may end the stream with `not-authorized` or `conflict` in place of an answer, or behind it: then the
-    /// connection is gone, and so is the account.
+    /// The server may end the stream with `not-authorized` or `conflict` instead of answering, or after its answer.
+    /// Then both the connection and the account are gone.
     package static func remove(
         on connection: XMPPConnection,
         timeout: TimeAmount = .seconds(30),

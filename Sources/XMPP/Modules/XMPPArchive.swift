@@ -45,7 +45,7 @@ package final class XMPPArchive: XMPPModule {
         }
 
         package internal(set) var messages: [Message] = []
-        /// Nothing lies behind it in the direction of the query.
+        /// Whether this is the last page in the direction of the query.
         package internal(set) var isComplete = false
         package internal(set) var first: String?
         package internal(set) var last: String?
@@ -61,7 +61,7 @@ package final class XMPPArchive: XMPPModule {
     }
 
     private var open: [String: Open] = [:]
-    /// Results from somebody who was not asked, and more of them than were.
+    /// Results from an archive that was not queried, and results beyond the number requested.
     package private(set) var foreign = 0
 
     package init() {}
@@ -140,7 +140,7 @@ package final class XMPPArchive: XMPPModule {
         return true
     }
 
-    /// §4.2: anybody could make up an archive.
+    /// §4.2: the sender is checked, because any entity could forge archive results.
     private func isFrom(_ archive: JID?, _ stanza: XMPPElement, on connection: XMPPConnection) -> Bool {
         guard let archive else { return connection.isFromOwnAccount(stanza) }
         return stanza["from"].flatMap { try? JID(received: $0) } == archive

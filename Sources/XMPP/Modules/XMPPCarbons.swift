@@ -9,7 +9,7 @@ package final class XMPPCarbons: XMPPModule {
         case sent, received
     }
 
-    /// Copies from somebody who may not send them.
+    /// Copies from senders that are not allowed to send them.
     package private(set) var foreign = 0
     private let copied: (Direction, XMPPElement) -> Void
 
@@ -38,7 +38,7 @@ package final class XMPPCarbons: XMPPModule {
         guard stanza.name == "message" else { return false }
         let sent = stanza.child("sent", XMPPNamespace.carbons)
         guard let carbon = sent ?? stanza.child("received", XMPPNamespace.carbons) else { return false }
-        // §11: anybody could put words into another's mouth, so a copy comes from the own account or not at all.
+        // §11: only copies from the own account are accepted, because others could forge messages.
         guard connection.isFromOwnAccount(stanza) else {
             self.foreign += 1
             return true

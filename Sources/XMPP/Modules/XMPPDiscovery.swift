@@ -5,8 +5,7 @@ package import XMPPCodec
 
 /// Says what this client is and can do, and asks others the same.
 ///
-/// With it every available presence names that by its hash, so that nobody has to ask: without, each server and each
-/// contact asks each client.
+/// Every available presence carries the hash of this answer, so that servers and contacts need not ask each client.
 ///
 /// Spec: XEP-0030, XEP-0115.
 package final class XMPPDiscovery: XMPPModule {
@@ -45,7 +44,7 @@ package final class XMPPDiscovery: XMPPModule {
             self.features = Set(query.elements.filter { $0.name == "feature" }.compactMap { $0["var"] })
         }
 
-        /// What stands for all of it, of the forms that it has none of (§5.1).
+        /// The verification string of the identities and features, without forms (§5.1).
         package var verification: String {
             let identities = self.identities.map { "\($0.category)/\($0.type)/\($0.language)/\($0.name)<" }
             // §3.2.3 of RFC 4790: by octets.
@@ -98,7 +97,7 @@ package final class XMPPDiscovery: XMPPModule {
             return true
         }
         guard let query = stanza.child("query", XMPPNamespace.discoInfo) else { return false }
-        // XEP-0115 §6.2: asked by the hash that was told.
+        // XEP-0115 §6.2: the query may name the node and hash that were announced.
         guard query["node"] == nil || query["node"] == "\(self.node)#\(self.verification)" else {
             connection.refuse(stanza, StanzaError(.itemNotFound))
             return true
@@ -121,7 +120,7 @@ package final class XMPPDiscovery: XMPPModule {
         return true
     }
 
-    /// Asks somebody, or the own server, what it is and can do.
+    /// Asks an entity, or the own server, for its identities and features.
     package static func ask(
         _ to: JID,
         node: String? = nil,
@@ -138,7 +137,7 @@ package final class XMPPDiscovery: XMPPModule {
         }
     }
 
-    /// Asks what somebody has: the rooms of a service, the services of a server.
+    /// Asks an entity for its items: the rooms of a service, the services of a server.
     package static func items(
         of jid: JID,
         node: String? = nil,

@@ -14,13 +14,14 @@ package protocol XMPPModule: AnyObject {
     /// Stanzas may be sent.
     func ready(_ jid: JID, _ readiness: XMPPReadiness, on connection: XMPPConnection, now: NIODeadline)
 
-    /// What is to go out, as the module before left it; `nil` drops it.
+    /// Filters an outgoing stanza, as the previous module left it; `nil` drops it.
     func filterSent(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement?
 
-    /// What has come in, as the module before left it; `nil` drops it.
+    /// Filters an incoming stanza, as the previous module left it; `nil` drops it.
     func filterReceived(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement?
 
-    /// What has come through all filters; `true` keeps it from those behind, and a request from being refused.
+    /// Handles a stanza that passed all filters; `true` hides it from later modules and keeps a request from being
+    /// refused.
     func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool
 
     func timerFired(on connection: XMPPConnection, now: NIODeadline)
@@ -102,7 +103,7 @@ extension XMPPConnection {
         self.needsExtras.modules = modules.isEmpty ? nil : XMPPModules(modules, of: self)
     }
 
-    /// Who the server says this is.
+    /// The address that the server assigned.
     package var jid: JID? { self.stream.pointee.jid }
 
     /// Answers a request with a result.
@@ -119,7 +120,7 @@ extension XMPPConnection {
 
     /// Whether a stanza speaks for the own account: only the server can send such a one (RFC 6120 §8.1.2.1).
     package func isFromOwnAccount(_ stanza: XMPPElement) -> Bool {
-        // A peer is nobody's server.
+        // The other end is a peer, not the account's server.
         if self.stream.pointee.options.peerRole != nil { return false }
         guard let from = stanza["from"] else { return true }
         guard let jid = self.jid, let sender = try? JID(received: from) else { return false }

@@ -1,7 +1,7 @@
 package import NIOCore
 package import XMPPCodec
 
-/// Remembers how the client has shown itself to everybody, to say it again.
+/// Remembers the presence that the client broadcast last, to repeat it after a reconnect.
 package final class XMPPOwnPresence: XMPPModule {
     /// The last presence without `to`, available or not.
     package private(set) var last: XMPPElement?
@@ -22,7 +22,7 @@ package final class XMPPOwnPresence: XMPPModule {
         return try connection.send(last)
     }
 
-    /// Who resumes a stream is still there (XEP-0198 §5).
+    /// Presence survives a resumption (XEP-0198 §5).
     package func ready(_ jid: JID, _ readiness: XMPPReadiness, on connection: XMPPConnection, now: NIODeadline) {
         if !readiness.resumed { self.last = nil }
     }

@@ -12,8 +12,8 @@ package final class XMPPPing: XMPPModule {
     private var isOut = false
 
     /// - Parameters:
-    ///   - interval: silence behind which the server is asked; zero or less: never.
-    ///   - timeout: how long its answer may take, before the connection counts as lost.
+    ///   - interval: silence after which the client pings its server; zero or less: never.
+    ///   - timeout: the wait for the answer before the connection counts as lost.
     package init(interval: TimeAmount = .zero, timeout: TimeAmount = .seconds(10)) {
         self.interval = interval
         self.timeout = timeout
@@ -53,10 +53,9 @@ package final class XMPPPing: XMPPModule {
         self.isOut = false
     }
 
-    /// Asks somebody, or the own server, for a sign of life.
+    /// Pings an entity, or the own server.
     ///
-    /// `answer`: the time until it came. Whoever refuses a ping is alive (§4.1): that counts too, when the
-    /// refusal is that it is not known.
+    /// `answer`: the time until the answer. An error reply counts too, also the one that pings are unknown (§4.1).
     package static func ping(
         _ to: JID?,
         on connection: XMPPConnection,

@@ -10,9 +10,10 @@ package final class XMPPReceipts: XMPPModule {
     private let displayed: (String, JID?) -> Void
 
     /// - Parameters:
-    ///   - answers: who gets to know that this client is there when they ask: everybody, unless it is said.
-    ///   - received: hears of each receipt: the id of our message, and who has it.
-    ///   - displayed: the same of each that somebody has seen.
+    ///   - answers: senders whose receipt requests are answered, which shows them that this client is online; default:
+    ///     all.
+    ///   - received: called for each receipt with the id of our message and its receiver.
+    ///   - displayed: called the same way for each message that was displayed.
     package init(
         answers: @escaping (JID) -> Bool = { _ in true },
         received: @escaping (_ id: String, _ from: JID?) -> Void = { _, _ in },
@@ -35,13 +36,13 @@ package final class XMPPReceipts: XMPPModule {
         message.add(XMPPElement("markable", namespace: XMPPNamespace.chatMarkers))
     }
 
-    /// What says that a message has been seen; `nil` where nobody asked.
+    /// The marker that reports a message as displayed; `nil` if the sender did not ask for one.
     package static func marker(for message: XMPPElement) -> XMPPElement? {
         guard message.name == "message", message.child("markable", XMPPNamespace.chatMarkers) != nil,
             let id = message["id"], let from = message["from"], message["type"] != "error"
         else { return nil }
         let isRoom = message["type"] == "groupchat"
-        // XEP-0333 §4: in a room to everybody.
+        // XEP-0333 §4: in a room the marker goes to the whole room.
         let to = isRoom ? (try? JID(received: from))?.bare.description ?? from : from
         var marker = XMPPElement(
             "message",
@@ -81,7 +82,7 @@ package final class XMPPReceipts: XMPPModule {
                 )
             ]
         )
-        // What could be read can be written: the id came in XML.
+        // Writing cannot fail: the id was read from XML.
         _ = try? connection.send(receipt)
         return false
     }

@@ -1,13 +1,13 @@
 package import NIOCore
 import XMPPCodec
 
-/// When to connect again, and whether to; it connects nothing itself.
+/// Decides whether and when to reconnect; it connects nothing itself.
 ///
-/// Only after a loss that nobody wanted, of a stream that had come up: what never worked would not work again. Delays
-/// double, and each is spread at random, so that thousands of clients do not come back at once.
+/// Only an unintended loss of a stream that had become ready leads to a reconnect: a stream that never worked would
+/// fail again. Delays double, and each is randomized, so that thousands of clients do not return at once.
 package struct XMPPReconnect: Hashable, Sendable {
     package enum Verdict: Hashable, Sendable {
-        /// Not again; somebody has to say so.
+        /// Do not reconnect until the caller asks for it.
         case stay
         case connect(at: NIODeadline, to: XMPPHost?)
     }
@@ -16,7 +16,9 @@ package struct XMPPReconnect: Hashable, Sendable {
     private let most: TimeAmount
     private var failures = 0
     private var wasReady = false
-    /// Hops in a row; a login between them does not count, for a server may redirect behind it without end.
+    /// Redirects in a row.
+    ///
+    /// A login does not reset the count, because a server may redirect after each login.
     private var redirects = 0
     /// Hops that are made at once.
     private static let maximumHops = 3
@@ -54,7 +56,7 @@ package struct XMPPReconnect: Hashable, Sendable {
             return .connect(at: now + delay, to: host)
         case .soon, .later:
             guard self.wasReady else { return .stay }
-            // Whoever was asked to wait begins with a longer one.
+            // If the server asked the client to wait, the first delay is longer.
             if end.retry == .later { self.failures = max(self.failures, 2) }
             let delay = self.delay(self.failures, random)
             self.failures += 1

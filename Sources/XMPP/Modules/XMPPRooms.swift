@@ -71,9 +71,9 @@ package final class XMPPRooms: XMPPModule {
         try connection.send(presence)
     }
 
-    /// Says something to everybody in a room.
+    /// Sends a message to a room.
     ///
-    /// It comes back with this id: that is how long a room takes.
+    /// The room returns it with this id, which gives the latency of the room.
     package func say(
         _ body: String,
         in room: JID,
@@ -116,7 +116,7 @@ package final class XMPPRooms: XMPPModule {
         }
     }
 
-    /// Who resumes a stream is still in its rooms (XEP-0198 §5).
+    /// Room membership survives a resumption (XEP-0198 §5).
     package func ready(_ jid: JID, _ readiness: XMPPReadiness, on connection: XMPPConnection, now: NIODeadline) {
         if !readiness.resumed { self.rooms = [:] }
     }

@@ -44,7 +44,7 @@ package final class XMPPRoster: XMPPModule {
     package private(set) var items: [JID: Item] = [:]
     /// The state of the roster that is known here; `nil` when none is.
     package private(set) var version: String?
-    /// Pushes from somebody who may not send them.
+    /// Roster pushes from senders that are not allowed to send them.
     package private(set) var foreignPushes = 0
     private let changed: (Item) -> Void
 
@@ -126,7 +126,7 @@ package final class XMPPRoster: XMPPModule {
         guard stanza.name == "iq", stanza["type"] == "set",
             let query = stanza.child("query", XMPPNamespace.roster)
         else { return false }
-        // §2.1.6: a push from anybody else would let them write into the roster. Refused like an unknown request.
+        // §2.1.6: a push from another sender could change the roster. It is refused like an unknown request.
         guard connection.isFromOwnAccount(stanza) else {
             self.foreignPushes += 1
             return false

@@ -1,7 +1,7 @@
 package import NIOCore
 import XMPPCodec
 
-/// Both counts of stream management, and what is not acknowledged yet; it says nothing to anybody itself.
+/// The two counters of stream management and the unacknowledged stanzas; it sends nothing itself.
 ///
 /// Counts are of stanzas, modulo 2³² (XEP-0198 §4). About 120 bytes a client, and 24 and its bytes for each stanza that
 /// is kept for a resumption.
@@ -82,7 +82,7 @@ package struct StreamManagement {
 
     package mutating func handles() { self.handled &+= 1 }
 
-    /// What has to be sent again, in order; it stays unacknowledged.
+    /// Appends the stanzas to send again, in order; they stay unacknowledged.
     package func resend(into out: inout ByteBuffer, _ boundary: (inout ByteBuffer) -> Void) {
         for stanza in self.kept {
             out.writeImmutableBuffer(stanza)
@@ -91,10 +91,10 @@ package struct StreamManagement {
     }
 }
 
-/// What a stream keeps for stream management.
+/// The stream management state of a stream.
 final class ManagementState {
     var counts: StreamManagement
-    /// What the server calls the session; `nil`: it cannot be resumed.
+    /// The server's id of the session; `nil`: the session cannot be resumed.
     var previousID: String?
     /// Where to come back to (§5).
     var location: String?
@@ -105,7 +105,7 @@ final class ManagementState {
     var sinceRequest = 0
     /// When the next `<r/>` is due for them, however few they are.
     var asksAt = NIODeadline.distantFuture
-    /// Who waits for answers over a loss: between two connections alone.
+    /// Requests that wait for answers between two connections.
     var waiting: XMPPRequestHandlers?
     /// `<enabled/>` or `<resumed/>` has come: what is received is counted.
     var isOn = false
@@ -119,7 +119,7 @@ final class ManagementState {
     }
 }
 
-/// Who waits for the answers to requests, by their tokens; goes on to the connection that resumes the stream.
+/// The handlers of pending requests, by token; they move to the connection that resumes the stream.
 final class XMPPRequestHandlers {
     typealias Handler = (Result<XMPPElement, XMPPRequestError>) -> Void
 

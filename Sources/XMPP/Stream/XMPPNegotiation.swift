@@ -2,14 +2,14 @@ import NIOCore
 import SASL
 import XMPPCodec
 
-/// What a stream keeps only until it is ready: about 300 bytes, and the server's features.
+/// State that a stream needs only until it is ready: about 300 bytes, and the server's features.
 final class XMPPNegotiation {
     let deadline: NIODeadline
     var phase: XMPPPhase?
     var phaseBegan: NIODeadline
     var phases = XMPPPhases()
     var hasHeader = false
-    /// What is wrong with the server's header.
+    /// The fault in the server's header.
     var fault: XMPPConnectionEnd?
     var streamID = ""
     var features: XMPPElement?
@@ -32,14 +32,14 @@ final class XMPPNegotiation {
     /// Which of ``XMPPStreamOptions/features`` are through, and which is under way.
     var negotiated: Set<Int> = []
     var current: Int?
-    /// What became of the stanzas of the session before, to be told when the stream is ready.
+    /// Acknowledged and lost stanzas of the previous session, reported when the stream is ready.
     var acknowledged = 0
     var lost = 0
 
     /// - Parameters:
     ///   - deadline: when the stream has to be ready.
     ///   - now: when it begins.
-    ///   - before: one that came to nothing; what it found out is told by this one.
+    ///   - before: a failed negotiation; this one reports its findings.
     init(deadline: NIODeadline, now: NIODeadline, after before: XMPPNegotiation? = nil) {
         self.deadline = deadline
         self.phaseBegan = now
@@ -47,14 +47,14 @@ final class XMPPNegotiation {
         self.lost = before?.lost ?? 0
     }
 
-    /// What is left of one that came to nothing: nobody was told yet.
+    /// The unreported findings of a failed negotiation.
     var untold: XMPPNegotiation? {
         guard self.acknowledged > 0 || self.lost > 0 else { return nil }
         return XMPPNegotiation(deadline: .distantFuture, now: self.phaseBegan, after: self)
     }
 }
 
-/// What can be negotiated, in the order of preference.
+/// The steps of the negotiation, in the order of preference.
 enum XMPPStep: CaseIterable {
     case tls
     /// Of ``XMPPStreamOptions/features``.
@@ -66,7 +66,7 @@ enum XMPPStep: CaseIterable {
     case session
     case enable
 
-    /// What has to be reached before.
+    /// The facts that must hold before the step.
     var needs: XMPPStreamFacts {
         switch self {
         case .tls, .custom, .register, .sasl: []
@@ -75,7 +75,7 @@ enum XMPPStep: CaseIterable {
         }
     }
 
-    /// What it gives: a step that has been taken is not taken again.
+    /// The facts that the step establishes; a completed step is not repeated.
     var gives: XMPPStreamFacts {
         switch self {
         case .tls: .secure

@@ -7,7 +7,7 @@ import XMPPCodec
 /// asked (RFC 6120 §8.1.3, §8.2.3). 56 bytes a request, its JID apart.
 struct XMPPRequests {
     struct Entry {
-        /// What makes the id: a random number, so that it cannot be guessed, and a count, so that none comes twice.
+        /// The parts of the id: a random number that cannot be guessed, and a counter that keeps ids unique.
         let random: UInt64
         let count: UInt32
         let token: UInt64

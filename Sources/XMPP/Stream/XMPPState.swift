@@ -5,7 +5,7 @@ package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
     case disconnected
     /// The owner connects.
     case connecting
-    /// The stream header is out, and its answer or the features behind it are awaited.
+    /// The stream header is sent; the server's header and features are awaited.
     case opening
     /// Features are here, and something is being negotiated that has no state of its own.
     case negotiating

@@ -49,7 +49,7 @@ extension XMPPStream {
                 let resource = negotiation.resource
             else { return self.end(.bindRefused(error), into: &out) }
             switch error.condition {
-            // §7.7.2.2: somebody else has it, and the server leaves it to them.
+            // §7.7.2.2: another session has the resource, and the server lets it keep the resource.
             case .conflict where negotiation.bindings == 1:
                 negotiation.resource = "\(resource)-\(self.makeID().prefix(8))"
             case .conflict, .badRequest: negotiation.resource = nil

@@ -33,7 +33,7 @@ extension XMPPStream {
 
     /// The connection is gone.
     ///
-    /// What may still be resumed stays, requests among it: the server has them, or gets them again.
+    /// A resumable session is kept with its pending requests: the server has them, or receives them again.
     package mutating func connectionLost(now: NIODeadline) {
         if self.isUntold { self.forgetResumption() }
         self.state = .disconnected

@@ -13,7 +13,7 @@ extension XMPPStream {
         guard self.options.management == .resume, let management = self.management,
             let previous = management.previousID
         else { return nil }
-        // What the server has let go of is not asked for: that would cost a round trip.
+        // The client does not ask for a session that the server has dropped: that would cost a round trip.
         guard self.offered("sm", XMPPNamespace.streamManagement) != nil, !management.isOver(now: now) else {
             self.loseSession(acknowledged: nil)
             return nil
@@ -156,7 +156,7 @@ extension XMPPStream {
 
     private mutating func countTooHigh(_ h: UInt32, sent: UInt32, into out: inout ByteBuffer) -> Action {
         var error = StreamError(.undefinedCondition)
-        // §4: the server is told what it got wrong.
+        // §4: the stream error carries the wrong count.
         error.application = self.nonza("handled-count-too-high", ["h": String(h), "send-count": String(sent)])
         self.append(error, into: &out)
         self.forgetResumption()
@@ -180,7 +180,7 @@ extension XMPPStream {
     /// Whether there is a session that the server may still have.
     package var canResume: Bool { self.management?.previousID != nil && !self.isUntold }
 
-    /// A session is bound, and not yet ready: what is resumed has to be what the owner was told of.
+    /// A session is bound but not yet reported: the owner must know of a session before it is resumed.
     var isUntold: Bool {
         self.negotiation != nil && self.facts.contains(.bound) && !self.facts.contains(.resumed)
     }

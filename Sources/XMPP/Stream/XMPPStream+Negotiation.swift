@@ -10,7 +10,7 @@ extension XMPPStream {
         for step in XMPPStep.allCases {
             guard step.needs.isSubset(of: self.facts), step == .custom || self.facts.isDisjoint(with: step.gives)
             else { continue }
-            // Whoever is through with SASL has nothing more to encrypt, nor to register.
+            // After SASL, TLS and registration no longer apply.
             if self.facts.contains(.authenticated), step == .tls || step == .register { continue }
             if let action = self.begin(step, now: now, into: &out) { return action }
         }
@@ -152,12 +152,12 @@ extension XMPPStream {
 
     // MARK: Help
 
-    /// What the server offers by this name on the stream as it is now.
+    /// The offered feature of this name on the stream in its current state.
     func offered(_ name: String, _ namespace: String) -> XMPPElement? {
         self.negotiation?.features?.child(name, namespace)
     }
 
-    /// A feature that nobody here knows, and without which the server lets nobody in.
+    /// A feature that the server requires and that this client does not know.
     private var unknownRequiredFeature: String? {
         let known = [
             XMPPNamespace.tls, XMPPNamespace.sasl, XMPPNamespace.bind, XMPPNamespace.session,
@@ -207,7 +207,7 @@ extension XMPPStream {
         self.append(iq, into: &out)
     }
 
-    /// What an IQ says that came while an answer is awaited.
+    /// The result of an IQ that arrives while an answer is awaited.
     func answer(in element: XMPPElement) -> NegotiationAnswer {
         guard element.namespace == XMPPNamespace.client, element.name == "iq" else { return .unexpected }
         guard self.isAwaited(element), self.isFromServer(element["from"]) else { return .foreign }
@@ -218,7 +218,7 @@ extension XMPPStream {
         }
     }
 
-    /// Nobody but the server itself answers for it (§8.1.2.1).
+    /// Only the server itself may answer here (§8.1.2.1).
     private func isFromServer(_ from: String?) -> Bool {
         guard let from else { return true }
         guard let sender = try? JID(received: from) else { return false }

@@ -30,7 +30,7 @@ extension XMPPStream {
         let hasFeatures = (header.majorVersion ?? 0) >= 1
         switch role {
         case .initiator:
-            // Whoever was called by an address that is known to be theirs need not say who they are.
+            // A peer that was reached by its known address need not name itself.
             guard from != nil || header.from == nil && self.account.peer != nil else {
                 return self.end(.header("it does not say who it is from"), into: &out)
             }

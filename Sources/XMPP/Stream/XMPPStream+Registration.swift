@@ -21,7 +21,7 @@ extension XMPPStream {
         case .result(let answer):
             if self.hasAskedForAccount { return self.isRegistered(now: now, into: &out) }
             guard let query = answer.child("query", XMPPNamespace.register), !query.elements.isEmpty else {
-                // Who wants to know nothing has made nothing either.
+                // A registration without any required field creates no account.
                 if self.options.registration == .only { return self.end(.registrationImpossible(.nothing), into: &out) }
                 return self.isRegistered(now: now, into: &out)
             }
@@ -60,7 +60,7 @@ extension XMPPStream {
             guard self.options.registration == .only else { return self.isRegistered(now: now, into: &out) }
             return self.end(.registrationRefused(StanzaError(.conflict)), into: &out)
         }
-        // The password goes as it is: whoever wants no TLS has said so, whoever wants it where it is to be had has not.
+        // Registration sends the password in clear: this needs TLS, or TLS switched off, or explicit permission.
         guard self.facts.contains(.secure) || self.options.tlsPolicy == .off || self.options.allowsPlainWithoutTLS
         else { return self.end(.passwordInClear, into: &out) }
         do throws(XMPPRegistrationProblem) {
@@ -81,7 +81,7 @@ extension XMPPStream {
 
 /// Why a registration form cannot be filled in.
 package enum XMPPRegistrationProblem: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A field that is required, and that nobody here knows an answer to.
+    /// A required field that this client has no value for.
     case field(String)
     /// It is done on a page elsewhere (§5).
     case elsewhere(String)
@@ -97,7 +97,7 @@ package enum XMPPRegistrationProblem: Error, Hashable, Sendable, CustomStringCon
     }
 }
 
-/// What a server asks of who registers.
+/// The fields that a server requires for a registration.
 enum XMPPRegistrationForm {
     private static let data = XMPPNamespace.dataForms
 
@@ -132,7 +132,7 @@ enum XMPPRegistrationForm {
         var filled = XMPPElement("x", namespace: Self.data, attributes: ["type": "submit"])
         for field in form.elements where field.name == "field" {
             guard let name = field["var"] else { continue }
-            // What the server filled in itself goes back as it came (XEP-0004 §3.3).
+            // Values that the server filled in are returned unchanged (XEP-0004 §3.3).
             let given = field.child("value")?.text
             guard let answer = answers[name] ?? given else {
                 if field.child("required") != nil { throw .field(name) }

@@ -3,7 +3,7 @@ import NIOCore
 import SASL
 import XMPPCodec
 
-// Who this client is (RFC 6120 §6).
+// Authentication (RFC 6120 §6).
 extension XMPPStream {
     mutating func beginAuthentication(now: NIODeadline, into out: inout ByteBuffer) -> Action? {
         let offered = (self.offered("mechanisms", XMPPNamespace.sasl)?.elements ?? [])
@@ -24,7 +24,7 @@ extension XMPPStream {
             let mechanism = try self.choose(offered)
             return self.begin(mechanism, into: &out)
         } catch {
-            // Whoever was turned down before knows why.
+            // If an earlier attempt was rejected, its reason is reported.
             if let failure = negotiation.failure { return self.end(.notAuthenticated(failure), into: &out) }
             return self.end(.noMechanism(error), into: &out)
         }
@@ -53,7 +53,7 @@ extension XMPPStream {
         choice.isAnonymous = account.jid.local == nil && !options.hasClientCertificate
         choice.iterations = options.iterations
         if let wanted = options.mechanisms {
-            // Where none of them is offered the first of them is what is told to be missing.
+            // If no wanted mechanism is offered, the first wanted one is reported as missing.
             choice.forced = wanted.first { offered.contains($0) && !refused.contains($0) } ?? wanted.first
             if let forced = choice.forced, refused.contains(forced) { throw .noneShared(offered: offered) }
         }
@@ -82,7 +82,7 @@ extension XMPPStream {
         )
     }
 
-    /// What ties a login to the TLS below, asked for when a mechanism could use it.
+    /// Sets the source of channel binding data, called when a mechanism could use it.
     mutating func setChannelBindings(_ bindings: @escaping () -> [SASLChannelBinding]) {
         self.negotiation?.channelBindings = bindings
     }
@@ -161,7 +161,7 @@ extension XMPPStream {
     }
 }
 
-/// Why a server does not let somebody in (RFC 6120 §6.5).
+/// The reason why a server rejected a login (RFC 6120 §6.5).
 package struct XMPPAuthenticationFailure: Hashable, Sendable {
     package enum Condition: String, Hashable, Sendable, CaseIterable {
         case aborted

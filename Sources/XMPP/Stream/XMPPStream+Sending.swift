@@ -1,9 +1,11 @@
 package import NIOCore
 package import XMPPCodec
 
-// What is sent.
+// Sending.
 extension XMPPStream {
-    /// Appends an element whole; one that XML cannot hold is left out, and told of where somebody waits for it.
+    /// Appends an element.
+    ///
+    /// An element that XML cannot represent is left out, and its waiting caller gets an error.
     mutating func append(_ element: XMPPElement, into out: inout ByteBuffer) {
         do throws(XMPPWriteError) {
             try self.send(element, into: &out)

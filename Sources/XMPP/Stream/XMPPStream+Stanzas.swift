@@ -1,15 +1,15 @@
 package import NIOCore
 package import XMPPCodec
 
-/// What came that nobody had asked for.
+/// Counts of unrequested input.
 package struct XMPPStrays: Hashable, Sendable {
     /// Answers to requests that had timed out.
     package internal(set) var late: UInt32 = 0
-    /// Answers from somebody else than who was asked.
+    /// Answers from a sender other than the addressee of the request.
     package internal(set) var foreign: UInt32 = 0
     /// Requests that break the rules for IQs, and answers that do.
     package internal(set) var malformed: UInt32 = 0
-    /// Elements that are no stanzas and known to nobody.
+    /// Elements that are neither stanzas nor known.
     package internal(set) var unknown: UInt32 = 0
 }
 
@@ -100,14 +100,14 @@ extension XMPPStream {
         return asked == self.domainJID || asked == self.jid?.bare || asked == self.jid
     }
 
-    /// Answers a request that nobody has handled; for anything else it does nothing (§8.2.3, §8.4).
+    /// Refuses a request that no module handled; other stanzas are ignored (§8.2.3, §8.4).
     package mutating func refuse(_ request: XMPPElement, into out: inout ByteBuffer) {
         self.refuse(request, StanzaError(.serviceUnavailable), into: &out)
     }
 
     package mutating func refuse(_ request: XMPPElement, _ error: StanzaError, into out: inout ByteBuffer) {
         guard self.mayAnswer,
-            // What was asked is not sent back (§8.3.1: MAY): it may be long, and is kept until it is acknowledged.
+            // The refusal does not include the request (§8.3.1: MAY): it may be long, and is kept until acknowledged.
             var reply = error.reply(to: request)
         else { return }
         // §8.1.2.1: the server knows who this is.
@@ -172,21 +172,21 @@ extension XMPPStream {
     /// Keeps those who wait for answers until the stream is resumed.
     mutating func keep(_ waiting: XMPPRequestHandlers?) { self.management?.waiting = waiting }
 
-    /// Whether somebody waits for an answer, and there is no connection.
+    /// Whether requests wait for answers while there is no connection.
     var hasWaiting: Bool { self.management?.waiting != nil }
 
     mutating func takeWaiting() -> XMPPRequestHandlers? { self.management?.waiting.take() }
 
-    /// Without a connection: takes out who has waited for an answer for too long, or everybody who waits.
+    /// Removes the requests that timed out, or all, while there is no connection.
     ///
-    /// ``deadline`` says when somebody will have. Requests by bytes stay until the next connection.
+    /// ``deadline`` is the time of the next timeout. Requests by bytes stay until the next connection.
     mutating func takeOverdue(now: NIODeadline) -> [XMPPRequestHandlers.Handler] {
         guard let waiting = self.management?.waiting else { return [] }
         let tokens = self.requests.expire(now: now) { waiting.handlers[$0] != nil }
         return tokens.compactMap { waiting.handlers.removeValue(forKey: $0) }
     }
 
-    /// The same for everybody who waits, as when nobody will connect again.
+    /// Removes all waiting requests, for a client that will not reconnect.
     package mutating func takeAllWaiting() -> [(Result<XMPPElement, XMPPRequestError>) -> Void] {
         guard let waiting = self.management?.waiting.take() else { return [] }
         self.requests.clear()
@@ -195,7 +195,7 @@ extension XMPPStream {
 
     package var pendingRequests: Int { self.requests.entries.count }
 
-    /// An id that nobody can guess, and that comes once on a stream.
+    /// An unguessable id that is unique on the stream.
     package mutating func makeID() -> String {
         let (random, count) = self.requests.next(self.options.random())
         var buffer = ByteBuffer()
@@ -216,7 +216,7 @@ extension XMPPStream {
         return deadline == .distantFuture ? nil : deadline
     }
 
-    /// What is due, but for the requests that ``takeExpired(now:)`` gives out.
+    /// Does the work that is due, except for the requests that ``takeExpired(now:)`` returns.
     package mutating func timerFired(now: NIODeadline, into out: inout ByteBuffer) -> Action {
         if let negotiation = self.negotiation, now >= negotiation.deadline {
             return self.end(negotiation.fault ?? .timedOut(negotiation.phase ?? .stream), into: &out)

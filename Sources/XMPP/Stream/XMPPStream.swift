@@ -62,9 +62,10 @@ package struct XMPPStream: ~Copyable {
         /// The account is made, and nothing else was wanted (``XMPPRegistration/only``): how long each phase took, and
         /// the answer to the request that made it.
         case registered(XMPPPhases, answer: TimeAmount)
-        /// A message, a presence or an answer that nobody awaits: for the owner.
+        /// A message, a presence or an unexpected answer: for the owner.
         case stanza
-        /// An IQ of type get or set: somebody has to answer it (§8.2.3), at last ``XMPPStream/refuse(_:into:)``.
+        /// An IQ of type get or set; it must be answered (§8.2.3), by ``XMPPStream/refuse(_:into:)`` if nothing else
+        /// does.
         case request
         /// The answer to a request, by the token that it was made with.
         case answer(token: UInt64)
@@ -134,14 +135,14 @@ package struct XMPPStream: ~Copyable {
         out.writeStaticString(" ")
         out.writeStaticString(name)
         out.writeStaticString("='")
-        // What a JID cannot hold is not in one; of a language that XML cannot hold nothing is written.
+        // A JID contains no character that XML lacks; an invalid language is left out.
         try? out.writeXMLAttribute(value)
         out.writeStaticString("'")
     }
 
     /// The server's header (§4.7).
     ///
-    /// What is wrong with it is told when no stream error says it better.
+    /// A fault in the header is reported only if no stream error explains it better.
     package mutating func opened(_ header: StreamHeader, now: NIODeadline, into out: inout ByteBuffer) -> Action {
         guard self.state == .opening, let negotiation = self.negotiation, !negotiation.hasHeader else {
             return self.violated("a stream header came unasked", .badFormat, into: &out)
@@ -238,13 +239,13 @@ package struct XMPPStream: ~Copyable {
             }
             return self.end(.redirected(XMPPHost(seeOther: error)), into: &out)
         }
-        // Whoever is told so has lost the session too: another has it, or nobody.
+        // After `conflict` the session is lost too: it belongs to another connection or is gone.
         if error.condition == .conflict { self.forgetResumption() }
         return self.end(.streamError(error), into: &out)
     }
 }
 
 extension StreamHeader {
-    /// §4.7.5: 1.0 is used with whoever says something higher.
+    /// §4.7.5: if the other side supports a higher version, 1.0 is used.
     fileprivate var isBeforeVersion1: Bool { (self.majorVersion ?? 0) < 1 }
 }

@@ -16,7 +16,7 @@ package enum XMPPTLSPolicy: String, Hashable, Sendable, CaseIterable {
     case direct
 }
 
-/// What stream management is used for (XEP-0198).
+/// The use of stream management (XEP-0198).
 package enum XMPPManagement: Hashable, Sendable {
     case off
     /// Stanzas are counted and acknowledged; a lost connection is not resumed.
@@ -34,13 +34,13 @@ package enum XMPPRegistration: Hashable, Sendable {
     case create
     /// An account that is there already will do.
     case createIfMissing
-    /// The account is all that is wanted, and it must not be there yet: nobody logs in to it.
+    /// Registers the account only, without a login; the account must not exist yet.
     case only
 }
 
 /// How the streams of a group of clients behave.
 ///
-/// What differs between them is ``XMPPAccount``'s.
+/// Their differences are in ``XMPPAccount``.
 package struct XMPPStreamOptions: Sendable {
     package var tlsPolicy: XMPPTLSPolicy = .required
     package var framing: XMPPReader.Framing = .stream
@@ -51,7 +51,7 @@ package struct XMPPStreamOptions: Sendable {
     package var requiresChannelBinding = false
     /// Lets PLAIN, and the plain form of XEP-0078, send the password for everyone to read.
     package var allowsPlainWithoutTLS = false
-    /// A certificate of the client stands in the TLS settings, so EXTERNAL comes first.
+    /// The TLS settings contain a client certificate, so EXTERNAL is preferred.
     package var hasClientCertificate = false
     /// Logs in by jabber:iq:auth where the server's stream has no version (XEP-0078, obsolete).
     package var allowsLegacyAuthentication = false
@@ -68,7 +68,7 @@ package struct XMPPStreamOptions: Sendable {
     /// Bytes kept for a resumption, from which on no more is taken; at twice as many of them, or of stanzas, for the
     /// answers go on, the resumption is given up.
     package var maximumUnacknowledgedBytes = 4 << 20
-    /// The time without a byte in either direction behind which a space is sent; zero or less: never.
+    /// The time without a byte in either direction after which a space is sent; zero or less: never.
     ///
     /// Less than 20 seconds count as 20.
     package var keepAlive = TimeAmount.seconds(120)
@@ -79,7 +79,7 @@ package struct XMPPStreamOptions: Sendable {
     package var language: String?
     /// Namespaces of top-level elements that are no stanzas and go to the owner all the same.
     package var customNamespaces: Set<String> = []
-    /// Ends the stream for a top-level element that nobody knows, in place of counting it.
+    /// Ends the stream on an unknown top-level element instead of counting it.
     package var refusesUnknownElements = false
     package var limits = XMPPLimits()
     /// A stream between two clients: no TLS, no login, no resource, and no WebSocket.
@@ -108,7 +108,7 @@ package enum XMPPPeerRole: Hashable, Sendable {
     case recipient
 }
 
-/// What many streams of one event loop share: options without a copy each, and what their server offers.
+/// State shared by the streams of one event loop: their options, and the features of their server.
 package final class XMPPStreamShared {
     package let options: XMPPStreamOptions
     /// `nil` for a stream by itself, which would keep some KiB for its next login.
@@ -120,12 +120,12 @@ package final class XMPPStreamShared {
     }
 }
 
-/// Who logs in.
+/// The account of a login.
 package struct XMPPAccount: Hashable, Sendable {
     /// With the resource to ask for, if any; without a local part only for ANONYMOUS and EXTERNAL.
     package var jid: JID
     package var password: String
-    /// Whom to act for, if that is not ``jid`` itself.
+    /// The identity to act as, if it is not ``jid``.
     package var authorizationIdentity: String?
     /// Of a stream without a server: who is connected to; who connects says so itself.
     package var peer: JID?
@@ -138,7 +138,7 @@ package struct XMPPAccount: Hashable, Sendable {
     }
 }
 
-/// What has been reached on a stream: what a feature needs, and what it gives.
+/// The facts established on a stream: features require some and establish others.
 package struct XMPPStreamFacts: OptionSet, Hashable, Sendable {
     package let rawValue: UInt16
 
@@ -156,16 +156,16 @@ package struct XMPPStreamFacts: OptionSet, Hashable, Sendable {
     package static let resumed = XMPPStreamFacts(rawValue: 64)
 }
 
-/// A feature that somebody else's code negotiates, once on each stream where its needs are met.
+/// A stream feature implemented outside this module, negotiated once per stream when its needs are met.
 ///
 /// It answers by values alone and keeps nothing of a stream: one value serves all of them.
 package protocol XMPPStreamFeature: Sendable {
     var name: String { get }
     var namespace: String { get }
-    /// What must have been reached before.
+    /// The facts that must hold before.
     var needs: XMPPStreamFacts { get }
 
-    /// What to send; `nil` to leave the feature alone.
+    /// The element to send; `nil` to ignore the feature.
     func begin(_ offered: XMPPElement, on streamID: String) -> XMPPElement?
 
     /// Answers what the server sends then.
