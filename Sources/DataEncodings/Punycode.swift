@@ -2,7 +2,7 @@
 ///
 /// Spec: RFC 3492.
 package enum Punycode {
-    /// What is left of a label's 63 bytes behind `xn--`.
+    /// A label has at most 63 bytes, of which `xn--` takes four.
     private static let most = 59
     private static let base: UInt32 = 36
     private static let smallest: UInt32 = 1
@@ -63,7 +63,7 @@ package enum Punycode {
         return label
     }
 
-    /// A number of as many digits as it takes; `at` gets behind them.
+    /// Appends a number in as few digits as it needs; `at` moves past them.
     private static func delta(_ digits: [UInt8], _ at: inout Int, bias: UInt32) -> UInt32? {
         // Places in a label times values: what is more leads to no character.
         let bound: UInt64 = 0x11_0000 * 64

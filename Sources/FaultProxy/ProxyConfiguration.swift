@@ -2,9 +2,9 @@ package import FaultInjection
 package import NIOCore
 package import Transport
 
-/// What a proxy does to the connections that go through it.
+/// The faults that a proxy adds to its connections.
 package struct ProxyFaults: Hashable, Sendable {
-    /// What the server sends is held.
+    /// Delays bytes from the server.
     package var delay: FaultDelay?
     /// Every Nth read of a connection, with a share every Nth answer.
     package var delayEvery: UInt64 = 1
@@ -22,7 +22,7 @@ package struct ProxyFaults: Hashable, Sendable {
     package init() {}
 }
 
-/// What a proxy is told before it starts.
+/// The settings of a proxy.
 package struct ProxyConfiguration: Sendable {
     /// A literal address or a name to listen on.
     package var host = "127.0.0.1"
@@ -32,7 +32,7 @@ package struct ProxyConfiguration: Sendable {
     package var faults = ProxyFaults()
     /// Clients at a time, each with two descriptors; more are reset at once.
     package var maximumClients = Int.max
-    /// What stands behind a notice that the clients are too many.
+    /// The remedy, printed after the notice that there are too many clients.
     package var maximumClientsRemedy = ""
     /// How long a connection to the server may take.
     package var connectTimeout = TimeAmount.seconds(10)
@@ -45,8 +45,8 @@ package struct ProxyConfiguration: Sendable {
 
     /// Bytes of a connection that wait, each way, at which its sender is no longer read.
     ///
-    /// One more read comes to it, of 64 KiB, and what the kernel still has of a sender who ended. A delay needs room for
-    /// what is under way; without one a receiver who does not read stops the sender at once.
+    /// The buffer can exceed this by one read of 64 KiB and the kernel's bytes of a closed sender. A delay needs room
+    /// for the bytes in flight; without a delay, a receiver that stops reading stops the sender at once.
     var heldLimit: Int {
         if self.faults.delay != nil { return 1 << 20 }
         return self.faults.rate != nil ? 65_536 : 1

@@ -1,6 +1,6 @@
 package import FaultInjection
 
-/// What a proxy has seen and done since it started.
+/// Counters of a proxy since its start.
 package struct ProxyCounters: Hashable, Sendable, Codable {
     /// One way's bytes: read = written + discarded, and what waits.
     package struct Bytes: Hashable, Sendable, Codable {

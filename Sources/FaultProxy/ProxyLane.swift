@@ -3,7 +3,7 @@ import NIOCore
 
 /// One direction of a connection.
 struct ProxyLane {
-    /// What the receiver gets behind the last byte.
+    /// How the connection to the receiver ends after the last byte.
     enum Ending {
         case finish
         case reset

@@ -50,12 +50,12 @@ final class ProxyLeg: ChannelInboundHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .inputClosed? = event as? ChannelEvent, !self.inputEnded else { return }
         self.inputEnded = true
-        // A write that was told of the RST leaves no more than an end for the read.
+        // If a write reported the RST, the read sees only an end of input.
         self.link.inputEnded(of: self, byReset: self.socket.wasReset)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A broken connection is told of by channelInactive, which NIO's close brings, or this one.
+        // NIO reports a broken connection by channelInactive when it closes, or by this event.
         self.hasFailed = true
         context.close(promise: nil)
     }

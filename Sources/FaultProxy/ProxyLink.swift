@@ -21,7 +21,7 @@ final class ProxyLink {
     private unowned let loop: ProxyLoop
     private(set) var client: ProxyLeg?
     private var server: ProxyLeg?
-    /// What each side sends, by ``ProxyLeg/Side``.
+    /// The bytes from each side, by ``ProxyLeg/Side``.
     private var lanes: [ProxyLane]
     private var delay: DelaySchedule?
     /// The server has been reached.
@@ -110,7 +110,7 @@ final class ProxyLink {
         return false
     }
 
-    /// A FIN, or what a RST looks like behind a write that was told of it.
+    /// A FIN, or a RST that a write reported first and the read sees as an end of input.
     func inputEnded(of leg: ProxyLeg, byReset isReset: Bool) {
         guard !self.isEnding else { return }
         self.ended(leg.side, by: isReset ? .reset : .finish)
@@ -120,7 +120,7 @@ final class ProxyLink {
     func closed(_ leg: ProxyLeg, byReset isReset: Bool) {
         if leg.side == .client { self.client = nil } else { self.server = nil }
         if self.resetting === leg { self.resetting = nil }
-        // What is on its way to it has nobody to go to.
+        // Bytes in flight to this side can no longer be delivered.
         let back = leg.side.other
         self.discard(back)
         self.lanes[back.rawValue].isDone = true
@@ -128,7 +128,7 @@ final class ProxyLink {
         if self.client == nil, self.server == nil, !self.isConnecting { self.remove() }
     }
 
-    /// One side sends nothing more; the other is told behind the last byte.
+    /// One side has ended; the end is passed on after the last byte.
     private func ended(_ side: Side, by ending: ProxyLane.Ending) {
         if self.lanes[side.rawValue].ending != .reset { self.lanes[side.rawValue].ending = ending }
         switch (side, ending) {
@@ -138,7 +138,7 @@ final class ProxyLink {
         case (.server, .reset): self.note(.serverReset)
         }
         if ending == .reset {
-            // What the other side sends has nobody to go to.
+            // Bytes from the other side can no longer be delivered.
             self.discard(side.other)
             self.lanes[side.other.rawValue].isDone = true
             // An ordinary end that was passed on already is followed by the reset.
@@ -157,7 +157,7 @@ final class ProxyLink {
         if side == .client { self.delay?.asked(at: now) }
     }
 
-    /// Writes what may go, and passes on the end behind it.
+    /// Writes the bytes that are due, and then the end.
     func pump(_ side: Side, now: NIODeadline) {
         let lane = side.rawValue
         guard !self.isEnding, !self.lanes[lane].isDone, !self.lanes[lane].isPumping,
@@ -286,7 +286,7 @@ final class ProxyLink {
         self.discard()
     }
 
-    /// What comes first is the cause.
+    /// Records the first end only: it is the cause.
     private func note(_ end: ProxyEnd) { if self.end == nil { self.end = end } }
 
     private func remove() {

@@ -4,7 +4,7 @@ import NIOCore
 import Synchronization
 import Transport
 
-/// What all connections of a proxy share; confined to its event loop.
+/// State shared by all connections of a proxy; confined to its event loop.
 final class ProxyLoop {
     private enum Clock: Int32 {
         case stall, cut, reset, notice
@@ -219,7 +219,7 @@ struct TurnedAway {
         return true
     }
 
-    /// What has not been told.
+    /// The events not printed yet.
     mutating func lines() -> [String] {
         let untold = self.reasons.filter { !$0.value.isTold }.sorted { $0.key < $1.key }
         for (kind, _) in untold { self.reasons[kind]?.isTold = true }

@@ -17,7 +17,7 @@ package final class Broadcast<Value: Sendable>: Sendable {
     /// - Parameter initial: what a new stream begins with until there is something newer; `nil` for nothing.
     package init(initial: Value? = nil) { self.state = Mutex(State(latest: initial)) }
 
-    /// What was told last, of a broadcast that began with something.
+    /// The latest value, if the broadcast began with one.
     package var latest: Value? { self.state.withLock { $0.latest } }
 
     /// A new stream, from now on.
@@ -53,7 +53,7 @@ package final class Broadcast<Value: Sendable>: Sendable {
         listener?(value)
     }
 
-    /// Has one listener called with each value, by whoever tells it.
+    /// Calls one listener with each value, on the thread that sends it.
     package func hear(_ body: @escaping @Sendable (Value) -> Void) { self.state.withLock { $0.listener = body } }
 
     package func finish() {

@@ -9,7 +9,7 @@ package final class CallWaiter<Value: Sendable, Failure: Error>: Sendable {
     private enum State {
         case idle
         case waiting(CheckedContinuation<Outcome, Never>)
-        /// Before anybody waits.
+        /// The outcome came before the caller waits.
         case early(Outcome)
         case done
     }
@@ -18,7 +18,7 @@ package final class CallWaiter<Value: Sendable, Failure: Error>: Sendable {
 
     package init() {}
 
-    /// Whether nobody waits any more.
+    /// Whether no caller waits any more.
     package var isDone: Bool {
         self.state.withLock { state in
             switch state {

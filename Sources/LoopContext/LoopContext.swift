@@ -1,9 +1,9 @@
 package import NIOCore
 
-/// What all clients of one event loop share: cached clock, timers, receive buffer and write scratch.
+/// State shared by all clients of one event loop: cached clock, timers, receive buffer and write scratch.
 ///
-/// Confined to its event loop and therefore not `Sendable`: no locks, no atomics. Make one per loop, on that
-/// loop, and hand it to everything that lives there.
+/// Confined to its event loop and therefore not `Sendable`: no locks, no atomics. Make one per loop, on that loop, and
+/// share it between all users of the loop.
 package final class LoopContext {
     package let eventLoop: any EventLoop
     /// The one timing wheel of the loop, and the pacing source beside it.
@@ -16,7 +16,7 @@ package final class LoopContext {
     /// is unique then, and no write allocates. A pointer, since exclusivity checks of a class's property would cost
     /// as much as a small packet.
     package let scratch: UnsafeMutablePointer<ByteBuffer>
-    /// Whose bytes wait in ``scratch``, for those who leave some there between calls; it lets go of it in its `deinit`.
+    /// The owner of bytes left in ``scratch`` between calls; it releases ``scratch`` in its `deinit`.
     package unowned(unsafe) var scratchOwner: AnyObject?
     /// Calls back once, behind the loop's next look at its sockets; without one, work goes through the task queue.
     package var afterSockets: ((_ call: @escaping () -> Void) -> Void)?

@@ -12,7 +12,7 @@ package enum TickPolicy: Hashable, Sendable {
     case exact
 }
 
-/// Whose a timer is, see ``LoopTimers/addOwner(_:)``.
+/// The owner of a timer, see ``LoopTimers/addOwner(_:)``.
 package struct TimerOwner: Hashable, Sendable {
     let index: Int32
 }
@@ -69,10 +69,10 @@ package final class LoopTimers {
 
     // MARK: Timers
 
-    /// Adds somebody who has timers.
+    /// Adds an owner of timers.
     ///
-    /// - Parameter handler: called on the loop for each of them that fires, ``now`` freshly read.
-    /// - Returns: what to register timers with.
+    /// - Parameter handler: called on the loop for each timer that fires, with ``now`` freshly read.
+    /// - Returns: the owner to register timers with.
     package func addOwner(_ handler: @escaping Handler) -> TimerOwner {
         if let free = self.freeOwners.popLast() {
             self.handlers[Int(free)] = handler
@@ -106,8 +106,8 @@ package final class LoopTimers {
 
     /// Sets when the timer fires, once; moves it if it was set already.
     ///
-    /// What its own handler sets to a time that has passed fires with the next sweep, not in this one: were it set so
-    /// for ever, neither the timers behind it nor the sockets would get their turn.
+    /// A timer that its own handler sets to a past time fires in the next sweep. Firing in the same sweep could loop
+    /// forever and starve later timers and the sockets.
     package func schedule(_ id: TimerID, at deadline: NIODeadline) {
         var deadline = deadline
         if let firing, firing.id == id { deadline = max(deadline, firing.at + .nanoseconds(1)) }
@@ -146,7 +146,7 @@ package final class LoopTimers {
     // MARK: Waking up
 
     private func wake() {
-        // What the loop has taken out of its queue already comes, cancelled or not.
+        // The loop still calls a task that it has dequeued, even if the task was cancelled since.
         guard !self.isStopped else { return }
         self.armed = nil
         self.refresh()

@@ -1,17 +1,17 @@
 import CPosix
-// A ByteBuffer over memory that is not its own has no other door. What stands behind it is this file's alone; should
-// it close, a channel's first read can be served with a small buffer of its own, and the rest by offsets.
+// NIO offers no public way to make a ByteBuffer over foreign memory. The SPI is used in this file only. Without it, a
+// channel's first read could use a small buffer of its own, and later reads offsets.
 @_spi(CustomByteBufferAllocator) package import NIOCore
 
-/// The one receive buffer that all clients of an event loop take turns with.
+/// The receive buffer that all clients of an event loop share in turn.
 ///
-/// A channel's own buffer would stay with it for ever, 2 to 64 KiB for each client. This one is lent for a
-/// `channelRead` and given back at its end, see ``give(back:)``. Whoever keeps the buffer, or a slice of it, does not
-/// give it back: the memory is theirs then, and the loop makes itself another.
+/// A buffer per channel would cost 2 to 64 KiB for each client. This one is lent for a `channelRead` and returned at
+/// its end, see ``give(back:)``. A handler that keeps the buffer, or a slice of it, does not return it. That handler
+/// then owns the memory, and the loop makes a new buffer.
 ///
 /// NIO keeps the very first buffer of a channel. So each channel gets one of its own for its first read, but over the
-/// same memory: an object of 80 bytes, and no read that is smaller than the others. While it stores that buffer NIO
-/// holds it twice, and so copies it before it reads into it; the copy is offered the same memory once more.
+/// same memory: an object of 80 bytes, and a first read as large as the others. While NIO stores that buffer it holds
+/// two references, and so copies the buffer before it reads into it. The copy is offered the same memory again.
 package final class ReceiveBuffer {
     /// The size of the buffer, and the largest read.
     package static let capacity = 65_536
@@ -32,7 +32,7 @@ package final class ReceiveBuffer {
 
     /// Bytes a read asks for at most.
     package let readSize: Int
-    /// Buffers that somebody kept, each of which the loop has replaced.
+    /// The number of buffers that handlers kept and the loop replaced.
     package private(set) var replaced = 0
     /// The next power of two: the capacity that a copy would have too.
     private let size: Int

@@ -13,7 +13,7 @@ package struct TimerID: Hashable, Sendable {
 /// the wheel is 2¹⁸ ns wide (0.26 ms) and holds what hashes to it, whatever the revolution; due times stay exact to
 /// the nanosecond. Timers come out in the order of their slots, within a slot in any order.
 ///
-/// ``popDue(_:)`` hands out one timer at a time, so whoever it belongs to may schedule and cancel between two calls.
+/// ``popDue(_:)`` returns one timer at a time, so its owner may schedule and cancel between two calls.
 package struct TimingWheel: ~Copyable {
     private struct Node {
         var due: Int64

@@ -1,7 +1,7 @@
 /// Takes fields off the front of bytes; what is not there throws, and nothing is read beyond the end.
 struct ByteReader {
     private(set) var rest: UnsafeRawBufferPointer
-    /// What a field that runs past the end means: the end of a packet and of its properties are different rules.
+    /// The error for a field that runs past the end: packet and properties have different rules.
     let shortage: DecodeError
     /// Whether control characters and non-characters are refused too (§1.5.4 allows either).
     let refusesControlCharacters: Bool

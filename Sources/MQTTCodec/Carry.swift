@@ -21,7 +21,7 @@ struct Carry: ~Copyable {
     @inlinable
     deinit { self.memory?.deallocate() }
 
-    /// What has arrived; invalid after the next change.
+    /// The bytes that have arrived; invalid after the next change.
     @usableFromInline
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: self.memory, count: self.count) }
 

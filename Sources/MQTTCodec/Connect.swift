@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// What the server publishes for a client that goes without saying so.
+/// The message that the server publishes when a client disconnects without a DISCONNECT.
 ///
 /// Spec: MQTT 5.0 §3.1.2.5, MQTT 3.1.1 §3.1.2.5.
 public struct Will: Hashable, Sendable {

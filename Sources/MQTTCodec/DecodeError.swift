@@ -38,7 +38,7 @@ public enum DecodeError: Error, Hashable, Sendable {
     case notUTF8
     /// A string with U+0000 in it [MQTT-1.5.4-2].
     case nullCharacter
-    /// A control character or non-character, and the decoder was told to refuse them (§1.5.4).
+    /// A control character or non-character, which the decoder is configured to refuse (§1.5.4).
     case controlCharacter
 
     /// No topic name, and no topic alias that could stand for it (§3.3.2.1).

@@ -84,7 +84,7 @@ struct VariableByteInteger {
 }
 
 extension Properties {
-    /// The properties as they stand in a packet, behind their length.
+    /// The properties as encoded in a packet, after their length.
     package var wireForm: [UInt8] {
         var buffer = ByteBuffer()
         self.encodeEntries(into: &buffer)

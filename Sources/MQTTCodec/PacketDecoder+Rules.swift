@@ -1,4 +1,4 @@
-// What the decoder does off the hot path.
+// The decoder's code outside the hot path.
 
 extension PacketDecoder {
     @usableFromInline

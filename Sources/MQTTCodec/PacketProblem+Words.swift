@@ -1,7 +1,7 @@
 extension PacketProblem: CustomStringConvertible {
     package var description: String { self.words }
 
-    /// What is wrong with a packet, for who asked for it.
+    /// A description of the problem for the caller that asked for the packet.
     package var words: String {
         switch self {
         case .clientIDEmpty: "the client identifier is empty, which only a clean session may have, and not in MQTT 3.1"
@@ -34,7 +34,7 @@ extension TopicError: CustomStringConvertible {
     /// The same as ``words``.
     public var description: String { self.words }
 
-    /// What is wrong with a topic or a filter that stands in front of this, and what would be right.
+    /// The problem of a topic or filter, and its remedy; the topic is printed before this text.
     package var words: String {
         switch self {
         case .empty: "it has at least one character"

@@ -34,7 +34,7 @@ package enum PacketProblem: Error, Hashable, Sendable {
     case reason(ReasonCode)
     /// A session expiry interval in DISCONNECT, where CONNECT said 0 (§3.14.2.2.2).
     case sessionExpiryFromZero
-    /// What the other side would say to the properties.
+    /// The error that the other side's decoder would report for the properties.
     case properties(DecodeError)
     /// A remaining length over 268,435,455, or more than the server takes [MQTT-3.2.2-15].
     case tooLarge(size: Int, limit: Int)
@@ -58,7 +58,7 @@ extension PacketProblem {
         body: Int? = nil,
         limit: Int = Self.largestPacket
     ) -> PacketProblem? {
-        // What is not the payload takes no more than a topic, and properties far from the limit.
+        // Everything except the payload is at most one topic, and properties far below the limit.
         if let body, limit == Self.largestPacket, body < 1 << 26 { return nil }
         if let body, body > limit { return Self.size(body, limit: limit) }
         var buffer = ByteBuffer()
@@ -192,7 +192,7 @@ extension Disconnect {
 }
 
 extension Properties {
-    /// What a peer's decoder would find in these properties.
+    /// The error that a peer's decoder would report for these properties.
     package func problem(in scope: PropertyScope, as version: ProtocolVersion) -> PacketProblem? {
         if self.isEmpty { return nil }
         if version != .v5 { return .propertiesBeforeVersion5 }

@@ -45,10 +45,10 @@ public struct PublishView {
     public var retain: Bool { self.firstByte & 0b0001 != 0 }
 }
 
-/// Where a decoder puts its packets.
+/// The receiver of decoded packets.
 ///
 /// Generic, so that every call is direct and the pointers need not outlive it. Each function returns `false` to stop
-/// the decoder for good: the connection is closed and the rest of the bytes is nobody's.
+/// the decoder for good. The connection is then closed, and the remaining bytes are dropped.
 public protocol PacketSink: ~Copyable {
     /// An application message.
     mutating func publish(_ view: PublishView) -> Bool
@@ -78,8 +78,8 @@ extension PublishView {
         return nil
     }
 
-    /// Where the answer to a request goes, and what is to stand in it, read without making anything of the other properties
-    /// (§4.10); `nil` for a message that asks for none.
+    /// The response topic and the correlation data of a request (§4.10), read without decoding other properties; `nil`
+    /// if the message requests no response.
     package var request: (responseTopic: UnsafeRawBufferPointer, correlation: UnsafeRawBufferPointer?)? {
         var reader = PropertyReader(self.rawProperties, scope: nil)
         var topic: UnsafeRawBufferPointer?

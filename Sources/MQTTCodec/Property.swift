@@ -6,11 +6,11 @@ public enum PropertyID: UInt8, Hashable, Sendable, CaseIterable {
     case payloadFormatIndicator = 0x01
     /// Seconds that the message is worth delivering (§3.3.2.3.3).
     case messageExpiryInterval = 0x02
-    /// What the payload is, in words that the application chooses (§3.3.2.3.9).
+    /// The kind of payload, as defined by the application (§3.3.2.3.9).
     case contentType = 0x03
     /// The topic that an answer is wanted on (§3.3.2.3.5).
     case responseTopic = 0x08
-    /// What tells the asker which question an answer belongs to (§3.3.2.3.6).
+    /// Matches a response to its request (§3.3.2.3.6).
     case correlationData = 0x09
     /// The number of a subscription, 1 to 268,435,455 (§3.8.2.1.2).
     case subscriptionIdentifier = 0x0B
@@ -30,7 +30,7 @@ public enum PropertyID: UInt8, Hashable, Sendable, CaseIterable {
     case willDelayInterval = 0x18
     /// Whether the client asks for response information (§3.1.2.11.6).
     case requestResponseInformation = 0x19
-    /// What a client may build its response topics on (§3.2.2.3.15).
+    /// The basis on which a client may build its response topics (§3.2.2.3.15).
     case responseInformation = 0x1A
     /// Another server to use (§4.11).
     case serverReference = 0x1C
@@ -94,7 +94,7 @@ public enum PropertyID: UInt8, Hashable, Sendable, CaseIterable {
     var bit: UInt64 { 1 << UInt64(self.rawValue) }
 }
 
-/// One property as it stands in a packet.
+/// One property of a packet.
 public struct Property: Hashable, Sendable {
     /// A value as the wire has it (§2.2.2.2).
     public enum Value: Hashable, Sendable {
@@ -116,7 +116,7 @@ public struct Property: Hashable, Sendable {
 
     /// Which property.
     public var id: PropertyID
-    /// What it says.
+    /// The value.
     public var value: Value
 
     /// Any identifier with any value: also the pairs that the standard does not have, for wrong packets.
@@ -135,7 +135,7 @@ extension Property {
     public static func messageExpiryInterval(_ value: UInt32) -> Property {
         Property(.messageExpiryInterval, .fourBytes(value))
     }
-    /// What the payload is, in words that the application chooses (§3.3.2.3.9).
+    /// The kind of payload, as defined by the application (§3.3.2.3.9).
     public static func contentType(_ value: String) -> Property {
         Property(.contentType, .text(value))
     }
@@ -143,7 +143,7 @@ extension Property {
     public static func responseTopic(_ value: String) -> Property {
         Property(.responseTopic, .text(value))
     }
-    /// What tells the asker which question an answer belongs to (§3.3.2.3.6).
+    /// Matches a response to its request (§3.3.2.3.6).
     public static func correlationData(_ value: [UInt8]) -> Property {
         Property(.correlationData, .binary(value))
     }
@@ -183,7 +183,7 @@ extension Property {
     public static func requestResponseInformation(_ value: Bool) -> Property {
         Property(.requestResponseInformation, .byte(value ? 1 : 0))
     }
-    /// What a client may build its response topics on (§3.2.2.3.15).
+    /// The basis on which a client may build its response topics (§3.2.2.3.15).
     public static func responseInformation(_ value: String) -> Property {
         Property(.responseInformation, .text(value))
     }

@@ -13,7 +13,7 @@ extension Properties {
         set { self.setFourBytes(.messageExpiryInterval, newValue) }
     }
 
-    /// What the payload is, in words that the application chooses (§3.3.2.3.9).
+    /// The kind of payload, as defined by the application (§3.3.2.3.9).
     public var contentType: String? {
         get { self.text(.contentType) }
         set { self.setText(.contentType, newValue) }
@@ -25,7 +25,7 @@ extension Properties {
         set { self.setText(.responseTopic, newValue) }
     }
 
-    /// What tells the asker which question an answer belongs to (§3.3.2.3.6).
+    /// Matches a response to its request (§3.3.2.3.6).
     public var correlationData: [UInt8]? {
         get { self.binary(.correlationData) }
         set { self.setBinary(.correlationData, newValue) }
@@ -85,7 +85,7 @@ extension Properties {
         set { self.setFlag(.requestResponseInformation, newValue) }
     }
 
-    /// What a client may build its response topics on (§3.2.2.3.15).
+    /// The basis on which a client may build its response topics (§3.2.2.3.15).
     public var responseInformation: String? {
         get { self.text(.responseInformation) }
         set { self.setText(.responseInformation, newValue) }

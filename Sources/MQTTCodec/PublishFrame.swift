@@ -1,7 +1,7 @@
-/// Where the parts of a PUBLISH lie, for those who write it into raw memory.
+/// The positions of the parts of a PUBLISH, for writing into raw memory.
 ///
-/// Sizes are computed here because the length stands in front of the body; ``write(dup:retain:topic:id:to:)`` uses
-/// the same numbers, so the two cannot disagree.
+/// Sizes are computed first because the length precedes the body. ``write(dup:retain:topic:id:to:)`` uses the same
+/// numbers, so the two cannot disagree.
 ///
 /// Spec: MQTT 5.0 §3.3, MQTT 3.1.1 §3.3.
 package struct PublishFrame: Hashable, Sendable {
@@ -64,7 +64,7 @@ package struct PublishFrame: Hashable, Sendable {
             memory.storeBytes(of: id.bigEndian, toByteOffset: offset, as: UInt16.self)
             offset += 2
         }
-        // §3.3.2.3.1: the property length stands there even when there are none.
+        // §3.3.2.3.1: the property length is present even without properties.
         if self.version == .v5, self.properties == 0 { memory.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
     }
 }

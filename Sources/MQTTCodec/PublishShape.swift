@@ -26,7 +26,7 @@ struct PublishShape {
     /// Bytes between topic and payload: two of a packet identifier, one that says there are no properties.
     @usableFromInline
     var between = 0
-    /// The last topic of this length that passed, with seven bytes to read behind it; no address before the first.
+    /// The last valid topic of this length, with seven readable bytes after it; `nil` before the first.
     @usableFromInline
     var topic: UnsafeRawPointer
 
@@ -94,7 +94,7 @@ extension PacketDecoder {
     @usableFromInline
     @inline(never)
     mutating func learn(_ packet: UnsafeRawPointer, available: Int, shape: inout PublishShape) -> Int {
-        // The longest head and a word behind it.
+        // The longest head and one word after it.
         guard available >= 13, !self.awaitsConnect else { return 0 }
         let word = UInt64(littleEndian: packet.loadUnaligned(as: UInt64.self))
         guard word & 0xF0 == 0x30, Self.legalPublishFlags >> UInt16(word & 0x0F) & 1 == 1 else { return 0 }

@@ -89,9 +89,9 @@ public enum ReasonCode: UInt8, Hashable, Sendable, CaseIterable {
     /// Wildcard Subscriptions not supported.
     case wildcardSubscriptionsNotSupported = 0xA2
 
-    /// What 0 means in a DISCONNECT.
+    /// The meaning of 0 in a DISCONNECT.
     public static let normalDisconnection = ReasonCode.success
-    /// What 0 means in a SUBACK.
+    /// The meaning of 0 in a SUBACK.
     public static let grantedQoS0 = ReasonCode.success
 
     /// From 0x80 on the operation has failed (§2.4).

@@ -1,4 +1,4 @@
-/// What is wrong with a topic name or a topic filter.
+/// The error of a topic name or a topic filter.
 ///
 /// Spec: MQTT 5.0 §4.7, §4.8.2.
 public enum TopicError: Error, Hashable, Sendable {
@@ -16,7 +16,7 @@ public enum TopicError: Error, Hashable, Sendable {
     case multiLevelNotLast
     /// `$share/` with an empty name, or one with `+` or `#` [MQTT-4.8.2-1] [MQTT-4.8.2-2].
     case shareName
-    /// `$share/name` with no filter behind it [MQTT-4.8.2-2].
+    /// `$share/name` without a filter [MQTT-4.8.2-2].
     case shareWithoutFilter
 }
 
@@ -45,7 +45,7 @@ public enum TopicName {
 ///
 /// Everything compares bytes: no normalisation, no case folding [MQTT-4.7.3-4].
 public struct TopicFilter: Hashable, Sendable {
-    /// What stands between two slashes.
+    /// The part of a filter between two slashes.
     public enum Level: Hashable, Sendable {
         /// These characters, which may be none.
         case name(String)

@@ -19,7 +19,7 @@ import Synchronization
 /// files: the database, and beside it the write-ahead log (`-wal`) with what is not in the database yet. Both belong
 /// together; the log is folded into the database now and then, and when the store closes.
 public final class MQTTSQLiteStore: MQTTMessageStore, Sendable {
-    /// What a commit outlives.
+    /// The failures that a commit survives.
     public enum Durability: Hashable, Sendable {
         /// The end of the process, however violent. When the machine loses power, the file stays sound, but the last
         /// commits may be missing: a message of QoS 1 or 2 that was done with is then sent again, and one published
@@ -124,10 +124,9 @@ public final class MQTTSQLiteStore: MQTTMessageStore, Sendable {
         }
     }
 
-    /// Writes what waits, folds the log into the database and lets go of the file.
+    /// Writes pending changes, merges the log into the database and releases the file.
     ///
-    /// Whatever is asked later fails with ``MQTTStoreError/closed``. A store that nobody holds any more closes by
-    /// itself.
+    /// Later calls fail with ``MQTTStoreError/closed``. A store without references closes by itself.
     ///
     /// - Throws: ``MQTTStoreError``.
     public func close() async throws {

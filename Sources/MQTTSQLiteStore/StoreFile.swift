@@ -62,7 +62,7 @@ package struct StoreFile: Sendable {
         try database.execute(sql: "PRAGMA synchronous = \(synchronous)")
         let pageSize = try Int.fetchOne(database, sql: "PRAGMA page_size") ?? Self.pageSize
         try database.execute(sql: "PRAGMA max_page_count = \(max(1, self.limits.maxSize / pageSize))")
-        // What a large transaction made the log grow to is given back at the next fold.
+        // The next checkpoint truncates a log that a large transaction enlarged.
         try database.execute(sql: "PRAGMA journal_size_limit = \(4 << 20)")
     }
 
@@ -103,7 +103,7 @@ package struct StoreFile: Sendable {
 
     // MARK: - Errors
 
-    /// What an error of the database means to whoever uses the store.
+    /// The store error for an error of the database.
     func error(_ error: any Error) -> MQTTStoreError {
         if let known = error as? MQTTStoreError { return known }
         guard let error = error as? DatabaseError else { return .failed(path: self.path, reason: "\(error)") }

@@ -6,7 +6,7 @@ import Musl
 import Glibc
 #endif
 
-/// What the operating system is asked.
+/// Queries of the operating system.
 package enum StoreSystem {
     /// Seconds since 1970: the only clock that goes on between two processes.
     package static func now() -> Int64 {

@@ -3,7 +3,9 @@ import GRDB
 import MQTT
 import MQTTCodec
 
-/// What is known of the clients that have been written for: as the file is owned, it holds until the store closes.
+/// Accounts of the clients written so far.
+///
+/// The store owns the file, so they are valid until the store closes.
 struct StoreAccounts: Sendable {
     struct Account: Sendable {
         /// The client's number in the file; none before its first message.
@@ -45,10 +47,12 @@ struct StoreWriter {
         self.forget = try database.cachedStatement(sql: "DELETE FROM inbound WHERE client = ? AND packet = ?")
     }
 
-    /// Writes all commits in one transaction; if one of them cannot be, each in one of its own, so that nobody fails for
-    /// somebody else's message.
+    /// Writes all commits in one transaction.
     ///
-    /// - Returns: what became of each.
+    /// If one of them fails, each is retried in a transaction of its own, so that one client's message cannot fail
+    /// another's.
+    ///
+    /// - Returns: the result of each.
     static func write(
         _ commits: [StoreCommit],
         to database: Database,
@@ -74,7 +78,7 @@ struct StoreWriter {
     ) -> MQTTStoreError {
         guard (error as? DatabaseError)?.resultCode == .SQLITE_FULL else { return file.error(error) }
         func number(_ name: String) -> Int { (try? Int.fetchOne(database, sql: "PRAGMA \(name)")) ?? 0 }
-        // What a row needs beside its bytes, and the nodes of the tree that may have to be split for it.
+        // The overhead of a row, and the tree nodes that may have to be split for it.
         let size = commit.parts.lazy.flatMap(\.changes).reduce(0) { size, change in
             guard case .insert(let stored) = change else { return size }
             let message = stored.message
@@ -181,7 +185,7 @@ struct StoreWriter {
 
     // MARK: - Clients
 
-    /// What the file says of a client that this store has not written for yet.
+    /// Reads the account of a client that this store has not written for yet.
     private func account(of client: Data) throws -> StoreAccounts.Account {
         var account = StoreAccounts.Account()
         guard let id = try StoreReader(self.database, self.file).number(of: client) else { return account }
@@ -201,7 +205,9 @@ struct StoreWriter {
         return self.database.lastInsertedRowID
     }
 
-    /// Properties as in a packet; those that could not be read again are refused while somebody can still be told.
+    /// Properties as encoded in a packet.
+    ///
+    /// Properties that could not be decoded again are refused now, while the caller can get the error.
     private static func bytes(_ properties: Properties) throws -> Data? {
         if properties.isEmpty { return nil }
         let bytes = properties.wireForm

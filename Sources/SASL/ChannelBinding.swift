@@ -1,4 +1,4 @@
-/// Data that both ends of a TLS session know, and nobody between two of them.
+/// Data known to both ends of a TLS session only, and not to a man in the middle.
 ///
 /// Spec: RFC 5056, RFC 5929, RFC 9266.
 package struct SASLChannelBinding: Hashable, Sendable {
@@ -19,7 +19,7 @@ package struct SASLChannelBinding: Hashable, Sendable {
     }
 }
 
-/// What a SCRAM client says of channel binding (RFC 5802 §6).
+/// The channel binding flag of a SCRAM client (RFC 5802 §6).
 package enum SCRAMBinding: Hashable, Sendable {
     /// It has none, or the server offers it and it is not used: `n`.
     case unsupported

@@ -34,10 +34,10 @@ struct DigestDirectives {
         }
     }
 
-    /// The value of a directive that may stand there once.
+    /// The value of a directive that may occur once.
     func only(_ name: String) throws(SASLError) -> [UInt8]? {
         let found = self.all.filter { $0.name == name }
-        guard found.count <= 1 else { throw .malformed("\(name) stands there \(found.count) times") }
+        guard found.count <= 1 else { throw .malformed("\(name) occurs \(found.count) times") }
         return found.first?.value
     }
 
@@ -118,9 +118,9 @@ struct DigestComputation {
     let uri: [UInt8]
     let identity: [UInt8]
 
-    /// What the client proves itself with.
+    /// The client's proof.
     var response: String { self.proof("AUTHENTICATE:") }
-    /// What the server has to answer with (§2.1.3).
+    /// The proof that the server has to return (§2.1.3).
     var serverProof: String { self.proof(":") }
 
     private func proof(_ method: String) -> String {

@@ -1,4 +1,4 @@
-/// User name and password, readable by whoever sees the bytes.
+/// User name and password in clear.
 ///
 /// Spec: RFC 4616.
 package struct PLAINMechanism: SASLMechanism {

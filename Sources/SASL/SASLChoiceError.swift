@@ -7,12 +7,12 @@ package enum SASLChoiceError: Error, Hashable, Sendable {
     case notOffered(String, offered: [String])
     /// The mechanism asked for is not known here.
     case unknown(String)
-    /// Only PLAIN is left, and everybody on the way could read the password.
+    /// Only PLAIN is left, and the connection is not encrypted.
     case plainWithoutTLS
     case noPassword(String)
     /// Channel binding is wanted, and there is none that both sides have.
     case noBinding(offered: [String])
-    /// The server has types of channel binding and no mechanism for them: somebody has cut its list.
+    /// The server offers types of channel binding but no mechanism for them: its list was tampered with.
     case bindingStripped([String])
     /// User name or password cannot be used with the mechanism.
     case credentials(SASLError)

@@ -25,7 +25,7 @@ package enum SASLError: Error, Hashable, Sendable {
         }
     }
 
-    /// Control characters, line ends among them, and what turns the direction of writing stand there as `\u{…}`.
+    /// Writes control characters, line ends and bidirectional controls as `\u{…}`.
     static func inOneLine(_ text: String) -> String {
         var line = ""
         for scalar in text.unicodeScalars {

@@ -8,7 +8,7 @@
 package struct SASLMechanismChoice: Hashable, Sendable {
     /// Use this one or none; its registered name, whatever the case.
     package var forced: String?
-    /// Whether the password may be sent where everybody can read it.
+    /// Whether the password may be sent in clear.
     package var allowsPlainWithoutTLS = false
     package var allowsDigestMD5 = false
     /// No user name, no password.
@@ -20,14 +20,14 @@ package struct SASLMechanismChoice: Hashable, Sendable {
 
     package init() {}
 
-    /// Who logs in.
+    /// The credentials of the login.
     package struct Credentials: Sendable {
         package var user: String
         /// `nil` for a client that has a certificate only.
         package var password: String?
         /// The domain of the account, which DIGEST-MD5 signs.
         package var domain: String
-        /// Whom to act for, if it is not the user.
+        /// The identity to act as, if it is not the user.
         package var authorizationIdentity: String
         /// Whether TLS showed the server a certificate of the client.
         package var hasCertificate: Bool
@@ -47,14 +47,14 @@ package struct SASLMechanismChoice: Hashable, Sendable {
         }
     }
 
-    /// What the server offers on this stream.
+    /// The server's offer on this stream.
     package struct Offer: Sendable {
         /// Names, in any order; unknown ones are passed over.
         package var mechanisms: [String]
         /// Its types of channel binding, where it tells them (XEP-0440).
         package var bindings: [String]?
         package var isSecure: Bool
-        /// What this side has for the TLS session, the best first.
+        /// The channel bindings of this TLS session, the preferred one first.
         package var available: [SASLChannelBinding]
 
         package init(
@@ -97,8 +97,8 @@ package struct SASLMechanismChoice: Hashable, Sendable {
             if refused.contains(forced) { throw .noneShared(offered: offer.mechanisms) }
             return try self.make(forced, names, offer, credentials, cache, nonce)
         }
-        // Whoever refuses a binding that the server has offered may be somebody in between: nothing unbound goes to them
-        // (RFC 5802 §6).
+        // A server that refuses a binding which it offered may be a man in the middle: no unbound login follows (RFC
+        // 5802 §6).
         let bindingWasRefused = refused.contains(where: Self.isBound)
         for name in self.order(credentials) where names.contains(name) && !refused.contains(name) {
             if Self.isBound(name), Self.common(offer) == nil { continue }

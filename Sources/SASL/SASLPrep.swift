@@ -7,11 +7,11 @@
 ///
 /// Spec: RFC 4013, as stored strings (RFC 3454 §7).
 package enum SASLPrep {
-    /// What cannot be prepared, and is therefore refused.
+    /// The reason why a string cannot be prepared.
     package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         package let scalar: UInt32
 
-        /// As it stands in Unicode's tables: `U+00AA`.
+        /// The code point in Unicode's notation: `U+00AA`.
         package var codePoint: String {
             let digits = String(self.scalar, radix: 16, uppercase: true)
             return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
@@ -44,7 +44,7 @@ package enum SASLPrep {
         return prepared
     }
 
-    /// Whether NFKC leaves the letter alone, whatever stands beside it.
+    /// Whether NFKC leaves the letter unchanged in any context.
     private static func isStable(_ scalar: Unicode.Scalar) -> Bool {
         guard self.blocks.contains(where: { $0.contains(scalar.value) }), let age = scalar.properties.age,
             (age.major, age.minor) <= (3, 2)

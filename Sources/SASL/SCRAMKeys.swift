@@ -1,6 +1,7 @@
 import Synchronization
 
-/// What a password becomes for one salt (RFC 5802 §3); all that the client needs, and more than a server may keep.
+/// The keys derived from a password and a salt (RFC 5802 §3): all that the client needs, and more than a server may
+/// store.
 package struct SCRAMKeys: Hashable, Sendable {
     package let clientKey: [UInt8]
     package let storedKey: [UInt8]
@@ -26,7 +27,7 @@ package struct SCRAMKeys: Hashable, Sendable {
 /// Two logins at once may derive the same keys twice, since nothing is locked meanwhile. About 500 bytes an entry, the
 /// password among them; the oldest entry goes first.
 package final class SCRAMKeyCache: Sendable {
-    /// What the keys depend on: the user name is no part of it.
+    /// The inputs of the keys; the user name is not one of them.
     private struct Source: Hashable {
         let hash: SCRAMHash
         let password: [UInt8]

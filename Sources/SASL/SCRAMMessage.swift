@@ -46,7 +46,7 @@ enum SCRAMMessage {
         return attributes[index].value
     }
 
-    /// `m=` would change the meaning of the rest in a way that nobody has defined yet (§5.1).
+    /// `m=` marks a mandatory extension, and none is defined yet (§5.1).
     static func hasMandatoryExtension(_ attributes: [SCRAMAttribute]) -> Bool {
         attributes.contains { $0.name == UInt8(ascii: "m") }
     }
@@ -67,7 +67,7 @@ enum SCRAMMessage {
         return number > 0 ? number : nil
     }
 
-    /// A user name as it stands in a message: `,` and `=` are told by `=2C` and `=3D` (§5.1).
+    /// A user name as encoded in a message: `,` and `=` become `=2C` and `=3D` (§5.1).
     static func escape(_ name: [UInt8]) -> [UInt8] {
         var escaped: [UInt8] = []
         escaped.reserveCapacity(name.count)

@@ -1,6 +1,6 @@
 import DataEncodings
 
-/// What a server keeps of a password: enough to check it, not enough to log in with (RFC 5802 §3).
+/// The data that a server stores for a password: enough to verify it, not enough to log in (RFC 5802 §3).
 package struct SCRAMCredentials: Hashable, Sendable {
     package let salt: [UInt8]
     package let iterations: Int
@@ -136,7 +136,7 @@ package struct SCRAMServer: Sendable {
         let user = try Self.user(try Self.value("n", at: 0, of: attributes))
         let clientNonce = try Self.value("r", at: 1, of: attributes)
         guard SCRAMMessage.isNonce(clientNonce) else { throw .otherError }
-        // `n,,` and `y,,` aside, the header names whom to act for: nobody but the user here.
+        // Other headers than `n,,` and `y,,` name an identity to act as: only the user itself is allowed here.
         if let identity = header.actsFor, identity != Array(user.utf8) { throw .otherError }
         guard let credentials = self.credentials(user) else { throw .unknownUser }
 
@@ -186,7 +186,7 @@ extension SCRAMServer {
         let actsFor: [UInt8]?
     }
 
-    /// Reads the GS2 header, and what stands behind it (§7: `gs2-header`).
+    /// Reads the GS2 header and the message after it (§7: `gs2-header`).
     private static func header(_ message: [UInt8]) throws(SCRAMServerError) -> (Header, bare: [UInt8]) {
         do { try SCRAMMessage.check(message) } catch { throw .invalidEncoding }
         let parts = message.split(separator: UInt8(ascii: ","), maxSplits: 2, omittingEmptySubsequences: false)

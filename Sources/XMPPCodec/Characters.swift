@@ -1,4 +1,4 @@
-/// What XML says about characters, eight bytes at a time where that pays.
+/// The character classes of XML, checked eight bytes at a time where that pays.
 ///
 /// Spec: XML 1.0 (fifth edition) §2.2, §2.3.
 enum Characters {
@@ -152,7 +152,7 @@ extension Characters {
     /// Reads the character of several bytes at `at`.
     ///
     /// The Unicode Standard, table 3-7: the first continuation byte alone decides about overlong forms, surrogates and
-    /// code points past U+10FFFF. What is broken already is told before its last byte has come.
+    /// code points past U+10FFFF. An invalid sequence is reported before its last byte arrives.
     static func decode(_ base: UnsafeRawPointer, _ at: Int, _ end: Int) -> DecodedScalar {
         let first = Self.byte(base, at)
         let count: Int

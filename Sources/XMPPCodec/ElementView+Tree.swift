@@ -15,7 +15,7 @@ private struct TreeBuilder {
     }
 
     private let space: TokenSpace
-    /// What is open, the outermost first.
+    /// The open elements, the outermost first.
     private var levels: [Level] = []
     /// The elements around the one that the tree is made of, the outermost first; found when they are asked for.
     private lazy var parents = Self.parents(of: self.start, self.space)
@@ -65,7 +65,7 @@ private struct TreeBuilder {
         }
     }
 
-    /// The texts and sections that follow each other are one text; `index` gets behind them.
+    /// Joins adjacent texts and sections into one text; `index` moves past them.
     private func text(_ index: inout Int) -> String {
         let end = self.levels.last?.end ?? index
         var text = ""

@@ -1,4 +1,4 @@
-/// What an element below the stream's root is.
+/// The kinds of elements below the stream's root.
 public enum StanzaKind: Hashable, Sendable {
     /// `<iq/>` in jabber:client.
     case iq
@@ -37,7 +37,7 @@ public struct ElementView: ~Copyable {
     var end: Int { self.isOpen ? self.space.tokenCount : Int(self.token.second) }
     private var isOpen: Bool { self.token.second == Token.none }
 
-    /// What it is, if it stands right below the stream's root.
+    /// The kind of the element, if it is a child of the stream's root.
     public var kind: StanzaKind {
         let token = self.token
         guard token.first == NamespaceReference.client || self.space.isNamespace(token.first, "jabber:client") else {
@@ -134,7 +134,7 @@ extension ElementView {
     /// `xml:lang`.
     public var language: String? { self.attribute("xml:lang") }
 
-    /// What `xmlns` says on this element itself.
+    /// The `xmlns` attribute of this element itself.
     var declaredDefault: String? { self.attribute("xmlns") }
 }
 

@@ -12,7 +12,7 @@ struct ElementWriter {
         let name: String
         /// As the end tag has to name it.
         let prefix: Prefix
-        /// The default namespace of what stands in it.
+        /// The default namespace of its content.
         let scope: String
         let children: [XMPPElement.Node]
         var next = 0
@@ -54,7 +54,7 @@ struct ElementWriter {
         var around: [Level] = []
         while true {
             guard level.next < level.children.count else {
-                // What has nothing in it has no end tag.
+                // An empty element has no end tag.
                 if !level.children.isEmpty { Self.writeEnd(level, into: &buffer) }
                 guard let parent = around.popLast() else { return true }
                 level = parent
@@ -221,7 +221,7 @@ struct SharedNamespaces {
         }
         var rest = [root]
         while let element = rest.popLast() {
-            // The default of all that stands in it.
+            // The default namespace of the content.
             if !element.namespace.isSameXML(root.namespace) { note(element.namespace) }
             for attribute in element.attributes where !attribute.namespace.isEmpty { note(attribute.namespace) }
             rest += element.elements

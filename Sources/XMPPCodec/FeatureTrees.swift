@@ -1,6 +1,6 @@
-/// The trees of what a server offers, which it says in the same words to everybody who logs in.
+/// Parsed stream features, which a server sends in the same bytes on every login.
 ///
-/// For the streams of one event loop: a few offers of up to 4 KiB, of which the oldest makes room.
+/// For the streams of one event loop. It keeps a few offers of up to 4 KiB and replaces the oldest.
 package final class FeatureTrees {
     private static let most = 4
     private static let largest = 4_096
@@ -14,7 +14,7 @@ package final class FeatureTrees {
     ///
     /// The header's default namespace has to be jabber:client.
     package func tree(of element: borrowing ElementView) -> XMPPElement {
-        // What a header binds that is not the usual one, the same bytes may mean something else behind another.
+        // Under an unusual header the same bytes may mean something else, because of its prefixes.
         guard element.isBelowUsualHeader, element.byteCount <= Self.largest else { return element.element() }
         let found = element.withBytes { bytes in self.known.first { $0.bytes.elementsEqual(bytes) } }
         if let found { return found.tree }

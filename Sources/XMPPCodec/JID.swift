@@ -13,7 +13,7 @@ public enum JIDError: Error, Hashable, Sendable {
 }
 
 extension JIDError: CustomStringConvertible {
-    /// What is wrong with it.
+    /// The fault and its place.
     public var description: String {
         switch self {
         case .empty(let part): "the \(part.rawValue) of the JID is empty"
@@ -27,19 +27,19 @@ extension JIDError: CustomStringConvertible {
     }
 }
 
-/// An address: `local@domain/resource`, prepared, so that equal addresses are the same bytes.
+/// An address `local@domain/resource`, prepared so that equal addresses are the same bytes.
 ///
-/// Wide letters become the usual ones, capital letters of the account and the server small ones, and what is decomposed
-/// is composed (NFC). `xn--` labels of the server become the letters that they stand for. Letters from right to left have
-/// to keep the bidi rule.
+/// Wide letters are mapped to normal width, the account and the server to lower case, and decomposed characters are
+/// composed (NFC). `xn--` labels of the server are decoded. Right-to-left labels must satisfy the bidi rule.
 ///
-/// What others sent has been prepared by a server; ``init(received:)`` takes it also where we would not have made it.
+/// A server has prepared received addresses. ``init(received:)`` also accepts some that this type would refuse
+/// otherwise.
 ///
 /// One string and two offsets.
 ///
 /// Spec: RFC 7622; RFC 8265 (UsernameCaseMapped, OpaqueString); RFC 5890 (host names).
 public struct JID: Hashable, Sendable {
-    /// What an address is made of.
+    /// The parts of an address.
     public enum Part: String, Hashable, Sendable {
         /// In front of `@`: the account.
         case local
@@ -61,11 +61,10 @@ public struct JID: Hashable, Sendable {
     /// - Throws: for what is no address.
     public init(_ text: String) throws(JIDError) { try self.init(text, .own) }
 
-    /// Takes an address apart that somebody sent, such as a room's occupant.
+    /// Parses a received address, such as a room's occupant.
     ///
-    /// It is composed and in small letters as ``init(_:)`` would have it, so that both forms of one address are
-    /// equal, but of its characters only those are refused that no address can have: control characters, and
-    /// what separates its parts.
+    /// Composition and case are mapped as in ``init(_:)``, so that both forms of an address are equal. Only characters
+    /// that no address can contain are refused: control characters and the separators of its parts.
     public init(received text: String) throws(JIDError) { try self.init(text, .received) }
 
     private init(_ text: String, _ strictness: JIDPreparation.Strictness) throws(JIDError) {

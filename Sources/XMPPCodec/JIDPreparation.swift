@@ -7,10 +7,10 @@ enum JIDPreparation {
 
     /// How much is refused.
     enum Strictness {
-        /// What the profiles of RFC 7622 do not have.
+        /// Refuses characters that the profiles of RFC 7622 exclude.
         case own
-        /// What would break the address apart, and control characters: a server has prepared what it sends by its own
-        /// tables, and other clients' names are not ours to judge.
+        /// Refuses only separators and control characters: servers prepare addresses by their own tables, and other
+        /// clients' names are accepted.
         case received
     }
 
@@ -36,7 +36,7 @@ enum JIDPreparation {
 
     /// Width, case and composition mapped (RFC 8264 §7), and its characters looked at.
     ///
-    /// What the profile does not have stays as it came, where it is taken at all: so it is equal to nothing else.
+    /// Characters outside the profile stay unchanged where they are accepted, so they equal only themselves.
     private static func name(
         _ text: Substring,
         _ part: JID.Part,
@@ -143,7 +143,7 @@ enum JIDPreparation {
         guard digits.allSatisfy(\.isASCII), let decoded = Punycode.decode(digits.map { UInt8($0.value) }),
             !decoded.allSatisfy(\.isASCII), !Self.isReserved(decoded),
             Punycode.encode(decoded).map({ $0.unicodeScalars.elementsEqual(digits) }) == true,
-            // What is prepared already is all that it may have.
+            // A decoded label must be prepared already.
             let prepared = try? Self.name(String(String.UnicodeScalarView(decoded))[...], .domain, .own),
             prepared == decoded
         else { return nil }

@@ -5,7 +5,7 @@
 /// Spec: Unicode Standard Annex #15.
 package enum Normalization {
     package static func composed(_ scalars: [Unicode.Scalar]) -> [Unicode.Scalar] {
-        // What is below the first combining mark neither joins nor changes.
+        // Characters below the first combining mark neither compose nor decompose.
         if scalars.allSatisfy({ $0.value < 0x300 }) { return scalars }
         let text = String(String.UnicodeScalarView(scalars))
         return Array(String(decoding: text._nfcCodeUnits, as: UTF8.self).unicodeScalars)

@@ -43,8 +43,8 @@ enum PRECIS {
 
     /// Whether NFKC would change it (§9.17).
     ///
-    /// The standard library knows what NFKC and case folding together change. What that is for the sake of the case alone
-    /// is told by the small letter, and for the rest by name.
+    /// The standard library knows only the combined effect of NFKC and case folding. The lower-case letter shows what
+    /// case alone changes; the rest is decided by name.
     private static func isCompatibility(_ scalar: Unicode.Scalar) -> Bool {
         let properties = scalar.properties
         guard properties.changesWhenNFKCCaseFolded else { return false }

@@ -80,7 +80,7 @@ struct PlainJID {
                     return false
                 }
                 label += 1
-                // What may be an A-label is decoded.
+                // Possible A-labels must be decoded.
                 if label == 4, byte == UInt8(ascii: "-"), last == byte { return false }
             }
             last = byte

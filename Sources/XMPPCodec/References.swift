@@ -1,6 +1,6 @@
-/// Turns what stands in a document into what it means: references, line ends, white space of values.
+/// Decodes references, line ends and the white space of values.
 ///
-/// It never gets longer by that. The bytes were checked before.
+/// The result is never longer than the input. The bytes were checked before.
 ///
 /// Spec: XML §2.11 (line ends), §3.3.3 (values), §4.6 (the five entities).
 enum References {

@@ -18,7 +18,7 @@ public enum StanzaErrorCondition: String, Hashable, Sendable, CaseIterable {
     case jidMalformed = "jid-malformed"
     /// Against the recipient's or the server's rules.
     case notAcceptable = "not-acceptable"
-    /// Not allowed to anybody.
+    /// No entity may do this.
     case notAllowed = "not-allowed"
     /// Credentials are wanted first.
     case notAuthorized = "not-authorized"
@@ -36,7 +36,7 @@ public enum StanzaErrorCondition: String, Hashable, Sendable, CaseIterable {
     case remoteServerTimeout = "remote-server-timeout"
     /// The server is too busy.
     case resourceConstraint = "resource-constraint"
-    /// Nobody offers this.
+    /// The service does not exist.
     case serviceUnavailable = "service-unavailable"
     /// One has to be subscribed.
     case subscriptionRequired = "subscription-required"
@@ -60,7 +60,7 @@ public enum StanzaErrorCondition: String, Hashable, Sendable, CaseIterable {
 ///
 /// Spec: RFC 6120 §8.3.
 public struct StanzaError: Error, Hashable, Sendable {
-    /// What the sender may do about it (RFC 6120 §8.3.2).
+    /// The action open to the sender (RFC 6120 §8.3.2).
     public enum ErrorType: String, Hashable, Sendable, CaseIterable {
         /// Give credentials and try again.
         case auth
@@ -74,7 +74,7 @@ public struct StanzaError: Error, Hashable, Sendable {
         case wait
     }
 
-    /// What to do.
+    /// The action open to the sender.
     public var type: ErrorType
     /// Why.
     public var condition: StanzaErrorCondition
@@ -82,7 +82,7 @@ public struct StanzaError: Error, Hashable, Sendable {
     public var text: String?
     /// The language of the text.
     public var language: String?
-    /// Who says so, if not whom the stanza was for.
+    /// The entity that reports the error, if it is not the addressee of the stanza.
     public var by: String?
     /// The new address, with `gone` and `redirect`.
     public var address: String?
@@ -133,7 +133,7 @@ public struct StanzaError: Error, Hashable, Sendable {
         self.type = error["type"].flatMap(ErrorType.init) ?? (isKnown ? self.condition.usualType : .cancel)
     }
 
-    /// `<error/>` as it stands in a stanza of `namespace`.
+    /// `<error/>` as a child of a stanza of `namespace`.
     public func element(in namespace: String = XMPPNamespace.client) -> XMPPElement {
         var error = XMPPElement("error", namespace: namespace, attributes: ["type": self.type.rawValue, "by": self.by])
         error.add(

@@ -55,7 +55,7 @@ enum StreamTable {
         )
     }
 
-    /// What a prefix of the stream header is bound to; 0 if nothing.
+    /// The namespace that the stream header binds a prefix to; 0 if none.
     static func lookUp(_ table: UnsafeMutableRawPointer?, prefix: UnsafeRawBufferPointer) -> UInt32 {
         guard let table else {
             return Characters.equal(prefix, "stream") ? NamespaceReference.stream : NamespaceReference.none
@@ -90,7 +90,7 @@ struct TokenSpace {
 
     func prefix(_ token: Token) -> UnsafeRawBufferPointer { self.bytes(token.offset, token.prefixCount) }
     func local(_ token: Token) -> UnsafeRawBufferPointer { self.bytes(token.localOffset, token.localCount) }
-    /// As it stands in the document.
+    /// The value as written in the document.
     func value(_ token: Token) -> UnsafeRawBufferPointer { self.bytes(Int(token.first), Int(token.second)) }
 
     /// The prefix that a declaration declares; none for the default namespace.
@@ -130,7 +130,7 @@ struct TokenSpace {
         return token.needsDecoding ? self.isMeant(value, token, expected) : Characters.equal(value, expected)
     }
 
-    /// What has to be decoded is never shorter than what it means.
+    /// The encoded form is never shorter than the decoded one.
     private func isMeant(_ bytes: UnsafeRawBufferPointer, _ token: Token, _ expected: StaticString) -> Bool {
         bytes.count >= expected.utf8CodeUnitCount
             && FoundText(bytes, token).give { Characters.equal($0, expected) }
@@ -146,7 +146,7 @@ struct TokenSpace {
         return token.map { References.string(bytes, $0) } ?? String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What an element's own declarations bind a prefix to; none if nothing.
+    /// The namespace that an element's own declarations bind a prefix to; none if it is undeclared.
     func lookUp(_ prefix: UnsafeRawBufferPointer, in element: Int) -> UInt32 {
         var index = element + 1
         while index < self.tokenCount, self.tokens[index].isDeclaration {
@@ -159,7 +159,7 @@ struct TokenSpace {
         return NamespaceReference.none
     }
 
-    /// What a prefix stands for where no element declares it.
+    /// The namespace of a prefix that no element declares.
     func lookUpOutside(_ prefix: UnsafeRawBufferPointer) -> UInt32 {
         if Characters.equal(prefix, "xml") { return NamespaceReference.xml }
         return self.isInStream ? StreamTable.lookUp(self.table, prefix: prefix) : NamespaceReference.none

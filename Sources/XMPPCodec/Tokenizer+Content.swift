@@ -1,5 +1,5 @@
 extension Tokenizer {
-    /// What ``passStop(_:_:_:isValue:)`` answers when it can not go on.
+    /// Results of ``passStop(_:_:_:isValue:)`` when it cannot continue.
     static var outOfBytes: Int { -1 }
     private static var refused: Int { -2 }
 
@@ -26,7 +26,7 @@ extension Tokenizer {
         self.push(token)
     }
 
-    /// Passes what a search stopped at, if it may stand there.
+    /// Passes the byte at which a search stopped, if it is allowed there.
     ///
     /// - Returns: where to go on; negative if the bytes run out, which is noted, or after an error.
     @inline(never)

@@ -64,7 +64,7 @@ extension Tokenizer {
         return prefix.isEmpty || !value.isEmpty && !Characters.equal(prefix, "xmlns")
     }
 
-    /// What a prefix stands for in the innermost open element.
+    /// The namespace of a prefix in the innermost open element.
     private func lookUp(_ space: TokenSpace, _ prefix: UnsafeRawBufferPointer) -> UInt32 {
         var element = self.open
         while element != Token.none {

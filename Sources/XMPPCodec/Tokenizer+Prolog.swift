@@ -104,7 +104,7 @@ extension Tokenizer {
         guard space.isNamespace(root.first, "urn:ietf:params:xml:ns:xmpp-framing") else { return .element }
         if Characters.equal(space.local(root), "open") { return .opened }
         guard Characters.equal(space.local(root), "close") else { return .element }
-        // Where to go instead is told first.
+        // The target of a redirect is reported first.
         for index in 1..<max(1, self.count) {
             let token = self.tokens[index]
             // Of `<close/>` itself, not of what is in it.
@@ -119,7 +119,7 @@ extension Tokenizer {
     }
 }
 
-/// What stands in an XML declaration between `<?xml` and `?>`.
+/// The parts of an XML declaration between `<?xml` and `?>`.
 ///
 /// Spec: XML §2.8, §4.3.3.
 private struct DeclarationParts {
@@ -127,7 +127,7 @@ private struct DeclarationParts {
 
     init(_ bytes: UnsafeRawBufferPointer) { self.rest = bytes[...] }
 
-    /// What is wrong with it, if something is.
+    /// The error in the declaration, if any.
     mutating func problem() -> XMPPReadError? {
         guard let (name, version) = self.next(), name == "version", version.hasPrefix("1."), version.utf8.count > 2,
             version.utf8.dropFirst(2).allSatisfy({ $0 &- UInt8(ascii: "0") < 10 })

@@ -10,7 +10,7 @@
 /// Memory per stream: about 180 bytes, and what a cut element needs, which is given back with it.
 @usableFromInline
 struct Tokenizer: ~Copyable {
-    /// What stands next in the stream.
+    /// The construct that is expected next in the stream.
     enum Stage: UInt8 {
         /// Byte order mark, XML declaration or header.
         case start
@@ -42,7 +42,7 @@ struct Tokenizer: ~Copyable {
         case failed
     }
 
-    /// What the caller hears of.
+    /// The events reported to the caller.
     @usableFromInline
     enum Event: UInt8 {
         case nothing, opened, element, closed, failed
@@ -174,8 +174,8 @@ struct Tokenizer: ~Copyable {
 
     /// Goes on with an element that a read has cut.
     ///
-    /// It takes what is there in growing pieces: where the element ends nobody knows yet, and what is behind that would
-    /// be copied for nothing.
+    /// It takes the input in growing pieces: the end of the element is not known yet, and bytes after the end would be
+    /// copied in vain.
     private mutating func resume(_ bytes: UnsafeRawPointer, _ count: Int, _ offset: inout Int) -> Event {
         var piece = 256
         while offset < count {

@@ -11,7 +11,7 @@ public enum XMPPWriteError: Error, Hashable, Sendable, CustomStringConvertible {
     /// So many long namespaces in turn that declaring them would be most of what is written; bytes at most.
     case namespaces(limit: Int)
 
-    /// What is wrong, and what to do.
+    /// The problem and its remedy.
     public var description: String {
         switch self {
         case .illegalCharacter(let scalar):
@@ -28,13 +28,13 @@ public enum XMPPWriteError: Error, Hashable, Sendable, CustomStringConvertible {
 extension XMPPElement {
     /// Writes the element.
     ///
-    /// Where namespaces change so often that declaring them would be most of the text, those that come again are declared
-    /// once, with prefixes, on the element itself.
+    /// If namespaces change so often that declarations would be most of the text, repeated ones are declared once, with
+    /// prefixes, on the element itself.
     ///
     /// - Parameters:
-    ///   - buffer: gets it behind what it holds, or nothing.
-    ///   - parent: the default namespace where it will stand; declared on the element only where it differs.
-    /// - Throws: for names and characters that XML does not have, and for more declarations than anybody would read.
+    ///   - buffer: the element is appended to it; it is unchanged on an error.
+    ///   - parent: the default namespace of the parent; the element declares its own only if it differs.
+    /// - Throws: for names and characters that XML excludes, and for more declarations than any reader accepts.
     public func write(into buffer: inout ByteBuffer, parent: String = XMPPNamespace.client) throws(XMPPWriteError) {
         let start = buffer.writerIndex
         do throws(XMPPWriteError) {

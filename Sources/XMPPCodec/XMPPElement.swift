@@ -21,7 +21,7 @@ public struct XMPPElement: Hashable, Sendable {
         }
     }
 
-    /// What an element holds.
+    /// The content of an element.
     public enum Node: Hashable, Sendable {
         /// An element.
         case element(XMPPElement)

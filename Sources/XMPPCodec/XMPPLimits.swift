@@ -1,4 +1,4 @@
-/// What a reader takes at most; beyond it the stream is refused before anything grows (RFC 6120 §4.9.3.14).
+/// Limits of a reader; a stream beyond them is refused before memory grows (RFC 6120 §4.9.3.14).
 public struct XMPPLimits: Hashable, Sendable {
     /// Bytes of one element directly below the stream's root, and of the stream header: 256...134,217,728.
     ///
@@ -13,7 +13,7 @@ public struct XMPPLimits: Hashable, Sendable {
     /// Bytes of the name of an element or attribute, its prefix included, of a reference, and of a namespace as it is
     /// declared below the root: 16...65,535.
     ///
-    /// A namespace stands in the document once and counts for any number of elements: a long one would be multiplied.
+    /// A namespace is written once and applies to any number of elements: a long one would be multiplied.
     public var nameBytes: Int
 
     /// Limits that real servers do not meet.

@@ -1,8 +1,8 @@
 /// The namespaces of XMPP that this library speaks.
 public enum XMPPNamespace {
-    /// What `xml:` stands for, bound from the start (XML-NAMES §3).
+    /// The namespace of `xml:`, bound from the start (XML-NAMES §3).
     public static let xml = "http://www.w3.org/XML/1998/namespace"
-    /// What `xmlns:` stands for; nothing may be bound to it.
+    /// The namespace of `xmlns:`; no other prefix may be bound to it.
     package static let xmlns = "http://www.w3.org/2000/xmlns/"
 
     /// Stanzas between client and server (RFC 6120 §4.8.2).
@@ -61,7 +61,7 @@ public enum XMPPNamespace {
     public static let capabilities = "http://jabber.org/protocol/caps"
     /// Multi-user chat (XEP-0045).
     public static let muc = "http://jabber.org/protocol/muc"
-    /// What a room tells its occupants.
+    /// Messages of a room to its occupants.
     public static let mucUser = "http://jabber.org/protocol/muc#user"
     /// Moderators' requests.
     public static let mucAdmin = "http://jabber.org/protocol/muc#admin"
@@ -89,7 +89,7 @@ public enum XMPPNamespace {
     public static let clientState = "urn:xmpp:csi:0"
     /// Publish and subscribe (XEP-0060).
     public static let pubsub = "http://jabber.org/protocol/pubsub"
-    /// What a node sends its subscribers.
+    /// Events of a node for its subscribers.
     public static let pubsubEvent = "http://jabber.org/protocol/pubsub#event"
     /// Owners' requests.
     public static let pubsubOwner = "http://jabber.org/protocol/pubsub#owner"

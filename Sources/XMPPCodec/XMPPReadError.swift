@@ -41,7 +41,7 @@ public enum XMPPReadError: Error, Hashable, Sendable {
     case declaration
     /// An XML declaration that is not at the very start (RFC 6120 §11.5).
     case misplacedDeclaration
-    /// What stands where a name has to is none, or has a colon where none may be (XML-NAMES §4).
+    /// Not a valid name, or a name with a colon where none is allowed (XML-NAMES §4).
     case name
     /// A tag that is put together wrongly: an attribute without value, quotes or space before it (XML §3.1).
     case tag

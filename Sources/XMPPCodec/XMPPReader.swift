@@ -71,7 +71,7 @@ public struct XMPPReader: ~Copyable {
     ) throws(XMPPReadError) -> Int {
         if let error = self.tokenizer.error { throw error }
         guard let base = bytes.baseAddress, bytes.count > 0 else { return 0 }
-        // What lies on the stack is the memory for tokens, which an element in one piece needs only now.
+        // The tokens are on the stack; only an element in one piece needs them.
         let taken = withUnsafeTemporaryAllocation(of: Token.self, capacity: Tokenizer.scratchTokens) { scratch in
             scratch.baseAddress.map { self.walk(base, bytes.count, $0, into: &sink) } ?? 0
         }
@@ -118,13 +118,13 @@ public struct XMPPReader: ~Copyable {
     package var ownedBytes: Int { self.tokenizer.ownedBytes }
 }
 
-/// What a stream header, or `<open/>`, says.
+/// The attributes of a stream header or of `<open/>`.
 ///
 /// Spec: RFC 6120 §4.7, RFC 7395 §3.4.
 public struct StreamHeader: Hashable, Sendable {
     /// The server's domain, in an answer.
     public var from: String?
-    /// Whom it is for.
+    /// The addressee.
     public var to: String?
     /// New for each stream, also after a restart.
     public var id: String?

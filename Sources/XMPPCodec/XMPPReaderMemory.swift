@@ -8,12 +8,12 @@
 public final class XMPPReaderMemory {
     private static let smallest = 512
     private static let classes = 8
-    /// Bytes that nobody uses at the moment, at most.
+    /// The limit of ``rest``, in bytes.
     package static let largestRest = 262_144
 
     /// By class the first free piece, in whose first word the next one stands.
     private let free: UnsafeMutablePointer<UnsafeMutableRawPointer?>
-    /// Bytes that nobody uses at the moment.
+    /// Unused bytes at the moment.
     package private(set) var rest = 0
     /// Pieces that were allocated, for none was free.
     package private(set) var made = 0

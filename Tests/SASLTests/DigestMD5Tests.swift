@@ -121,10 +121,10 @@ struct DigestMD5Tests {
         "[RFC 2831 §2.1.1] refuses a challenge that is not right, and says why",
         arguments: [
             ("", "it has no nonce"), (#"nonce="",algorithm=md5-sess"#, "it has no nonce"),
-            (#"nonce="a",nonce="b",algorithm=md5-sess"#, "nonce stands there 2 times"),
+            (#"nonce="a",nonce="b",algorithm=md5-sess"#, "nonce occurs 2 times"),
             (#"nonce="a""#, "its algorithm is not md5-sess"),
             (#"nonce="a",algorithm=md5"#, "its algorithm is not md5-sess"),
-            (#"nonce="a",algorithm=md5-sess,algorithm=md5-sess"#, "algorithm stands there 2 times"),
+            (#"nonce="a",algorithm=md5-sess,algorithm=md5-sess"#, "algorithm occurs 2 times"),
             (#"nonce="a",algorithm=md5-sess,qop="auth-conf""#, "it wants a layer of its own (qop without auth)"),
             (#"nonce="a",algorithm=md5-sess,charset=iso-8859-1"#, "its charset is not utf-8"),
             (#"nonce="a"#, "a quoted value has no end"), (#"nonce="a\"#, "a quoted value has no end"),
@@ -148,7 +148,7 @@ struct DigestMD5Tests {
             ("rspauth=ea40f60335c427b5527b84dbabcdfffe", .serverNotVerified),
             ("rspauth=d388dad90d4bbd760a152321f2143af7", .serverNotVerified),
             ("rspauth=ea40f60335c427b5527b84dbabcdfff", .serverNotVerified),
-            ("rspauth=ea40f60335c427b5527b84dbabcdfffd,rspauth=x", .malformed("rspauth stands there 2 times")),
+            ("rspauth=ea40f60335c427b5527b84dbabcdfffd,rspauth=x", .malformed("rspauth occurs 2 times")),
         ] as [(String?, SASLError)]
     )
     func refusesProof(_ message: String?, _ error: SASLError) throws {
