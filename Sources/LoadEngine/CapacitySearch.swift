@@ -1,15 +1,15 @@
-/// Finds the largest load that holds an objective: it says what to offer next, and is told how that came out.
+/// Finds the largest load that meets an objective: it proposes the next load and receives the verdict.
 ///
-/// The load doubles until it breaks the objective (halves, where the first one does), then the gap is halved until it is
-/// narrow; then both its edges are offered again until each has three verdicts, of which two decide. A load that loses its
-/// majority moves the gap, and the search goes on from there; where verdicts of an edge differ, loads beside it narrow what is
-/// not sure. When the generator was the limit twice at one load, or the host disturbed it again and again, there is no answer
-/// about the server, only a load that it held.
+/// The load doubles until it breaks the objective, or halves if the first load does. Then the gap between both edges is
+/// halved until it is narrow. Then each edge is repeated until it has three verdicts, of which two decide. A load that
+/// loses its majority moves the gap, and the search continues from there. If the verdicts of an edge differ,
+/// neighbouring loads narrow the uncertain range. If the generator was the limit twice at one load, or the host
+/// disturbed it repeatedly, the answer is only a load that the server held.
 ///
 /// It reads no clock and opens no socket.
 package struct CapacitySearch: Sendable {
     package struct Settings: Hashable, Sendable {
-        /// What is offered first: operations per second, or clients.
+        /// The first load: operations per second, or clients.
         package var first: Double
         /// Nothing above is offered.
         package var most: Double
@@ -66,7 +66,7 @@ package struct CapacitySearch: Sendable {
 
     package init(_ settings: Settings) { self.settings = settings }
 
-    /// What to offer now, or the answer; the same until a step is added.
+    /// The next load, or the answer; it changes only when a step is added.
     package var next: Action {
         let next = self.wanted
         guard case .offer = next, self.steps.count >= self.settings.steps else { return next }
@@ -77,7 +77,7 @@ package struct CapacitySearch: Sendable {
     /// False where the steps were spent and something was still to be offered: what is known then is the answer.
     package var isSettled: Bool { if case .end = self.wanted { true } else { false } }
 
-    /// What to offer, however many steps there were.
+    /// The next load, regardless of the number of steps.
     private var wanted: Action {
         if let limited = self.generatorLimit { return .end(limited) }
         let (held, broken) = self.gap
@@ -134,7 +134,7 @@ package struct CapacitySearch: Sendable {
 
     /// The generator was the limit at one load twice: once may be a hiccup of the host.
     ///
-    /// What disturbs it comes and goes, and is waited for a little longer.
+    /// Disturbances by the host are temporary, so more of them are accepted.
     private var generatorLimit: CapacityAnswer? {
         guard let last = self.steps.last else { return nil }
         // A verdict of the load in between shows that it can be offered.
@@ -168,7 +168,7 @@ package struct CapacitySearch: Sendable {
     /// Another offer of an edge that has too few verdicts.
     private func confirmed(_ load: Double) -> Action? {
         let votes = self.votes(load)
-        // What can no longer lose its majority needs no more.
+        // A load that can no longer lose its majority needs no more votes.
         let needed = self.settings.votes / 2 + 1
         return Swift.max(votes.held, votes.broken) < needed ? self.offer(load, .edge) : nil
     }
@@ -240,7 +240,7 @@ extension CapacitySearch.Verdict {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 package enum CapacityAnswer: Hashable, Sendable {
     package struct Found: Hashable, Sendable {
         /// The largest load that held.

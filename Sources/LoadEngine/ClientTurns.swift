@@ -29,7 +29,7 @@ struct ClientTurns: Sendable {
         }
     }
 
-    /// Whose turn it is at that time, since the load began: the client's place, and when it was due.
+    /// The next turn that is due at that time since the load began: the client's place, and the due time.
     mutating func take(until elapsed: TimeAmount) -> (place: Int, due: TimeAmount)? {
         if let turn = self.operators?.next, turn.due <= elapsed {
             self.operators?.advance()
@@ -42,9 +42,9 @@ struct ClientTurns: Sendable {
         return nil
     }
 
-    /// Goes on behind all turns that were due before that time, since the load began.
+    /// Skips all turns due before that time since the load began.
     ///
-    /// - Returns: how many of them nobody had.
+    /// - Returns: the number of skipped turns.
     mutating func skip(before elapsed: TimeAmount) -> UInt64 {
         func skip(_ schedule: inout ShardSchedule?) -> UInt64 {
             guard var moved = schedule, let due = moved.next?.due, due < elapsed else { return 0 }
@@ -61,7 +61,7 @@ extension Shard {
     /// Turns of one turn of the loop at most, so that sockets have theirs.
     static var mostTurns: Int { 4_096 }
 
-    /// Lets everybody have the turn that has come.
+    /// Runs every turn that is due.
     ///
     /// - Returns: when the next one is due.
     func giveTurns(_ now: NIODeadline) -> NIODeadline? {

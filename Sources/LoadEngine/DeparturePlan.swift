@@ -3,8 +3,9 @@ package import NIOCore
 
 /// Clients that leave on purpose while the load goes on, and come back.
 ///
-/// Who leaves when is arithmetic over numbers, like the rest of the plan. A client that is not connected when its turn
-/// comes, or before whose turn or storm the load's end comes, is passed over, and counted. How fast they come back is the plan's ``LoadPlan/connect``.
+/// The departures follow from the seed by arithmetic, like the rest of the plan. A client is skipped, and counted, if
+/// it is not connected at its turn, or if the load ends before its turn or storm. ``LoadPlan/connect`` limits how fast
+/// clients return.
 package struct DeparturePlan: Hashable, Sendable {
     package enum Cause: String, CaseIterable, Hashable, Sendable {
         case churn
@@ -61,11 +62,11 @@ package struct DeparturePlan: Hashable, Sendable {
         var cause: Cause { self.until == nil ? .storm : .offline }
     }
 
-    /// How many take part from then on: of the operators, or of the listeners where there are no operators.
+    /// The number of clients present from then on: of the operators, or of the listeners if there are no operators.
     ///
-    /// The others are away, and what would be due of them is not asked of anybody. Of two turnouts the smaller is a part of
-    /// the larger. One at the beginning of the load goes for the first connects too: who is not in it connects when their
-    /// turn comes.
+    /// The others are absent, and their operations are not offered. The smaller of two turnouts is a subset of the
+    /// larger. A turnout at the beginning of the load applies to the first connects too: an absent client connects when
+    /// it becomes present.
     package struct Turnout: Hashable, Sendable {
         /// Since the load began.
         package var at: TimeAmount
@@ -80,7 +81,7 @@ package struct DeparturePlan: Hashable, Sendable {
     package var churn: Churn?
     /// In the order of their times.
     package var storms: [Storm]
-    /// In the order of their times; before the first everybody is there.
+    /// In the order of their times; before the first, all clients are present.
     package var turnouts: [Turnout]
     /// Chooses whom a storm takes, and who takes part.
     package var seed: UInt64
@@ -94,13 +95,13 @@ package struct DeparturePlan: Hashable, Sendable {
 
     package var isEmpty: Bool { self.churn == nil && self.storms.isEmpty && self.turnouts.isEmpty }
 
-    /// Who takes part when so many do.
+    /// The clients present in a turnout of that size.
     package func present(_ count: Int, operators: Int, listeners: Int) -> StormVictims {
         // A seed that no storm has.
         StormVictims(count: count, of: 0..<(operators > 0 ? operators : listeners), seed: ~self.seed)
     }
 
-    /// Whom the storm at `index` takes out of so many clients, of whom the last ones are listeners.
+    /// The clients that the storm at `index` disconnects; the last clients are listeners.
     package func victims(ofStorm index: Int, clients: Int, listeners: Int = 0) -> StormVictims {
         let storm = self.storms[index]
         let first = storm.until == nil ? 0 : clients - listeners
@@ -137,7 +138,7 @@ package struct StormVictims: Hashable, Sendable {
         self.inverse = Self.inverse(of: factor, all)
     }
 
-    /// Who has that rank, from 0.
+    /// The client of that rank, from 0.
     package func client(rank: Int) -> Int {
         let shifted = (UInt64(rank) + self.clients - self.offset) % self.clients
         let (high, low) = shifted.multipliedFullWidth(by: self.inverse)
@@ -151,7 +152,7 @@ package struct StormVictims: Hashable, Sendable {
         return Int((rank + self.offset) % self.clients) < self.count
     }
 
-    /// What gives 1 with `factor`, by Euclid; both have no divisor in common.
+    /// The modular inverse of `factor`, by Euclid; the two numbers are coprime.
     private static func inverse(of factor: UInt64, _ all: UInt64) -> UInt64 {
         var (old, rest) = (Int64(factor % all), Int64(all))
         var (oldPart, part): (Int64, Int64) = (1, 0)

@@ -18,7 +18,7 @@ package struct LoadGroup<Sample: Sendable>: Sendable {
     }
 }
 
-/// What the shards of one group measured in an interval.
+/// Measurements of one group's shards in an interval.
 package struct GroupSample<Sample: Sendable>: Sendable {
     /// One of each shard, in their order.
     package var samples: [Sample] = []
@@ -44,7 +44,7 @@ struct GroupState<Sample: Sendable> {
     var finishedShards = 0
     var listenersTold = false
     var operatorsReleased = false
-    /// Since when nobody is connected.
+    /// The time since which no client is connected.
     var emptySince: NIODeadline?
     var loss: StopReason?
 
@@ -54,7 +54,7 @@ struct GroupState<Sample: Sendable> {
     var shards: [any ShardControl<Sample>] { self.group.shards }
     var isSettled: Bool { self.settledShards == self.shards.count }
     var isFinished: Bool { self.finishedShards == self.shards.count }
-    /// Whether it has operations that can come to an end, and somebody to carry them out.
+    /// Whether its operations can end and it has operators to carry them out.
     var operates: Bool { self.plan.pace != .idle && self.plan.operators > 0 && self.loss == nil }
     /// A shard without operators has nothing to spend.
     var isSpent: Bool { self.spentShards == min(self.shards.count, self.plan.segment.share(of: self.plan.width)) }

@@ -1,9 +1,9 @@
 package import NIOCore
 
-/// What a run is to do, as plain values: who connects, how fast, how much is asked of whom, and for how long.
+/// The plan of a run, as plain values: clients, connect rate, operations and duration.
 ///
-/// Clients are numbered over the whole run: `0 ..< operators` carry out operations, the listeners behind them
-/// only receive. The plan knows no protocol: what an operation is, the workload says.
+/// Clients are numbered over the whole run: `0 ..< operators` carry out operations, and the listeners after them only
+/// receive. The plan knows no protocol: the workload defines the operation.
 package struct LoadPlan: Sendable {
     package enum ConnectPace: Hashable, Sendable {
         /// Open loop: connect number k is begun at k / rate, whatever became of the ones before.
@@ -41,12 +41,12 @@ package struct LoadPlan: Sendable {
     /// In closed loop: how long a client waits when it could send again.
     package var think = TimeAmount.zero
     package var departures = DeparturePlan()
-    /// What else clients do while the load goes on, one after the other: so many a second, over all of them.
+    /// Other actions of the clients during the load, one client after the other: the rate per second over all clients.
     package var turns: Double?
     /// Operators receive what others send: they stay until everything has come.
     package var operatorsListen = false
-    /// Operators so many numbers apart share an event loop, and there is a whole number of such rows; `nil`: nobody
-    /// needs to.
+    /// Operators this many numbers apart share an event loop, and the number of rows is whole; `nil`: any operators may
+    /// share a loop.
     package var row: Int?
     /// The load is the connects: it ends when every client is up or has failed.
     package var endsWithConnects = false
@@ -81,7 +81,7 @@ package struct LoadPlan: Sendable {
 
     /// Operators that are dealt out over the event loops one by one, before it begins with the first loop again.
     package var width: Int { self.row ?? self.operators }
-    /// What all groups of a run have in common.
+    /// The times that all groups of a run share.
     var times: [TimeAmount?] {
         [self.warmup, self.measure, self.drain, self.closeGrace] + self.stages.flatMap { [$0.start, $0.end] }
     }
@@ -95,11 +95,11 @@ package struct LoadPlan: Sendable {
     }
 }
 
-/// The clients of one shard: every so many-th operator, and the same of the listeners behind them.
+/// The clients of one shard: every n-th operator, and every n-th listener after the operators.
 ///
-/// They are `index`, `index + shards`, `index + 2 × shards`... of each, of operators so in every row of the plan. A client
-/// never leaves its shard. Where a plan has segments every so many-th shard is of this process, and the others are
-/// elsewhere.
+/// They are `index`, `index + shards`, `index + 2 × shards`... of the listeners, and of the operators in every row of
+/// the plan. A client never leaves its shard. If a plan has segments, every n-th shard belongs to this process, and the
+/// others to other processes.
 package struct ShardClients: Hashable, Sendable {
     /// Among the shards of all segments.
     package let index: Int

@@ -32,11 +32,11 @@ package actor LoadRun<Observer: RunObserver> {
     ///
     /// - Parameters:
     ///   - groups: at least one.
-    ///   - events: where the shards report to, and where the run is told to stop.
+    ///   - events: the shards report there, and a stop of the run arrives there.
     ///   - patience: how long a run without any connection goes on, if clients come back by themselves.
     ///   - startAt: when the first connect is due, if that is to come; `nil`: at once.
-    ///   - awaitOthers: called once, when the load could begin; it then begins with ``RunEvent/begin(at:)``. `nil`: nobody
-    ///     else has to be ready.
+    ///   - awaitOthers: called once, when the load could begin; it then begins with ``RunEvent/begin(at:)``. `nil`: the
+    ///     run waits for no other process.
     ///   - clock: what the run's seconds and waits are counted by; the shards' loops have to go by the same.
     ///   - observer: hears of each second.
     package init(
@@ -113,8 +113,8 @@ package actor LoadRun<Observer: RunObserver> {
             self.groups[group].up += up
             self.groups[group].settledShards += 1
             guard self.groups[group].isSettled else { return }
-            // Whoever was told to stop before did not fail. A first connect is tried until it is settled, so a group of
-            // which nobody came up stays without connections.
+            // A group that was stopped before has not failed. A first connect is retried until it is settled, so a
+            // group without any connection stays so.
             if self.stop == nil, self.groups[group].up == 0, self.groups[group].plan.ownClients > 0 {
                 self.groups[group].loss = .everyConnectFailed
             }
@@ -138,7 +138,7 @@ package actor LoadRun<Observer: RunObserver> {
         if !operating.isEmpty, operating.allSatisfy(\.isSpent) { await self.endLoad(.planned) }
     }
 
-    /// Begins the load when those who are waited for are up or have failed; without anybody up there is none.
+    /// Begins the load when every group that it waits for has settled; without any connected client there is no load.
     private func checkSettled() async {
         guard self.stop == nil else { return self.lookSoon() }
         if self.groups.allSatisfy({ $0.loss == .everyConnectFailed }) {
@@ -270,7 +270,7 @@ package actor LoadRun<Observer: RunObserver> {
         }
     }
 
-    /// A group that has nobody left is noted; when none has, the run ends.
+    /// Records a group without clients; when all groups are without clients, the run ends.
     private func checkDeserted(_ now: NIODeadline) async {
         guard self.groups.allSatisfy(\.isSettled) else { return }
         for group in self.groups.indices where self.groups[group].up > 0 {
@@ -292,7 +292,7 @@ package actor LoadRun<Observer: RunObserver> {
         {
             await self.endLoad(.everyConnectionLost)
         } else if self.groups.contains(where: { $0.loss != nil }) {
-            // Nobody waits for what those would still have to send.
+            // Operations that these clients still owe are no longer awaited.
             await self.checkSpent()
         }
     }

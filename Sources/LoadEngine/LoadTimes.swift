@@ -83,7 +83,7 @@ extension Shard {
         while self.nextStage < self.plan.stages.count {
             let start = self.origin + self.plan.stages[self.nextStage].start
             guard start <= now else { return start }
-            // What was due before counts before.
+            // Operations due before the stage belong to the previous stage.
             self.becomeDue(before: start)
             self.work?.begins(stage: self.nextStage)
             self.nextStage += 1

@@ -27,7 +27,7 @@ package struct OperationSchedule: Hashable, Sendable {
     package let limit: UInt64?
 
     package init(pace: Pace, clients: Int, limit: UInt64? = nil) {
-        precondition(clients > 0, "a schedule has somebody to carry it out")
+        precondition(clients > 0, "a schedule needs at least one client")
         switch pace {
         case .rate(let perSecond): precondition(perSecond > 0, "a rate of 0 is refused by the command line")
         case .interval(let period): precondition(period > .zero, "an interval of 0 is a closed loop")

@@ -58,7 +58,7 @@ package struct RateCurve: Hashable, Sendable {
     /// Never earlier for more of them.
     func time(of operations: Double) -> Double? {
         guard operations < self.total else { return nil }
-        // The last piece that begins with no more than that: where pieces ask for nothing, the one behind them.
+        // The last piece that begins at no more than that; after pieces of rate 0, the piece that follows them.
         var range = 0..<self.spans.count
         while range.count > 1 {
             let middle = range.lowerBound + range.count / 2
@@ -113,7 +113,7 @@ package final class ShapedLoad: Sendable {
             case .poisson: self.poisson?.time(of: index)
             }
         guard let time = operations.flatMap(self.curve.time) else { return OperationSchedule.never }
-        // What floating point leaves below the edge of a piece would come into the piece before.
+        // Rounding keeps a due time from slipping into the previous piece by a floating-point error.
         return .nanoseconds(Int64(time.rounded()))
     }
 }

@@ -18,7 +18,7 @@ package enum StopReason: Hashable, Sendable {
     case everyConnectionLost
 }
 
-/// What steers a run from outside, and from its shards.
+/// Events that control a run, from outside and from its shards.
 package enum RunEvent: Hashable, Sendable {
     case shard(ShardEvent, group: Int = 0)
     case tick
@@ -31,7 +31,7 @@ package enum RunEvent: Hashable, Sendable {
     case abort
 }
 
-/// Who hears of a run while it goes on.
+/// An observer of a run in progress.
 package protocol RunObserver<Sample>: Sendable {
     associatedtype Sample: Sendable
 
@@ -50,7 +50,7 @@ package protocol RunObserver<Sample>: Sendable {
         groups: consuming [GroupSample<Sample>]
     ) async -> StopReason?
 
-    /// Whether the listeners of a group have everything that must come to them, by the balance of all its shards.
+    /// Whether the listeners of a group have received everything, by the balance of all its shards.
     func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool
 }
 

@@ -1,10 +1,10 @@
 import LoopContext
 import NIOCore
 
-/// What one shard knows of the departures: its part of the churn, the next storm, and who waits to come back.
+/// The departures of one shard: its part of the churn, the next storm, and the clients waiting to return.
 struct ShardDepartures: Sendable {
     let plan: DeparturePlan
-    /// Whom the churn takes.
+    /// The turns of the churn.
     var churn: ClientTurns?
     var nextStorm = 0
     /// Of that one: how many have been taken, over all shards, where they leave one by one.
@@ -21,7 +21,7 @@ struct ShardDepartures: Sendable {
     /// Coming back at this moment.
     var pending = 0
     var nextTurnout = 0
-    /// Came up after they were told that they take no part.
+    /// Clients that became connected after they were made absent.
     var stragglers: [Int32] = []
 
     init?(_ plan: LoadPlan, churn: ClientTurns?) {
@@ -33,9 +33,9 @@ struct ShardDepartures: Sendable {
 
 // Clients that leave by plan, and their way back.
 extension Shard {
-    /// Has everybody leave whose time has come.
+    /// Disconnects every client whose departure is due.
     ///
-    /// - Returns: when the next one leaves.
+    /// - Returns: the time of the next departure.
     func departWhatIsDue(_ now: NIODeadline) -> NIODeadline? {
         guard self.departures != nil else { return nil }
         var left = Self.mostTurns
@@ -85,7 +85,7 @@ extension Shard {
         return nil
     }
 
-    /// Counts everybody whom a storm was to take that the load's end came before.
+    /// Counts the victims of storms that the load's end came before.
     func missStorms() {
         while let index = self.departures?.nextStorm, index < self.plan.departures.storms.count {
             let victims = self.victims(ofStorm: index)
@@ -131,7 +131,7 @@ extension Shard {
         self.work?.depart(place, cause, cuts: cuts)
     }
 
-    /// The connection of a client that was told to leave is closed: it may come back.
+    /// A departing client's connection is closed: the client may return.
     package func left(_ place: Int) {
         guard let departures = self.departures, !self.paces[place].isFinishing, !self.parks(place) else { return }
         if departures.head > 4_096, departures.head > departures.waiting.count / 2 {
@@ -144,7 +144,7 @@ extension Shard {
         self.wake(at: self.context.now)
     }
 
-    /// A client's way back has come to an end, at the server or elsewhere.
+    /// A client's return has ended, in success or failure.
     package func returnEnded(_ place: Int) {
         guard self.paces[place].isReturning else { return }
         if !self.paces[place].isUp { self.lastGone = (self.context.now, false) }
@@ -153,7 +153,7 @@ extension Shard {
         if self.waitsToReturn > 0 { self.wake(at: self.context.now) }
     }
 
-    /// Whether somebody is away by plan whose time to come back has not come.
+    /// Whether a client is absent by plan and its return is not due yet.
     var awaitsAbsentees: Bool {
         guard let departures = self.departures else { return false }
         let now = self.context.eventLoop.now

@@ -50,7 +50,7 @@ extension Shard {
         }
     }
 
-    /// What the run wants to know once a second, apart from the metrics.
+    /// The facts that the run reads once a second, apart from the metrics.
     package func takeFacts() -> ShardFacts {
         defer {
             self.isWaiting = false
@@ -90,11 +90,11 @@ package struct ShardFacts: Hashable, Sendable {
     package var shard: Int
     package var isLoading: Bool
     package var live: Int
-    /// When the last connection went, or a way back came to nothing.
+    /// When the last connection was lost, or a return failed.
     package var lastGone: NIODeadline
     /// Its client is away by plan, for a time.
     package var lastIsAbsent: Bool
-    /// Nobody is connected, and for some of them it is not time yet to come back.
+    /// No client is connected, and some of them are absent by plan.
     package var awaitsAbsentees: Bool
     package var settled: Int
     package var connectsBegun: Int
@@ -112,9 +112,9 @@ package struct ShardFacts: Hashable, Sendable {
 }
 
 extension [ShardFacts] {
-    /// Whether nobody of a group is connected, and that is as planned.
+    /// Whether all clients of a group are disconnected, as planned.
     ///
-    /// Who went last decides: where the others are lost behind those that are away by plan, it is not.
+    /// The last disconnect decides: if it was a loss, the group is not absent by plan.
     var areAwayByPlan: Bool {
         let last = self.map(\.lastGone).max()
         return self.allSatisfy { $0.live == 0 && ($0.lastGone != last || $0.lastIsAbsent) }

@@ -1,7 +1,7 @@
 import LoopContext
 package import NIOCore
 
-// What becomes due, and when the loop has to be woken for it.
+// Operations that become due, and the wake-ups for them.
 extension Shard {
     /// Does what has become due, and says when it wants to be called again.
     package func pace(_ now: NIODeadline) -> NIODeadline? {
@@ -38,7 +38,7 @@ extension Shard {
         }
         if self.phase == .loading || self.phase == .draining { want(self.returnWhatIsDue(now)) }
         if self.readyHead < self.ready.count { self.pump() }
-        // Who is behind would be called again at once, and again, before any socket has its turn.
+        // A shard that is late would be called again at once, and the sockets would starve.
         if let due = next, due <= self.context.refresh() { next = self.context.now + Self.respite }
         if let next { self.wakeDue = min(self.wakeDue, next) }
         return next
@@ -58,7 +58,7 @@ extension Shard {
 
     func offerWhatIsDue(before end: NIODeadline) {
         guard self.schedule != nil else { return }
-        // One by one they keep their order among the clients; beyond a few rounds nobody could keep it.
+        // One by one they keep their order among the clients; after a few rounds the order no longer matters.
         var left = max(4_096, 4 * self.clients.operators)
         while left > 0, let next = self.schedule?.next, self.origin + next.due < end {
             self.schedule?.advance()
@@ -80,7 +80,7 @@ extension Shard {
 
     func becomeDue(_ place: Int, count: UInt64) {
         self.paces[place].due += count
-        // What is owed by nobody keeps its number.
+        // Operations of absent clients keep their numbers.
         if !self.presence.isEmpty, self.presence[place].isAbsent { return self.paces[place].sent += count }
         self.offeredCount += count
         self.work?.offered(place, count: count)

@@ -14,7 +14,7 @@ struct Thinkers {
     /// When the first of them has thought enough.
     var next: NIODeadline? { self.head < self.queue.count ? self.queue[self.head].until : nil }
 
-    /// Nobody thinks twice at a time.
+    /// A client has at most one think time in progress.
     mutating func add(_ place: Int, until: NIODeadline) {
         guard !self.isThinking[place] else { return }
         self.isThinking[place] = true
@@ -62,9 +62,9 @@ extension Shard {
         return true
     }
 
-    /// Lets everybody send who has thought enough.
+    /// Makes every client ready whose think time has passed.
     ///
-    /// - Returns: when it is the next one's turn.
+    /// - Returns: when the next think time ends.
     func sendWhatWasThought(_ now: NIODeadline) -> NIODeadline? {
         while let (place, since) = self.thinkers?.takeNext(now) {
             guard self.paces[place].isUp else { continue }

@@ -18,7 +18,7 @@ extension Shard {
         self.plan.departures.present(count, operators: self.plan.operators, listeners: self.plan.listeners)
     }
 
-    /// Before anybody connects: leaves those out who take no part at first.
+    /// Excludes the clients that are absent at first, before the connects begin.
     func parkAbsentees() {
         guard let first = self.plan.departures.turnouts.first, first.at == .zero else { return }
         let present = self.present(first.present)
@@ -74,7 +74,7 @@ extension Shard {
 
     private func leaves(_ place: Int) {
         guard !self.paces[place].isFinishing else { return }
-        // What it could not send until now it never will.
+        // Operations that it has not sent are given up.
         self.giveUp(place)
         if self.paces[place].isUp {
             self.depart(place, .inactive, cuts: false)

@@ -57,7 +57,7 @@ package final class Shard<Work: ShardWork> {
     /// How long sockets have when the plan is behind.
     static var respite: TimeAmount { .microseconds(100) }
 
-    // What is counted per operation is not `package`: a property that other modules see is checked for exclusive access.
+    // Per-operation counters are not `package`: properties visible to other modules are checked for exclusive access.
     var offeredCount: UInt64 = 0
     let report: (ShardEvent) -> Void
     let paces: UnsafeMutableBufferPointer<ClientPace>
@@ -82,13 +82,13 @@ package final class Shard<Work: ShardWork> {
     // Connects
     var connectOrigin = NIODeadline.distantFuture
     var nextConnect = 0
-    /// Who connects, and as which number of the run; `nil`: everybody.
+    /// The clients that connect, and their numbers in the run; `nil`: all.
     var firstConnects: [(place: Int32, number: Int)]?
     var pendingConnects = 0
     var listenersMayFinish = false
     var departures: ShardDepartures?
     var turns: ClientTurns?
-    /// When the last connection went, or a way back came to nothing, and whether it is away by plan.
+    /// When the last connection was lost or a return failed, and whether that client is absent by plan.
     var lastGone = (at: NIODeadline.distantPast, isAbsence: false)
     /// The least of the plan's rate of connects that those who came back have kept to.
     package internal(set) var returnShare = 1.0
@@ -232,7 +232,7 @@ package final class Shard<Work: ShardWork> {
 
     /// The client's first connect is over: it is up, or it failed for good.
     ///
-    /// A client that is told of as failed once more has given up coming back.
+    /// A second report of failure means that the client has stopped trying to return.
     package func settled(_ place: Int, up: Bool) {
         self.paces[place].isGone = !up
         self.returnEnded(place)
@@ -244,7 +244,7 @@ package final class Shard<Work: ShardWork> {
             if self.settled == self.clients.count {
                 self.report(.settled(shard: self.clients.loop, up: self.wentUp))
             }
-            // Who comes back waits for the same room as who comes for the first time.
+            // Returning clients share the limit of pending connects with new ones.
             if case .pending = self.plan.connect, self.nextConnect < self.connectCount || self.waitsToReturn > 0 {
                 self.wake(at: self.context.now)
             }
@@ -278,7 +278,7 @@ package final class Shard<Work: ShardWork> {
         if !returns { self.isGone(place) }
     }
 
-    /// Nobody waits for what the client would still have to send.
+    /// Operations that the client still owes are no longer awaited.
     func isGone(_ place: Int) {
         if self.phase == .loading { self.operatorIsSpent(place) }
         self.checkDrained(place)
@@ -286,7 +286,7 @@ package final class Shard<Work: ShardWork> {
 
     /// The client could not send, and now it can.
     package func able(_ place: Int, at now: NIODeadline) {
-        // Nobody could send before the load began.
+        // Sending begins with the load, at the earliest.
         self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
         switch self.phase {
         case .loading: if !self.thinks(place, from: now) { self.markReady(place) }
@@ -324,7 +324,7 @@ package final class Shard<Work: ShardWork> {
     /// The same, for a workload that has just read the client's acknowledgements: what is due leaves at once, in
     /// one write with the answers.
     package func ableInTurn(_ place: Int, at now: NIODeadline) {
-        // Nobody could send before the load began.
+        // Sending begins with the load, at the earliest.
         self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
         switch self.phase {
         case .loading:

@@ -1,7 +1,7 @@
 import LoopContext
 package import NIOCore
 
-/// What the run tells a shard.
+/// Orders from the run to a shard.
 package enum ShardOrder: Hashable, Sendable {
     case startConnecting(at: NIODeadline)
     case startLoad(at: NIODeadline)
@@ -9,7 +9,7 @@ package enum ShardOrder: Hashable, Sendable {
     /// Operators that receive as well may go: everything has come that was to come.
     case releaseOperators
     case finishListeners
-    /// The time for it is over: the rest is given up, and everybody closes in good order.
+    /// The drain time is over: the rest is given up, and all clients disconnect cleanly.
     case endDrain
     case abort
 }
@@ -23,7 +23,7 @@ package protocol ShardControl<Sample>: Sendable {
     /// The shard's state now.
     func facts() async -> ShardFacts?
 
-    /// What was measured since the last call.
+    /// The measurements since the last call.
     func sample() async -> (Sample, ShardFacts)?
 }
 

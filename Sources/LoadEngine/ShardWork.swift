@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// What the clients of one shard do: the protocol's side of the engine, event-loop confined like its shard.
+/// The protocol's part of a shard, event-loop confined like its shard.
 ///
 /// Clients are named by their place in the shard, `0 ..< clients`, operators first.
 package protocol ShardWork: AnyObject, SendableMetatype {
@@ -64,17 +64,18 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     /// The measured phase begins, or ends.
     func measuring(_ begins: Bool)
 
-    /// A stage begins, the next in their order; `nil`: the last one has ended. In a load with stages nobody calls
-    /// ``measuring(_:)``.
+    /// The next stage begins; `nil`: the last one has ended.
+    ///
+    /// In a load with stages ``measuring(_:)`` is not called.
     func begins(stage: Int?)
 
     /// The last operation has become due.
     func loadEnded()
 
-    /// What was measured since the last call; taken once a second.
+    /// The measurements since the last call; taken once a second.
     func takeSample() -> Sample
 
-    /// What the listeners are still to receive, as far as this shard knows its part of it.
+    /// The messages that the listeners still have to receive, as far as this shard knows.
     var balance: DeliveryBalance { get }
 }
 
@@ -193,7 +194,7 @@ package struct OperationBatch: Sendable {
     package func lane(_ due: NIODeadline) -> Int { self.times.lane(due) }
 }
 
-/// What a shard tells the run, from its event loop.
+/// Events from a shard to the run, sent from its event loop.
 package enum ShardEvent: Hashable, Sendable {
     /// Every client is up or has failed.
     case settled(shard: Int, up: Int)

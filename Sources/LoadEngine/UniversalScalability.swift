@@ -40,7 +40,7 @@ package struct UniversalScalability: Hashable, Sendable {
         return Point(concurrency: concurrency, throughput: self.throughput(at: concurrency))
     }
 
-    /// What throughput tends to without coherency; nothing where there is a peak, or no bound.
+    /// The limit of throughput without coherency cost; `nil` if there is a peak, or no bound.
     package var bound: Double? {
         self.peak == nil && self.contention > 0 ? self.rateOfOne / self.contention : nil
     }
@@ -63,8 +63,8 @@ package struct UniversalScalability: Hashable, Sendable {
         }
         let usable = points.filter(isUsable)
         guard Set(usable.map(\.concurrency)).count >= 4 else { return nil }
-        // By Little's law few slow operations are less than one under way at once. There the law divides by 0 or less
-        // unless σ + κ ≤ 1; and a peak below one, where nobody waits for anybody, is noise that was taken for a law.
+        // By Little's law, fewer than one slow operation in flight is less than one client's work. There the law
+        // divides by 0 or less unless σ + κ ≤ 1. A peak below one, without any contention, is fitted noise.
         let isBelowOne = usable.contains { $0.concurrency < 1 }
         func isLaw(_ slope: [Double]) -> Bool {
             slope[0] > 0 && slope.allSatisfy { $0 >= 0 } && (!isBelowOne || slope[1] + slope[2] <= slope[0])
