@@ -28,7 +28,7 @@ package enum CSV {
                 isQuoted = false
                 afterQuote = true
             case "\"":
-                // A quote behind the closing one stands for itself.
+                // A doubled quote is a literal quote.
                 if afterQuote { cell.append("\"") }
                 isQuoted = true
                 afterQuote = false

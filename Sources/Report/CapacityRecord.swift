@@ -6,7 +6,7 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
 
     package struct Step: Codable, Hashable, Sendable {
         package var number: Int
-        /// What was offered: operations per second, or clients.
+        /// The offered load: operations per second, or clients.
         package var load: Double
         /// "doubling", "bisection" or "edge".
         package var phase: String
@@ -45,11 +45,10 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         package var kind: String
         /// The largest load that held; absent where none did.
         package var load: Double?
-        /// What held each time, and what was broken each time.
+        /// The load that held every time, and the load that broke every time.
         package var low: Double?
         package var high: Double?
-        /// What the limit of the generator was; else why the search ended before its answer was settled, a step that
-        /// could not run among it.
+        /// The limit of the generator; else the reason why the search ended early, such as a step that could not run.
         package var reason: String?
 
         package init(kind: String, load: Double? = nil, low: Double? = nil, high: Double? = nil, reason: String? = nil)

@@ -57,7 +57,7 @@ package enum HistogramLog {
     /// A comment to every reader of the format.
     package static func end(ofInterval second: Int) -> String { "#[End of interval \(second)]\n" }
 
-    /// Whose sizes the last line of a segment's log has; behind them those of `ledger.csv`, where there is one.
+    /// The files whose sizes are in the last line of a segment's log, followed by `ledger.csv` if there is one.
     static let segmentFiles = ["timeline.csv", "clients.csv"]
 
     /// Says that a segment's results are whole, and how many bytes those files have that cannot say so themselves.
@@ -109,7 +109,7 @@ extension HistogramLog {
         return ([self.escaped(name)] + parts).joined(separator: ";")
     }
 
-    /// What `tag(name:labels:)` was given; `nil` for a tag of another shape.
+    /// The arguments of `tag(name:labels:)`; `nil` for a tag of another form.
     package static func parse(tag: Substring) -> (name: String, labels: [(key: String, value: String)])? {
         let parts = tag.split(separator: ";", omittingEmptySubsequences: false)
         guard let first = parts.first, let name = self.unescaped(first), !name.isEmpty else { return nil }
@@ -163,7 +163,7 @@ extension HistogramLog {
 }
 
 extension HistogramLog {
-    /// What a log holds, as far as it was written.
+    /// The content of a log, up to the point where it was written.
     package struct Contents {
         package var entries: [Entry] = []
         /// The interval that the last end mark names.

@@ -1,9 +1,9 @@
 package import Ledger
 
-/// `ledger.csv` of a segment: what publishers sent and what subscribers received, for those who join it with the same of
+/// `ledger.csv` of a segment: messages that publishers sent and subscribers received, to be joined with the ledgers of
 /// all other segments.
 ///
-/// A row begins with its kind. Sequences are runs `first-last` with blanks between them, or one number.
+/// A row begins with its kind. Sequences are runs `first-last` separated by blanks, or one number.
 package enum LedgerCSV {
     package static let fileName = "ledger.csv"
 

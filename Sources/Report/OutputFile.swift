@@ -1,9 +1,8 @@
 import Glibc
 
-/// A file that is written in whole pieces by write(2), with nothing held back in the process.
+/// A file that is written in whole pieces by write(2), without buffering in the process.
 ///
-/// What `write` has taken survives a SIGKILL of this process; it is not forced to the disk, so it may not survive
-/// a power cut.
+/// Written data survives a SIGKILL of this process. It is not forced to the disk, so it may not survive a power cut.
 struct OutputFile: ~Copyable {
     let path: String
     private let descriptor: CInt
@@ -45,7 +44,7 @@ struct OutputFile: ~Copyable {
         return stat(path, &facts) == 0 ? Int(facts.st_size) : nil
     }
 
-    /// Puts `text` in the place of whatever `path` was; a reader sees the old file or the new one, never a part.
+    /// Replaces the file at `path` with `text`; a reader sees the old file or the new one, never a part.
     static func replace(_ path: String, with text: String) throws(ResultError) {
         let draft = path + ".new"
         do {

@@ -10,7 +10,7 @@ package enum PlainNumber {
         return self.expanded(mantissa: text[..<mark], exponent: exponent)
     }
 
-    /// Seconds, to the billionth: durations are counted in nanoseconds, and what stands behind is arithmetic.
+    /// Seconds, to the billionth: durations are counted in nanoseconds, and further digits are rounding errors.
     package static func seconds(_ value: Double) -> String {
         let nanoseconds = (value * 1e9).rounded()
         guard nanoseconds.isFinite, abs(nanoseconds) < 9e15 else { return self.text(value) }

@@ -15,11 +15,11 @@ package struct ProgressLine: Hashable, Sendable {
     package var seconds: Double
     package var clientsUp: UInt64?
     package var clientsPlanned: Int?
-    /// What ``clientsUp`` counts.
+    /// The unit of ``clientsUp``.
     package var unit = "clients"
-    /// What was sent at each QoS, lowest first, or by each group.
+    /// Sent messages at each QoS, lowest first, or by each group.
     package var levels: [Level]
-    /// Per second; absent where nobody subscribes.
+    /// Per second; absent without subscribers.
     package var received: Double?
     /// Seconds, of the slowest QoS; absent where nothing came in this second.
     package var ackP99: Double?
@@ -67,7 +67,7 @@ package struct ProgressLine: Hashable, Sendable {
         if self.packetTime != nil { self.decoded = metrics("decode_packets").first?.counter?.rate }
     }
 
-    /// The same of accounts that are made or removed, one connection for each: how many are done with.
+    /// The same for accounts that are made or removed, one connection each: ``clientsUp`` is the number completed.
     package func of(accounts: Double) -> ProgressLine {
         var line = self
         line.unit = "accounts"
@@ -80,7 +80,7 @@ package struct ProgressLine: Hashable, Sendable {
             guard let rate = metric.counter?.rate else { return }
             let group = metric.labels["group"]
             let name = group ?? "q\(metric.labels["qos"] ?? "?")"
-            // What a group sends at several levels is told as one.
+            // The levels of a group are added up.
             if group != nil, let place = levels.firstIndex(where: { $0.name == name }) {
                 levels[place].sent += rate
             } else {
@@ -121,7 +121,7 @@ package struct ProgressLine: Hashable, Sendable {
     /// For a pipe or a file: a line of its own, all of it.
     package var plain: String { self.parts.joined(separator: "  ") + "\n" }
 
-    /// For a terminal: in the place of the line before, as many parts as fit in `width` columns.
+    /// For a terminal: overwrites the previous line, with as many parts as fit in `width` columns.
     package func inPlace(width: Int) -> String {
         var line = ""
         for part in self.parts {

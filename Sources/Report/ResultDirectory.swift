@@ -3,8 +3,8 @@ import Measurement
 
 /// The directory of one run: `DIR.partial` while it runs, `DIR` once it is finished.
 ///
-/// Making one is the check that results can be written; it is done before the first socket. While it lives it holds
-/// a lock on `DIR.partial`, so that a second run with the same `--out` is told apart from a stale directory.
+/// Creating it checks that results can be written, before the first socket opens. While it lives it holds a lock on
+/// `DIR.partial`. The lock distinguishes a running run with the same `--out` from a stale directory.
 package final class ResultDirectory {
     /// Where the results stand after `finish()`.
     package let path: String
@@ -41,7 +41,7 @@ package final class ResultDirectory {
 
     /// Creates the directory of a run that was given no `--out`.
     ///
-    /// Its name is `<folder>/<yyyymmdd-hhmmss>-<name>`, in UTC, with `-2`, `-3`, ... behind it where that is taken.
+    /// Its name is `<folder>/<yyyymmdd-hhmmss>-<name>`, in UTC, with the suffix `-2`, `-3`, ... if that is taken.
     ///
     /// - Parameters:
     ///   - folder: made when it is not there.
@@ -125,7 +125,7 @@ extension ResultDirectory {
     }
 
     private static func moveAside(_ partial: String) throws(ResultError) {
-        // A live run holds the lock; what nobody holds is stale.
+        // A live run holds the lock; an unlocked directory is stale.
         close(try self.takeLock(on: partial))
         var number = 1
         while access("\(partial).\(number)", F_OK) == 0 { number += 1 }

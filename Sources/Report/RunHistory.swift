@@ -1,6 +1,6 @@
 import Measurement
 
-/// What the streamed files of a run say, added up.
+/// The totals of a run's streamed files.
 struct RunHistory {
     /// Phases whose operations count towards nothing but the whole run.
     static let unmeasuredPhases: Set<String> = ["connect", "warm-up", "warmup", "drain"]

@@ -86,7 +86,7 @@ package final class RunWriter {
             let name = PercentileDistribution.fileName(metric)
             try OutputFile.replace("\(directory)/\(name)", with: PercentileDistribution.text(histogram))
         }
-        // Last: whoever sees the final run.json sees the rest.
+        // Last: if the final run.json exists, so do the other files.
         try OutputFile.replace(directory + "/run.json", with: RunJSON.text(record))
     }
 }

@@ -42,7 +42,7 @@ package struct Summary {
         ]
     }
 
-    /// What was measured; group after group where there are several, each under its name.
+    /// The measurements; with several groups, one section each under its name.
     private var measurements: [[String]] {
         guard let groups = self.record.groups else { return self.ownMeasurements }
         return groups.flatMap { group in

@@ -61,7 +61,7 @@ extension Summary {
         return lines
     }
 
-    /// What the tool itself used, and how late it was.
+    /// The generator's own resource use and lag.
     var generator: [String] {
         let facts = self.record.generator
         var parts: [String] = []

@@ -1,7 +1,7 @@
 import Measurement
 
 extension Summary {
-    /// What `clamor decode` found: how fast, at what cost, and how the stream came in.
+    /// The result of `clamor decode`: rate, cost, and the form of the input.
     var decoderBenchmark: [String] {
         let (one, many) = self.decodedWords
         var speed = TextTable(["Decoder", "\(many)/s", "GB/s", "ns/\(one)", "min", "max", "on the wall", "allocated"])
@@ -31,7 +31,7 @@ extension Summary {
         return self.section(speed) + self.decoderRemarks + [""] + self.section(reads)
     }
 
-    /// What a decoder of this protocol gives out, one and many.
+    /// The decoder's output in this protocol, singular and plural.
     private var decodedWords: (String, String) {
         let isXMPP = self.record.metrics(named: "decode_packets").contains { $0.labels["protocol"] == "xmpp" }
         return isXMPP ? ("stanza", "stanzas") : ("packet", "packets")

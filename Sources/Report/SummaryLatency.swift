@@ -63,10 +63,10 @@ extension Summary {
         return [self.style.paint(title, .bold), self.style.paint(lines[0], .bold)] + lines.dropFirst()
     }
 
-    /// What window and socket held back: the server's doing.
+    /// Messages delayed by the window or the socket: the server is the cause.
     var blocked: [String] {
         var table = TextTable(["Blocked by window or socket", "count", "p50", "p99", "p99.9", "max"])
-        // Below a microsecond nobody waited.
+        // Less than a microsecond is no wait.
         let all = ["publish_blocked_duration", "stanza_blocked_duration"].flatMap { self.record.metrics(named: $0) }
         for metric in all where metric.duration?.max ?? 0 >= 1e-6 {
             table.add(
@@ -96,7 +96,7 @@ extension Summary {
         return self.section(table) + self.subscriptionChurn
     }
 
-    /// What became of the turns.
+    /// The results of the subscription churn.
     private var subscriptionChurn: [String] {
         let churn = "subscription_churn_"
         let counters = self.record.metrics.filter { $0.name.hasPrefix(churn) && $0.counter != nil }

@@ -1,8 +1,8 @@
 import Measurement
 
-// What XMPP clients sent and received.
+// Stanzas that XMPP clients sent and received.
 extension Summary {
-    /// What was to be sent, what went out, and what was answered for; by the kind of stanza.
+    /// Stanzas offered, sent and confirmed, by kind.
     var stanzas: [String] {
         var table = TextTable(
             ["Stanzas", "offered", "sent", "sent/s", "confirmed", "answered", "answered/s", "refused", "not sent"]
@@ -22,7 +22,7 @@ extension Summary {
         return self.section(table) + (kinds.isEmpty ? [] : self.traffic)
     }
 
-    /// What arrived, and the ledger's account of it.
+    /// Stanzas received, and the ledger's account of them.
     var stanzaDelivery: [String] {
         var table = TextTable(
             ["Delivery", "expected", "received", "received/s", "lost", "duplicated", "reordered", "offline"]

@@ -1,7 +1,7 @@
 import Measurement
 
 extension Summary {
-    /// What was to be published, what went out, and what was answered for, per QoS.
+    /// Messages offered, sent and acknowledged, per QoS.
     var publish: [String] {
         var table = TextTable(
             ["Publish", "offered", "sent", "sent/s", "acked", "acked/s", "confirmed", "not sent", "resent"]
@@ -21,7 +21,7 @@ extension Summary {
         return self.section(table) + (levels.isEmpty ? [] : self.traffic)
     }
 
-    /// What arrived, and the ledger's account of it, per QoS of the publisher.
+    /// Messages received, and the ledger's account of them, per QoS of the publisher.
     var delivery: [String] {
         var table = TextTable(
             ["Delivery", "expected", "received", "received/s", "lost", "duplicated", "reordered"]

@@ -37,7 +37,7 @@ extension Summary {
         return segment + reasons.flatMap { self.paragraph("! \($0.text) [\($0.code)]", indent: 2, hanging: 2) }
     }
 
-    /// What is to be known beside the figures.
+    /// Notes in addition to the figures.
     var notes: [String] {
         let notes = self.record.notes ?? []
         guard !notes.isEmpty else { return [] }
@@ -117,7 +117,7 @@ extension Summary {
 }
 
 extension ThresholdResult {
-    /// The measured figure in the manner of the limit that stands in the sentence.
+    /// The measured figure in the unit of the limit, which is printed in the same sentence.
     var valueText: String {
         guard let value = self.value else { return "no sample" }
         return switch (try? Threshold.parse(self.expression))?.unit {

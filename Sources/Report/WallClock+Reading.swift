@@ -11,7 +11,7 @@ extension WallClock {
 
     /// The nanoseconds since 1970 of a moment as RFC 3339 has it, with its zone; `nil` if it is none.
     package static func nanoseconds(_ text: String) -> Int64? {
-        // The date and time of day, and behind them a fraction and the zone.
+        // Date and time of day, followed by a fraction and the zone.
         let front = text.prefix(19)
         var rest = text.dropFirst(19)
         guard front.count == 19, let date = try? Date(front + "Z", strategy: .iso8601) else { return nil }

@@ -1,13 +1,14 @@
 import FoundationEssentials
 package import Measurement
 
-/// What a host and this generator can do, and how exact the meter is there: the file of schema `clamor.calibration/1`.
+/// The capacity of a host and generator, and the accuracy of the meter there: the file of schema
+/// `clamor.calibration/1`.
 package struct Calibration: Codable, Hashable, Sendable {
     package static let currentSchema = "clamor.calibration/1"
     /// Where `calibrate` leaves it and `compare` looks for it unless told otherwise.
     package static let defaultPath = "results/calibration.json"
 
-    /// What a message costs the generator, in closed loop.
+    /// The generator's cost per message, in closed loop.
     package struct Cost: Codable, Hashable, Sendable {
         package var qos: Int
         package var cpuSecondsPerMessage: Double
@@ -26,9 +27,9 @@ package struct Calibration: Codable, Hashable, Sendable {
         }
     }
 
-    /// What runs of the same build differ by.
+    /// The differences between runs of the same build.
     package struct Noise: Codable, Hashable, Sendable {
-        /// What was run.
+        /// The command of the runs.
         package var command: String
         package var runs: Int
         package var figures: [NoiseFloor.Figure]

@@ -8,13 +8,13 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
     package let what: String
     /// "seconds"; absent where things are counted.
     package let unit: String?
-    /// What really happened, as another process did it or the plan has it.
+    /// The true value, from another process or from the plan.
     package let injected: Double
-    /// What the run says; absent where it says nothing.
+    /// The value that the run reports; absent if it reports none.
     package let reported: Double?
     /// Reported less injected.
     package let difference: Double?
-    /// What the difference may be, either way.
+    /// The allowed difference, either way.
     package let tolerance: Double
     /// Why the run says nothing that counts.
     package let problem: String?
@@ -38,12 +38,12 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
         self.difference = self.reported.map { $0 - injected }
         self.tolerance = tolerance
         self.problem = problem ?? (self.reported == nil ? "the run says nothing of it" : nil)
-        // What was never done proves nothing.
+        // A fault that was never injected proves nothing.
         self.ok = self.problem == nil && abs(self.difference ?? .infinity) <= tolerance
     }
 }
 
-// What the broker did against what the run reports.
+// Faults injected by the broker, compared with the run's report.
 extension CalibrationCheck {
     /// One run, and what the broker says of it.
     package struct Delayed: Sendable {
@@ -61,7 +61,7 @@ extension CalibrationCheck {
 
     /// A delay of some of the messages, over several runs: the medians count.
     ///
-    /// Which of them were delayed is told by their durations alone: those above half of it.
+    /// The delayed messages are found by their durations alone: those above half of the delay.
     package static func delay(_ runs: [Delayed]) -> [CalibrationCheck] {
         let problem = runs.lazy.compactMap(\.record.unsound).first
         var (held, difference, delayed, counted): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
@@ -113,7 +113,7 @@ extension CalibrationCheck {
                 "publish_ack_duration above 100 ms, against what was due in the stall and had to wait so long",
                 injected: (length - least) * rate,
                 reported: response.map { Double($0) },
-                // One more at each end of it, and what the broker's first reads behind it take.
+                // One more message at each end, and the time of the broker's first reads afterwards.
                 tolerance: 5,
                 problem: problem
             ),
@@ -127,7 +127,7 @@ extension CalibrationCheck {
         ]
     }
 
-    /// What the broker lost, sent twice or swapped, against the counter of it: the same, to the message.
+    /// Messages that the broker lost, duplicated or reordered, compared with the run's counter: equal, to the message.
     package static func count(
         _ name: String,
         _ counter: String,
@@ -236,7 +236,7 @@ extension RunRecord {
 }
 
 extension Histogram {
-    /// What lies below `border`, and what does not, to the width of a bucket.
+    /// The values below `border` and the others, to the width of a bucket.
     fileprivate func split(at border: Int64) -> (below: Histogram, above: Histogram) {
         var below = Histogram()
         var above = Histogram()

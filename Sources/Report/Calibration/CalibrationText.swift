@@ -1,4 +1,4 @@
-/// A calibration for a terminal, part by part as it is made.
+/// A calibration for a terminal, printed part by part in progress.
 package enum CalibrationText {
     /// One check: what was injected, what was reported, the difference, and whether that is ok.
     package static func line(_ check: CalibrationCheck) -> String {

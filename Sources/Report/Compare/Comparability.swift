@@ -4,7 +4,7 @@ import Measurement
 ///
 /// Never time, nor the names of hosts and directories.
 package enum Comparability {
-    /// What may differ, and the words that allow it.
+    /// The permitted kinds of difference, and the words that permit them.
     package enum Kind: String, CaseIterable, Sendable {
         case plan, cpu, cores, verdict
         /// Of what measured the noise, and of the runs.
@@ -73,7 +73,7 @@ package enum Comparability {
         _ name: String,
         _ fact: (RunRecord) -> String?
     ) -> String? {
-        // What is not known is not known to differ.
+        // An unknown fact does not count as a difference.
         guard let one = fact(first.record), let two = fact(other.record), one != two else { return nil }
         return "the \(name) differs: \(one) in \(first.path), \(two) in \(other.path)"
     }
@@ -94,8 +94,8 @@ package enum Comparability {
     }
 }
 
-/// What makes a plan the same plan: all it says but what it is called, where the server is, the seed with what follows
-/// from it, and the file of a store.
+/// The identity of a plan: all its entries except its name, the server's place, the seed and values derived from it,
+/// and the file of a store.
 struct PlanIdentity {
     private static let incidental: Set = ["targets", "seed", "store", "schedule_hash"]
 
@@ -109,7 +109,7 @@ struct PlanIdentity {
         if record.segment.count > 1 { self.facts["segment"] = "\(record.segment.index)/\(record.segment.count)" }
     }
 
-    /// What segments of one plan have in common, the seed among it.
+    /// The entries that the segments of one plan share, including the seed.
     init(ofSegments plan: [String: JSONValue]) {
         self.without = Self.incidental.subtracting(["seed"])
         self.add(.object(RunTitle.without(plan)), "")

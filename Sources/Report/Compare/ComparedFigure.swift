@@ -14,7 +14,7 @@ package struct ComparedFigure: Hashable, Sendable {
         case missing
     }
 
-    /// What the interval rests on.
+    /// The basis of the interval.
     package enum Basis: String, Codable, Sendable {
         case runs
         /// The same, with the measured noise of the host as further runs.
@@ -51,7 +51,7 @@ package struct ComparedFigure: Hashable, Sendable {
     /// NEW by BASE less 1, and its interval; absent where BASE is 0.
     package var change: Double?
     package var interval: ClosedRange<Double>?
-    /// The change as measured, where the other one is what it were if the host had taken the same of both sides.
+    /// The change as measured; ``change`` is the one corrected for CPU stolen by the host.
     package var measuredChange: Double?
     package var basis: Basis
     package var finding: Finding

@@ -55,7 +55,7 @@ package struct ComparedRun: Sendable {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
             throw ResultError(path: path, reason: "is no directory of results")
         }
-        // What was killed lies beside what was finished.
+        // Interrupted runs are in the same folder as finished ones.
         let runs = names.sorted().filter { !$0.contains(".partial") }.map { "\(path)/\($0)" }.filter {
             FileManager.default.fileExists(atPath: $0 + "/run.json")
         }
@@ -76,7 +76,7 @@ extension ComparedRun {
         return all
     }
 
-    /// What was counted by kind, and in all under no label.
+    /// Errors by kind, and the total without a label.
     var errors: [Labels: Double] {
         var counts: [Labels: Double] = [[:]: 0]
         for error in self.record.errors {

@@ -10,14 +10,14 @@ package struct Comparison: Sendable {
     package let base: [ComparedRun]
     package let new: [ComparedRun]
     package private(set) var figures: [ComparedFigure] = []
-    /// What keeps limits that were asked for from judging, a line each: a gate that cannot fail is none.
+    /// The reasons why requested limits cannot be judged, one per line: a gate that cannot fail is useless.
     package private(set) var problems: [String] = []
 
     /// Runs that are another one of their side once more.
     let copies: Int
 
     let noise: NoiseFloor?
-    /// What its reader has to know beside what the figures say.
+    /// Notes for the reader, in addition to the figures.
     let remarks: [String]
     /// A regression counts in an indicative comparison too.
     let isStrict: Bool
@@ -87,7 +87,7 @@ package struct Comparison: Sendable {
         var fields = sides.fields(series)
         let limits = gates.limits.filter { limit in
             guard limit.chooses(series.name, series.labels) else { return false }
-            // A percentile of a few values is judged only where somebody asks for it.
+            // A percentile of few values is judged only on request.
             return gates.isGiven || fields.contains(limit.field ?? sides.plainField(series))
         }
         for limit in limits {
@@ -124,7 +124,7 @@ package struct Comparison: Sendable {
         guard isComplete, !old.isEmpty, !young.isEmpty else {
             figure.base = Self.mean(old, .difference)
             figure.new = Self.mean(young, .difference)
-            // What the base has in all its runs and the new side has not is lost: worse than any figure.
+            // A figure that all base runs have and a new run lacks is a loss, worse than any value.
             if let limit, old.count == self.base.count, young.count < self.new.count {
                 figure.gate = ComparedFigure.Gate(
                     expression: limit.expression,
@@ -185,7 +185,7 @@ package struct Comparison: Sendable {
         }
         let known = chosen.filter { $0.base != nil || $0.new != nil }
         guard !known.isEmpty else { return "\(limit.name) has no \(field.text) in these runs" }
-        // What only some of the base's runs have was not judged.
+        // A figure that only some base runs have was not judged.
         if let partial = known.first(where: { $0.gate == nil && $0.base != nil }) {
             return "not all runs of the base have a \(field.text) of \(partial.title)"
         }
@@ -203,7 +203,7 @@ package struct Comparison: Sendable {
     }
 }
 
-/// What is judged, and whether somebody asked for it.
+/// The limits to judge, and whether they were requested.
 private struct Gates {
     var limits: [RegressionLimit]
     var isGiven: Bool

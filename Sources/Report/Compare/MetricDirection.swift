@@ -1,7 +1,7 @@
 /// Which way of a metric is the better one.
 package enum MetricDirection: String, Codable, Sendable {
     case down, up
-    /// What the plan decides, or what is neither good nor bad.
+    /// Decided by the plan, or neither good nor bad.
     case none
 
     private static let higherIsBetter: Set<String> = [

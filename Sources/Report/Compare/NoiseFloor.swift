@@ -1,7 +1,7 @@
 import FoundationEssentials
 package import Measurement
 
-/// What runs of the same build differ by on a host: the file of schema `clamor.noise/1`.
+/// The differences between runs of the same build on a host: the file of schema `clamor.noise/1`.
 package struct NoiseFloor: Codable, Hashable, Sendable {
     package static let currentSchema = "clamor.noise/1"
 
@@ -77,7 +77,7 @@ package struct NoiseFloor: Codable, Hashable, Sendable {
         return ((try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "") + "\n"
     }
 
-    /// What the file knows of a figure; of the same metric and field with other labels, the noisiest.
+    /// The noise of a figure; if only other labels of the metric and field are known, the largest of theirs.
     func noise(_ name: String, _ labels: Labels, _ field: String) -> Resampling.Noise? {
         let named = self.figures.filter { $0.name == name && $0.field == field }
         guard let figure = named.first(where: { $0.labels == labels }) ?? named.max(by: { $0.deviation < $1.deviation })
@@ -87,9 +87,9 @@ package struct NoiseFloor: Codable, Hashable, Sendable {
 }
 
 extension NoiseFloor {
-    /// What is assumed of a host that was not measured, for a single run on a side.
+    /// The noise assumed for a single run per side on a host that was not measured.
     ///
-    /// With room: what was not measured is doubted.
+    /// It is generous, because the true noise is unknown.
     static func assumed(field: Threshold.Field?, isDuration: Bool) -> Double {
         guard isDuration else { return 0.03 }
         return switch field {

@@ -1,11 +1,11 @@
 package import Measurement
 
-/// What a metric may get worse by: `publish_ack_duration{qos=1} p99 10%`.
+/// The allowed regression of a metric: `publish_ack_duration{qos=1} p99 10%`.
 ///
 ///     limit := name [ "{" label "=" value { "," label "=" value } "}" ] [ field ] percent
 ///
-/// Each series that the labels choose is judged by itself; without `phase` that of the total, without `leg` all but the
-/// one half way, without `stage` that of the whole run.
+/// Each series that the labels select is judged separately. Without `phase` the total is judged, without `leg` all but
+/// the half-way leg, without `stage` the whole run.
 package struct RegressionLimit: Hashable, Sendable {
     /// As it was written.
     package let expression: String
@@ -68,7 +68,7 @@ package struct RegressionLimit: Hashable, Sendable {
 }
 
 extension RegressionLimit {
-    /// What is judged where nothing is asked for: latency and throughput, and what must not happen.
+    /// The default limits: latency, throughput, loss and errors.
     static let usual: [RegressionLimit] =
         ["publish_ack_duration", "delivery_duration", "request_duration", "iq_duration"].flatMap {
             [RegressionLimit($0, .percentile(50), 0.05), RegressionLimit($0, .percentile(99), 0.1)]
@@ -78,7 +78,7 @@ extension RegressionLimit {
         }
         + [RegressionLimit("delivery_lost", .count, 0), RegressionLimit("errors", .count, 0)]
 
-    /// In the place of these, of runs that have none of them.
+    /// The default limits of runs that have no metric of ``usual``.
     static let usualOfConnects = [
         RegressionLimit("connect_duration", .percentile(50), 0.05),
         RegressionLimit("connect_duration", .percentile(99), 0.1), RegressionLimit("errors", .count, 0),

@@ -111,7 +111,7 @@ struct BlockGrid {
     /// The block of a time, the nearest one for a time outside.
     func block(of time: Double) -> Int {
         let place = ((time - self.start) / self.length).rounded(.down)
-        // What is no number is not above 0 either.
+        // NaN counts as not above 0 too.
         return place > 0 ? Int(Swift.min(place, Double(self.count - 1))) : 0
     }
 }

@@ -1,7 +1,7 @@
 import Glibc
 package import Measurement
 
-/// What runs of the same build differ by, figure by figure.
+/// The spread of each figure over runs of the same build.
 package struct RunSpread: Sendable {
     package struct Figure: Hashable, Sendable {
         package var name: String
@@ -21,7 +21,7 @@ package struct RunSpread: Sendable {
     package let runs: Int
     package let figures: [Figure]
 
-    /// What two runs or more have in common; of fewer nothing is known.
+    /// The spread of two or more runs; `nil` for fewer.
     package init?(_ runs: [ComparedRun]) {
         guard runs.count > 1 else { return nil }
         self.runs = runs.count

@@ -1,6 +1,6 @@
 import Measurement
 
-/// What both sides have, by series.
+/// The series of both sides.
 struct Sides {
     let base: [ComparedRun]
     let new: [ComparedRun]
@@ -28,12 +28,12 @@ struct Sides {
         self.metric(series)?.gauge == nil ? .count : .mean
     }
 
-    /// The same of all that a limit chooses, which is of one kind.
+    /// The plain field of the series that a limit selects; all of them have the same kind.
     func plainField(of limit: RegressionLimit) -> Threshold.Field {
         self.all.first { limit.chooses($0.name, $0.labels) }.map(self.plainField) ?? .count
     }
 
-    /// What is worth comparing.
+    /// The fields worth comparing.
     func fields(_ series: Series) -> [Threshold.Field] {
         guard series.name != "errors" else { return [.count] }
         switch self.metric(series)?.reading {

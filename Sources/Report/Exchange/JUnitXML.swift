@@ -12,7 +12,7 @@ package struct JUnitXML: Sendable {
         package var group: String
         package var name: String
         package var outcome: Outcome
-        /// What is worth reading in any case.
+        /// Output that is shown in any case.
         package var output: String?
 
         package init(group: String, name: String, outcome: Outcome, output: String? = nil) {

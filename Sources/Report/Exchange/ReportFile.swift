@@ -2,7 +2,7 @@ import Glibc
 
 /// Files that the user named: written whole, or added to.
 package enum ReportFile {
-    /// Puts the text in the place of whatever was there.
+    /// Replaces the file with the text.
     package static func write(_ text: String, to path: String) throws(ResultError) {
         let file = try OutputFile(path: path)
         try file.write(text)

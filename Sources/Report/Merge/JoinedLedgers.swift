@@ -72,7 +72,7 @@ struct JoinedLedgers {
             }
     }
 
-    /// What a delivery between two segments took may be wrong by so much; `nil` where it is nothing, or not known.
+    /// The clock error of deliveries between two segments, in seconds; `nil` if it is zero or unknown.
     var clockError: Double? {
         guard case .within(let seconds) = self.agreement, seconds > 0 else { return nil }
         return seconds
@@ -121,7 +121,7 @@ struct JoinedLedgers {
         }
     }
 
-    /// What the record says of the ledgers themselves.
+    /// Adds the ledgers' results to the record.
     func complete(_ record: inout RunRecord) {
         guard var groups = record.groups else {
             self.all.first?.complete(&record.ledger)

@@ -125,7 +125,7 @@ extension MergedRun {
         return order.compactMap { name in
             guard let all = parts[name], var sum = all.first else { return nil }
             for column in columns {
-                // What one of them does not know is not known of all.
+                // If one segment lacks a value, the total lacks it too.
                 let known = all.compactMap { $0[keyPath: column] }
                 sum[keyPath: column] = known.count == all.count ? known.reduce(0, +) : nil
             }
@@ -216,7 +216,7 @@ extension MergedRun {
 
     // MARK: - What is of the processes
 
-    /// What their hosts have in common.
+    /// The facts that their hosts share.
     private static func host(_ segments: [SegmentResult]) -> HostFacts {
         var host = segments[0].record.host
         for other in segments.dropFirst().map(\.record.host) { host = host.common(with: other) }
@@ -336,7 +336,7 @@ extension Verdict.Reason {
 }
 
 extension HostFacts {
-    /// What is the same of both; what differs is absent.
+    /// The equal facts; facts that differ are absent.
     fileprivate func common(with other: HostFacts) -> HostFacts {
         var host = HostFacts()
         func keep<Value: Equatable>(_ fact: WritableKeyPath<HostFacts, Value?>) {

@@ -26,7 +26,7 @@ package enum LevelRule: Hashable, Sendable {
 }
 
 extension TimelineInterval {
-    /// What several processes did in the same interval; nothing for none.
+    /// Joins the same interval of several processes; `nil` without any.
     package static func joining(_ intervals: [TimelineInterval]) -> TimelineInterval? {
         guard let first = intervals.first, intervals.count > 1 else { return intervals.first }
         var series: [Series: [Metric]] = [:]

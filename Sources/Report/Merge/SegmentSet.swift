@@ -69,7 +69,7 @@ package struct SegmentSet: Sendable {
         return nil
     }
 
-    /// What never went on at one time is no run, whatever its parts are called.
+    /// Segments that did not run at the same time are not one run, whatever their names.
     private static func timeProblem(_ segments: [SegmentResult]) -> String? {
         guard let last = segments.max(by: { $0.startedAt < $1.startedAt }),
             let first = segments.min(by: { $0.endedAt < $1.endedAt }), last.startedAt >= first.endedAt

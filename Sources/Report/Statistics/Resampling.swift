@@ -1,27 +1,27 @@
 import Glibc
 package import Measurement
 
-/// How far two groups of runs are apart, and how sure that is.
+/// The difference between two groups of runs, and its uncertainty.
 ///
-/// The figure of a side is the mean over its runs, of logarithms where changes are ratios. Its variance comes from
-/// drawing anew: whole runs, and within each run its blocks of a few seconds. What is drawn is one fewer than there are,
-/// since n of n would make the variance of a mean too small by 1/n, a fifth with five runs. The two variances are not
-/// added, for what differs between blocks is in what differs between runs already: the larger one counts, so that a few
-/// runs which happen to agree do not claim more than their own seconds allow. The interval is Student's with Welch's
-/// degrees of freedom. A side of one run knows nothing of other runs; it gets the noise floor beside its blocks. Where the
-/// host took CPU for others, ratios are compared as if it had taken the same of both sides (``StolenTime``).
+/// The figure of a side is the mean over its runs, of logarithms if changes are ratios. Its variance comes from
+/// resampling: whole runs, and within each run its blocks of a few seconds. Each draw has one element fewer than there
+/// are. With n of n, the variance of a mean would be too small by 1/n, a fifth with five runs. The two variances are
+/// not added, because the variance between runs already contains the one between blocks. The larger one counts, so that
+/// a few runs that agree by chance do not claim more certainty than their own seconds allow. The interval is Student's
+/// with Welch's degrees of freedom. For a side of one run, the noise floor replaces the variance between runs. If the
+/// host stole CPU time, ratios are compared as if it had stolen equally from both sides (``StolenTime``).
 package enum Resampling {
     package static let draws = 1_000
 
-    /// What two sides are compared by.
+    /// The scale of the comparison.
     package enum Scale: Sendable {
         /// Ratios: every figure is above 0.
         case ratio
-        /// What is counted and may be 0.
+        /// For counts that may be 0.
         case difference
     }
 
-    /// What runs of the same build differ by on a host.
+    /// The differences between runs of the same build on a host.
     package struct Noise: Hashable, Sendable {
         /// The standard deviation between runs, on the scale: 0.05 is 5 %.
         package var deviation: Double
@@ -50,8 +50,8 @@ package enum Resampling {
         package var shift: Double
         package var error: Double
         package var degrees: Double
-        /// What of the difference is put down to the CPU that the host took for others, and is not in the shift; `nil` where
-        /// nothing was reckoned of that.
+        /// The part of the difference explained by stolen CPU time, which the shift excludes; `nil` if it was not
+        /// computed.
         package var stolen: Double?
 
         /// Half the width of the two-sided interval at that confidence.
@@ -62,7 +62,7 @@ package enum Resampling {
 
         /// The chance of a shift as large as this one or larger, if the real one were `limit`.
         package func probability(above limit: Double) -> Double {
-            // What is the same to the last digits is no change, whatever rounding says.
+            // Values that agree to the last digits do not differ; the rest is rounding.
             guard self.error > 1e-12 else { return self.shift > limit + 1e-9 ? 0 : 1 }
             return StudentT(degrees: self.degrees).upperTail((self.shift - limit) / self.error)
         }

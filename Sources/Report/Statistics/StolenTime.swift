@@ -1,10 +1,10 @@
 import Glibc
 
-/// What the host takes of the CPU for others, as a reason why runs of one build differ.
+/// CPU time stolen by the host, as a reason why runs of one build differ.
 ///
-/// On a shared host it is the largest one, and the kernel counts it: an analysis of covariance with one slope, reckoned
-/// within the sides, holds the sides against each other as if the host had taken the same of both. What that costs in
-/// certainty is in the variance: one degree of freedom, and the slope's own error times what the sides differ by.
+/// On a shared host it is the largest reason, and the kernel counts it. An analysis of covariance with one slope,
+/// fitted within the sides, compares the sides as if the host had stolen equally from both. The cost in certainty is
+/// part of the variance: one degree of freedom, and the slope's own error times the difference between the sides.
 struct StolenTime {
     /// Where the host took less in all runs there is nothing to reckon with.
     static let least = 0.01
@@ -24,7 +24,7 @@ struct StolenTime {
     /// Nothing where a run does not know its share, where hardly anything was taken, or where runs are too few.
     init?(base: [RunSample], new: [RunSample]) {
         let sides = [base, new].map { side in
-            // What is no share comes of a file that lies.
+            // A share outside 0...1 comes from a damaged file.
             side.compactMap { run in run.stolen.flatMap { (0...1).contains($0) ? (run: run, share: $0) : nil } }
         }
         let runs = sides[0].count + sides[1].count
@@ -63,7 +63,7 @@ struct StolenTime {
         return run
     }
 
-    /// What the slope's own error adds.
+    /// The variance added by the slope's own error.
     var error: Resampling.Variance {
         Resampling.Variance(value: self.variance * self.difference * self.difference, degrees: self.degrees)
     }

@@ -2,7 +2,7 @@ import Foundation
 package import HostFit
 package import Report
 
-/// What `clamor doctor` says, for people and for programs.
+/// The report of `clamor doctor`, as text and as JSON.
 package struct DoctorRecord: Codable, Sendable {
     package struct Load: Codable, Sendable {
         /// Publishers and subscribers together; absent when only the largest number was asked for.
