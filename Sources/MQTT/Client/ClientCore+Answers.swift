@@ -23,16 +23,6 @@ extension ClientCore {
     }
 }
 
-extension MQTTStoredMessage.Stage {
-    /// The identifier that the message goes under.
-    var packetID: PacketID? {
-        switch self {
-        case .queued: nil
-        case .published(let id), .released(let id), .received(let id): id
-        }
-    }
-}
-
 extension MQTTPublishResult {
     /// Adds what PUBREC said; its reason stands unless PUBCOMP knows of something worse.
     mutating func add(_ recorded: RecordedAnswer) {

@@ -57,7 +57,7 @@ extension ClientCore: MQTTConnectionObserver {
         // As a rule there are none.
         let properties =
             self.told == nil
-            ? Properties() : self.takeProperties(of: type, self.outgoing[publish.sequence]?.stage.packetID)
+            ? Properties() : self.takeProperties(of: type, self.flows.flows[publish.sequence]?.stage.packetID)
         if finished {
             self.acknowledged(type, reason: reason, publish, properties: properties)
         } else {
@@ -67,7 +67,7 @@ extension ClientCore: MQTTConnectionObserver {
 
     func abandoned(_ client: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {
         switch why {
-        case .timedOut: self.outgoing[publish.sequence]?.end(.failure(.timedOut(.acknowledgement)))
+        case .timedOut: self.callers[publish.sequence]?.end(.failure(.timedOut(.acknowledgement)))
         case .connectionLost: self.discarded.append(publish.sequence)
         }
     }
@@ -143,6 +143,7 @@ extension ClientCore: MQTTConnectionObserver {
 
     func ended(_ client: Int, _ end: ConnectionEnd, now: NIODeadline) {
         guard client == self.epoch else { return }
+        self.flows.connectionEnded()
         self.connection = nil
         self.channel = nil
         self.isPaused = false
@@ -211,7 +212,6 @@ extension ClientCore: MQTTConnectionObserver {
     private func beginSession() {
         self.sessionNumber += 1
         self.unacknowledged = []
-        for id in self.recorded { self.change(.forget(id), then: .nothing) }
-        self.recorded = []
+        self.flows.sessionBegan()
     }
 }

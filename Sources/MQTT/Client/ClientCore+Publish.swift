@@ -1,28 +1,12 @@
-import DequeModule
 import LoopContext
 package import MQTTCodec
 package import NIOCore
 
-/// A message of ours at QoS 1 or 2, from the call to its last acknowledgement.
-struct Outgoing {
-    var message: MQTTMessage
-    var stage = MQTTStoredMessage.Stage.queued
-    /// Since when it waits: what its expiry is counted from.
-    let since: NIODeadline
-    /// The store has been told of it.
-    var isInserted = false
-    /// The commit that holds its identifier has returned.
-    var isCommitted = false
-    /// The number of the connection that it was last written on; 0 for none.
-    var writtenOn = 0
-    /// It has failed, and only its identifier is not free yet.
-    var isGivenUp = false
+/// Who waits for the end of a message of ours at QoS 1 or 2.
+struct Caller {
     var waiter: Waiter<MQTTPublishResult>?
     /// Once PUBREC came.
     var recorded: RecordedAnswer?
-
-    /// What it counts towards the limit of bytes.
-    var size: Int { self.message.topic.utf8.count + self.message.payload.count }
 
     mutating func end(_ outcome: Waiter<MQTTPublishResult>.Outcome) {
         self.waiter?.complete(outcome)
@@ -76,20 +60,16 @@ extension ClientCore {
     }
 
     private func enqueue(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>) {
-        let outgoing = Outgoing(message: message, since: self.context.now, waiter: waiter)
         let limits = self.configuration.limits
-        guard self.outgoing.count < limits.messages, self.outgoingBytes + outgoing.size <= limits.bytes else {
+        guard self.flows.flows.count < limits.messages, self.flows.bytes + message.storedSize <= limits.bytes else {
             waiter.complete(.failure(.storeFull))
             return
         }
-        self.lastSequence += 1
-        let sequence = self.lastSequence
-        self.outgoing[sequence] = outgoing
-        self.outgoingBytes += outgoing.size
-        self.queue.append(sequence)
+        let sequence = self.flows.add(message, now: self.context.now)
+        self.callers[sequence] = Caller(waiter: waiter)
         self.pump()
         // With an identifier already it has been handed to the store as published: one change instead of two.
-        if let waiting = self.outgoing[sequence], !waiting.isInserted { self.insert(sequence) }
+        self.flows.insert(sequence)
         self.settle()
         self.updateReading()
     }
@@ -99,44 +79,24 @@ extension ClientCore {
     /// Gives identifiers to as many messages as the window has room for; they go out when the store has them.
     func pump() {
         // A store that failed is waited for: what it has not taken could not be sent anyway.
-        guard self.retryAt == .distantFuture, self.state == .connected, self.session.pointee.state == .connected
+        guard !self.flows.waitsToRetry, self.state == .connected, self.session.pointee.state == .connected
         else { return }
         let now = self.context.now
-        while self.session.pointee.room > 0, let sequence = self.queue.first {
-            guard let outgoing = self.outgoing[sequence] else {
-                self.queue.removeFirst()
-                continue
-            }
-            if outgoing.message.isExpired(after: now - outgoing.since) {
+        while self.session.pointee.room > 0, let sequence = self.flows.firstQueued,
+            let flow = self.flows.flows[sequence]
+        {
+            if flow.message.isExpired(after: now - flow.since) {
                 self.finish(sequence, .failure(.expired), forgets: true)
                 continue
             }
-            if let refusal = self.refusal(of: outgoing.message) {
+            if let refusal = self.refusal(of: flow.message) {
                 self.finish(sequence, .failure(.notAllowed(refusal)), forgets: true)
                 continue
             }
-            self.queue.removeFirst()
-            let publish = InFlightPublish(due: now, written: now, sequence: sequence, qos: outgoing.message.qos)
-            guard let id = PacketID(rawValue: self.session.pointee.publish(publish)) else { continue }
-            self.outgoing[sequence]?.stage = .published(id)
-            if outgoing.isInserted {
-                // Sent when the store knows the identifier, not when it knows the message: else a killed client's
-                // successor sends it again under another one, and those before it are overtaken.
-                self.outgoing[sequence]?.isCommitted = false
-                self.change(.advance(sequence: sequence, to: .published(id)), then: .send(sequence, id))
-            } else {
-                self.insert(sequence)
-            }
+            let publish = InFlightPublish(due: now, written: now, sequence: sequence, qos: flow.message.qos)
+            guard let id = PacketID(rawValue: self.session.pointee.publish(publish)) else { return }
+            self.flows.assign(id, to: sequence)
         }
-    }
-
-    private func insert(_ sequence: UInt64) {
-        guard let outgoing = self.outgoing[sequence] else { return }
-        self.outgoing[sequence]?.isInserted = true
-        let stored = MQTTStoredMessage(sequence: sequence, stage: outgoing.stage, message: outgoing.message)
-        var then = Then.nothing
-        if case .published(let id) = outgoing.stage { then = .send(sequence, id) }
-        self.change(.insert(stored), then: then)
     }
 
     private func refusal(of message: MQTTMessage) -> ReasonCode? {
@@ -153,22 +113,16 @@ extension ClientCore {
     /// - Returns: whether there was anything to write.
     func write(_ sequence: UInt64, repeats: Bool = false) -> Bool {
         guard let connection = self.connection, self.state == .connected || self.state == .connecting,
-            var outgoing = self.outgoing[sequence], outgoing.isCommitted, repeats || outgoing.writtenOn != self.epoch,
-            case .published(let id) = outgoing.stage
+            let publish = self.flows.packet(sequence, repeats: repeats, now: self.context.now)
         else { return false }
-        var publish = Publish(outgoing.message, age: self.context.now - outgoing.since)
-        publish.packetID = id
-        // [MQTT-3.3.1-1]
-        publish.dup = outgoing.writtenOn != 0
-        let (message, limits) = (outgoing.message, self.session.pointee.limits)
-        var refusal = limits.refusal(ofPublish: message.qos, retain: message.retain, size: 0)
+        let limits = self.session.pointee.limits
+        var refusal = limits.refusal(ofPublish: publish.qos, retain: publish.retain, size: 0)
         if refusal == nil, !connection.write(.publish(self.aliased(publish))) { refusal = .packetTooLarge }
         if let refusal {
-            self.untakeable.append((sequence, refusal))
+            self.flows.refused(sequence, refusal)
             return false
         }
-        outgoing.writtenOn = self.epoch
-        self.outgoing[sequence] = outgoing
+        self.flows.wrote(sequence)
         return true
     }
 
@@ -176,29 +130,22 @@ extension ClientCore {
 
     /// A message is done with; with `forgets` the store has to forget it, if it knows of it.
     func finish(_ sequence: UInt64, _ outcome: Waiter<MQTTPublishResult>.Outcome, forgets: Bool) {
-        guard var outgoing = self.outgoing.removeValue(forKey: sequence) else { return }
-        if self.queue.first == sequence {
-            self.queue.removeFirst()
-        } else if outgoing.stage == .queued {
-            self.queue.removeAll { $0 == sequence }
-        }
-        self.outgoingBytes -= outgoing.size
-        if forgets, outgoing.isInserted { self.change(.remove(sequence: sequence), then: .nothing) }
-        outgoing.end(outcome)
+        self.flows.finish(sequence, forgets: forgets)
+        self.callers.removeValue(forKey: sequence)?.waiter?.complete(outcome)
     }
 
     func acknowledged(_ type: PacketType, reason: UInt8, _ publish: InFlightPublish, properties: Properties) {
         let sequence = publish.sequence
-        guard let outgoing = self.outgoing[sequence] else { return }
+        guard let flow = self.flows.flows[sequence] else { return }
         let reason = ReasonCode(rawValue: reason) ?? .unspecifiedError
         var result = MQTTPublishResult(reason: reason, properties: properties)
-        result.packetID = outgoing.stage.packetID
-        if let recorded = outgoing.recorded { result.add(recorded) }
+        result.packetID = flow.stage.packetID
+        if let recorded = self.callers[sequence]?.recorded { result.add(recorded) }
         if reason.isError {
             self.finish(sequence, .failure(.rejected(result)), forgets: true)
         } else {
-            if let id = result.packetID, !outgoing.isGivenUp {
-                self.configuration.hooks.delivered?(outgoing.message, id)
+            if let id = result.packetID, !flow.isGivenUp {
+                self.configuration.hooks.delivered?(flow.message, id)
             }
             self.finish(sequence, .success(result), forgets: true)
         }
@@ -206,11 +153,12 @@ extension ClientCore {
 
     /// PUBREC came: PUBREL goes out once the store knows.
     func recorded(_ publish: InFlightPublish, reason: UInt8, properties: Properties) {
-        guard case .published(let id)? = self.outgoing[publish.sequence]?.stage else { return }
+        guard self.flows.recorded(publish.sequence, keepsPayload: true) else { return }
         let reason = ReasonCode(rawValue: reason) ?? .success
-        self.outgoing[publish.sequence]?.recorded = RecordedAnswer(reason: reason, properties: properties)
-        self.outgoing[publish.sequence]?.stage = .released(id)
-        self.change(.advance(sequence: publish.sequence, to: .released(id)), then: .release(publish.sequence, id))
+        self.callers[publish.sequence, default: Caller()].recorded = RecordedAnswer(
+            reason: reason,
+            properties: properties
+        )
     }
 
     /// The session that they belonged to is no more: what the server cannot know of waits for the next one.
@@ -219,23 +167,18 @@ extension ClientCore {
         self.discarded = []
         var unsent: [UInt64] = []
         for sequence in discarded {
-            if !self.dropsUnsent, self.isUnsent(sequence) {
+            if !self.dropsUnsent, self.flows.flows[sequence]?.isUnsent ?? false {
                 unsent.append(sequence)
             } else {
                 self.finish(sequence, .failure(error), forgets: true)
             }
         }
-        for sequence in unsent where self.outgoing[sequence]?.isInserted ?? false {
-            self.change(.advance(sequence: sequence, to: .queued), then: .nothing)
-        }
-        self.requeue(unsent)
+        self.flows.requeue(unsent)
     }
 
     /// What has not been sent is not going to be.
     func dropQueue() {
-        let queue = self.queue
-        self.queue = []
-        for sequence in queue { self.finish(sequence, .failure(.disconnected), forgets: true) }
+        while let sequence = self.flows.firstQueued { self.finish(sequence, .failure(.disconnected), forgets: true) }
     }
 }
 

@@ -36,23 +36,18 @@ extension ClientCore {
         // Only MQTT 5 can refuse: to another server it is a message that was taken.
         let reason = self.configuration.version == .v5 ? reason : .success
         if taken.qos == .exactlyOnce, !reason.isError, self.keepsSession {
-            self.inboundSequence += 1
-            // The message itself is with the application already.
-            let message = MQTTMessage(topic: "", qos: .exactlyOnce)
-            let stored = MQTTStoredMessage(sequence: self.inboundSequence, stage: .received(taken.id), message: message)
-            self.recorded.insert(taken.id)
-            self.change(.insert(stored), then: .record(taken))
+            self.flows.received(taken.id)
         } else {
-            self.sendAcknowledgement(taken, reason)
+            self.sendAcknowledgement(taken.qos, taken.id, reason)
         }
     }
 
-    func sendAcknowledgement(_ taken: Taken, _ reason: ReasonCode) {
+    func sendAcknowledgement(_ qos: QoS, _ id: PacketID, _ reason: ReasonCode) {
         if let connection = self.connection {
-            connection.acknowledge(taken.qos, id: taken.id.rawValue, reason: reason)
-        } else if taken.qos == .exactlyOnce {
+            connection.acknowledge(qos, id: id.rawValue, reason: reason)
+        } else if qos == .exactlyOnce {
             // PUBREC answers the message when it comes again.
-            _ = self.session.pointee.record(taken.id.rawValue, reason, isUp: false)
+            _ = self.session.pointee.record(id.rawValue, reason, isUp: false)
         }
     }
 
@@ -60,9 +55,7 @@ extension ClientCore {
     func forget(_ id: PacketID) {
         // A server may release what nobody has acknowledged: its flow is over all the same.
         self.unacknowledged.remove(Taken(epoch: self.sessionNumber, id: id, qos: .exactlyOnce))
-        guard self.keepsSession else { return }
-        self.recorded.remove(id)
-        self.change(.forget(id), then: .complete(id, epoch: self.epoch))
+        if self.keepsSession { self.flows.released(id) }
     }
 
     /// Tasks have taken messages, or acknowledged some.

@@ -10,19 +10,6 @@ extension ClientCore {
         case failed(String)
     }
 
-    /// What a change lets happen once its commit has returned.
-    enum Then {
-        case nothing
-        /// Write the message, if it still has this identifier.
-        case send(UInt64, PacketID)
-        /// Send PUBREL, if the message still has this identifier.
-        case release(UInt64, PacketID)
-        /// Send PUBREC.
-        case record(Taken)
-        /// Send PUBCOMP, if the connection is still the same.
-        case complete(PacketID, epoch: Int)
-    }
-
     /// The name as configured: one that the server gives comes too late for what the store has to be asked first.
     private var storeKey: String { self.configuration.clientID }
 
@@ -52,7 +39,7 @@ extension ClientCore {
             if let store = self.seed.store as? MQTTMemoryStore {
                 store.apply([.removeAll], client: self.storeKey)
             } else {
-                self.change(.removeAll, then: .nothing)
+                self.flows.removeAll()
             }
             return body(nil)
         }
@@ -90,111 +77,101 @@ extension ClientCore {
 
     /// Takes up what another client of this name left.
     private func restore(_ messages: [MQTTStoredMessage]) {
-        var flows: [(id: UInt16, publish: InFlightPublish, released: Bool)] = []
-        var inbound: [UInt16] = []
-        var holders: [PacketID: UInt64] = [:]
-        let now = self.context.now
-        for stored in messages.sorted(by: { $0.sequence < $1.sequence }) {
-            if case .received(let id) = stored.stage {
-                inbound.append(id.rawValue)
-                self.recorded.insert(id)
-                self.inboundSequence = max(self.inboundSequence, stored.sequence)
-                continue
-            }
-            self.lastSequence = max(self.lastSequence, stored.sequence)
-            var outgoing = Outgoing(message: stored.message, stage: stored.stage, since: now)
-            outgoing.isInserted = true
-            outgoing.isCommitted = true
-            let publish = InFlightPublish(due: now, written: now, sequence: stored.sequence, qos: stored.message.qos)
-            switch stored.stage {
-            case .queued: self.queue.append(stored.sequence)
-            case .published(let id), .released(let id):
-                // It may have been sent, under a connection that nobody remembers.
-                outgoing.writtenOn = -1
-                if let earlier = holders.updateValue(stored.sequence, forKey: id) {
-                    // Its identifier was given again, so it was done with, and only the store had not taken that.
-                    flows.removeAll { $0.id == id.rawValue }
-                    self.finish(earlier, .success(MQTTPublishResult()), forgets: true)
-                }
-                flows.append((id.rawValue, publish, stored.stage == .released(id)))
-            case .received: break
-            }
-            self.outgoing[stored.sequence] = outgoing
-            self.outgoingBytes += outgoing.size
-        }
-        self.session.pointee.restore(outbound: flows, inbound: inbound)
+        let (outbound, inbound) = self.flows.restore(messages, now: self.context.now)
+        self.session.pointee.restore(outbound: outbound, inbound: inbound)
     }
 
     // MARK: Committing
 
-    func change(_ change: MQTTStoreChange, then: Then) {
-        if self.joinsRefused(change, then) { return }
-        self.changes.append(change)
-        self.thens.append(then)
-    }
-
     /// Hands over the changes of this turn; while a commit is under way they gather.
     func commit() {
-        guard !self.changes.isEmpty, !self.isCommitting, self.retryAt == .distantFuture else { return }
-        let count = self.singleCommits > 0 ? 1 : self.changes.count
-        let (changes, thens, key) = (Array(self.changes[..<count]), Array(self.thens[..<count]), self.storeKey)
-        self.changes.removeFirst(count)
-        self.thens.removeFirst(count)
-        if let store = self.seed.store as? MQTTMemoryStore {
+        guard self.flows.mayCommit, !self.isCommitting else { return }
+        let changes = self.flows.takeChanges(self.flows.commitLimit)
+        let (seed, key) = (self.seed, self.storeKey)
+        if let store = seed.store as? MQTTMemoryStore {
             // Nothing to wait for, so nothing waits.
             store.apply(changes, client: key)
-            return self.committed(thens)
+            return self.committed(changes)
         }
         self.isCommitting = true
-        let seed = self.seed
-        let bound = NIOLoopBound(thens, eventLoop: seed.eventLoop)
         Task {
+            let result: Result<Void, any Error>
             do {
-                try await seed.store.commit(changes, client: key)
-                seed.executeIfLive { core in
-                    core.isCommitting = false
-                    core.singleCommits = max(0, core.singleCommits - 1)
-                    core.storeTook(changes)
-                    core.committed(bound.value)
-                    core.settle()
-                }
+                result = .success(try await seed.store.commit(changes, client: key))
             } catch {
-                seed.executeIfLive { core in
-                    core.isCommitting = false
-                    core.failed(changes, bound.value, error)
-                    core.settle()
+                result = .failure(error)
+            }
+            seed.executeIfLive { core in
+                core.isCommitting = false
+                switch result {
+                case .success:
+                    core.flows.commitEnded()
+                    core.storeTook(changes)
+                    core.committed(changes)
+                case .failure(let error): core.failed(changes, error)
                 }
+                core.settle()
             }
         }
     }
 
-    func committed(_ thens: [Then]) {
+    private func committed(_ changes: [MQTTStoreChange]) {
         var writes = false
-        for then in thens {
-            switch then {
-            case .nothing: break
-            case .send(let sequence, let id):
-                guard self.outgoing[sequence]?.stage == .published(id) else { continue }
-                self.outgoing[sequence]?.isCommitted = true
-                // What the server's receive maximum holds back goes out by `resend` ([MQTT-3.3.4-7]).
-                guard self.state == .connected,
-                    self.session.pointee.writes(id.rawValue, sequence: sequence, now: self.context.now)
-                else { continue }
-                writes = self.write(sequence) || writes
-            case .release(let sequence, let id):
-                guard self.outgoing[sequence]?.stage == .released(id) else { continue }
+        for change in changes {
+            switch self.flows.committed(change) {
+            case nil: break
+            case .send(let sequence): writes = self.sendFirst(sequence) || writes
+            case .release(let id):
                 if let connection = self.connection {
                     connection.release(id.rawValue)
                 } else {
                     // PUBREL goes out when the session is resumed.
                     _ = self.session.pointee.release(id.rawValue)
                 }
-            case .record(let taken):
-                if taken.epoch == self.sessionNumber { self.sendAcknowledgement(taken, .success) }
-            case .complete(let id, let epoch):
-                if epoch == self.epoch { self.connection?.complete(id.rawValue) }
+            case .record(let id): self.sendAcknowledgement(.exactlyOnce, id, .success)
+            case .complete(let id): self.connection?.complete(id.rawValue)
             }
         }
         if writes { self.connection?.flush() }
+    }
+
+    private func sendFirst(_ sequence: UInt64) -> Bool {
+        // What the server's receive maximum holds back goes out by `resend` ([MQTT-3.3.4-7]).
+        guard self.state == .connected, let id = self.flows.flows[sequence]?.stage.packetID,
+            self.session.pointee.writes(id.rawValue, sequence: sequence, now: self.context.now)
+        else { return false }
+        return self.write(sequence)
+    }
+
+    // MARK: Failures
+
+    private func failed(_ changes: [MQTTStoreChange], _ error: any Error) {
+        let refusal = (error as? MQTTStoreError).flatMap { $0.isRefusal ? $0 : nil }
+        let words = "\(error)"
+        switch self.flows.failed(changes, refusal, &self.session.pointee, now: self.context.now) {
+        case .retried:
+            // Who waits for a new message of ours hears of it.
+            for case .insert(let stored) in changes {
+                if case .received = stored.stage { continue }
+                self.callers[stored.sequence]?.end(.failure(.storeFailed(words)))
+            }
+            self.tellOfStore(.everything, words)
+        case .ended(let sequence):
+            if self.callers[sequence]?.waiter == nil { self.seed.events.send(.storeFailed(words)) }
+            self.finish(sequence, .failure(.storeFailed(words)), forgets: false)
+        case .known: self.committed(changes)
+        case .delayed: self.tellOfStore(changes[0].subject, words)
+        case .split, .dropped: break
+        }
+    }
+
+    private func tellOfStore(_ subject: MQTTStoreChange.Subject, _ words: String) {
+        if self.toldOfStore.insert(subject).inserted { self.seed.events.send(.storeFailed(words)) }
+    }
+
+    private func storeTook(_ changes: [MQTTStoreChange]) {
+        if self.toldOfStore.isEmpty { return }
+        self.toldOfStore.remove(.everything)
+        for change in changes { self.toldOfStore.remove(change.subject) }
     }
 }

@@ -1,4 +1,3 @@
-import DequeModule
 import LoopContext
 import MQTTCodec
 import NIOCore
@@ -38,17 +37,14 @@ final class ClientCore {
     var disconnectDeadline = NIODeadline.distantFuture
 
     // Messages of ours.
-    var outgoing: [UInt64: Outgoing] = [:]
-    var outgoingBytes = 0
-    /// Those without an identifier yet, in order.
-    var queue: Deque<UInt64> = []
-    var lastSequence: UInt64 = 0
+    /// What the store has to know of them, and of the server's.
+    var flows = StoredFlows()
+    /// Who waits for them, by their sequence.
+    var callers: [UInt64: Caller] = [:]
     /// Their flows were ended by the session; how, the next call from the connection tells.
     var discarded: [UInt64] = []
     /// What has not been sent ends with the connection too: somebody disconnects for good.
     var dropsUnsent = false
-    /// They have identifiers, and the server of this connection does not take them, for this reason.
-    var untakeable: [(sequence: UInt64, reason: ReasonCode)] = []
     /// QoS 0 messages that the kernel has not taken.
     var writing: [Waiter<MQTTPublishResult>] = []
 
@@ -70,24 +66,13 @@ final class ClientCore {
     var unacknowledged: Set<Taken> = []
     /// The number of the session: a QoS 2 message of an older one is not acknowledged.
     var sessionNumber = 0
-    var inboundSequence: UInt64 = 0
-    /// Those that the store holds.
-    var recorded: Set<PacketID> = []
     var isPaused = false
 
     // The store.
     var storeState = StoreState.unused
     /// Calls with messages that are looked at when it is known what the store holds.
     var waitingForStore: [Waiter<MQTTPublishResult>] = []
-    var changes: [MQTTStoreChange] = []
-    var thens: [Then] = []
     var isCommitting = false
-    var retryAt = NIODeadline.distantFuture
-    /// So many changes go to the store one by one, for it refused something among them.
-    var singleCommits = 0
-    /// What the store refused and has to take in the end, with what came later about the same messages.
-    var refusedChanges: [(change: MQTTStoreChange, then: Then)] = []
-    var refusedAgainAt = NIODeadline.distantFuture
     /// What an event has told of, and the store has not taken yet.
     var toldOfStore: Set<MQTTStoreChange.Subject> = []
 
@@ -132,15 +117,16 @@ final class ClientCore {
 
     func tell() {
         guard let hook = self.configuration.hooks.buffered else { return }
-        let inFlight = self.outgoing.count - self.queue.count
-        hook(MQTTTraffic(queued: self.queue.count, flowingIn: self.unacknowledged.count, flowingOut: inFlight))
+        let queued = self.flows.queuedCount
+        let inFlight = self.flows.flows.count - queued
+        hook(MQTTTraffic(queued: queued, flowingIn: self.unacknowledged.count, flowingOut: inFlight))
     }
 
     // MARK: Time
 
     func updateTimer() {
         guard let timer = self.clientTimer else { return }
-        var next = min(self.disconnectDeadline, self.retryAt, self.refusedAgainAt)
+        var next = min(self.disconnectDeadline, self.flows.deadline)
         if self.isPreparing { next = min(next, self.connectDeadline) }
         for request in self.requests.values where !request.isOver { next = min(next, request.deadline) }
         next = min(next, self.reauthentication.deadline)
@@ -163,10 +149,7 @@ final class ClientCore {
             self.disconnectDeadline = .distantFuture
             self.connection?.abort()
         }
-        let isStoreDue = now >= self.retryAt || now >= self.refusedAgainAt
-        if now >= self.retryAt { self.retryAt = .distantFuture }
-        if now >= self.refusedAgainAt { self.takeUpRefused() }
-        if isStoreDue { self.settle() } else { self.updateTimer() }
+        if self.flows.timePassed(now: now) { self.settle() } else { self.updateTimer() }
     }
 
     func connectionTimerFired() {
@@ -207,7 +190,7 @@ final class ClientCore {
 
     /// Ends every wait for a message, sent or not; the messages themselves stay where they are.
     func failWaiting(_ error: MQTTClientError) {
-        for sequence in self.outgoing.keys { self.outgoing[sequence]?.end(.failure(error)) }
+        for sequence in self.callers.keys { self.callers[sequence]?.end(.failure(error)) }
         for waiter in self.waitingForStore { waiter.complete(.failure(error)) }
         self.waitingForStore = []
     }
