@@ -127,7 +127,7 @@ extension Shard {
             self.work?.departureMissed(place, cause)
             return
         }
-        self.goes(place, returns: true, isAbsence: cause.isAbsence)
+        self.handleLoss(place, returns: true, isAbsence: cause.isAbsence)
         self.work?.depart(place, cause, cuts: cuts)
     }
 

@@ -62,7 +62,7 @@ extension Shard {
 
     /// Serves the clients that may have something to send, until none is left or the sockets have waited long enough.
     ///
-    /// A client that cannot send leaves the list and comes back by ``able(_:at:)`` or when its next operation is due.
+    /// A client that cannot send leaves the list and comes back by ``markAble(_:at:)`` or when its next operation is due.
     ///
     /// - Returns: whether none is left.
     func serveReady() -> Bool {

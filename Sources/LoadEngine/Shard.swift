@@ -169,7 +169,7 @@ package final class Shard<Work: ShardWork> {
         self.stageTimes = StageTimes(self.plan, origin: origin)
         if !self.startThinking() {
             for place in 0..<self.clients.operators where self.paces[place].isUp {
-                self.able(place, at: self.paces[place].ableSince)
+                self.markAble(place, at: self.paces[place].ableSince)
             }
         }
         for place in 0..<self.clients.operators where self.paces[place].isGone || self.owed(place) == 0 {
@@ -249,7 +249,7 @@ package final class Shard<Work: ShardWork> {
                 self.wake(at: self.context.now)
             }
         }
-        if !up { self.isGone(place) }
+        if !up { self.handleGone(place) }
     }
 
     /// The client is connected, and may operate from `now` on.
@@ -259,33 +259,33 @@ package final class Shard<Work: ShardWork> {
         self.live += 1
         if !self.presence.isEmpty { self.noteUp(place) }
         if self.clients.isOperator(place) {
-            self.able(place, at: now)
+            self.markAble(place, at: now)
         } else if self.listenersMayFinish {
             self.finish(place)
         }
     }
 
     /// The client's connection is gone, for now or for good.
-    package func lost(_ place: Int, returns: Bool) { self.goes(place, returns: returns, isAbsence: false) }
+    package func lost(_ place: Int, returns: Bool) { self.handleLoss(place, returns: returns, isAbsence: false) }
 
-    func goes(_ place: Int, returns: Bool, isAbsence: Bool) {
+    func handleLoss(_ place: Int, returns: Bool, isAbsence: Bool) {
         guard self.paces[place].isUp else { return }
         self.lastGone = (self.context.now, isAbsence)
         self.paces[place].isUp = false
         self.paces[place].isGone = !returns
         self.live -= 1
         if !returns, self.live == 0, self.phase != .finished { self.report(.deserted(shard: self.clients.loop)) }
-        if !returns { self.isGone(place) }
+        if !returns { self.handleGone(place) }
     }
 
     /// Operations that the client still owes are no longer awaited.
-    func isGone(_ place: Int) {
+    func handleGone(_ place: Int) {
         if self.phase == .loading { self.operatorIsSpent(place) }
         self.checkDrained(place)
     }
 
     /// The client could not send, and now it can.
-    package func able(_ place: Int, at now: NIODeadline) {
+    package func markAble(_ place: Int, at now: NIODeadline) {
         // Sending begins with the load, at the earliest.
         self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
         switch self.phase {
@@ -323,7 +323,7 @@ package final class Shard<Work: ShardWork> {
 
     /// The same, for a workload that has just read the client's acknowledgements: what is due leaves at once, in
     /// one write with the answers.
-    package func ableInTurn(_ place: Int, at now: NIODeadline) {
+    package func markAbleInTurn(_ place: Int, at now: NIODeadline) {
         // Sending begins with the load, at the earliest.
         self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
         switch self.phase {

@@ -36,7 +36,7 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     func reconnect(_ place: Int, due: NIODeadline)
 
     /// How many operations the client may send now: 0 while it is not connected, its window is full or its
-    /// socket takes no more. When that changes to more than 0, it calls ``Shard/able(_:at:)``.
+    /// socket takes no more. When that changes to more than 0, it calls ``Shard/markAble(_:at:)``.
     func room(_ place: Int) -> Int
 
     /// Sends the batch, all of it, in one write.

@@ -50,13 +50,19 @@ extension Integration {
         }
 
         private static let refusals = [
-            Refusal("service-unavailable", ": the room is full, or there is no such service; see --service"),
-            Refusal("conflict", ": its nick is somebody else's; change --nick"),
+            Refusal(
+                "service-unavailable",
+                ": the room is full, or there is no such service; check the service's address"
+            ),
+            Refusal("conflict", ": its nick belongs to another occupant; use another nick"),
             Refusal("forbidden", ": it is banned"),
             Refusal("registration-required", ": the room is for members"),
             Refusal("not-authorized", ": the room wants a password"),
-            Refusal("not-allowed", ": it may make no rooms, or the service is elsewhere; see --service"),
-            Refusal("item-not-found", ": there is no such room, or no such service; see --service"),
+            Refusal(
+                "not-allowed",
+                ": the client may not create rooms, or the service is elsewhere; check the service's address"
+            ),
+            Refusal("item-not-found", ": there is no such room, or no such service; check the service's address"),
             Refusal("resource-constraint", ""),
             Refusal(
                 .refusesConfiguration,
@@ -66,7 +72,8 @@ extension Integration {
             Refusal(
                 .isSilent,
                 "join timeout",
-                "no answer from the room clamor1@conference.localhost before --ack-timeout; see --service"
+                "no answer from the room clamor1@conference.localhost within the acknowledgement timeout; "
+                    + "check the service's address"
             ),
         ]
 
@@ -167,8 +174,8 @@ extension Integration {
             #expect(run.record.errors.first?.count == 2)
             #expect(
                 run.record.errors.first?.example
-                    == "the room clamor1@conference.localhost holds the nick of a client that came back: conflict; it is "
-                    + "asked again every --reconnect-period until --ack-timeout"
+                    == "the room clamor1@conference.localhost holds the nick of a client that came back: conflict; the "
+                    + "client retries after each reconnect period, until the acknowledgement timeout"
             )
             #expect(run.record.count("reconnects") == 2)
             let joins = run.record.metrics.first { $0.name == "muc_join_duration" }?.duration
@@ -193,7 +200,8 @@ extension Integration {
             #expect(run.record.errors.allSatisfy { $0.count == 2 }, "\(run.record.errors)")
             #expect(
                 run.record.errors.first { $0.kind == "join timeout" }?.example
-                    == "the room clamor1@conference.localhost did not let go of a client's nick before --ack-timeout"
+                    == "the room clamor1@conference.localhost held a client's nick beyond the acknowledgement "
+                    + "timeout"
             )
             let joins = run.record.metrics.first { $0.name == "muc_join_duration" }?.duration
             #expect(joins?.count == 4)

@@ -88,7 +88,9 @@ extension Integration {
                         ) == true
                     )
                     #expect(
-                        run.record.errors.first?.example.hasSuffix("its nick is somebody else's; change --nick") == true
+                        run.record.errors.first?.example.hasSuffix(
+                            "its nick belongs to another occupant; use another nick"
+                        ) == true
                     )
                     // A third of the messages had no sender; the others came to both.
                     #expect(run.record.books.first?.sent == 20)

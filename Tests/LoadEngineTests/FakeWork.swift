@@ -194,7 +194,7 @@ final class FakeWork: ShardWork {
             return
         }
         self.clients[place].ableSince = self.now
-        inTurn ? self.shard.ableInTurn(place, at: self.now) : self.shard.able(place, at: self.now)
+        inTurn ? self.shard.markAbleInTurn(place, at: self.now) : self.shard.markAble(place, at: self.now)
     }
 
     func blocks(_ place: Int) { self.clients[place].isBlocked = true }
@@ -203,7 +203,7 @@ final class FakeWork: ShardWork {
         self.clients[place].isBlocked = false
         guard self.room(place) > 0 else { return }
         self.clients[place].ableSince = self.now
-        self.shard.able(place, at: self.now)
+        self.shard.markAble(place, at: self.now)
     }
 
     func closes(_ place: Int) {

@@ -106,7 +106,7 @@ struct ShardLoadTests {
         rig.advance(.milliseconds(1_550))
         // Writable again since 0.05 s, had the loop looked.
         rig.work.clients[0].isBlocked = false
-        shard.able(0, at: rig.now - .milliseconds(1_550))
+        shard.markAble(0, at: rig.now - .milliseconds(1_550))
         rig.advance(.zero)
         sentAt = rig.work.clients[0].sent
         #expect(sentAt == 17)
@@ -205,7 +205,7 @@ struct ShardLoadTests {
         rig.advance(.milliseconds(20))
         #expect(rig.work.clients.map(\.isFinished) == [false, true])
         rig.work.clients[0].isBlocked = false
-        inTurn ? rig.shard.ableInTurn(0, at: rig.now) : rig.shard.able(0, at: rig.now)
+        inTurn ? rig.shard.markAbleInTurn(0, at: rig.now) : rig.shard.markAble(0, at: rig.now)
         rig.advance(.zero)
         #expect(rig.work.clients[0].sent == 5)
         #expect(rig.events.all.last == .finished(shard: 0))

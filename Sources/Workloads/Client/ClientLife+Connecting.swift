@@ -17,7 +17,7 @@ extension ClientLife {
         self.clients[place].stage = .connecting
         self.clients[place].hasLink = false
         self.clients[place].begun = now
-        self.connectBegins(place)
+        self.prepareConnect(place)
         let deadline = now + self.load.connectTimeout
         self.connector.connect(client: self.number(place), place: place, deadline: deadline, for: self)
     }
@@ -66,7 +66,7 @@ extension ClientLife {
         guard canRetry, isLeft, self.clients[place].attempts != .max else {
             self.clients[place].stage = .idle
             self.clients[place].attempts = .max
-            self.gaveUp(place)
+            self.handleGivenUp(place)
             self.shard.settled(place, up: false)
             self.shard.checkDrained(place)
             return
@@ -115,7 +115,7 @@ extension ClientLife {
     package func depart(_ place: Int, _ cause: DeparturePlan.Cause, cuts: Bool) {
         guard self.clients[place].stage == .up, let link = self.clients[place].connection else { return }
         let now = self.context.refresh()
-        self.departs(place, cuts: cuts)
+        self.prepareDeparture(place, cuts: cuts)
         self.clients[place].stage = .leaving
         self.clients[place].begun = now
         self.clients[place].isLive = false

@@ -6,7 +6,7 @@ package import NIOCore
 // A client from the end of a connection to the next one, or to its own end.
 extension ClientLife {
     package func ending(_ place: Int, unsent: Int) {
-        self.linkEnds(place)
+        self.prepareEnd(place)
         self.settleUnsent(place, bytes: unsent)
     }
 
@@ -20,7 +20,7 @@ extension ClientLife {
             self.slab.live -= 1
         }
         self.settleSent(place, isConfirmed: end.isAnswered)
-        let fate = self.linkEnded(place, end)
+        let fate = self.handleEnd(place, end)
         guard fate.goesOn else { return }
         if fate.isCounted, !end.isAnswered, !end.isAborted { self.count(place, end) }
         switch stage {
@@ -36,7 +36,7 @@ extension ClientLife {
     }
 
     private func connectionLost(_ place: Int, canReturn: Bool) {
-        self.lost(place)
+        self.handleLoss(place)
         let returns =
             canReturn && self.clients[place].reconnects < self.load.reconnects && self.clients[place].attempts != .max
         self.clients[place].stage = returns ? .waiting : .idle
@@ -84,7 +84,7 @@ extension ClientLife {
     }
 
     package func abort(_ place: Int) {
-        guard self.clients[place].stage != .finished else { return self.abandon(place) }
+        guard self.clients[place].stage != .finished else { return self.abandonStored(place) }
         if let link = self.clients[place].connection, self.clients[place].stage != .connecting {
             if self.clients[place].stage != .flushing { self.clients[place].stage = .finishing }
             link.abort()
@@ -92,7 +92,7 @@ extension ClientLife {
             self.finish(place)
         }
         if self.clients[place].stage != .finished { self.finished(place) }
-        self.abandon(place)
+        self.abandonStored(place)
     }
 
     func finished(_ place: Int) {

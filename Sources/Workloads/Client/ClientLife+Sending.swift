@@ -141,7 +141,7 @@ extension ClientLife {
             self.countSent(place, operation, count)
         }
         guard self.places.isOperator(place), self.clients[place].stage == .up else { return }
-        if self.room(place) > 0 || self.shard.isDraining { self.shard.able(place, at: now) }
+        if self.room(place) > 0 || self.shard.isDraining { self.shard.markAble(place, at: now) }
     }
 
     /// How many of the last messages lie whole in so many bytes at the end of the last write.
@@ -185,7 +185,7 @@ extension ClientLife {
             return
         }
         if self.room(place) > 0 {
-            self.shard.ableInTurn(place, at: now)
+            self.shard.markAbleInTurn(place, at: now)
         } else {
             self.shard.checkDrained(place)
         }

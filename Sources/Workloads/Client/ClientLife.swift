@@ -29,28 +29,28 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     /// The client's first connect is due; `false` where it must not be made, which has been counted as an error.
     func admit(_ place: Int, due: NIODeadline) -> Bool
     /// A connect begins.
-    func connectBegins(_ place: Int)
+    func prepareConnect(_ place: Int)
     /// Makes the link of the connection that has come up.
     func makeLink(_ place: Int) -> Link
     /// The layers below the protocol are up: begins the login, which has to be over at the deadline.
     func logIn(_ place: Int, _ link: Link, _ connected: ConnectedChannel, deadline: NIODeadline)
     /// The client does not try to connect any more.
-    func gaveUp(_ place: Int)
+    func handleGivenUp(_ place: Int)
 
     // MARK: Its end
 
     /// The plan has the client leave.
-    func departs(_ place: Int, cuts: Bool)
+    func prepareDeparture(_ place: Int, cuts: Bool)
     /// The client is to close; it is connected.
     func close(_ place: Int)
     /// The link is about to be gone, and still knows what it was doing.
-    func linkEnds(_ place: Int)
+    func prepareEnd(_ place: Int)
     /// The link is gone: settles the fate of what it sent.
     func settleSent(_ place: Int, isConfirmed: Bool)
     /// The link is gone, before the client's stage changes.
     ///
     /// - Returns: whether the end is to be counted as an error, and whether the life goes on with it now.
-    func linkEnded(_ place: Int, _ end: End) -> (isCounted: Bool, goesOn: Bool)
+    func handleEnd(_ place: Int, _ end: End) -> (isCounted: Bool, goesOn: Bool)
     /// How an end that the run did not ask for is counted.
     func account(of end: End) -> (kind: String, reason: DisconnectReason, words: String)
     /// Whether a client whose connect ended so may try again.
@@ -58,13 +58,13 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     /// The link went while the client was on its way into its group.
     func joinEnded(_ place: Int, _ end: End)
     /// A client that was up has lost its connection.
-    func lost(_ place: Int)
+    func handleLoss(_ place: Int)
     /// The client has no more connections: settles what it still holds.
     func settle(_ place: Int)
     /// Tells the shard that the client has ended.
     func release(_ place: Int)
     /// The run is over: nothing that the client keeps is waited for.
-    func abandon(_ place: Int)
+    func abandonStored(_ place: Int)
     /// The client is told to close.
     func noteClosing(_ place: Int)
     /// The client's timer has gone off, and its link may want it.
@@ -101,7 +101,7 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     // MARK: Samples
 
     /// A second has passed.
-    func look(_ now: NIODeadline)
+    func observe(_ now: NIODeadline)
     /// Adds to the sample what only this protocol has.
     func complete(_ sample: inout LoadSample)
 }
@@ -141,15 +141,15 @@ extension ClientLife {
 
     // What most protocols' clients have no need of.
     package func admit(_ place: Int, due: NIODeadline) -> Bool { true }
-    package func connectBegins(_ place: Int) {}
-    package func gaveUp(_ place: Int) {}
-    package func departs(_ place: Int, cuts: Bool) {}
-    package func linkEnds(_ place: Int) {}
+    package func prepareConnect(_ place: Int) {}
+    package func handleGivenUp(_ place: Int) {}
+    package func prepareDeparture(_ place: Int, cuts: Bool) {}
+    package func prepareEnd(_ place: Int) {}
     package func mayRetry(_ place: Int, after end: End) -> Bool { end.allowsRetry }
     package func joinEnded(_ place: Int, _ end: End) {}
-    package func lost(_ place: Int) {}
+    package func handleLoss(_ place: Int) {}
     package func release(_ place: Int) { self.shard.finished(place) }
-    package func abandon(_ place: Int) {}
+    package func abandonStored(_ place: Int) {}
     package func noteClosing(_ place: Int) {}
     package func complete(_ sample: inout LoadSample) {}
 
@@ -209,7 +209,7 @@ extension ClientLife {
 
     package func takeSample() -> LoadSample {
         let now = self.context.refresh()
-        self.look(now)
+        self.observe(now)
         var sample = self.slab.sampler.take(
             self.meter,
             self.metrics.traffic,

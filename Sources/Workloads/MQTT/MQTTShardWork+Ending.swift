@@ -7,7 +7,7 @@ package import NIOCore
 
 // How a client's connection ends, and what its timer is for.
 extension MQTTShardWork {
-    package func linkEnded(_ place: Int, _ end: ConnectionEnd) -> (isCounted: Bool, goesOn: Bool) {
+    package func handleEnd(_ place: Int, _ end: ConnectionEnd) -> (isCounted: Bool, goesOn: Bool) {
         self.endTurn(place, isLost: self.clients[place].stage == .up)
         return (isCounted: true, goesOn: true)
     }
@@ -45,13 +45,13 @@ extension MQTTShardWork {
         self.shard.finished(place)
     }
 
-    package func abandon(_ place: Int) { self.store?.abort(place) }
+    package func abandonStored(_ place: Int) { self.store?.abort(place) }
 
     // MARK: - Time
 
     package func linkTimerFired(_ place: Int) {
         if self.clients[place].stage == .connecting, self.subscribeIsOverdue(place) {
-            return self.refuse(place, "timeout", "no SUBACK before --ack-timeout")
+            return self.refuse(place, "timeout", "no SUBACK within the acknowledgement timeout")
         }
         self.clients[place].connection?.timerFired(now: self.context.now)
         // SUBACK is awaited after CONNACK, whose timer this was.

@@ -162,7 +162,9 @@ extension MQTTShardWork {
         switch why {
         case .timedOut:
             self.books[qos].timedOut += 1
-            self.meter.error("timeout", at: Int64(now.uptimeNanoseconds)) { "no acknowledgement before --ack-timeout" }
+            self.meter.error("timeout", at: Int64(now.uptimeNanoseconds)) {
+                "no acknowledgement within the acknowledgement timeout"
+            }
             self.shard.checkDrained(place)
         case .connectionLost(timedOutBefore: true):
             break

@@ -48,7 +48,10 @@ extension MQTTShardWork {
         let now = self.context.now
         if let open = self.turns[place], now - open.sent > self.sessions[place].options.ackTimeout {
             self.turns[place] = nil
-            self.turnFailed("timeout", "no answer to the SUBSCRIBE or UNSUBSCRIBE of --subscription-churn in time")
+            self.turnFailed(
+                "timeout",
+                "no answer to the SUBSCRIBE or UNSUBSCRIBE of a client's turn within the acknowledgement timeout"
+            )
         }
         let client = self.clients[place]
         guard client.stage == .up, self.turns[place] == nil, let connection = client.connection else {

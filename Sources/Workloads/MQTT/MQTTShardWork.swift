@@ -143,7 +143,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         }
     }
 
-    package func look(_ now: NIODeadline) { self.noteProgress(now) }
+    package func observe(_ now: NIODeadline) { self.noteProgress(now) }
 
     package func complete(_ sample: inout LoadSample) { sample.share = self.members.swap() }
 }

@@ -53,7 +53,7 @@ extension StoreGate {
         self.takeQueued(place)
         guard self.work.clients[place].stage == .up, self.work.places.isOperator(place) else { return }
         if !hadRoom, self.work.room(place) > 0 {
-            self.work.shard.able(place, at: self.context.now)
+            self.work.shard.markAble(place, at: self.context.now)
         } else {
             self.work.shard.checkDrained(place)
         }

@@ -28,7 +28,7 @@ extension XMPPShardWork {
     private static let headAlone = Array("<iq xmlns='jabber:client' type='set' id='".utf8)
 
     /// The client's turn has come.
-    func accountBegins(_ place: Int, due: NIODeadline) {
+    func beginAccount(_ place: Int, due: NIODeadline) {
         guard self.load.work.isOfAccounts else { return }
         self.accounts[place].due = due
         self.offered(place, count: 1)
@@ -41,7 +41,7 @@ extension XMPPShardWork {
         self.meter.record(self.metrics.connect.session, phases.session.nanoseconds)
         self.meter.record(self.metrics.connect.total, total.nanoseconds)
         self.tallies[place].connectNanoseconds = max(1, total.nanoseconds)
-        self.accountIsDone(place, .created, answer: answer, now: now)
+        self.completeAccount(place, .created, answer: answer, now: now)
     }
 
     // MARK: - Removing one
@@ -62,11 +62,11 @@ extension XMPPShardWork {
     func removalAnswered(_ place: Int, _ answer: borrowing ElementView, now: NIODeadline) {
         let isError = answer.withAttribute("type") { $0.elementsEqual("error".utf8) } ?? false
         guard isError else {
-            return self.accountIsDone(place, .removed, answer: now - self.clients[place].begun, now: now)
+            return self.completeAccount(place, .removed, answer: now - self.clients[place].begun, now: now)
         }
         let error = StanzaError(answer.element()) ?? StanzaError(.undefinedCondition)
         let words = "the server refused to remove the account: \(error.condition.rawValue)"
-        self.accountIsRefused(
+        self.refuseAccount(
             place,
             "remove \(error.condition.rawValue)",
             words + (error.text.map { " (\($0))" } ?? "")
@@ -79,14 +79,14 @@ extension XMPPShardWork {
         guard error == .timedOut else { return }
         self.accounts[place].fate = .unknown
         self.accounts[place].isTimedOut = true
-        self.error("timeout", "no answer to the removal of an account before --ack-timeout")
+        self.error("timeout", "no answer to the removal of an account within the acknowledgement timeout")
         self.clients[place].connection?.abort()
     }
 
     // MARK: - Ends
 
     /// The server has done it: nothing else is wanted of this client.
-    private func accountIsDone(_ place: Int, _ fate: AccountFate, answer: TimeAmount, now: NIODeadline) {
+    private func completeAccount(_ place: Int, _ fate: AccountFate, answer: TimeAmount, now: NIODeadline) {
         self.accounts[place].fate = fate
         let response = (now - self.accounts[place].due).nanoseconds
         if let ids = self.metrics.ping {
@@ -106,7 +106,7 @@ extension XMPPShardWork {
             + "min_seconds_between_registrations"
     }
 
-    private func accountIsRefused(_ place: Int, _ kind: String, _ words: String) {
+    private func refuseAccount(_ place: Int, _ kind: String, _ words: String) {
         let words = "\(words) [\(self.load.user(self.number(place)).bare)]"
         self.accounts[place].refusal = AccountRefusal(kind: kind, words: words)
         self.accounts[place].fate = .refused
@@ -114,7 +114,7 @@ extension XMPPShardWork {
     }
 
     /// What the stream still knows, just before it forgets.
-    func accountEnding(_ place: Int) {
+    func noteOpenRequest(_ place: Int) {
         guard self.load.work == .register, self.accounts[place].fate != .created else { return }
         let stream = self.streams + place
         if stream.pointee.negotiationPhase == .register { self.accounts[place].asked = true }
@@ -125,7 +125,7 @@ extension XMPPShardWork {
     /// Takes a connection's end, where it says something of the account.
     ///
     /// - Returns: whether the end is told of with this.
-    func accountEnded(_ place: Int, _ end: XMPPConnectionEnd) -> Bool {
+    func settleAccountEnd(_ place: Int, _ end: XMPPConnectionEnd) -> Bool {
         let fate = self.accounts[place].fate
         // However the server takes leave of one that has its answer.
         if fate == .created || fate == .removed || fate == .refused && self.clients[place].stage == .finishing {
@@ -139,11 +139,11 @@ extension XMPPShardWork {
                 isThere
                 ? "the account exists already: the server answered \(error.condition.rawValue)"
                 : "\(end)" + Self.remedy(error)
-            self.accountIsRefused(place, end.kind, words)
+            self.refuseAccount(place, end.kind, words)
             self.accounts[place].fate = wasOpen ? .unknown : isThere ? .existed : .refused
             return true
         case .registrationImpossible:
-            self.accountIsRefused(place, end.kind, "\(end)")
+            self.refuseAccount(place, end.kind, "\(end)")
             return true
         // Asked before, without an answer (XEP-0077 §3.2: the stream's end may be one): now nobody is there to log in as.
         case .notAuthenticated(let failure) where self.isOpen(place) && failure.condition == .notAuthorized:

@@ -8,13 +8,13 @@ package import XMPP
 // How a client logs in.
 extension XMPPShardWork {
     package func admit(_ place: Int, due: NIODeadline) -> Bool {
-        self.accountBegins(place, due: due)
+        self.beginAccount(place, due: due)
         guard let refusal = self.load.refusal(of: self.number(place)) else { return true }
         self.error(refusal.kind, refusal.words)
         return false
     }
 
-    package func connectBegins(_ place: Int) {
+    package func prepareConnect(_ place: Int) {
         guard self.load.work.isOfAccounts else { return }
         self.accounts[place].isTimedOut = false
         self.accounts[place].isAborted = false
@@ -40,7 +40,7 @@ extension XMPPShardWork {
         connection.start(deadline: deadline, isBare: connected.isBare, isSecure: self.load.layers.contains(.tls))
     }
 
-    package func gaveUp(_ place: Int) { self.settleAccount(place) }
+    package func handleGivenUp(_ place: Int) { self.settleAccount(place) }
 
     package func needsTLS(
         _ place: Int,
@@ -110,7 +110,7 @@ extension XMPPShardWork {
         self.error("bound elsewhere", "\(asked) was asked for, and the server made it \(jid)")
     }
 
-    package func departs(_ place: Int, cuts: Bool) {
-        if let groups = self.groups { self.leaves(place, groups, saysSo: !cuts) }
+    package func prepareDeparture(_ place: Int, cuts: Bool) {
+        if let groups = self.groups { self.leaveGroup(place, groups, saysSo: !cuts) }
     }
 }

@@ -6,14 +6,14 @@ package import XMPP
 
 // How a client's connection ends, and what its timer is for.
 extension XMPPShardWork {
-    package func linkEnds(_ place: Int) { self.accountEnding(place) }
+    package func prepareEnd(_ place: Int) { self.noteOpenRequest(place) }
 
-    package func linkEnded(_ place: Int, _ end: XMPPConnectionEnd) -> (isCounted: Bool, goesOn: Bool) {
+    package func handleEnd(_ place: Int, _ end: XMPPConnectionEnd) -> (isCounted: Bool, goesOn: Bool) {
         if self.clients[place].own.tls == .underWay, self.clients[place].stage == .connecting, end == .lost {
             self.clients[place].own.tls = .lost
             return (isCounted: false, goesOn: false)
         }
-        let isToldOf = self.load.work.isOfAccounts && self.accountEnded(place, end)
+        let isToldOf = self.load.work.isOfAccounts && self.settleAccountEnd(place, end)
         return (isCounted: !isToldOf, goesOn: true)
     }
 
@@ -26,8 +26,8 @@ extension XMPPShardWork {
         end.allowsRetry || self.load.work.isOfAccounts && self.isOpen(place)
     }
 
-    package func lost(_ place: Int) {
-        if let groups = self.groups { self.leaves(place, groups, saysSo: false) }
+    package func handleLoss(_ place: Int) {
+        if let groups = self.groups { self.leaveGroup(place, groups, saysSo: false) }
     }
 
     package func close(_ place: Int) {

@@ -11,7 +11,7 @@ extension XMPPShardWork {
     /// Notes that stanzas leave for everybody who is in.
     ///
     /// - Returns: how many deliveries that are.
-    func begins(_ place: Int, _ groups: XMPPGroups, _ first: UInt64, _ count: Int) -> Int64 {
+    func beginFlights(_ place: Int, _ groups: XMPPGroups, _ first: UInt64, _ count: Int) -> Int64 {
         groups.members[place].sentAt = self.context.now
         var receivers = groups.groups[groups.seat(place).group].within
         // Nobody is a contact of his own.
@@ -54,13 +54,13 @@ extension XMPPShardWork {
         // A room may remember in spite of `maxstanzas='0'`.
         guard !(element.firstChild("delay", "urn:xmpp:delay") != nil) else { return self.meter.add(ids.delayed) }
         self.meter.add(ids.fresh)
-        _ = self.heard(place, groups, element, in: "body", now: now)
+        _ = self.matchArrival(place, groups, element, in: "body", now: now)
     }
 
     /// Matches what came to what was sent, by the header in its text.
     ///
     /// - Returns: whether a member of its group sent it.
-    func heard(
+    func matchArrival(
         _ place: Int,
         _ groups: XMPPGroups,
         _ element: borrowing ElementView,
@@ -78,7 +78,7 @@ extension XMPPShardWork {
         guard case .some(.some(let header)) = header, header.run == self.load.run else { return false }
         let seat = groups.seat(place)
         guard let sender = groups.sender(header.publisher, heardBy: seat.group) else {
-            self.heardStranger(groups, header)
+            self.countStranger(groups, header)
             return false
         }
         if self.load.work == .presence, sender == seat.member { return false }
@@ -89,12 +89,12 @@ extension XMPPShardWork {
         guard let member, member.pointee.step == .within,
             member.pointee.from.isEmpty || header.sequence >= member.pointee.from[sender]
         else { return true }
-        self.heardOf(groups.place(group: seat.group, member: sender), groups, header, reader: place, now: now)
+        self.countArrival(groups.place(group: seat.group, member: sender), groups, header, reader: place, now: now)
         return true
     }
 
     /// One more has the sender's stanza.
-    private func heardOf(
+    private func countArrival(
         _ sender: Int,
         _ groups: XMPPGroups,
         _ header: PayloadHeader,
@@ -120,17 +120,17 @@ extension XMPPShardWork {
         let before = self.room(place)
         self.clients[place].own.credit += 1
         // Of the client whose read this is, the read's end asks.
-        if before == 0, place != reader, self.room(place) > 0 { self.shard.able(place, at: now) }
+        if before == 0, place != reader, self.room(place) > 0 { self.shard.markAble(place, at: now) }
     }
 
     /// Somebody of this run, but of another group: rosters hold contacts of earlier runs.
-    private func heardStranger(_ groups: XMPPGroups, _ header: PayloadHeader) {
+    private func countStranger(_ groups: XMPPGroups, _ header: PayloadHeader) {
         guard groups.exists(header.publisher) else { return groups.ledger.pointee.countForeign() }
         self.error(
             "stray \(self.load.stanza ?? "stanza")",
             self.load.work == .presence
-                ? "a presence came to somebody who is no contact in this run; rosters hold contacts of another --contacts"
-                : "a message came to somebody who is in another room"
+                ? "a presence came to a client that is no contact in this run; rosters hold contacts of a run with other groups"
+                : "a message came to a client in another room"
         )
     }
 
@@ -155,11 +155,11 @@ extension XMPPShardWork {
             let other = groups.place(group: seat.group, member: contact)
             groups.addMissed(other, seat.member, sequence..<sequence + 1)
         }
-        self.misses(place, groups, sequence, reader: place)
+        self.countMiss(place, groups, sequence, reader: place)
     }
 
     /// A stanza will not come to one of its receivers.
-    private func misses(_ sender: Int, _ groups: XMPPGroups, _ sequence: UInt64, reader: Int?) {
+    private func countMiss(_ sender: Int, _ groups: XMPPGroups, _ sequence: UInt64, reader: Int?) {
         let flight = groups.members[sender].flights.miss(sequence)
         guard flight.isKnown else { return }
         self.received.expected -= 1
@@ -171,7 +171,7 @@ extension XMPPShardWork {
     /// The last stanzas of a connection never left.
     ///
     /// What did leave may still come, and is waited for.
-    func loses(_ place: Int, _ groups: XMPPGroups, _ range: Range<UInt64>, neverSent: UInt64) {
+    func dropUnsent(_ place: Int, _ groups: XMPPGroups, _ range: Range<UInt64>, neverSent: UInt64) {
         let sent = range.upperBound - min(neverSent, range.upperBound - range.lowerBound)
         for sequence in groups.members[place].flights.sequences(below: range.upperBound) where sequence >= sent {
             self.received.expected -= groups.members[place].flights.drop(sequence)
@@ -181,7 +181,7 @@ extension XMPPShardWork {
     // MARK: - In and out
 
     /// The client is in, and hears everything from now on.
-    func comesIn(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
+    func markWithin(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
         let seat = groups.seat(place)
         let member = groups.members.baseAddress.map { $0 + place }
         guard let member, self.clients[place].stage == .joining else { return }
@@ -196,7 +196,7 @@ extension XMPPShardWork {
         guard self.load.work == .presence, !self.load.isOpenLoop, groups.groups[seat.group].within == 2 else { return }
         for number in 0..<groups.size {
             let other = groups.place(group: seat.group, member: number)
-            if other != place, self.room(other) > 0 { self.shard.able(other, at: now) }
+            if other != place, self.room(other) > 0 { self.shard.markAble(other, at: now) }
         }
     }
 
@@ -214,7 +214,7 @@ extension XMPPShardWork {
     }
 
     /// The client goes: nobody waits any more until it has what was sent.
-    func leaves(_ place: Int, _ groups: XMPPGroups, saysSo: Bool) {
+    func leaveGroup(_ place: Int, _ groups: XMPPGroups, saysSo: Bool) {
         guard groups.members[place].step == .within else { return }
         if saysSo { self.sayGoodbye(place) }
         self.forgetContacts(place, groups)
@@ -233,7 +233,7 @@ extension XMPPShardWork {
                 guard from.isEmpty || sequence >= from[member],
                     !groups.ledger.pointee.has(client: place, member: member, sequence: sequence)
                 else { continue }
-                self.misses(sender, groups, sequence, reader: nil)
+                self.countMiss(sender, groups, sequence, reader: nil)
             }
         }
         groups.members[place].from = (0..<groups.size).map { member in

@@ -19,11 +19,11 @@ extension XMPPShardWork {
         self.clients[place].stage = .joining
         groups.members[place].mayRetry = true
         groups.members[place].asked = now
-        self.waitsUntil(place, groups, now + self.load.ackTimeout)
+        self.setDeadline(place, groups, now + self.load.ackTimeout)
         self.load.work == .muc ? self.enterRoom(place, groups) : self.askForRoster(place, groups)
     }
 
-    func waitsUntil(_ place: Int, _ groups: XMPPGroups, _ deadline: NIODeadline) {
+    func setDeadline(_ place: Int, _ groups: XMPPGroups, _ deadline: NIODeadline) {
         groups.members[place].deadline = deadline
         self.wantsTimer(place, at: deadline)
     }
@@ -42,15 +42,17 @@ extension XMPPShardWork {
         let isOpener = groups.groups[group].opener == Int32(place)
         let words =
             switch groups.members[place].step {
-            case .waiting: "nobody opened the room \(self.room(of: place)) before --ack-timeout"
-            case .asked: "no answer from the room \(self.room(of: place)) before --ack-timeout; see --service"
-            case .held: "the room \(self.room(of: place)) did not let go of a client's nick before --ack-timeout"
-            case .opening: "no answer to the configuration of the room \(self.room(of: place)) before --ack-timeout"
-            case .listing: "no roster before --ack-timeout"
+            case .waiting: "no client opened the room \(self.room(of: place)) within the acknowledgement timeout"
+            case .asked:
+                "no answer from the room \(self.room(of: place)) within the acknowledgement timeout; check the service's address"
+            case .held: "the room \(self.room(of: place)) held a client's nick beyond the acknowledgement timeout"
+            case .opening:
+                "no answer to the configuration of the room \(self.room(of: place)) within the acknowledgement timeout"
+            case .listing: "no roster within the acknowledgement timeout"
             case .subscribing where !groups.members[place].isKnown:
-                "no answer to the first presence before --ack-timeout"
+                "no answer to the first presence within the acknowledgement timeout"
             case .subscribing, .within, .out:
-                "a client had \(groups.members[place].waits) contacts too few before --ack-timeout: not subscribed"
+                "a client missed \(groups.members[place].waits) contacts after the acknowledgement timeout: not subscribed"
             }
         // A room that is silent to one would be so to all, one after the other.
         let others = isOpener ? groups.groups[group].waiting : []
@@ -136,7 +138,7 @@ extension XMPPShardWork {
         // An error is an answer too: what was said before it is with the server.
         case Request.barrier:
             groups.members[place].isKnown = true
-            self.waitsForOneLess(place, groups, now: now)
+            self.countMutualContact(place, groups, now: now)
         default: break
         }
     }

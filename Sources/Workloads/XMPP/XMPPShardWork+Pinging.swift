@@ -96,8 +96,8 @@ extension XMPPShardWork {
         self.free(place, Int32(token))
         if error == .timedOut {
             self.books.timedOut += 1
-            self.error("timeout", "no answer to a ping before --ack-timeout")
-            if self.room(place) == 1 { self.shard.able(place, at: now) }
+            self.error("timeout", "no answer to a ping within the acknowledgement timeout")
+            if self.room(place) == 1 { self.shard.markAble(place, at: now) }
             self.shard.checkDrained(place)
         } else if self.clients[place].stage == .finishing || self.clients[place].stage == .finished {
             self.books.inFlight += 1

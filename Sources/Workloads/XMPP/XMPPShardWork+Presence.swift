@@ -109,7 +109,7 @@ extension XMPPShardWork {
         guard let type = element.attribute("type") else {
             // Answers to the server's own probes repeat what was said before.
             guard let ids = self.metrics.message, !(element.firstChild("delay", "urn:xmpp:delay") != nil),
-                self.heard(place, groups, element, in: "status", now: now)
+                self.matchArrival(place, groups, element, in: "status", now: now)
             else { return self.meter.add(self.metrics.presences) }
             self.tallies[place].received += 1
             return self.meter.add(ids.fresh)
@@ -152,15 +152,15 @@ extension XMPPShardWork {
             groups.contacts[index] = groups.contacts[index] & Contact.asked | Self.subscription(item)
             guard !wasMutual, self.isMutual(place, other, groups) else { continue }
             let (one, two) = (groups.members[place].order, groups.members[other].order)
-            if two != 0 { self.waitsForOneLess(one > two ? place : other, groups, now: now) }
+            if two != 0 { self.countMutualContact(one > two ? place : other, groups, now: now) }
         }
         return true
     }
 
-    func waitsForOneLess(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
+    func countMutualContact(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
         guard groups.members[place].step == .subscribing else { return }
         groups.members[place].waits -= 1
-        if groups.members[place].waits == 0 { self.comesIn(place, groups, now: now) }
+        if groups.members[place].waits == 0 { self.markWithin(place, groups, now: now) }
     }
 
     /// The client is gone: nobody waits to be subscribed to it.
@@ -172,7 +172,7 @@ extension XMPPShardWork {
             let other = groups.place(group: seat.group, member: member)
             groups.contacts[other * groups.size + seat.member] &= Contact.both
             guard groups.members[other].order > order, !self.isMutual(place, other, groups) else { continue }
-            self.waitsForOneLess(other, groups, now: self.context.now)
+            self.countMutualContact(other, groups, now: self.context.now)
         }
         groups.members[place].order = 0
     }

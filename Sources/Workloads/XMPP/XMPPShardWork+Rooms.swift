@@ -26,7 +26,7 @@ extension XMPPShardWork {
     private func askForRoom(_ place: Int, _ groups: XMPPGroups) {
         groups.members[place].asked = self.context.now
         groups.members[place].again = .distantFuture
-        self.waitsUntil(place, groups, self.context.now + self.load.ackTimeout)
+        self.setDeadline(place, groups, self.context.now + self.load.ackTimeout)
         self.sayHello(place, groups)
     }
 
@@ -45,8 +45,8 @@ extension XMPPShardWork {
         if groups.members[place].again == .distantFuture {
             self.error(
                 "nick held",
-                "the room \(self.room(of: place)) holds the nick of a client that came back: conflict; it is asked again "
-                    + "every --reconnect-period until --ack-timeout"
+                "the room \(self.room(of: place)) holds the nick of a client that came back: conflict; the client retries after each "
+                    + "reconnect period, until the acknowledgement timeout"
             )
         }
         groups.members[place].step = .held
@@ -125,7 +125,7 @@ extension XMPPShardWork {
         let group = groups.seat(place).group
         groups.groups[group].isOpen = true
         if groups.groups[group].opener == Int32(place) { groups.groups[group].opener = -1 }
-        self.comesIn(place, groups, now: now)
+        self.markWithin(place, groups, now: now)
         let waiting = groups.groups[group].waiting
         groups.groups[group].waiting = []
         for next in waiting { self.askForRoom(Int(next), groups) }
@@ -143,16 +143,18 @@ extension XMPPShardWork {
         let mayRetry: Bool
         let hint: String
         switch condition {
-        case .conflict: (mayRetry, hint) = (false, "its nick is somebody else's; change --nick")
+        case .conflict: (mayRetry, hint) = (false, "its nick belongs to another occupant; use another nick")
         case .forbidden: (mayRetry, hint) = (false, "it is banned")
         case .registrationRequired: (mayRetry, hint) = (false, "the room is for members")
         case .notAuthorized: (mayRetry, hint) = (false, "the room wants a password")
         case .notAllowed:
-            (mayRetry, hint) = (false, "it may make no rooms, or the service is elsewhere; see --service")
+            (mayRetry, hint) = (
+                false, "the client may not create rooms, or the service is elsewhere; check the service's address"
+            )
         case .serviceUnavailable:
-            (mayRetry, hint) = (true, "the room is full, or there is no such service; see --service")
+            (mayRetry, hint) = (true, "the room is full, or there is no such service; check the service's address")
         case .itemNotFound, .remoteServerNotFound, .remoteServerTimeout:
-            (mayRetry, hint) = (true, "there is no such room, or no such service; see --service")
+            (mayRetry, hint) = (true, "there is no such room, or no such service; check the service's address")
         default: (mayRetry, hint) = (true, "")
         }
         let said = error?.text.map { " (\($0))" } ?? ""

@@ -79,7 +79,7 @@ extension XMPPShardWork {
     }
 
     package func noteWrite(_ place: Int, _ connection: XMPPConnection, first: UInt64, count: Int, began: NIODeadline) {
-        self.received.expected += self.groups.map { self.begins(place, $0, first, count) } ?? Int64(count)
+        self.received.expected += self.groups.map { self.beginFlights(place, $0, first, count) } ?? Int64(count)
         if !self.load.isOpenLoop { self.clients[place].own.credit -= Int32(count) }
         self.noteUnacknowledged(place, count: count, at: began)
     }
@@ -102,7 +102,7 @@ extension XMPPShardWork {
         self.books.unconfirmed += last - first - known - lost
         let range = first + known..<last
         if let groups = self.groups {
-            self.loses(place, groups, range, neverSent: lost)
+            self.dropUnsent(place, groups, range, neverSent: lost)
             return self.clients[place].unknown.insert(range)
         }
         let refused = self.clients[place].unknown.clamped(to: range).count

@@ -25,10 +25,10 @@ extension XMPPShardWork {
         for sequence in open {
             self.received.expected -= groups.members[place].flights.drop(sequence)
             groups.givenUp += 1
-            self.error("fan-out timeout", "a stanza had not come to everybody before --ack-timeout")
+            self.error("fan-out timeout", "a stanza did not reach all receivers within the acknowledgement timeout")
         }
         self.clients[place].own.credit = Int32(clamping: self.load.window)
-        self.shard.able(place, at: now)
+        self.shard.markAble(place, at: now)
     }
 
     private func checkAlone(_ place: Int, _ groups: XMPPGroups) {

@@ -149,5 +149,5 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
         }
     }
 
-    package func look(_ now: NIODeadline) { self.checkStalled(now) }
+    package func observe(_ now: NIODeadline) { self.checkStalled(now) }
 }
