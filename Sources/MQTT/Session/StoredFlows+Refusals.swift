@@ -67,6 +67,7 @@ extension StoredFlows {
     ///   - refusal: what is wrong with one of them; `nil` if it is the store that failed.
     ///   - session: gets identifiers back.
     ///   - now: when it failed.
+    /// - Returns: what is to be done about it.
     package mutating func failed(
         _ changes: [MQTTStoreChange],
         _ refusal: MQTTStoreError?,

@@ -172,6 +172,7 @@ package struct StoredFlows {
     ///   - sequence: of the message.
     ///   - repeats: also if it was written on this connection.
     ///   - now: the time that its expiry interval is lowered by.
+    /// - Returns: the packet, with DUP if the message was written before.
     package func packet(_ sequence: UInt64, repeats: Bool = false, now: NIODeadline) -> Publish? {
         guard let flow = self.flows[sequence], flow.isCommitted, repeats || flow.writtenOn != self.connection,
             case .published(let id) = flow.stage
@@ -205,7 +206,7 @@ package struct StoredFlows {
         self.flows[sequence]?.message.payload = []
     }
 
-    /// A message is done with. With `forgets` the store has to remove it.
+    /// A message is done with, and with `forgets` the store removes it.
     @discardableResult
     package mutating func finish(_ sequence: UInt64, forgets: Bool = true) -> Flow? {
         guard let flow = self.flows.removeValue(forKey: sequence) else { return nil }
@@ -380,7 +381,7 @@ extension MQTTStoredMessage.Stage {
         }
     }
 
-    var isPublished: Bool {
+    package var isPublished: Bool {
         if case .published = self { true } else { false }
     }
 }

@@ -11,6 +11,7 @@ extension ClientLife {
     }
 
     package func ended(_ place: Int, _ end: End, now: NIODeadline) {
+        defer { self.afterEnd(place) }
         let stage = self.clients[place].stage
         self.clients[place].connection = nil
         self.clients[place].timerAt = .distantFuture

@@ -51,6 +51,8 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     ///
     /// - Returns: whether the end is to be counted as an error, and whether the life goes on with it now.
     func handleEnd(_ place: Int, _ end: End) -> (isCounted: Bool, goesOn: Bool)
+    /// The client has gone on after the end of its link.
+    func afterEnd(_ place: Int)
     /// How an end that the run did not ask for is counted.
     func account(of end: End) -> (kind: String, reason: DisconnectReason, words: String)
     /// Whether a client whose connect ended so may try again.
@@ -97,6 +99,9 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     func noteWrite(_ place: Int, _ link: Link, first: UInt64, count: Int, began: NIODeadline)
     /// How many of the last messages the ended link never sent, and never will.
     func lostUnsent(_ place: Int, of count: Int, bytes: Int) -> Int
+
+    /// The socket takes writes again.
+    func afterWritable(_ place: Int)
 
     // MARK: Samples
 
@@ -150,6 +155,8 @@ extension ClientLife {
     package func handleLoss(_ place: Int) {}
     package func release(_ place: Int) { self.shard.finished(place) }
     package func abandonStored(_ place: Int) {}
+    package func afterEnd(_ place: Int) {}
+    package func afterWritable(_ place: Int) {}
     package func noteClosing(_ place: Int) {}
     package func complete(_ sample: inout LoadSample) {}
 

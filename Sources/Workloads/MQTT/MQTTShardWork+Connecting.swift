@@ -17,7 +17,7 @@ extension MQTTShardWork {
             loop: self.context,
             session: self.sessions + place,
             maximumPacketSize: self.sessions[place].options.maximumPacketSize,
-            observer: self.store ?? self
+            observer: self
         )
     }
 
@@ -59,6 +59,8 @@ extension MQTTShardWork {
     }
 
     package func connected(_ place: Int, _ connack: ConnAck, resumed: Bool, now: NIODeadline) {
+        guard self.store?.accepted(place, resumed: resumed, now: now) ?? true else { return }
+        defer { self.store?.connected(place) }
         self.recordLogin(place, session: now - self.clients[place].own.tcpUp, now: now)
         if let reason = self.disallowed(place) {
             return self.refuse(place, "not allowed", "CONNACK does not allow what this load does: \(reason.name)")

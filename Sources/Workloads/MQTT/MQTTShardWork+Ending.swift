@@ -35,7 +35,7 @@ extension MQTTShardWork {
             if let store = self.store {
                 store.left(place, publish, timedOut: timedOut, now: now)
             } else {
-                self.abandoned(place, publish, .connectionLost(timedOutBefore: timedOut), now: now)
+                self.noteAbandoned(place, publish, .connectionLost(timedOutBefore: timedOut), now: now)
             }
         }
     }
@@ -46,6 +46,8 @@ extension MQTTShardWork {
     }
 
     package func abandonStored(_ place: Int) { self.store?.abort(place) }
+
+    package func afterEnd(_ place: Int) { self.store?.connectionEnded(place) }
 
     // MARK: - Time
 

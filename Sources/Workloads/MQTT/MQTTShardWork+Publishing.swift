@@ -128,6 +128,12 @@ extension MQTTShardWork {
         timedOut: Bool,
         now: NIODeadline
     ) {
+        var publish = publish
+        if let store = self.store,
+            !store.acknowledged(place, type, reason: reason, &publish, finished: finished, now: now)
+        {
+            return
+        }
         // Told of as timed out already: late is not acknowledged.
         if timedOut { return }
         let ids = self.ids(publish.qos)
@@ -157,6 +163,11 @@ extension MQTTShardWork {
     }
 
     package func abandoned(_ place: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {
+        if let store = self.store { return store.abandoned(place, publish, why, now: now) }
+        self.noteAbandoned(place, publish, why, now: now)
+    }
+
+    func noteAbandoned(_ place: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {
         self.clients[place].unknown.insert(publish.sequence)
         let qos = publish.qos.rawValue
         switch why {
@@ -180,7 +191,10 @@ extension MQTTShardWork {
         }
     }
 
+    package func afterWritable(_ place: Int) { self.store?.write(place) }
+
     package func resend(_ place: Int, id: UInt16, _ publish: InFlightPublish, now: NIODeadline) {
+        if let store = self.store { return store.resend(place, publish, now: now) }
         let size = self.writer.pointee.begin(
             self.number(place),
             qos: publish.qos,

@@ -13,6 +13,7 @@ extension MQTTShardWork {
     }
 
     package func readEnded(_ place: Int, packets: Int, now: NIODeadline) {
+        self.store?.readEnded(place, now: now)
         self.tallies[place].packets += UInt64(packets)
         self.meter.add(self.metrics.traffic.decodePackets, UInt64(packets))
         let madeRoom = self.sessions[place].room > 0 && self.awaitsAnswers(place)
@@ -20,6 +21,7 @@ extension MQTTShardWork {
     }
 
     package func message(_ place: Int, _ view: PublishView, now: NIODeadline) {
+        defer { self.store?.received(place, view) }
         self.tallies[place].received += 1
         guard self.load.subscribers > 0 else { return }
         let ids = self.arrivals + Int(view.qos.rawValue)
@@ -37,6 +39,8 @@ extension MQTTShardWork {
         guard self.isOurs(header) else { return }
         if self.isFirst(header, place, now: now) { self.recordDelivery(header, now: now) }
     }
+
+    package func released(_ place: Int, _ id: UInt16, now: NIODeadline) { self.store?.released(place, id) }
 
     /// Whether the message is of the run that the ledger follows: this one, or for `sub` alone the first that is heard.
     ///

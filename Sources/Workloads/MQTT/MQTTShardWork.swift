@@ -67,7 +67,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     var joint: JointResult?
     /// Of those whose turn is not over: few of many clients.
     var turns: [Int: SubscriptionTurn] = [:]
-    /// Where clients keep their flows; it hears their connections then, in place of this.
+    /// Where clients keep their flows.
     var store: StoreGate?
 
     package init(

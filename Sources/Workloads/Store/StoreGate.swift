@@ -7,84 +7,32 @@ import NIOCore
 
 /// Holds back what the clients of one event loop send until their store has it.
 ///
-/// A PUBLISH at QoS 1 or 2 waits for the commit of its message, a PUBREL for that of its PUBREC, a PUBREC and a PUBCOMP
-/// for those of what they answer. What all clients want of the store in one turn of the loop goes to it as one commit;
-/// while that is under way the next one gathers. Removals wait for nobody and ride along.
+/// What waits for what is decided by ``StoredFlows``, one for each client. What all clients want of the store in one
+/// turn of the loop goes to it as one commit; while that is under way the next one gathers. Removals wait for nobody
+/// and ride along.
 ///
-/// It stands between the connections and the workload only where there is a store: without one neither knows of it.
+/// The workload asks it about its connections where there is a store, and only there.
 final class StoreGate {
-    /// What a commit lets happen, beside the publishes that wait for it.
-    enum Step {
-        /// Send PUBREL, if the session is still the same: another one may have given the identifier again.
-        case release(UInt16, session: UInt32)
-        /// Send PUBREC, under the same condition.
-        case record(UInt16, session: UInt32)
-        /// Send PUBCOMP, if the connection is still the same.
-        case complete(UInt16, connection: UInt32)
-        /// Send a message that an earlier run never sent, if it still has this identifier.
-        case send(UInt64, UInt16)
-    }
-
-    /// What one client wants of a commit.
-    struct Part {
-        let place: Int
-        var changes: [MQTTStoreChange] = []
-        var steps: [Step] = []
-        /// Messages of this run among the changes, and the number behind the last of them.
-        var publishes: UInt64 = 0
-        var end: UInt64?
-        var records: UInt64 = 0
-    }
-
-    /// How far a message of an earlier run has come; those of this run go by ``Client/committed`` and
-    /// ``Client/written``.
-    enum Progress: UInt8 {
-        /// Its identifier is not stored yet.
-        case waits
-        case unsent
-        /// At least it may have been sent.
-        case sent
-    }
-
-    /// A message that the store has, or is about to.
-    struct Kept {
-        let id: UInt16
-        /// Its payload goes when PUBREC has come.
-        var message: MQTTMessage
-        let due: NIODeadline
-        /// Its expiry interval counts from here.
-        let since: NIODeadline
-        var progress = Progress.sent
-        /// The server does not take it; only its identifier is still to be freed there.
-        var isGivenUp = false
-    }
-
     struct Client {
         /// The name under which its flows lie.
         let key: String
+        var flows = StoredFlows()
         /// Messages are numbered as in the store: those of an earlier run below this, those of this run from it on.
         var base: UInt64 = 0
-        /// What is stored ends here.
+        /// Messages of this run that may be written end here.
         var committed: UInt64 = 0
-        /// What was written to a connection ends here.
+        /// Messages of this run that were written to a connection end here.
         var written: UInt64 = 0
-        var kept: [UInt64: Kept] = [:]
-        /// QoS 2 messages of the server's that the store has.
-        var inbound: Set<UInt16> = []
-        /// What an earlier run queued and never sent, the next one last.
-        var queued: [MQTTStoredMessage] = []
-        /// Counts its connections.
-        var connection: UInt32 = 0
-        /// Counts its sessions: how often the server had none.
-        var session: UInt32 = 0
-        /// Its part of the next commit.
-        var part: Int32 = -1
-        /// The commit under way has a part of its.
+        /// The next commit has changes of its flows.
+        var isGathered = false
+        /// The commit under way has changes of its flows.
         var isUnderWay = false
         /// A commit of its flows failed: it is at its end.
         var hasFailed = false
         /// It has ended, and waits for its last commit.
         var isLeaving = false
+
+        var isOpen: Bool { self.isGathered || self.isUnderWay }
     }
 
     /// Removals alone wait so long for company.
@@ -95,35 +43,29 @@ final class StoreGate {
     let metrics: MQTTMetrics.Store
     private let store: any FlowStore
     var clients: [Client] = []
-    var inboundSequence: UInt64 = 0
-    /// When the store was read.
-    let opened: NIODeadline
     /// Publishes whose time begins behind the present step of their session.
     var begun: [(place: Int, id: UInt16, sequence: UInt64)] = []
     /// Publishes of this run that leave for the first time with a session that was resumed.
-    var firsts: [First] = []
-    /// What the server does not take, until the present step of its session is over.
-    var untakeable: [Untakeable] = []
+    var firsts: [(place: Int, sequence: UInt64)] = []
     /// Of the write that is put together: when its messages were due.
     var dues: [NIODeadline] = []
 
-    var gathered: [Part] = []
+    private var gathered: [Int] = []
     private var gatheredSince = NIODeadline.distantPast
-    private var underWay: [Part] = []
+    private var underWay: [(place: Int, changes: [MQTTStoreChange])] = []
     private var began = NIODeadline.distantPast
     /// Somebody waits for what is gathered.
     private var isUrgent = false
     private var isCommitScheduled = false
     private var isSweepScheduled = false
     /// Clients at their end that wait for their last commit.
-    var leaving = 0
+    private var leaving = 0
 
     init(_ flows: KeptFlows, _ metrics: MQTTMetrics.Store, work: MQTTShardWork) {
         self.store = flows.store
         self.metrics = metrics
         self.work = work
         self.context = work.context
-        self.opened = work.context.now
         self.clients.reserveCapacity(work.places.count)
         for place in 0..<work.places.count {
             let number = work.number(place)
@@ -134,36 +76,46 @@ final class StoreGate {
         }
     }
 
+    /// Takes up what an earlier run left of a client: it goes out again once its session is resumed, and what was never
+    /// sent once there is a session at all.
+    private func restore(_ place: Int, _ messages: [MQTTStoredMessage]) {
+        var base: UInt64 = 0
+        for stored in messages {
+            if case .received = stored.stage { continue }
+            base = max(base, stored.sequence + 1)
+            self.work.meter.add(self.counter(self.metrics.restored, stored.message.qos))
+        }
+        let (outbound, inbound) = self.clients[place].flows.restore(messages, now: self.context.now)
+        self.clients[place].base = base
+        self.clients[place].committed = base
+        self.clients[place].written = base
+        self.work.sessions[place].restore(outbound: outbound, inbound: inbound)
+    }
+
     func counter(_ counters: [CounterID], _ qos: QoS) -> CounterID { counters[qos == .exactlyOnce ? 1 : 0] }
+
+    /// How many messages of this run the client has begun to send.
+    func sentCount(_ place: Int) -> UInt64 { self.clients[place].written - self.clients[place].base }
 
     // MARK: - Gathering
 
-    /// Puts a change into the next commit.
-    func gather(_ place: Int, _ change: MQTTStoreChange, then step: Step? = nil) {
-        let index = self.part(place)
-        self.gathered[index].changes.append(change)
-        if let step {
-            self.gathered[index].steps.append(step)
+    /// Has the next commit take what the client's flows want of the store.
+    func gather(_ place: Int) {
+        guard !self.clients[place].flows.changes.isEmpty else { return }
+        if !self.clients[place].isGathered {
+            if self.gathered.isEmpty { self.gatheredSince = self.context.now }
+            self.clients[place].isGathered = true
+            self.gathered.append(place)
+        }
+        if self.clients[place].flows.isUrgent {
             self.hurry()
         } else if !self.isUrgent {
             self.sweepLater()
         }
     }
 
-    /// The client's part of the next commit.
-    func part(_ place: Int) -> Int {
-        if self.clients[place].part < 0 {
-            if self.gathered.isEmpty { self.gatheredSince = self.context.now }
-            self.clients[place].part = Int32(truncatingIfNeeded: self.gathered.count)
-            self.gathered.append(Part(place: place))
-        }
-        return Int(self.clients[place].part)
-    }
-
-    func noteRecord(_ place: Int) { self.gathered[self.part(place)].records += 1 }
-
     /// Has the commit begin behind the events of this turn of the loop.
-    func hurry() {
+    private func hurry() {
         self.isUrgent = true
         guard !self.isCommitScheduled, self.underWay.isEmpty else { return }
         self.isCommitScheduled = true
@@ -193,20 +145,21 @@ final class StoreGate {
     // MARK: - Committing
 
     /// Hands over what is gathered; one commit at a time.
-    func commit() {
+    private func commit() {
         guard self.underWay.isEmpty, !self.gathered.isEmpty else { return }
-        self.underWay = self.gathered
+        self.underWay = self.gathered.map { ($0, self.clients[$0].flows.takeChanges()) }
         self.gathered = []
         self.isUrgent = false
         self.began = self.context.refresh()
-        let parts = self.underWay.map { (client: self.clients[$0.place].key, changes: $0.changes) }
         for part in self.underWay {
-            self.clients[part.place].part = -1
+            self.clients[part.place].isGathered = false
             self.clients[part.place].isUnderWay = true
         }
         let gate = NIOLoopBound(self, eventLoop: self.context.eventLoop)
         let loop = self.context.eventLoop
-        self.store.commit(parts) { result in loop.execute { gate.value.returned(result) } }
+        self.store.commit(self.underWay.map { (self.clients[$0.place].key, $0.changes) }) { result in
+            loop.execute { gate.value.returned(result) }
+        }
     }
 
     private func returned(_ result: Result<Void, any Error>) {
@@ -218,14 +171,111 @@ final class StoreGate {
         case .success:
             let lane = self.work.shard.times.lane(self.began)
             self.work.meter.record(self.metrics.commit, (now - self.began).nanoseconds, lane: lane)
-            for part in parts { self.settle(part) }
+            for part in parts { self.settle(part.place, part.changes) }
         case .failure(let error):
             for part in parts { self.fail(part.place, "\(error)") }
         }
         if self.isUrgent || self.leaving > 0 { self.commit() }
         if !self.gathered.isEmpty { self.sweepLater() }
-        for part in parts where self.clients[part.place].isLeaving && !self.isOpen(part.place) {
+        for part in parts where self.clients[part.place].isLeaving && !self.clients[part.place].isOpen {
             self.letGo(part.place)
         }
+    }
+
+    private func settle(_ place: Int, _ changes: [MQTTStoreChange]) {
+        self.work.meter.add(self.metrics.changes, UInt64(changes.count))
+        var (messages, records): (UInt64, UInt64) = (0, 0)
+        for change in changes {
+            if case .insert(let stored) = change {
+                if case .received = stored.stage { records += 1 } else { messages += 1 }
+            }
+            guard !self.clients[place].hasFailed, let action = self.clients[place].flows.committed(change) else {
+                continue
+            }
+            self.perform(action, place)
+        }
+        self.work.meter.add(self.metrics.recorded, records)
+        let index = self.work.clients[place].own.qos == .exactlyOnce ? 1 : 0
+        if messages > 0, let id = self.metrics.messages[index] { self.work.meter.add(id, messages) }
+        if self.clients[place].hasFailed { return }
+        if !self.write(place) { self.work.clients[place].connection?.flush() }
+    }
+
+    private func perform(_ action: StoredFlows.Action, _ place: Int) {
+        let connection = self.work.clients[place].connection
+        switch action {
+        case .send(let sequence):
+            if sequence < self.clients[place].base {
+                self.sendQueued(place, sequence)
+            } else {
+                self.clients[place].committed = sequence + 1
+            }
+        case .release(let id):
+            if let connection {
+                connection.release(id.rawValue, flushes: false)
+            } else {
+                // PUBREL goes out when the session is resumed.
+                _ = self.work.sessions[place].release(id.rawValue)
+            }
+        case .record(let id):
+            if let connection {
+                connection.acknowledge(.exactlyOnce, id: id.rawValue, flushes: false)
+            } else {
+                // PUBREC answers the message when it comes again.
+                _ = self.work.sessions[place].record(id.rawValue, .success, isUp: false)
+            }
+        case .complete(let id): connection?.complete(id.rawValue, flushes: false)
+        }
+    }
+
+    /// The client does not go on: what it sent from here on would not survive.
+    private func fail(_ place: Int, _ words: String) {
+        guard !self.clients[place].hasFailed else { return }
+        self.clients[place].hasFailed = true
+        // What ends flows is still worth a try.
+        self.clients[place].flows.stop()
+        let client = self.work.clients[place]
+        switch client.stage {
+        case .finished:
+            self.countLate("the store failed: \(words)")
+        case .connecting where !client.hasLink:
+            // The connector, which would tell of the end too, is let go on until CONNACK.
+            self.work.meter.error(StoreFailure.kind, at: Int64(self.context.now.uptimeNanoseconds)) {
+                "the store failed: \(words)"
+            }
+            self.work.clients[place].attempts = .max
+        default:
+            self.work.refuse(place, StoreFailure.kind, "the store failed: \(words)")
+        }
+    }
+
+    private func countLate(_ words: String) {
+        self.work.meter.error(StoreFailure.lateKind, at: Int64(self.context.now.uptimeNanoseconds)) { words }
+    }
+
+    // MARK: - The end
+
+    /// The client is done: its connection is gone at once, and the run hears that all is over when the store is done with
+    /// it too.
+    func finished(_ place: Int) {
+        self.work.shard.lost(place, returns: false)
+        guard self.clients[place].isOpen else { return self.work.shard.finished(place) }
+        self.clients[place].isLeaving = true
+        self.leaving += 1
+        self.commit()
+    }
+
+    private func letGo(_ place: Int) {
+        self.clients[place].isLeaving = false
+        self.leaving -= 1
+        self.work.shard.finished(place)
+    }
+
+    /// The run is over: nobody waits any longer for a commit that does not return.
+    func abort(_ place: Int) {
+        guard self.clients[place].isLeaving else { return }
+        self.clients[place].hasFailed = true
+        self.countLate("the store did not answer before the run was over")
+        self.letGo(place)
     }
 }

@@ -1,0 +1,205 @@
+import LoadEngine
+import LoopContext
+import MQTT
+import MQTTCodec
+import Measurement
+import NIOCore
+
+// What the workload tells of its connections. Messages have their numbers in the store here, and their own there.
+extension StoreGate {
+    /// CONNACK came; `false` if the client does not go on.
+    func accepted(_ place: Int, resumed: Bool, now: NIODeadline) -> Bool {
+        if self.clients[place].hasFailed {
+            self.work.clients[place].connection?.abort()
+            return false
+        }
+        if !resumed { self.clients[place].flows.sessionBegan() }
+        self.begin(place, now: now)
+        return true
+    }
+
+    /// The workload has heard of CONNACK.
+    func connected(_ place: Int) {
+        self.settleFirsts()
+        self.takeQueued(place)
+    }
+
+    func readEnded(_ place: Int, now: NIODeadline) {
+        while self.begin(place, now: now) { self.work.clients[place].connection?.sendHeldBack(now: now) }
+        self.settleFirsts()
+        // What was queued before this run goes first.
+        self.takeQueued(place)
+    }
+
+    func received(_ place: Int, _ view: PublishView) {
+        guard self.work.sessions[place].options.acknowledgesMessages == .byOwner,
+            let id = PacketID(rawValue: view.packetID)
+        else { return }
+        if view.qos == .atLeastOnce {
+            self.work.clients[place].connection?.acknowledge(.atLeastOnce, id: id.rawValue)
+        } else {
+            self.clients[place].flows.received(id)
+            self.gather(place)
+        }
+    }
+
+    func released(_ place: Int, _ id: UInt16) {
+        guard let id = PacketID(rawValue: id) else { return }
+        self.clients[place].flows.released(id)
+        self.gather(place)
+    }
+
+    func connectionEnded(_ place: Int) {
+        self.clients[place].flows.connectionEnded()
+        self.settleFirsts()
+    }
+
+    /// An acknowledgement came; `publish` has the workload's own number then.
+    ///
+    /// - Returns: `false` if the message is none of this run, or is accounted for.
+    func acknowledged(
+        _ place: Int,
+        _ type: PacketType,
+        reason: UInt8,
+        _ publish: inout InFlightPublish,
+        finished: Bool,
+        now: NIODeadline
+    ) -> Bool {
+        let sequence = publish.sequence
+        var isGivenUp = false
+        if finished {
+            isGivenUp = self.clients[place].flows.finish(sequence)?.isGivenUp ?? false
+        } else {
+            self.clients[place].flows.recorded(sequence, keepsPayload: false)
+        }
+        self.gather(place)
+        if isGivenUp { return false }
+        let base = self.clients[place].base
+        if sequence >= base {
+            publish.sequence -= base
+            return true
+        }
+        if finished { self.endRestored(type, reason: reason, publish.qos, now: now) }
+        return false
+    }
+
+    /// A message of an earlier run has its answer.
+    private func endRestored(_ type: PacketType, reason: UInt8, _ qos: QoS, now: NIODeadline) {
+        if reason < 0x80 { return self.work.meter.add(self.counter(self.metrics.delivered, qos)) }
+        self.work.meter.add(self.counter(self.metrics.refused, qos))
+        self.work.meter.error("\(type.name) 0x\(String(reason, radix: 16))", at: Int64(now.uptimeNanoseconds)) {
+            "the server refused a publish of an earlier run: \(ReasonCode(rawValue: reason)?.name ?? "unknown reason")"
+        }
+    }
+
+    // MARK: - Flows without an answer
+
+    func abandoned(_ place: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {
+        switch why {
+        case .timedOut:
+            // What was not written cannot have been answered; its time begins with the write.
+            let (base, written) = (self.clients[place].base, self.clients[place].written)
+            guard (base..<max(base, written)).contains(publish.sequence),
+                !(self.clients[place].flows.flows[publish.sequence]?.isGivenUp ?? false)
+            else {
+                self.work.shard.checkDrained(place)
+                return
+            }
+            var own = publish
+            own.sequence -= base
+            self.work.noteAbandoned(place, own, .timedOut, now: now)
+        case .connectionLost(let timedOutBefore):
+            // The server has no session, so nothing of it may go on ([MQTT-3.2.2-5]).
+            let isOfEarlierRun = self.end(place, publish, timedOut: timedOutBefore, forgets: true, now: now)
+            if isOfEarlierRun { self.work.meter.add(self.counter(self.metrics.dropped, publish.qos)) }
+        }
+    }
+
+    /// What the client's session still holds at the end of the run: the next run finds it in the store.
+    func left(_ place: Int, _ publish: InFlightPublish, timedOut: Bool, now: NIODeadline) {
+        self.end(place, publish, timedOut: timedOut, forgets: false, now: now)
+    }
+
+    /// Accounts for a flow that came to no end; what an earlier run never sent is queued again.
+    ///
+    /// - Returns: whether it is over and one of an earlier run, which this run's books know nothing of.
+    @discardableResult
+    private func end(
+        _ place: Int,
+        _ publish: InFlightPublish,
+        timedOut: Bool,
+        forgets: Bool,
+        now: NIODeadline
+    ) -> Bool {
+        let sequence = publish.sequence
+        let (base, written) = (self.clients[place].base, self.clients[place].written)
+        defer { self.gather(place) }
+        if sequence < base, self.clients[place].flows.flows[sequence]?.isUnsent ?? false {
+            self.clients[place].flows.requeue([sequence])
+            return false
+        }
+        let isGivenUp = self.clients[place].flows.finish(sequence, forgets: forgets)?.isGivenUp ?? false
+        if isGivenUp || sequence < base { return !isGivenUp }
+        let work = self.work
+        var own = publish
+        own.sequence -= base
+        if sequence >= written {
+            // It never left.
+            work.clients[place].unknown.insert(own.sequence)
+            work.meter.add(work.ids(publish.qos).pointee.operation.notSent)
+        } else if sequence >= written - min(written, UInt64(work.clients[place].lost)) {
+            // The last ones of a connection never left this process, and were counted with its end.
+            work.clients[place].unknown.insert(own.sequence)
+        } else {
+            work.noteAbandoned(place, own, .connectionLost(timedOutBefore: timedOut), now: now)
+        }
+        return false
+    }
+
+    // MARK: - What the server of the present connection does not take
+
+    /// Ends what CONNACK does not allow.
+    ///
+    /// - Returns: whether there was any of that.
+    @discardableResult
+    func giveUpUntakeable(_ place: Int) -> Bool {
+        guard self.clients[place].flows.hasUntakeable else { return false }
+        for (sequence, reason) in self.clients[place].flows.takeUntakeable() { self.giveUp(place, sequence, reason) }
+        return true
+    }
+
+    private func giveUp(_ place: Int, _ sequence: UInt64, _ reason: ReasonCode) {
+        guard let flow = self.clients[place].flows.flows[sequence], flow.stage.isPublished else { return }
+        self.account(place, sequence, flow, reason)
+        let hadRoom = self.work.sessions[place].room > 0
+        let isOver = self.clients[place].flows.giveUp(sequence, &self.work.sessions[place])
+        self.gather(place)
+        guard isOver else { return }
+        self.takeQueued(place)
+        guard self.work.clients[place].stage == .up, self.work.places.isOperator(place) else { return }
+        if !hadRoom, self.work.room(place) > 0 {
+            self.work.shard.markAble(place, at: self.context.now)
+        } else {
+            self.work.shard.checkDrained(place)
+        }
+    }
+
+    private func account(_ place: Int, _ sequence: UInt64, _ flow: StoredFlows.Flow, _ reason: ReasonCode) {
+        let (work, qos, now) = (self.work, flow.message.qos, self.context.now)
+        let base = self.clients[place].base
+        let whose = sequence < base ? "a publish of an earlier run" : "a publish"
+        work.meter.error("not allowed", at: Int64(now.uptimeNanoseconds)) {
+            "CONNACK does not allow \(whose): \(reason.name)"
+        }
+        if sequence < base {
+            work.meter.add(self.counter(self.metrics.refused, qos))
+        } else if !flow.wasWritten {
+            work.clients[place].unknown.insert(sequence - base)
+            work.meter.add(work.ids(qos).pointee.operation.notSent)
+        } else {
+            let own = InFlightPublish(due: flow.due, written: now, sequence: sequence - base, qos: qos)
+            let timedOut = work.clients[place].unknown.contains(own.sequence)
+            work.noteAbandoned(place, own, .connectionLost(timedOutBefore: timedOut), now: now)
+        }
+    }
+}
