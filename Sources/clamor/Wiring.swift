@@ -7,7 +7,7 @@ import Workloads
 
 /// The places where the command line meets the rest of the program.
 enum Wiring {
-    /// What only other targets can judge.
+    /// Checks that only other targets can make.
     static var checks: OptionChecks {
         var checks = OptionChecks()
         checks.threshold = { sentence, hasLedger in
@@ -18,7 +18,7 @@ enum Wiring {
                     ? "it needs the ledger, and this run has none: that wants subscribers, no -m and -s 32 or more"
                     : nil
             } catch {
-                // The flag and its value stand in front already.
+                // The message already begins with the flag and its value.
                 return error.problem
             }
         }

@@ -112,8 +112,8 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "nobody",
             "\n  - { name: a, for: 1s, clients: 0 }\n  - { name: b, for: 1s, clients: 0% }",
-            "3:34: stages.clients: '0' leaves nobody; give at least one client a part",
-            "4:34: stages.clients: '0%' leaves nobody; give at least one client a part"
+            "3:34: stages.clients: '0' selects no client; give at least one",
+            "4:34: stages.clients: '0%' selects no client; give at least one"
         ),
         Self.stages(
             "more clients than there are",
@@ -137,7 +137,7 @@ struct ScenarioFileRefusalTests {
                 + "  - { name: b, for: 1s, clients: { b: 0, sensors: 150% } }\n",
             "3:36: stages.clients: there is no group 'sensor'; did you mean sensors? here are sensors, b",
             "3:50: stages.clients: b has 9 clients, and 10 are more; write fewer, or raise b.clients",
-            "4:39: stages.clients.b: '0' leaves nobody; give at least one client a part",
+            "4:39: stages.clients.b: '0' selects no client; give at least one",
             "4:51: stages.clients.sensors: '150%' is no number of clients; write it like 50% or 200"
         ),
         Wrong(
@@ -447,7 +447,7 @@ struct ScenarioFileRefusalTests {
         #expect(
             lines == [
                 "\(main):3:17: a.clients: '0' is not a whole number of 1 to 10000000",
-                "\(main):4:3: 'b' stands in \(more) too; give one of them another name",
+                "\(main):4:3: 'b' is defined in \(more) too; rename one of them",
                 "\(more):1:7: seed: 'x' is not a whole number of 0 or more",
                 "\(more):4:17: c.clients: 'none' is not a whole number of 1 to 10000000",
             ]

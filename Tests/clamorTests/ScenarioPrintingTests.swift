@@ -148,8 +148,8 @@ struct ScenarioPrintingTests {
             + "--threshold 'publish_ack_duration p99 < 50ms'"
         #expect(
             try Self.printed(Self.words(line)) == """
-                # What this does: clamor pub -h broker.example -c 90 -q 0,1,2 -s 64 -I 10 -u me -P '***' -k 60 -t fleet/%i --seed 4 --threads 2 --threshold 'publish_ack_duration p99 < 50ms'
-                # Of the run, and in no file: clamor run FILE --threads 2
+                # Equivalent command: clamor pub -h broker.example -c 90 -q 0,1,2 -s 64 -I 10 -u me -P '***' -k 60 -t fleet/%i --seed 4 --threads 2 --threshold 'publish_ack_duration p99 < 50ms'
+                # Run options, which no file stores: clamor run FILE --threads 2
                 name: pub
                 target: mqtt://broker.example:1883
                 seed: 4
@@ -237,7 +237,7 @@ struct ScenarioPrintingTests {
     )
     func divided(line: String, flags: String) throws {
         let text = try Self.printed(Self.words(line))
-        #expect(text.contains("# Of the run, and in no file: clamor run FILE \(flags)\n"), "\(text)")
+        #expect(text.contains("# Run options, which no file stores: clamor run FILE \(flags)\n"), "\(text)")
     }
 
     @Test("what is wrong with a command line is told as without the flag")

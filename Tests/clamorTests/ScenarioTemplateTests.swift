@@ -115,7 +115,7 @@ struct ScenarioTemplateTests {
             ),
             (
                 "templates: { device: {} }\n\(groups)", "templates: { device: {} }\n",
-                "\(main):5:14: 'device' stands in \(common) too; give one of them another name"
+                "\(main):5:14: 'device' is defined in \(common) too; rename one of them"
             ),
         ] {
             guard case .wrong(let lines) = try parsed(own, others) else {

@@ -108,7 +108,7 @@ struct SegmentOptionsTests {
         Refusal(
             "pub -c 8 --seed 1 --segment auto",
             ["JOB_COMPLETION_INDEX": "4", "CLAMOR_SEGMENTS": "4"],
-            "clamor pub: --segment: auto: JOB_COMPLETION_INDEX makes it segment 5 of 4, which there is not"
+            "clamor pub: --segment: auto: JOB_COMPLETION_INDEX: segment 5 of 4 is out of range"
         ),
         Refusal(
             "pub -c 8 --seed 1 --segment auto",

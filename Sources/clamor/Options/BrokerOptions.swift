@@ -1,7 +1,7 @@
 package import EmbeddedBroker
 package import SASL
 
-/// What `clamor broker` is told.
+/// The options of `clamor broker`.
 package struct BrokerOptions: Hashable, Sendable {
     package var host = "127.0.0.1"
     /// 0: any free port, printed as the first line.
@@ -17,7 +17,8 @@ package struct BrokerOptions: Hashable, Sendable {
     package var authorityFile: String?
     /// IDENTITY:HEXKEY, in place of a certificate.
     package var preSharedKey: String?
-    /// Where a run hands its child the key: everybody on the host may read a command line.
+    /// The environment variable that passes the key to the child process: command lines are readable by every user of
+    /// the host.
     static let keyVariable = "CLAMOR_BROKER_PSK"
     /// The one path at which the WebSocket listeners speak MQTT; `nil`: any.
     package var path: String?
@@ -33,18 +34,18 @@ package struct BrokerOptions: Hashable, Sendable {
     package init() {}
 }
 
-/// Who may connect to the embedded broker.
+/// The clients that may connect to the embedded broker.
 package struct BrokerAccessOptions: Hashable, Sendable {
-    /// Passwords by user name; `nil`: whoever comes may stay.
+    /// Passwords by user name; `nil`: all clients may connect.
     package var users: [String: [UInt8]]?
     package var allowsAnonymous = false
-    /// The only mechanism that is taken; `nil`: a password will do.
+    /// The only accepted mechanism; `nil`: a password suffices.
     package var scram: SCRAMHash?
 
     package init() {}
 }
 
-/// What `clamor report` is told.
+/// The options of `clamor report`.
 package struct ReportOptions: Hashable, Sendable {
     package var directory: String
     /// Only `run.json`'s text on stdout.

@@ -1,8 +1,8 @@
 import Report
 
-/// What `clamor calibrate` is told, read and checked.
+/// The options of `clamor calibrate`, read and checked.
 package struct CalibrateOptions: Sendable {
-    /// Seconds in the place of minutes, and less sure.
+    /// Takes seconds instead of minutes, with less certainty.
     package var quick = false
     /// The file that is left.
     package var output = Calibration.defaultPath

@@ -1,6 +1,6 @@
 import Report
 
-/// What `clamor capacity` is told, read and checked.
+/// The options of `clamor capacity`, read and checked.
 package struct CapacityOptions: Sendable {
     /// The command line of a step, but for what the search decides.
     package var load: [String] = []

@@ -1,6 +1,6 @@
 package import Report
 
-/// What `clamor compare` is told, read and checked.
+/// The options of `clamor compare`, read and checked.
 package struct CompareOptions: Sendable {
     package var base: [String] = []
     package var new: [String] = []
@@ -26,7 +26,9 @@ package struct ReportFileOptions: Hashable, Sendable {
     package var junit: String?
     /// Added to.
     package var markdown: String?
-    /// Added to as well as can be: the environment's, which nobody asked for on the command line.
+    /// Appended to if possible.
+    ///
+    /// It comes from the environment, not from the command line, so a failure is no error.
     package var inherited: String?
 
     package init() {}

@@ -24,7 +24,7 @@ package enum DecodeSink: String, CaseIterable, Sendable {
     case view, copy
 }
 
-/// What `clamor decode` is told, read and checked.
+/// The options of `clamor decode`, read and checked.
 package struct DecodeOptions: Hashable, Sendable, ResultOptions {
     package var redactedCommand: [String] = []
 

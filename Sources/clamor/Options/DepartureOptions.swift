@@ -2,7 +2,7 @@
 package struct SubscriptionChurnOption: Hashable, Sendable {
     /// Clients a second, over all.
     package var perSecond: Double
-    /// May hold placeholders; nobody publishes to what it hears.
+    /// May contain placeholders; no client publishes to these topics.
     package var filter = "clamor-churn/%c"
 
     package init(perSecond: Double) {

@@ -1,4 +1,4 @@
-/// What `clamor doctor` is told.
+/// The options of `clamor doctor`.
 package struct DoctorOptions: Hashable, Sendable {
     /// Targets, source addresses, event loops, publishers and subscribers, rate: as the command that runs them has it.
     package var load = MQTTOptions(kind: .pubsub)

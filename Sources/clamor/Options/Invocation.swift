@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// What other targets know about a text on the command line; each answers with what is wrong, or `nil`.
+/// Checks of option texts by other targets; each returns the problem, or `nil`.
 package struct OptionChecks: Sendable {
     /// A sentence of `--threshold`, and whether the run has a ledger.
     package var threshold: @Sendable (_ sentence: String, _ hasLedger: Bool) -> String? = { _, _ in nil }
@@ -11,7 +11,7 @@ package struct OptionChecks: Sendable {
     package init() {}
 }
 
-/// What a command line asks for.
+/// The action that a command line requests.
 package enum Invocation: Sendable {
     case run(MQTTOptions)
     case xmpp(XMPPOptions)
@@ -33,7 +33,7 @@ package enum Invocation: Sendable {
     case text(String)
     /// One to three lines for stderr; exit 64.
     case refused([String])
-    /// What is wrong with a scenario file, a line each with its place, for stderr; exit 65.
+    /// The problems of a scenario file, one line each with its place, for stderr; exit 65.
     case wrong([String])
 
     /// Reads a command line; `arguments` begin behind the program's name.
@@ -131,7 +131,7 @@ package enum Invocation: Sendable {
         return lines.prefix(2) + ["\(name): and \(lines.count - 2) more; see \(name) --help"]
     }
 
-    /// The argument parser's message in one line, with what to do behind it.
+    /// The argument parser's message in one line, followed by the remedy.
     private static func line(parserMessage: String, name: String, arguments: [String]) -> String {
         var message = parserMessage.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
             .joined(separator: " ")

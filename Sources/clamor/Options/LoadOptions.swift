@@ -22,7 +22,7 @@ package enum PacingOption: Hashable, Sendable {
     case closedLoop
 }
 
-/// What a message carries.
+/// The content of a message.
 package enum PayloadOption: Hashable, Sendable {
     /// So many bytes, drawn for each message; where there is room they begin with the header that the ledger reads.
     case generated(sizes: ClosedRange<Int>)
@@ -36,7 +36,7 @@ package enum PayloadOption: Hashable, Sendable {
     package static func generated(size: Int) -> Self { .generated(sizes: size...size) }
 }
 
-/// What every run is told, whatever its clients speak; read and checked.
+/// Options of every run, whatever its protocol; read and checked.
 ///
 /// Durations are nanoseconds.
 package struct LoadOptions: Hashable, Sendable, ResultOptions {
@@ -55,7 +55,7 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
     package var sourceAddresses: [String] = []
     package var transport = TransportOptions()
 
-    // Who.
+    // Clients.
     /// Clients that carry out operations, or only connect.
     package var operators = 1
     /// Clients that only receive.
@@ -128,7 +128,7 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
     }
 }
 
-/// What the runs of one protocol are told: all that every run is told, under its names there, and more.
+/// The options of one protocol's runs: the common ones, under the same names, and its own.
 @dynamicMemberLookup
 package protocol ProtocolOptions {
     var common: LoadOptions { get set }

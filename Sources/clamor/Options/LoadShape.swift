@@ -6,16 +6,18 @@ package struct StageOption: Hashable, Sendable {
     package var name: String
     /// Nanoseconds.
     package var length: Int64
-    /// What rates are multiplied with.
+    /// The factor of the rates.
     package var load = 1.0
     package var isWarmup = false
     /// The share of all clients that lose their connection and come back, 0 to 1; evenly spread over the stage.
     package var reconnect = 0.0
     /// The share of subscribers with sessions of their own that are away all along, 0 to 1.
     package var offline = 0.0
-    /// Who takes part; of a group with subscribers for its publishers the publishers.
+    /// The clients that take part.
+    ///
+    /// In a group with subscribers and publishers, these are the publishers.
     package var clients = TurnoutOption.share(1)
-    /// Of single groups in the place of that, in the order of their names.
+    /// Overrides ``clients`` for single groups, in the order of their names.
     package var turnouts: [GroupTurnout] = []
 
     package struct GroupTurnout: Hashable, Sendable {
@@ -55,7 +57,9 @@ package enum TurnoutOption: Hashable, Sendable {
 /// How the rate of an open loop goes on from the beginning of the load.
 package enum RateShape: Hashable, Sendable {
     case level
-    /// Operations a second, and nanoseconds for the way; `nil`: the whole load. Behind it the rate stays.
+    /// Operations per second, and nanoseconds for the change; `nil`: the whole load.
+    ///
+    /// Afterwards the rate is constant.
     case ramp(from: Double, to: Double, over: Int64?)
     /// Each so many nanoseconds long; the last one stays.
     case steps([Double], every: Int64)
@@ -83,7 +87,7 @@ extension LoadOptions {
         }
     }
 
-    /// What the stages' clients have to come back from.
+    /// The storms of the stages, as plan entries.
     var stageStorms: [DeparturePlan.Storm] {
         self.stageRanges.flatMap { stage, range in
             let start = TimeAmount.nanoseconds(range.lowerBound)
@@ -121,7 +125,7 @@ extension LoadOptions {
         }
     }
 
-    /// What is asked of all clients together, where that is no plain rate.
+    /// The pace of all clients together, if it is not a plain rate.
     func shaped(_ perSecond: Double, seed: UInt64) -> OperationSchedule.Pace? {
         guard !self.stages.isEmpty || self.shape != .level || self.arrivals != .even else { return nil }
         let curve = RateCurve(self.pieces(perSecond))

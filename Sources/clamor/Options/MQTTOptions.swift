@@ -1,10 +1,10 @@
 package import MQTTCodec
 package import Workloads
 
-/// Everything that `conn`, `pub`, `sub` and `pubsub` are told, read and checked.
+/// The options of `conn`, `pub`, `sub` and `pubsub`, read and checked.
 ///
-/// What other protocols' runs are told as well is in ``common``, and has its names here too. Texts may hold
-/// placeholders where DESIGN section 2 allows them.
+/// Options shared with other protocols are in ``common``, and have the same names here. Texts may contain placeholders
+/// where DESIGN section 2 allows them.
 package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case conn, pub, sub, pubsub
@@ -13,13 +13,13 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
     package var kind: Kind
     package var common: LoadOptions
 
-    // Who.
+    // Clients.
     /// The protocol level on the wire: 3 (3.1), 4 (3.1.1) or 5.
     package var protocolLevel: UInt8 = 5
     /// Client identifiers of publishers (and of `conn`), and of subscribers.
     package var publisherID = "clamor-pub-%i"
     package var subscriberID = "clamor-sub-%i"
-    /// What they begin with where no prefix was given: of this run, or of its seed.
+    /// The prefix of client ids if none was given: drawn for this run, or from its seed.
     package var drawnPrefix: String?
     package var username: String?
     package var password: String?
@@ -31,7 +31,7 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
     package var connect = ConnectOptions()
     package var will: WillOptions?
     package var auth = AuthOption.password
-    /// Sent in the place of CONNECT, as they are.
+    /// Bytes sent unchanged instead of CONNECT.
     package var raw: [UInt8]?
 
     // Publishing and subscribing.
@@ -55,7 +55,7 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
     package var subscriptionChurn: SubscriptionChurnOption?
     /// The file in which clients keep their flows; `nil`: in memory.
     package var store: String?
-    /// What columns in texts stand for.
+    /// The values of columns in texts.
     package var rows: RowTable?
 
     package init(kind: Kind) {

@@ -1,4 +1,4 @@
-/// What `clamor merge` is told, read and checked.
+/// The options of `clamor merge`, read and checked.
 package struct MergeOptions: Sendable, ResultOptions {
     package var directories: [String] = []
     package var thresholds: [String] = []

@@ -1,6 +1,6 @@
 package import MQTTCodec
 
-/// What CONNECT says beside who the client is; MQTT 5 only.
+/// The contents of CONNECT apart from the client's identity; MQTT 5 only.
 package struct ConnectOptions: Hashable, Sendable {
     package var receiveMaximum: UInt16?
     package var maximumPacketSize: UInt32?

@@ -1,7 +1,7 @@
 package import FaultProxy
 package import Transport
 
-/// What `clamor proxy` is told.
+/// The options of `clamor proxy`.
 package struct ProxyOptions: Hashable, Sendable {
     /// The server.
     package var target = Target(host: "", port: 0)

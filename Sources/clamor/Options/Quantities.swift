@@ -107,7 +107,7 @@ package enum PercentText {
     }
 }
 
-/// `Double` also reads `nan`, `inf` and hexadecimal, which nobody means here.
+/// `Double` also reads `nan`, `inf` and hexadecimal, which are errors here.
 private func isPlainNumber(_ text: String) -> Bool {
     !text.isEmpty && text.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ".") }
 }

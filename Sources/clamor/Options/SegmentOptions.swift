@@ -7,7 +7,7 @@ package struct SegmentOptions: Hashable, Sendable {
     package var part: PlanSegment?
     /// A text that all segments of one run have in common, and no other run; empty where nothing names the run.
     package var run = ""
-    /// What decides who does what when, as a hash; set where a segment is run.
+    /// A hash of the whole schedule; set if a segment is run.
     package var schedule = ""
     /// Nanoseconds that this process takes its clock to be ahead of its host's, as another host's might be.
     package var clockAhead: Int64 = 0

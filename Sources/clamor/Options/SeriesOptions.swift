@@ -1,8 +1,8 @@
 import Report
 
-/// What `clamor run --repeat` is told, read and checked: runs of a scenario, one after the other.
+/// The options of `clamor run --repeat`, read and checked: consecutive runs of a scenario.
 package struct SeriesOptions: Sendable {
-    /// What is run: the scenario itself, and what it is held against.
+    /// One side of the series: the scenario itself, or its opponent.
     package struct Side: Sendable {
         /// `a` or `b`: also the directory of its runs.
         package var name: String
@@ -48,7 +48,7 @@ extension SeriesOptions {
     }
 }
 
-/// What stands behind `--against`.
+/// The value of `--against`.
 package enum Opponent: Hashable, Sendable {
     /// Another scenario.
     case file(String)

@@ -2,7 +2,7 @@ package import Transport
 
 /// How connections are secured and wrapped, as the command line says it.
 ///
-/// What is in the files is looked at when the run makes its TLS settings, before the first socket.
+/// The files are read when the run makes its TLS settings, before the first socket.
 package struct TransportOptions: Hashable, Sendable {
     package struct TLS: Hashable, Sendable {
         package var caFile: String?

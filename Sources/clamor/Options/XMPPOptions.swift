@@ -1,19 +1,19 @@
 package import Workloads
 
-/// Everything that the commands of `xmpp` are told, read and checked.
+/// The options of the `xmpp` commands, read and checked.
 ///
-/// What other protocols' runs are told as well is in ``common``, and has its names here too.
+/// Options shared with other protocols are in ``common``, and have the same names here.
 package struct XMPPOptions: ProtocolOptions, Hashable, Sendable {
     package var kind: XMPPLoad.Work
     package var common: LoadOptions
 
-    // Who.
+    // Clients.
     /// `user%i@domain/resource` in its parts; local part and resource may hold placeholders.
     package var local = ""
     package var domain = ""
     package var resource = "clamor"
     package var password = ""
-    /// From a table, in the place of all of these; as many as there are clients.
+    /// Users from a table, overriding all of these; one per client.
     package var users: [XMPPUser] = []
     /// Whether accounts are made before the run; and whether those that it made stay.
     package var registers = false

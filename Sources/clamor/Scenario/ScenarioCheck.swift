@@ -40,7 +40,7 @@ struct ScenarioCheck {
 }
 
 extension ScenarioOptions {
-    /// What would run, in lines.
+    /// The planned run, in lines.
     package var explanation: String {
         let clients = self.groups.reduce(0) { $0 + $1.options.clients }
         // With stages the load's length is that of all, warm-ups among them.

@@ -25,7 +25,7 @@ package struct ScenarioGroup: Sendable {
         case mqtt(MQTTOptions)
         case xmpp(XMPPOptions)
 
-        /// What every group is told.
+        /// The options that apply to every group.
         package var options: LoadOptions {
             switch self {
             case .mqtt(let options): options.common
@@ -116,7 +116,7 @@ extension ScenarioOptions {
         return plan
     }
 
-    /// What all groups have in common.
+    /// The settings that all groups share.
     var timeline: [String: JSONValue] {
         var plan: [String: JSONValue] = [
             "warmup_seconds": .number(Double(self.common.warmup) / 1e9),

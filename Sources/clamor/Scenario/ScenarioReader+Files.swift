@@ -5,7 +5,7 @@ extension ScenarioReader {
     /// Of one run.
     private static let mostFiles = 100
 
-    /// What the files say together, by top-level key.
+    /// Loads the files and joins their contents, by top-level key.
     ///
     /// `chain`: the numbers of the files that include each other down to this one.
     mutating func load(_ text: String, path: String, chain: [Int] = []) -> [String: ScenarioValue]? {
@@ -100,7 +100,8 @@ extension ScenarioReader {
         return path.hasPrefix("./") ? String(path.dropFirst(2)) : path
     }
 
-    /// Groups, templates and thresholds of all files; of all else what the file itself says goes before what it includes.
+    /// Joins the groups, templates and thresholds of all files; for other keys the file overrides the files that it
+    /// includes.
     private mutating func merge(_ others: [String: ScenarioValue], into values: inout [String: ScenarioValue]) {
         for (key, other) in others {
             guard let own = values[key] else {
@@ -113,7 +114,7 @@ extension ScenarioReader {
                 for entry in mine {
                     guard let twin = theirs.first(where: { $0.key == entry.key }) else { continue }
                     let path = self.files[twin.place.file]
-                    self.report(entry.place, "'\(entry.key)' stands in \(path) too; give one of them another name")
+                    self.report(entry.place, "'\(entry.key)' is defined in \(path) too; rename one of them")
                 }
                 let names = Set(mine.map(\.key))
                 let content = theirs.filter { !names.contains($0.key) } + mine

@@ -1,7 +1,7 @@
 import Workloads
 
 extension ScenarioReader {
-    /// A key of a group as it stands in the file.
+    /// A key of a group, as written in the file.
     struct Entry {
         /// Below the group: `connect.rate`.
         var path: String

@@ -2,7 +2,7 @@ import Workloads
 
 // Two groups that would push each other off a server.
 extension ScenarioReader {
-    /// What the clients of a group are called at their server.
+    /// The names of a group's clients at their server.
     struct Identity {
         var group: String
         /// The key that says it.
@@ -48,7 +48,7 @@ extension ScenarioReader {
 
     private static func identities(_ group: ScenarioGroup, _ sources: Sources) -> [Identity] {
         func identity(_ template: String, _ count: Int, keys: [String], servers: [String]) -> Identity? {
-            // What is random or of the time is nobody else's.
+            // Random or time-based names cannot collide.
             guard count > 0, !template.contains("%rand_"), !template.contains("%t") else { return nil }
             let key = keys.first { sources.place(of: $0) != nil }
             let first = group.options.startNumber + 1

@@ -2,7 +2,7 @@ import Measurement
 
 // How the rate of a group goes on, which no flag says.
 extension ScenarioReader {
-    /// What a group is told beside the flags of its command.
+    /// Settings of a group that are not flags of its command.
     struct Pacing {
         var shape = RateShape.level
         var burst: (size: Int, place: ScenarioPlace)?
@@ -141,7 +141,7 @@ extension ScenarioReader {
 
     // MARK: - With the rest of the group
 
-    /// What does not go together, with what would.
+    /// Reports settings that contradict each other, with the remedy.
     mutating func check(_ pacing: Pacing, _ options: LoadOptions, _ sources: Sources) {
         let group = sources.group
         if options.pacing == .closedLoop {

@@ -126,7 +126,7 @@ extension ScenarioReader {
         let share = try? PercentText.parse(text)
         let count = text.allSatisfy({ $0.isASCII && $0.isNumber }) ? Int(text) : nil
         guard share != 0, count != 0 else {
-            throw QuantityError("'\(text)' leaves nobody; give at least one client a part")
+            throw QuantityError("'\(text)' selects no client; give at least one")
         }
         if let share { return .share(share) }
         if let count { return .count(count) }
@@ -212,7 +212,7 @@ extension ScenarioReader {
         }
     }
 
-    /// Who is away, and what is kept for them meanwhile.
+    /// Checks the stages with absent clients, and the sessions kept for them.
     mutating func checkAbsences(_ stages: ScenarioValue, _ groups: [(group: ScenarioGroup, sources: Sources)]) {
         guard let longest = self.plannedStages.filter({ $0.offline > 0 }).max(by: { $0.length < $1.length }) else {
             return
@@ -291,7 +291,7 @@ extension ScenarioReader {
         }
     }
 
-    /// What stages ask for that no group can do.
+    /// Reports loads of stages that no group can produce.
     mutating func checkLoads(_ stages: ScenarioValue, _ options: ScenarioOptions) {
         let isScaled = options.common.stages.contains { $0.load != 1 }
         guard isScaled, self.problems.isEmpty, !options.groups.contains(where: { $0.options.isOpenLoop }) else {

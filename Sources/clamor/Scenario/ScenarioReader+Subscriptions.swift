@@ -1,4 +1,4 @@
-// What the clients of a group subscribe to, and how.
+// The subscriptions of a group's clients.
 extension ScenarioReader {
     static func isListOfFilters(_ entry: Entry) -> Bool {
         guard entry.path == "subscribe", case .list = entry.value.content else { return false }
@@ -64,7 +64,7 @@ extension ScenarioReader {
 
     // MARK: - One of them
 
-    /// What an entry says beside its filter.
+    /// The settings of an entry, apart from its filter.
     private struct Subscription {
         var found: [GivenOptions.Found] = []
         /// Where each option stands, if it does; by its id.

@@ -1,7 +1,6 @@
 /// `templates: { device: { ... } }`: keys that several groups share, each by `template: device`.
 ///
-/// What a group says itself goes before what its template says, key by key; in a section such as `publish:` too. A template
-/// may have one of its own.
+/// Group keys override template keys, also in a section such as `publish:`. A template may itself have a template.
 extension ScenarioReader {
     package static let templateKey = "template"
     /// Keys that templates may bring to all groups together.
@@ -49,7 +48,7 @@ extension ScenarioReader {
         return known
     }
 
-    /// The keys of a group or template, its own first, and behind them those of its templates.
+    /// The keys of a group or template, its own first, followed by those of its templates.
     private mutating func whole(
         _ own: [ScenarioValue.Entry],
         of group: String,
@@ -97,7 +96,7 @@ extension ScenarioReader {
             + (known.isEmpty ? "write it below templates:" : "\(near)here are \(known.joined(separator: ", "))")
     }
 
-    /// What stands in both is taken from the first, but for sections, which are joined.
+    /// The first mapping overrides the second; sections are joined.
     private static func joined(
         _ own: [ScenarioValue.Entry],
         _ template: [ScenarioValue.Entry]

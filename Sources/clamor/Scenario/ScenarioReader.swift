@@ -17,7 +17,7 @@ package struct ScenarioReader {
     }
     /// The name of a scenario that has none.
     private static let usualName = "scenario"
-    /// What scenarios will have, and this build has not.
+    /// Keys reserved for later versions.
     static let laterKeys: Set = ["during"]
 
     /// The one that was named, and those that it includes.
@@ -29,13 +29,13 @@ package struct ScenarioReader {
     var variables: ScenarioVariables
     /// Of the variables those behind `--against`.
     private var opposed: Set<String> = []
-    /// Values whose variables are wrong: nothing else is told of them.
+    /// Values with invalid variables; other problems of these values are not reported.
     var unresolved: Set<ScenarioPlace> = []
     /// Of the file, for groups that have none of their own.
     var target: ScenarioValue?
     /// Of the command line, else of the file.
     var seed: UInt64?
-    /// Of the load, with its warm-up; `nil`: it goes on until it is told to stop.
+    /// The length of the load, including its warm-up; `nil`: until the run is stopped.
     private(set) var loadLength: Int64?
     private(set) var plannedStages: [StageOption] = []
     /// Of `clients`, by the stage's name.
@@ -44,7 +44,7 @@ package struct ScenarioReader {
     var groupTurnoutPlaces: [[String]: (key: ScenarioPlace, value: ScenarioPlace)] = [:]
     /// As the file has them, whatever is wrong with them.
     private(set) var groupNames: [String] = []
-    /// What the ids of this run's MQTT clients begin with, where the seed does not say it.
+    /// The start of the MQTT client ids of this run, if the seed does not decide it.
     let salt = UInt16.random(in: 0...UInt16.max)
     /// The only group has the names that its short command has.
     private(set) var isAlone = false

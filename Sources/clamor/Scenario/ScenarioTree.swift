@@ -12,13 +12,13 @@ package struct ScenarioPlace: Hashable, Sendable, Comparable {
     }
 }
 
-/// What is wrong at a place, and what would be right.
+/// A problem at a place, and its remedy.
 struct ScenarioProblem: Error, Hashable, Sendable {
     var place: ScenarioPlace
     var text: String
 }
 
-/// What a scenario file holds, each part with its place.
+/// A value of a scenario file, each part with its place.
 struct ScenarioValue: Sendable {
     enum Content: Sendable {
         /// A key without a value.
@@ -37,7 +37,7 @@ struct ScenarioValue: Sendable {
     var place: ScenarioPlace
     var content: Content
 
-    /// What it is, in words.
+    /// The kind of the value, in words.
     var kind: String {
         switch self.content {
         case .nothing: "empty"

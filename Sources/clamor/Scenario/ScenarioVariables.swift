@@ -15,7 +15,7 @@ struct ScenarioVariables {
     /// Of `--set` that stand nowhere.
     var unused: [String] { self.given.keys.filter { !self.used.contains($0) }.sorted() }
 
-    /// Takes a default of a file; that of the file which includes it goes before.
+    /// Adds a default of a file; a default of the including file overrides it.
     mutating func add(_ name: String, _ value: String) {
         if self.own[name] == nil { self.own[name] = value }
     }
@@ -67,7 +67,7 @@ struct ScenarioVariables {
 }
 
 extension ScenarioReader {
-    /// The same with values in the place of variables.
+    /// Replaces variables by their values.
     mutating func resolved(_ value: ScenarioValue) -> ScenarioValue {
         var value = value
         switch value.content {
@@ -77,7 +77,7 @@ extension ScenarioReader {
                 value.content = .text(try self.variables.resolve(text))
             } catch {
                 self.report(value.place, "\(error)")
-                // What is read there instead is not what was meant.
+                // The value read instead is not the intended one.
                 self.unresolved.insert(value.place)
             }
         case .list(let values): value.content = .list(values.map { self.resolved($0) })

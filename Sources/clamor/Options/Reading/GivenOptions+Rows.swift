@@ -154,7 +154,7 @@ extension GivenOptions {
         )
     }
 
-    /// What the texts become with each row that a client has.
+    /// Checks the texts with the values of each row that a client has.
     private mutating func checkEachRow(_ rows: RowTable, _ options: MQTTOptions) {
         let first = options.startNumber + 1
         let clients = max(options.publishers, options.subscribers)

@@ -239,7 +239,7 @@ struct SegmentPlace: Hashable {
         self.count = count
     }
 
-    /// What a scheduler says in the environment of the processes that it starts.
+    /// Reads the environment variables that a scheduler sets for its processes.
     init(environment: [String: String]) throws(QuantityError) {
         let sources: [(name: String, read: ([String: String]) throws(QuantityError) -> SegmentPlace)] = [
             ("JOB_COMPLETION_INDEX", Self.ofKubernetes), ("SLURM_ARRAY_TASK_ID", Self.ofSlurm),
@@ -267,7 +267,7 @@ struct SegmentPlace: Hashable {
 
     private init(index: Int, count: Int, run: String, of name: String) throws(QuantityError) {
         guard (1...Self.most).contains(count), (1...count).contains(index) else {
-            throw QuantityError("\(name) makes it segment \(index) of \(count), which there is not")
+            throw QuantityError("\(name): segment \(index) of \(count) is out of range")
         }
         self.index = index
         self.count = count

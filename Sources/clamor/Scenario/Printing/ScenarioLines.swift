@@ -51,7 +51,7 @@ struct ScenarioLines {
         return "\"\(self.escaped(text))\""
     }
 
-    /// The text with a variable behind it.
+    /// The text followed by a variable.
     static func quoted(_ text: String, then variable: String) -> String { "\"\(self.escaped(text))\(variable)\"" }
 
     private static func escaped(_ text: String) -> String {

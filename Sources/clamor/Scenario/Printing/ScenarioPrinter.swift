@@ -112,7 +112,7 @@ package struct ScenarioPrinter {
 
     private var options: LoadOptions { self.work.options }
 
-    /// What a URL says.
+    /// Reads the target from a URL.
     private mutating func readTarget(_ given: GivenOptions) {
         switch self.options.target {
         case .embedded: self.target = .text("embedded")
@@ -141,9 +141,9 @@ package struct ScenarioPrinter {
         let words = Redaction.command(given.arguments).filter { $0 != OptionTable[\.printScenario].name }.map(
             Self.shown
         )
-        lines.comment("What this does: clamor \(words.joined(separator: " "))")
+        lines.comment("Equivalent command: clamor \(words.joined(separator: " "))")
         let flags = Redaction.command(self.runWords).map { " " + Self.shown($0) }.joined()
-        if !flags.isEmpty { lines.comment("Of the run, and in no file: clamor run FILE\(flags)") }
+        if !flags.isEmpty { lines.comment("Run options, which no file stores: clamor run FILE\(flags)") }
         lines.add("name", .text(options.title ?? options.name))
         if !options.tags.isEmpty { lines.add("tags", .list(options.tags)) }
         if let target = self.target { lines.add("target", target) }
@@ -210,7 +210,7 @@ package struct ScenarioPrinter {
 
     // MARK: - Proof
 
-    /// What is printed is read again: a file that would do something else is none.
+    /// Reads the printed text again: it must describe the same run.
     private func check(_ text: String, _ given: inout GivenOptions) {
         let secrets = self.secrets.filter { text.contains($0.variable) }
         let source = ScenarioSource(file: "the file", set: secrets.map { "\($0.name)=\($0.value)" })
