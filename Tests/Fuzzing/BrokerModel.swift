@@ -2,7 +2,7 @@ import EmbeddedBroker
 import MQTTCodec
 import NIOCore
 
-/// What the model knows of one connection.
+/// The model's state of one connection.
 final class ModelConnection {
     /// The client id; nil before CONNECT and behind the end.
     var client: String?
@@ -31,7 +31,7 @@ final class ModelConnection {
     }
 }
 
-/// Who has subscribed to what, and what that makes of every PUBLISH: the definition, without tree, cache or routes.
+/// The subscriptions, and the deliveries that they give each PUBLISH: the definition, without tree, cache or routes.
 struct BrokerModel {
     private struct Held {
         let filter: TopicFilter

@@ -85,10 +85,10 @@ private final class BrokerLife {
         /// Reads what the broker writes; there is none before the CONNECT has told the version.
         var clientSide: PacketDecoder?
         var isWritable = true
-        /// The broker has said goodbye; what still comes in is nobody's.
+        /// The broker has sent DISCONNECT; further input is ignored.
         var isClosing = false
         let model = ModelConnection()
-        /// What the client has not answered.
+        /// Packets that the client has not answered.
         var pending: [Packet] = []
 
         init(_ id: ConnectionID, maximumPacketSize: Int) {
@@ -376,7 +376,7 @@ private final class BrokerLife {
         let counters = self.broker.counters
         if counters.sessionsAway == 0 {
             try Finding.unless(counters.waiting == CountPerQoS(), "still waiting: \(counters.waiting)")
-            try Finding.unless(counters.storedBytes == 0, "\(counters.storedBytes) bytes stored for nobody")
+            try Finding.unless(counters.storedBytes == 0, "\(counters.storedBytes) bytes stored without a receiver")
         }
         try Finding.unless(
             counters.sessionsAway == UInt64(self.model.sessionsAway),

@@ -82,10 +82,11 @@ package final class DecoderTarget: FuzzTarget {
         self.signature = types << 16 | UInt64(kind) << 8 | UInt64(min(self.whole.packets.count, 7))
     }
 
-    /// What a cut packet keeps is bounded by what has come of it and by the limit, never by what its length says.
+    /// The memory kept for a cut packet is bounded by the bytes received and by the limit, never by its declared
+    /// length.
     ///
-    /// The heap is the whole process's. What other threads take meanwhile is not there in every try, what the decoder
-    /// keeps is: it would be there in all of so many tries.
+    /// The heap belongs to the whole process. Other threads' memory is not present in every try, but the decoder's
+    /// would be. So the smallest of several tries counts.
     private func checkMemory(_ stream: UnsafeRawBufferPointer, _ settings: Settings) throws(Finding) {
         var problem: String?
         for _ in 0..<5_000 {
@@ -109,7 +110,7 @@ package final class DecoderTarget: FuzzTarget {
         return "\(taken) bytes kept, \(bound) allowed"
     }
 
-    /// What was decoded encodes to something that decodes to the same, and its checker has nothing against it.
+    /// A decoded packet encodes to bytes that decode to the same packet, and its checker accepts it.
     private func checkEncoding(version: ProtocolVersion, _ settings: Settings) throws(Finding) {
         for packet in self.whole.packets {
             self.encoded.clear()
@@ -188,7 +189,7 @@ enum Prelude {
     }
 }
 
-/// Memory behind which nothing may be read; each piece is put at its very end.
+/// Memory with an unreadable page after it; each piece is placed at its very end.
 struct GuardedMemory {
     static let pages = 16
     private let end: UnsafeMutableRawPointer
@@ -246,7 +247,7 @@ struct Pieces {
 /// Keeps packets as objects.
 struct PacketLog: PacketSink {
     var packets: [Packet] = []
-    /// What was handed out and is no packet.
+    /// An output that is not a packet.
     var problem: String?
     private var limit = Int.max
 
@@ -305,7 +306,7 @@ struct Nowhere: PacketSink {
 }
 
 extension Packet {
-    /// What the sender's checker says, where both sides have the same rules.
+    /// The sender's check, where both sides have the same rules.
     fileprivate func problem(as version: ProtocolVersion, fromServer: Bool) -> PacketProblem? {
         switch self {
         case .connect(let packet):

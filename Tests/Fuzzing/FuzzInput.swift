@@ -1,9 +1,9 @@
-/// What a target is fed: four bytes of settings, then steps.
+/// The input of a target: four bytes of settings, then steps.
 ///
-/// The bytes behind the settings are one stream for the decoder. For the others they are steps, two bytes each:
-/// with the first byte's top bit clear a read on one of four connections, whose length is the second byte and whose
-/// bytes follow; else a call, with the second byte as its argument. A conversation has one connection, whose place in
-/// the first byte is the upper part of the length. Any bytes are an input.
+/// The bytes after the settings are one stream for the decoder. For the other targets they are steps of two bytes. If
+/// the first byte's top bit is clear, the step is a read on one of four connections: the second byte is its length, and
+/// its bytes follow. Otherwise the step is a call, with the second byte as its argument. A conversation has one
+/// connection, so the connection's bits in the first byte extend the length. Any bytes are a valid input.
 package struct FuzzInput {
     package enum Layout: Sendable {
         case stream
@@ -123,9 +123,9 @@ package struct Finding: Error, CustomStringConvertible {
 /// Code under test, with the rules it must keep whatever it is fed.
 package protocol FuzzTarget: AnyObject {
     static var layout: FuzzInput.Layout { get }
-    /// What has been reached so far: shows whether inputs get deep.
+    /// The states reached so far: shows whether inputs get deep.
     var reached: Reached { get }
-    /// What this input reached, in short: another value is worth keeping the input for.
+    /// A short form of the states that this input reached; an input with a new value is kept.
     var signature: UInt64 { get }
 
     /// - Throws: the first rule that does not hold.

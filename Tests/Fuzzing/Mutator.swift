@@ -164,7 +164,7 @@ package struct Mutator {
         stream.replaceSubrange(range, with: [first] + length + body)
     }
 
-    /// Changes a body whose length is mended behind it.
+    /// Changes a body, and corrects its length afterwards.
     private mutating func changeBody(_ body: inout [UInt8]) {
         guard !body.isEmpty else { return body.append(self.edge()) }
         let place = self.dice.below(body.count)

@@ -1,6 +1,6 @@
 package import MQTTCodec
 
-/// What inputs have reached: a target that only ever sees refusals tests little.
+/// The states that inputs have reached: a target that only ever sees refusals tests little.
 package struct Reached {
     package internal(set) var inputs = 0
     /// Inputs with at least one packet that was taken.
@@ -9,7 +9,7 @@ package struct Reached {
     package internal(set) var packets = [Int](repeating: 0, count: 16)
     /// Inputs that ended with an error, by its kind.
     package internal(set) var errors = [Int](repeating: 0, count: ErrorKind.allCases.count)
-    /// What else happened: ends, steps of flows, faults.
+    /// Other events: ends, steps of flows, faults.
     package internal(set) var events: [String: Int] = [:]
 
     mutating func note(_ event: String, _ count: Int = 1) {

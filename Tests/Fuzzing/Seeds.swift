@@ -17,7 +17,7 @@ package enum Seeds {
             }
         }
 
-        /// What the mutator splices in.
+        /// The packets that the mutator splices in.
         package var packets: [[UInt8]] {
             switch self {
             case .tokenizer: XMLSeeds.elements

@@ -4,7 +4,7 @@ import MQTTCodec
 import NIOCore
 import NIOEmbedded
 
-// What the server does.
+// The server's actions.
 extension SessionLife {
     func receive(_ bytes: UnsafeRawBufferPointer) {
         guard self.isOpen, let pipeline = self.channel?.pipeline else { return }

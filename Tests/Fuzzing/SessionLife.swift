@@ -10,7 +10,7 @@ final class SessionLife {
     let context: LoopContext
     let options: SessionOptions
     let authenticates: Bool
-    /// What the server's aliases stand for on this connection.
+    /// The topics of the server's aliases on this connection.
     var aliases: [UInt16: String] = [:]
     /// Any bytes may have brought others, or half a packet.
     var knowsAliases = true

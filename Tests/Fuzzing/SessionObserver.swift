@@ -37,7 +37,7 @@ struct FuzzMechanism: SASLMechanism {
     }
 }
 
-/// What a client has written, and waits for answers.
+/// The packets that a client has written and that await answers.
 struct WrittenLog: PacketSink {
     var requests: [Packet] = []
     var hasSaidGoodbye = false
@@ -73,7 +73,7 @@ struct WrittenLog: PacketSink {
     }
 }
 
-/// The owner: books what it is told, and knows which packet identifiers are taken.
+/// The owner: records reported events, and knows which packet identifiers are in use.
 final class SessionObserver: MQTTConnectionObserver {
     enum Taken {
         case publish(UInt64, timedOut: Bool)
@@ -94,7 +94,7 @@ final class SessionObserver: MQTTConnectionObserver {
     var resend: ((UInt16, InFlightPublish) -> Void)?
     private var hasConnected = false
     private var isEnding = false
-    /// What the owner still has to do, where that is left to it.
+    /// Messages that the owner still has to release, if releasing is left to it.
     var toRelease: [UInt16] = []
     var toAcknowledge: [(qos: QoS, id: UInt16)] = []
     var toComplete: [UInt16] = []

@@ -1,26 +1,26 @@
 import XMPP
 
-/// What stream management owes (XEP-0198 §5): every stanza that was counted is acknowledged, sent again, or told to be
-/// lost, and that once.
+/// The contract of stream management (XEP-0198 §5): every counted stanza is acknowledged, sent again, or reported as
+/// lost, exactly once.
 ///
-/// It books what the owner is told and what the server reads, and knows nothing of how the client keeps its counts.
+/// It records the reports to the owner and the bytes that the server reads, independently of the client's own counts.
 struct StanzaBook {
     /// The stanzas of the session, in the order in which they were written first.
     private var journal: [XMPPElement] = []
-    /// Of the session, as the owner was told.
+    /// Of the session, as reported to the owner.
     private var acknowledged = 0
     /// The number of the first stanza that this connection brings.
     private var base = 0
     /// Of this connection, those that are in ``journal``.
     private var booked = 0
-    /// What a session that was cut, and could go on, had counted.
+    /// The count of a session that was cut and can be resumed.
     private var owed: Int?
     private var isReady = false
     /// An owner that leaves from within a call, or before it is ready, hears nothing more of the session.
     private var isBlind = false
     private(set) var problem: String?
 
-    /// What the server has of the session.
+    /// The stanzas of the session that the server has.
     var received: Int { self.isReady ? self.base + self.booked : self.journal.count }
 
     private mutating func complain(_ words: String) { if self.problem == nil { self.problem = words } }

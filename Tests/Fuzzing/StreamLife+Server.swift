@@ -4,7 +4,7 @@ import NIOEmbedded
 import Transport
 import XMPP
 
-// What a server does that means well.
+// Actions of a well-behaved server.
 extension StreamLife {
     private static let names = """
         xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams'
@@ -82,7 +82,7 @@ extension StreamLife {
     }
 }
 
-// What the owner does, and what happens to it.
+// Actions of the owner, and events of its connection.
 extension StreamLife {
     func call(_ code: UInt8, _ argument: UInt8) throws(Finding) {
         self.context.refresh()
@@ -145,7 +145,7 @@ extension StreamLife {
         }
     }
 
-    /// With an `id` of its own, to somebody or to nobody, or such as cannot be sent.
+    /// Sends a request with an `id` of its own, to an entity or without `to`, or one that cannot be sent.
     private func ask(_ argument: UInt8, on connection: XMPPConnection) {
         let to = ["a@b/c", "@", "im.example.com"]
         var iq = XMPPElement("iq", namespace: XMPPNamespace.client, attributes: ["type": "get"])

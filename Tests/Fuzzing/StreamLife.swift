@@ -18,7 +18,7 @@ final class StreamLife {
     var server: WrittenStream
     /// Everything of the server's on this connection.
     var fed: [UInt8] = []
-    /// What a request is answered with how often.
+    /// The number of answers per request.
     var closures: [Int] = []
     var receipts: [Int] = []
     var token: UInt64 = 0
@@ -30,7 +30,7 @@ final class StreamLife {
     private var isSecure = false
     private var readies = 0
 
-    /// A constant: there is nobody to throw to.
+    /// A constant that is known to be valid.
     private static func jid(_ text: String) -> JID {
         do { return try JID(text) } catch { fatalError("\(error)") }
     }
@@ -68,7 +68,7 @@ final class StreamLife {
         self.observer.reaction = nil
         self.connection?.abort()
         self.connection = nil
-        // A handshake that nobody ended holds the connection, whose requests hold this.
+        // A handshake that has not ended retains the connection, whose requests retain this object.
         self.observer.tls = nil
         self.channel?.pipeline.fireChannelInactive()
         self.channel = nil
@@ -152,7 +152,7 @@ final class StreamLife {
         }
         try Finding.unless(self.context.scratch.pointee.readableBytes == 0, "bytes left in the loop's scratch buffer")
         let pending = self.stream.pointee.pendingRequests
-        // The ping that a silent server is asked for is nobody's.
+        // The ping to a silent server belongs to the module, not to the test.
         let own = self.settings.hasModules ? 1 : 0
         let open = self.closures.count { $0 == 0 } + self.observer.tokens.values.count { $0 == 0 } + own
         try Finding.unless(pending <= open, "\(pending) requests wait, \(open) have no answer")
@@ -161,11 +161,11 @@ final class StreamLife {
         try Finding.unless(!self.receipts.contains { $0 > 1 }, "a receipt came twice")
     }
 
-    /// Nobody is let in who has not logged in.
+    /// A stream is ready only after a login.
     private func checkLogin() throws(Finding) {
         guard self.options.peerRole == nil, !self.server.hasAskedLegacy else { return }
-        try Finding.unless(self.server.authHeader > 0, "ready, and nobody logged in")
-        try Finding.unless(self.server.headers > self.server.authHeader, "ready, without a new stream behind the login")
+        try Finding.unless(self.server.authHeader > 0, "ready without a login")
+        try Finding.unless(self.server.headers > self.server.authHeader, "ready without a new stream after the login")
         try Finding.unless(self.server.hasBound, "ready, and neither bound nor resumed")
         try Finding.unless(Self.find(Array("success".utf8), in: self.fed), "ready, and the server never said success")
     }

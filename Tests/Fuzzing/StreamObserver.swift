@@ -20,7 +20,7 @@ enum StreamEvent: String, CaseIterable {
     var index: Int { Self.indices[self] ?? 0 }
 }
 
-/// The owner: books what it is told, and does something about it from within a call if it is told to.
+/// The owner: records reported events, and reacts from within a call if configured to.
 final class StreamObserver: XMPPConnectionObserver {
     var timer = NIODeadline.distantFuture
     var tls: ((Result<Void, ConnectError.Reason>) -> Void)?
@@ -35,10 +35,10 @@ final class StreamObserver: XMPPConnectionObserver {
     var describesEnds = true
     /// Whether the next request is answered.
     var takesRequests = false
-    /// Done once, at the next call that is told of.
+    /// Runs once, at the next reported event.
     var reaction: (() -> Void)?
     private(set) var hasEnded = true
-    /// So far no element of the read was cut, and so the next one stands for itself.
+    /// So far no element of the read was cut, so the next one is complete in itself.
     private(set) var isAtBoundary = true
     private var isEnding = false
     private var isReady = false

@@ -65,7 +65,7 @@ enum StreamSeeds {
         }
     }()
 
-    /// What servers say, cut behind each element of the root or so, and elements of all kinds.
+    /// Server streams, cut roughly after each element of the root, and elements of all kinds.
     static let elements: [[UInt8]] = {
         let said = Self.conversations.flatMap(\.steps).flatMap { step -> [[UInt8]] in
             guard case .feed(_, let bytes) = step else { return [] }
@@ -78,7 +78,7 @@ enum StreamSeeds {
         bytes.split(separator: UInt8(ascii: "<")).map { [UInt8(ascii: "<")] + $0 }
     }
 
-    /// What modules and owners have to do with.
+    /// Stanzas that modules and owners handle.
     private static let stanzas = [
         "<message from='a@b/c' id='1'><body>hi</body><request xmlns='urn:xmpp:receipts'/></message>",
         "<iq type='get' id='p' from='im.example.com'><ping xmlns='urn:xmpp:ping'/></iq>",

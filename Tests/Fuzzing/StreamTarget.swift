@@ -18,7 +18,7 @@ package final class StreamTarget: FuzzTarget {
     private static let steps = 96
     /// Between two looks at the memory.
     private static let lookEvery = 16_384
-    /// What stays of inputs is the cache of keys and the corpus of the run.
+    /// Memory that stays after an input: the cache of keys and the corpus of the run.
     private static let growth = 48 << 20
 
     private let loop = EmbeddedEventLoop()
@@ -100,7 +100,7 @@ package final class StreamTarget: FuzzTarget {
     }
 }
 
-/// What an input's first four bytes say.
+/// The settings in an input's first four bytes.
 struct StreamSettings {
     let isSecure: Bool
     let hasModules: Bool
@@ -157,7 +157,7 @@ struct StreamSettings {
     }
 }
 
-/// A feature of somebody else's.
+/// A feature implemented outside the stream.
 private struct FuzzFeature: XMPPStreamFeature {
     let name = "hello"
     let namespace = "urn:example:hello"

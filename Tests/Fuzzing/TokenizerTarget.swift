@@ -132,7 +132,7 @@ package final class TokenizerTarget: FuzzTarget {
         return bytes
     }
 
-    /// What was read writes to something that reads the same.
+    /// An element that was read is written as text that reads the same.
     private func checkWriting(_ log: EventLog) throws(Finding) {
         for case .element(let element) in log.events {
             self.written.clear()

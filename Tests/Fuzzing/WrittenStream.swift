@@ -3,7 +3,7 @@ import XMPP
 
 /// Reads what a client writes, as its server would: every byte of it has to be XML, and every write whole.
 struct WrittenStream: ~Copyable {
-    /// What waits for an answer.
+    /// A request that awaits an answer.
     enum Asked {
         case header
         case startTLS
@@ -25,7 +25,7 @@ struct WrittenStream: ~Copyable {
     struct WrittenLog: XMPPReaderSink {
         var asked: [Asked] = []
         var headers = 0
-        /// The header behind which the client has logged in.
+        /// The stream header after which the client has logged in.
         var authHeader = 0
         var hasBound = false
         var hasAskedLegacy = false

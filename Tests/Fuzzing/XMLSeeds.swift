@@ -26,7 +26,7 @@ enum XMLSeeds {
         }
     }()
 
-    /// Elements as they stand in a stream.
+    /// Elements, as in a stream.
     static let elements: [[UInt8]] = Self.vectors.filter { $0.place == "stream" }.map(\.wire).filter { $0.count <= 255 }
 
     private static let good: [[UInt8]] = Self.vectors
