@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("Who clients are, from the command line")
+    @Suite("Credentials of clients, from the command line")
     struct AuthenticationTests {
         private static let users = """
             ann:sesame
@@ -55,7 +55,7 @@ extension Integration {
             #expect(broker.connectsRefused == 12)
         }
 
-        @Test("--users alone takes a password, of any version, or either mechanism, and nobody else")
+        @Test("--users alone takes a password, in any version or either mechanism, and refuses other clients")
         func password() async throws {
             let folder = try ScratchFolder()
             let users = try folder.write(Self.users, to: "users")
@@ -86,7 +86,7 @@ extension Integration {
             Self.refusal(try await ClamorRun.of("\(line) -P pw --broker", flags), "0x87", clients: 6)
         }
 
-        /// What OpenSSL makes of it: Base64(HMAC-SHA1(key, message)).
+        /// OpenSSL's result: Base64(HMAC-SHA1(key, message)).
         private static func signature(_ message: String, key: String) async throws -> String {
             let ending = try await RunningProgram(
                 "/bin/sh",
@@ -99,7 +99,7 @@ extension Integration {
         struct Account: Sendable, CustomTestStringConvertible {
             let testDescription: String
             let user: String
-            /// What is signed.
+            /// The signed message.
             let message: String
             let flags: String
             let clients: Int
@@ -123,7 +123,7 @@ extension Integration {
         ]
 
         @Test(
-            "[SPEC A14] --auth aliyun signs as OpenSSL does: mosquitto lets in who does, by this name, and nobody else",
+            "[SPEC A14] --auth aliyun signs as OpenSSL does: mosquitto accepts this name with this signature only",
             .enabled(if: Mosquitto.isInstalled, Comment(rawValue: Mosquitto.missing)),
             arguments: accounts
         )
@@ -160,7 +160,7 @@ extension Integration {
             }
         }
 
-        @Test("[SPEC A14] --token-file sends the tokens in the place of a signature")
+        @Test("[SPEC A14] --token-file sends the tokens instead of a signature")
         func tokens() async throws {
             let folder = try ScratchFolder()
             let users = try folder.write("Token|LTAI4key|post-cn-1:R|ab==|W|cd==\n", to: "users")

@@ -7,7 +7,7 @@ struct BrokerProgram {
     let port: Int
     let program: RunningProgram
 
-    /// What it prints at its end.
+    /// The counters that it prints at its end.
     struct Counters: Decodable {
         struct PerQoS: Decodable {
             var qos0: Int

@@ -6,7 +6,8 @@ import Testing
 extension Integration {
     @Suite("clamor calibrate", .takes(3))
     struct CalibrateTests {
-        /// What a busy host may put off, and then has to say: times, and what rests on the generator's being in time.
+        /// The checks that a busy host may fail, and then must report: times, and checks that need a punctual
+        /// generator.
         private static let ofTime: Set = [
             "delay", "delayed messages", "stall, response time", "stall, service time", "pacing error, p50",
             "pacing error, p99", "own CPU, QoS 0", "own CPU, QoS 1", "noise floor", "largest rate", "largest clients",

@@ -13,10 +13,10 @@ extension Integration {
     struct CheckMeterTests {
         private static let runs = 5
 
-        /// Which messages were delayed is told by their durations alone.
+        /// The delayed messages are found by their durations alone.
         ///
-        /// With half the delay as the border there are two modes that nothing but a hiccup of 10 ms mixes up, and
-        /// medians bear a few. That both have half of the messages, up to 1 % in the median run, is part of the check.
+        /// With half the delay as the border there are two modes, which only a hiccup of 10 ms can mix up, and medians
+        /// tolerate a few. Each mode has half of the messages, up to 1 % in the median run; this is part of the check.
         @Test("a delay of 20 ms is measured within 1 % of what the broker held")
         func delay() async throws {
             let border: Int64 = 10_000_000
@@ -81,7 +81,7 @@ extension Integration {
                 "service max ms",
             ]
             let medians = Self.print("--stall 2s@5s, 500/s, 10 s, window 16, 4 clients", columns, rows)
-            // One more at each end of the stall, and what the broker's first reads behind it take.
+            // One more message at each end of the stall, and the time of the broker's first reads afterwards.
             #expect(abs(medians[4]) <= 5)
         }
 
@@ -105,7 +105,7 @@ extension Integration {
 }
 
 extension Histogram {
-    /// What lies below `border`, and what does not, to the width of a bucket.
+    /// The values below `border` and the others, to the width of a bucket.
     fileprivate func split(at border: Int64) -> (below: Histogram, above: Histogram) {
         var below = Histogram()
         var above = Histogram()

@@ -31,7 +31,7 @@ struct ClamorRun {
 
     /// Runs a command that leaves results.
     ///
-    /// The line, which starts with the command, is split at spaces; arguments that hold some come behind it.
+    /// The line, which starts with the command, is split at spaces; arguments that contain spaces follow it.
     static func of(_ line: String, _ more: String...) async throws -> ClamorRun {
         let folder = try ScratchFolder()
         let ending = try await ClamorBinary.run(self.arguments(line, more, in: folder))

@@ -110,7 +110,7 @@ extension Integration {
             try await OtherReader.check(answer.output, against: "compare")
         }
 
-        @Test("what the host took of runs that are the same but for that is told, and is no change")
+        @Test("CPU time stolen from otherwise equal runs is reported, and is no change")
         func stolen() async throws {
             let run = try await ClamorRun.of("pubsub -h embedded -c 3 -q 0,1 --rate 200/s --duration 1s")
             let text = try Data(contentsOf: URL(filePath: "\(run.directory)/run.json"))

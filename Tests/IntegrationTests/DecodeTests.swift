@@ -29,7 +29,7 @@ extension Integration {
                 }
                 let packets = try counter("decode_packets")
                 #expect(try counter("decode_bytes").value == 88 * packets.value)
-                // What was measured is part of the whole, warm-up and rest apart.
+                // The measured part is less than the whole, which includes warm-up and rest.
                 let measured = try #require(packets.rate) * stage.durationSeconds
                 #expect(measured > 0 && measured <= packets.value * 1.000_001, "\(stage.name)")
                 #expect(try counter("decode_time").value > 0)
@@ -139,7 +139,7 @@ extension Integration {
         )
         func stanzaAllocations() async throws {
             let line = "decode --protocol xmpp --path memory --duration 50ms"
-            // What is not optimised allocates where the optimiser finds nothing to.
+            // Unoptimised code allocates where the optimiser removes allocations.
             #if DEBUG
             let most = 256.0
             #else
@@ -149,7 +149,7 @@ extension Integration {
                 let run = try await ClamorRun.of("\(line) \(what)")
                 for form in ["pipelined", "segments", "fragments", "cuts"] {
                     let bytes = try #require(self.gauge(run, "decode_packet_allocated_bytes", form, "memory")?.value)
-                    // What the reader's memory is, once: not a byte a stanza.
+                    // The reader's memory, allocated once: less than a byte per stanza.
                     #expect(bytes < most, "\(form), \(what)")
                 }
             }

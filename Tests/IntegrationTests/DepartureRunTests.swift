@@ -97,7 +97,7 @@ extension Integration {
         }
 
         @Test(
-            "--raw: bytes in the place of CONNECT, and what the server makes of them",
+            "--raw: bytes instead of CONNECT, and the server's reaction",
             arguments: [
                 ("-V 4", "100c00044d5154540402003c0000", 0, ""),
                 ("-V 4", "100c00044d5154540902003c0000", 69, "connack 0x01"),

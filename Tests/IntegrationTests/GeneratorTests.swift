@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Whose fault it is: a run says so when the generator was the limit, and is valid when the server was.
+    /// A run is generator-limited if the generator was the limit, and valid if the server was.
     @Suite("The generator judges itself", .alone)
     struct GeneratorTests {
         @Test("connects that cannot be begun in time are the generator's limit")
@@ -14,7 +14,7 @@ extension Integration {
             #expect(run.status == 98)
         }
 
-        @Test("a rate that nobody can send is the generator's limit, and nothing is lost from the books")
+        @Test("an impossible rate is reported as the generator's limit, and the books still balance")
         func rate() async throws {
             try await DiscardingPeer.with { peer in
                 let run = try await ClamorRun.of(
@@ -32,7 +32,7 @@ extension Integration {
             }
         }
 
-        /// Whatever its hypervisor took of this host is told, and nothing else is.
+        /// CPU time that the hypervisor took from this host may be reported, and no other reason.
         private static func expectNotLimited(_ run: ClamorRun) {
             let isStolen = run.record.reasonCodes == ["cpu-steal"]
             #expect(run.record.state == (isStolen ? .generatorLimited : .valid), "\(run.record.reasonCodes)")

@@ -10,7 +10,7 @@ extension Integration {
         /// A CONNECT of MQTT 3.1.1 with the client id `c`.
         private static let connectSize = 15
 
-        /// A run that has come to nothing: 69, one line, one kind of error, and its results all the same.
+        /// Expects a failed run: 69, one line, one kind of error, and its results all the same.
         private static func end(_ run: ClamorRun, _ kind: String, _ words: String, clients: Int) {
             #expect(run.status == 69, "\(run.ending.errors)")
             #expect(run.ending.errorLines.count == 1, "\(run.ending.errors)")
@@ -44,7 +44,7 @@ extension Integration {
         }
 
         @Test(
-            "and one that does so later, or gives the session to somebody else: DISCONNECT",
+            "and one that does so later, or gives the session to another client: DISCONNECT",
             arguments: [
                 ([0xE0, 23, 0x9C, 21] + reference, "disconnect 0x9c", "Use another server, use other.example:1883"),
                 ([0xE0, 23, 0x9D, 21] + reference, "disconnect 0x9d", "Server moved, use other.example:1883"),
@@ -166,7 +166,7 @@ extension Integration {
                 "9004 0001 0000",
                 "SUBACK does not fit its SUBSCRIBE"
             ),
-            Wrong("[MQTT-3.9.3-2] a code that there is not", "sub", "9003 0001 03", "not MQTT"),
+            Wrong("[MQTT-3.9.3-2] an undefined code", "sub", "9003 0001 03", "not MQTT"),
             Wrong("[MQTT-3.3.1-4] a PUBLISH at QoS 3", "sub", "3605 000161 0001", "not MQTT"),
             Wrong("a second CONNACK", "pub -q 1", "2002 0000", "a second CONNACK"),
             Wrong("a client's packet", "pub -q 1", "c000", "not MQTT"),

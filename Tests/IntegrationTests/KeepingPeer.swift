@@ -18,7 +18,7 @@ final class KeepingPeer: Sendable {
         self.streams = streams
     }
 
-    /// What came over each connection that has ended, in the order of their bytes.
+    /// The bytes of each connection that has ended, in the order of their bytes.
     var kept: [[UInt8]] { self.streams.all.withLock { $0 }.sorted { $0.lexicographicallyPrecedes($1) } }
 
     static func with<Result>(_ body: (KeepingPeer) async throws -> Result) async throws -> Result {

@@ -3,10 +3,9 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// What a run wrote on its sockets, against what its file asks for.
+    /// The bytes that a run wrote on its sockets, compared with the load that its file requests.
     ///
-    /// Headers say when each PUBLISH was due, so nothing
-    /// here depends on how busy the host is.
+    /// Headers contain the due time of each PUBLISH, so the result does not depend on how busy the host is.
     @Suite("The schedule that was asked for is the one that leaves the sockets")
     struct LoadModelSocketTests {
         struct Model: Sendable, CustomTestStringConvertible {

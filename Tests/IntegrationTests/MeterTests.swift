@@ -32,11 +32,11 @@ extension Integration {
             #expect(run.record.count("received") == broker.delivered.total)
         }
 
-        /// What was received agrees to the message, and what was lost does up to messages of unknown fate.
+        /// Received messages agree exactly; lost ones agree up to messages of unknown fate.
         ///
-        /// A publisher that lost its connection does not know what became of its last messages. If one of them was
-        /// lost behind the broker, the broker counts it and the run, by its own rule, does not expect it. On the
-        /// virtual clock, where every message can be followed, all of it agrees: see the tests of the workload.
+        /// A publisher that lost its connection does not know whether its last messages arrived. If the broker lost one
+        /// of them, the broker counts it, but the run by its own rule does not expect it. On the virtual clock, where
+        /// every message can be followed, all counts agree: see the tests of the workload.
         @Test("the same across injected disconnects", arguments: Self.topologies)
         func disconnects(_ topology: String) async throws {
             let faults = "--drop 1.5% --duplicate 40 --reorder 30 --disconnect-every 100ms"
@@ -69,7 +69,7 @@ extension Integration {
                 let missing = [broker.dropped, broker.notDeliveredOffline, broker.undelivered]
                     .reduce(0) { $0 + $1.all[books.qos ?? 0] }
                 #expect(Int(books.received ?? 0) + missing == taken * copies)
-                // What it took and nobody knows of is all the two may differ by.
+                // The two may differ only by the messages that the broker took and the run does not know of.
                 let lost = Int(books.lost ?? 0)
                 #expect(lost <= missing)
                 #expect(missing <= lost + (taken - known) * copies)

@@ -130,7 +130,7 @@ extension Integration {
             #expect(log.contains("Tag=delivery_duration;group=chat;stanza=message,"))
         }
 
-        /// What the terminal showed, and what the report makes of the files.
+        /// The terminal output, and the report made from the files.
         private func checkReport(_ run: ClamorRun) throws {
             let again = Summary(run.record, files: run.directory).text
             for text in [run.ending.output, again] {
@@ -151,7 +151,7 @@ extension Integration {
             }
         }
 
-        @Test("a group that cannot connect is told by name, 69, and the other's figures are kept")
+        @Test("a group that cannot connect is named, exit 69, and the other's figures are kept")
         func oneFails() async throws {
             let nobody = try ReservedPort()
             let run = try await Self.run(
@@ -171,7 +171,7 @@ extension Integration {
             #expect(run.record.books.first?.expected == 720)
             #expect(run.record.books.first?.received == 720)
             #expect(run.record.books.allSatisfy { $0.balances })
-            // What was due and nobody could send.
+            // Operations that were due while no client could send them.
             #expect(run.record.books.last?.notSent == 100)
             #expect(run.record.thresholds.map(\.ok) == [true, false, true])
         }

@@ -7,7 +7,7 @@ struct ProxyProgram {
     let port: Int
     let program: RunningProgram
 
-    /// What it prints at its end.
+    /// The counters that it prints at its end.
     struct Counters: Decodable {
         struct Bytes: Decodable {
             var read: Int

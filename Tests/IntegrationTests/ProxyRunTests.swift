@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// What a run measures through `clamor proxy`, before servers that are not ours and the one that is.
+    /// Measurements through `clamor proxy`, in front of the embedded broker and of other servers.
     ///
-    /// Judged by counts, and by times that are no less, whatever else the host does.
+    /// The tests compare counts, and lower bounds of times, so other load on the host does not matter.
     @Suite("Faults in front of any server")
     struct ProxyRunTests {
         private static let everyQoS = "pubsub -c 6 -q 0,1,2 -s 64 -L 300 --rate 300/s"
@@ -173,7 +173,7 @@ extension Integration {
             #expect(seen >= 1)
             #expect(seen <= made)
             #expect(run.record.count("reconnects") <= made)
-            // Whoever came to the proxy came to the server.
+            // Every connection to the proxy became one to the server.
             #expect(broker.connections == counters.connections)
             #expect(counters.ends.values.reduce(0, +) == counters.connections)
             let closed = try #require(broker.disconnects["closed"])

@@ -75,7 +75,7 @@ extension Integration {
         func ejabberd(name: String, target: String, variables: String) async throws {
             let folder = try ScratchFolder()
             let path = try await Self.file(name, in: folder)
-            // The accounts are made by the run, and gone behind it.
+            // The run makes the accounts and removes them at its end.
             let run = try await XMPPServer.with(.ejabberd) { server in
                 let all = "\(variables) \(target)=xmpp://127.0.0.1:\(server.port) TLS=off P99=30s"
                 let flags = all.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")

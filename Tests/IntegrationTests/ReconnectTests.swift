@@ -15,7 +15,7 @@ extension Integration {
             #expect(failed.status == 69)
             #expect(failed.record.errors.map { $0.count } == [8])
 
-            // Nobody listens until the run has met that.
+            // The port is closed until the run has tried it.
             let port = reserved.port
             let run = try await ClamorRun.of(
                 "conn -p \(port) -c 2 --num-retry-connect 100000 --reconnect-period 20 --duration 0"

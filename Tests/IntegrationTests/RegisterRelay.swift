@@ -30,7 +30,7 @@ enum RegisterRelay {
         }
     }
 
-    /// What the client says.
+    /// Bytes from the client.
     private final class Asking: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         private let server: any Channel
@@ -63,7 +63,7 @@ enum RegisterRelay {
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
     }
 
-    /// What the server says.
+    /// Bytes from the server.
     private final class Answering: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         private let client: any Channel

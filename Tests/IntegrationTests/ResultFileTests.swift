@@ -100,7 +100,7 @@ enum OtherReader {
         return try await RunningProgram("/usr/bin/env", [command, "-c", program] + arguments).ended()
     }
 
-    /// Holds a JSON text against `results/schema/NAME.schema.json`.
+    /// Checks a JSON text with `results/schema/NAME.schema.json`.
     static func check(
         _ json: String,
         against schema: String,

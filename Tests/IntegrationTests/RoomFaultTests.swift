@@ -21,7 +21,7 @@ extension Integration {
         private func unfinished(_ run: ClamorRun) -> Double? {
             let all = run.record.metrics.filter { $0.name == "muc_fanout_unfinished" }
             #expect(all.count == 1)
-            // Every message that left came to the last, or is told of.
+            // Every message sent reached the last receiver, or is reported as refused.
             let refused = run.record.metrics.first { $0.name == "stanza_refused" }?.counter?.value ?? 0
             let sent = Double(run.record.books.first?.sent ?? 0)
             #expect(sent == Double(self.count(run, "last") ?? 0) + (all.first?.counter?.value ?? 0) + refused)
@@ -78,7 +78,7 @@ extension Integration {
         ]
 
         @Test(
-            "[XEP-0045 §7.2, §10.1] who is not let in ends with why, and everybody is told of once",
+            "[XEP-0045 §7.2, §10.1] a client that is not admitted ends with the reason, and each is reported once",
             arguments: refusals
         )
         func refused(_ refusal: Refusal) async throws {
@@ -119,7 +119,7 @@ extension Integration {
             #expect(run.record.errors.allSatisfy { $0.kind == "fan-out timeout" })
         }
 
-        @Test("a message that comes twice is a duplicate, and makes nobody the last receiver too early")
+        @Test("a message received twice is a duplicate, and does not end the fan-out early")
         func repeats() async throws {
             let run = try await self.run(.repeats, "-c 3 -L 60")
             let books = run.record.books.first
@@ -131,7 +131,7 @@ extension Integration {
             #expect(self.unfinished(run) == 0)
         }
 
-        @Test("[XEP-0045 §8.2] who is put out is owed nothing from then on, and is told of")
+        @Test("[XEP-0045 §8.2] a removed occupant is owed no further messages, and is reported")
         func putsOut() async throws {
             let run = try await self.run(.putsOut(after: 20), "-c 3 --rate 100/s -L 90 --drain 5s")
             #expect(run.record.errors.map(\.kind) == ["room kicked"])
@@ -191,7 +191,7 @@ extension Integration {
                     "\(Self.who) -p \(server.port) -c 4 --rate 100/s --duration 0 --storm 50%@1s --reconnect-period 20 "
                         + "--ack-timeout 8s --drain 1s"
                 ) {
-                    // Two that are told of their nick, and the same two when they give up.
+                    // Two errors for the nick, and the same two clients when they give up.
                     try await $0.line { $0.contains("  4 errors  ") }
                     $0.send(SIGINT)
                 }

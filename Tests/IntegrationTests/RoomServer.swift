@@ -3,13 +3,13 @@ import NIOCore
 import NIOPosix
 import TestSupport
 
-/// A server that knows PLAIN, one resource for each user, and rooms; and that does wrong what it is told to.
+/// A server with PLAIN, one resource per user, and rooms; it misbehaves as configured.
 ///
-/// All connections share an event loop. Stanzas are told apart by their text: it hears nobody but `clamor`.
+/// All connections share an event loop. It recognizes stanzas by their text, because its only client is `clamor`.
 final class RoomServer: Sendable {
     enum Fault: Sendable {
         case none
-        /// Nobody gets in.
+        /// Every client is refused.
         case refuses(condition: String)
         /// New rooms cannot be configured.
         case refusesConfiguration
@@ -23,9 +23,9 @@ final class RoomServer: Sendable {
         case putsOut(after: Int)
         /// Every so many-th message comes back.
         case bounces(every: Int)
-        /// Who comes back is refused so many times: the nick is that of its connection before.
+        /// A returning client is refused this many times: its previous connection still has the nick.
         case holdsNicks(times: Int)
-        /// What was said before is told to who enters, whatever that one wants.
+        /// Sends the history to each new occupant, whatever the client requests.
         case remembers
     }
 

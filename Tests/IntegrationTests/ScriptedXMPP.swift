@@ -3,23 +3,23 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// An XMPP server that lets everybody in, with PLAIN in clear, and then does what a test wants of one that is not right.
+/// An XMPP server that accepts every login, with PLAIN in clear, and then misbehaves as a test requires.
 struct ScriptedXMPP: Sendable {
-    /// What it does with what its clients say.
+    /// The server's reactions to its clients.
     struct Behaviour: Sendable {
-        /// The JID that it binds to whoever asks for this resource.
+        /// The JID that it binds to a client that asks for this resource.
         var binds: @Sendable (_ resource: String) -> String = { "user1@localhost/\($0)" }
-        /// What it says to who sent message number `count`, from 1 on.
+        /// The reply to the sender of message number `count`, from 1 on.
         var answers: @Sendable (_ message: String, _ count: Int) -> String = { message, _ in message }
-        /// What it says to the answers of requests of its own.
+        /// The reply to answers to the server's own requests.
         var hears: @Sendable (_ iq: String) -> String = { _ in "" }
         /// The count that it acknowledges, of so many stanzas.
         var acknowledges: @Sendable (_ handled: Int) -> Int = { $0 }
-        /// Resets the connection behind that many messages.
+        /// Resets the connection after that many messages.
         var resetsBehind = Int.max
     }
 
-    /// What came of it.
+    /// The observations of the server.
     final class Facts: Sendable {
         private let most = Mutex(0)
 

@@ -150,7 +150,8 @@ extension Integration {
             #expect(ending.status == 0, "\(ending.errors)")
             let record = try RunJSON.read(directory: folder.path("all"))
             #expect(record.count("publish_offered") == 300)
-            // What was sent before another segment had subscribed is expected only if it came; the own one always had.
+            // Messages sent before another segment had subscribed are expected only if they arrived; the own segment
+            // had subscribed.
             #expect(record.count("received") == record.count("delivery_expected"))
             #expect((300...600).contains(record.count("delivery_expected")))
             #expect(record.state != .unreconciled, "\(record.verdict?.reasons ?? [])")
@@ -276,7 +277,7 @@ extension Integration {
             #expect(try RunJSON.read(directory: folder.path("all")).count("publish_offered") == 60)
         }
 
-        @Test("a segment that dies is told in a line, and nothing that was measured is lost")
+        @Test("a segment that dies is reported in one line, and no measurement is lost")
         func dies() async throws {
             let folder = try ScratchFolder()
             let arguments = ClamorRun.arguments("conn -h embedded -c 4 --duration 0 --processes 2", in: folder)
@@ -307,7 +308,7 @@ extension Integration {
             #expect(run.record.clients["clients"]?.count == 4)
         }
 
-        @Test("what all segments refuse is told once, and leaves nothing behind")
+        @Test("an error of all segments is reported once, and leaves no files")
         func refusal() async throws {
             let folder = try ScratchFolder()
             let arguments = ClamorRun.arguments("conn -h embedded -c 2000 --processes 2", in: folder)

@@ -47,15 +47,15 @@ extension Integration {
             let book = try #require(record.books.first)
             #expect(book.balances)
             #expect([book.expected, book.received, book.lost] == [250, 250, 0])
-            // What was due first had to wait for the end of its stage.
+            // The first messages waited for the end of the stage.
             let waited = record.duration("delivery_duration", ["stage": "away"])
-            // What was on its way as they left may come twice.
+            // Messages in flight at the disconnect may arrive twice.
             #expect((waited?.count ?? 0) >= 100)
             #expect((waited?.max ?? 0) > 0.9)
             #expect(record.duration("reconnect_duration", ["phase": "total"])?.count == 4)
         }
 
-        @Test("stages with fewer clients: the others are away, and what would be due of them is asked of nobody")
+        @Test("stages with fewer clients: the others are absent, and their operations are not offered")
         func turnouts() async throws {
             let run = try await Self.run(
                 """
@@ -140,7 +140,7 @@ extension Integration {
                 let ack = record.metrics.first {
                     $0.name == "publish_ack_duration" && $0.labels == labels.adding("leg", "puback")
                 }
-                // What was under way when its connection was cut has no answer.
+                // Messages in flight when the connection was cut have no answer.
                 let failed = stage == "settle" ? 0 : record.books.first?.failed ?? 0
                 let answered = ack?.duration?.count ?? 0
                 #expect(answered <= UInt64(offered) && answered + failed >= UInt64(offered), "\(stage)")

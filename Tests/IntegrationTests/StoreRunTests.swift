@@ -7,9 +7,9 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// What clients have in a file, and what later runs make of it.
+    /// The messages that clients keep in a file, and their use by later runs.
     ///
-    /// A busy host may limit even the smallest run: that is no matter of the store.
+    /// A busy host may limit even the smallest run; the store is not the cause.
     @Suite("--store sqlite:PATH")
     struct StoreRunTests {
         /// One client, one message in flight: a commit for each step, and the last removal's.
@@ -294,7 +294,7 @@ extension Integration {
                         program.send(SIGKILL)
                         _ = try await program.ended()
                     }
-                    // What was on its way, as the file has it.
+                    // The messages in flight, according to the file.
                     let rest = try await Self.kept(path)
                     let run = try await ClamorRun.of(
                         "pub -p \(broker.port) \(clients) -L 60 -m",

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("What a file of an earlier run makes difficult")
+    @Suite("Files of an earlier run that need care")
     struct StoreTakeUpTests {
         private func message(_ text: String, _ qos: QoS, retain: Bool = false) -> MQTTMessage {
             MQTTMessage(topic: "old", payload: Array(text.utf8), qos: qos, retain: retain)

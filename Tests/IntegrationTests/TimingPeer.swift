@@ -73,7 +73,7 @@ private final class Timekeeper: ChannelInboundHandler, PacketSink {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What a `Date` of these years has no digits for, nanoseconds.
+    /// Nanoseconds that a `Date` of these years cannot represent.
     private static let rounding: Int64 = 1_000
 
     private let books: TimingPeer.Books

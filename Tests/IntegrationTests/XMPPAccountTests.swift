@@ -12,7 +12,7 @@ extension Integration {
 
         private func notes(_ run: ClamorRun) -> [String] { (run.record.notes ?? []).map(\.code) }
 
-        /// Whether somebody can log in.
+        /// Whether a user can log in.
         private func exists(_ user: String, _ server: XMPPServer) async throws -> Bool {
             let run = try await ClamorRun.of(
                 "xmpp login -h 127.0.0.1 -p \(server.port) --jid \(user)@localhost --password secret --tls off --duration 10ms"
@@ -24,7 +24,7 @@ extension Integration {
         }
 
         @Test(
-            "[XEP-0077 §3.1, §3.2] accounts are made, measured, in the books, and gone behind the run",
+            "[XEP-0077 §3.1, §3.2] accounts are created, measured, counted in the books, and removed after the run",
             arguments: XMPPServer.Kind.installed
         )
         func registers(_ kind: XMPPServer.Kind) async throws {
@@ -82,7 +82,7 @@ extension Integration {
             }
         }
 
-        @Test("a server that lets nobody register says why, by its condition", arguments: XMPPServer.Kind.installed)
+        @Test("a server without registration reports the reason by its condition", arguments: XMPPServer.Kind.installed)
         func refused(_ kind: XMPPServer.Kind) async throws {
             try await XMPPServer.with(kind, registers: false) { server in
                 let run = try await ClamorRun.of("xmpp register \(Self.who(server)) -c 2")
@@ -104,7 +104,7 @@ extension Integration {
         }
 
         @Test(
-            "--register makes what is missing before the run, and removes that alone behind it",
+            "--register creates missing accounts before the run, and removes only those after it",
             arguments: XMPPServer.Kind.installed
         )
         func before(_ kind: XMPPServer.Kind) async throws {
@@ -151,7 +151,7 @@ extension Integration {
         }
 
         @Test(
-            "accounts whose request had no answer are asked for once more, and what that tells is told",
+            "unanswered account requests are repeated once, and the result is reported",
             arguments: XMPPServer.Kind.installed
         )
         func unanswered(_ kind: XMPPServer.Kind) async throws {
@@ -184,7 +184,7 @@ extension Integration {
         }
 
         @Test(
-            "what cannot be removed is told in one line, with the count and an example",
+            "accounts that cannot be removed are reported in one line, with the count and an example",
             .enabled(if: Ejabberd.isInstalled, "\(Ejabberd.missing)")
         )
         func left() async throws {

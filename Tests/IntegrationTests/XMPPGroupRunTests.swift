@@ -36,7 +36,7 @@ extension Integration {
         }
 
         @Test(
-            "[XEP-0045 §7.4] each message comes to everybody in the room, the sender among them",
+            "[XEP-0045 §7.4] each message reaches all occupants of the room, including the sender",
             arguments: XMPPServer.Kind.installed
         )
         func rooms(_ kind: XMPPServer.Kind) async throws {
@@ -56,7 +56,7 @@ extension Integration {
         }
 
         @Test(
-            "in closed loop a message leaves when the one before has come to everybody, over WebSocket and with --sm too",
+            "in closed loop a message leaves when the previous one reached all occupants, over WebSocket and with --sm too",
             arguments: XMPPServer.Kind.installed
         )
         func closedLoop(_ kind: XMPPServer.Kind) async throws {
@@ -74,7 +74,7 @@ extension Integration {
             }
         }
 
-        @Test("[XEP-0045 §7.2.8] a nick that somebody has keeps one client out", arguments: XMPPServer.Kind.installed)
+        @Test("[XEP-0045 §7.2.8] a nick in use keeps one client out", arguments: XMPPServer.Kind.installed)
         func conflict(_ kind: XMPPServer.Kind) async throws {
             try await XMPPServer.with(kind, users: 3) { server in
                 try await TextConnection.inRoom(server, room: "hall", nick: "clamor2") {
@@ -102,7 +102,7 @@ extension Integration {
             }
         }
 
-        @Test("a service that is none is told in one line", arguments: XMPPServer.Kind.installed)
+        @Test("a service that does not exist is reported in one line", arguments: XMPPServer.Kind.installed)
         func noService(_ kind: XMPPServer.Kind) async throws {
             try await XMPPServer.with(kind, users: 2) { server in
                 let run = try await ClamorRun.of(

@@ -10,7 +10,7 @@ extension Integration {
         private static let who =
             "-h 127.0.0.1 --jid user%i@localhost/clamor --password secret --tls off --mechanism PLAIN"
 
-        @Test("[RFC 6120 §7.6] a JID that is not the one asked for is told, with both")
+        @Test("[RFC 6120 §7.6] a JID other than the requested one is reported, with both")
         func boundElsewhere() async throws {
             var behaviour = ScriptedXMPP.Behaviour()
             behaviour.binds = { _ in "user1@localhost/other" }
@@ -57,7 +57,7 @@ extension Integration {
             #expect(run.record.count("stanza_confirmed") == 5)
         }
 
-        @Test("[XEP-0198 §4] nor does it shift the acknowledgements that come behind it")
+        @Test("[XEP-0198 §4] nor does it shift the acknowledgements after it")
         func ownStanzasFirst() async throws {
             let first = Mutex("")
             var behaviour = ScriptedXMPP.Behaviour()

@@ -56,7 +56,7 @@ extension Integration {
         }
 
         @Test(
-            "a server that holds its clients at a rate is told of, and one that does not is not",
+            "a server that limits its clients' rate is reported, and one that does not is not",
             arguments: XMPPServer.Kind.installed,
             [true, false]
         )
@@ -73,7 +73,7 @@ extension Integration {
                     )
                     #expect(run.status == 0, "\(run.ending.errors)")
                     let hints = (run.record.notes ?? []).filter { $0.code == "server-shaper" }
-                    // Whatever the host was busy with: never where nobody limits, and never another limit.
+                    // However busy the host is, only a server with a limit is reported, and only with that limit.
                     #expect(hints.allSatisfy { isLimited && $0.limit == Double(limit) }, "\(hints)")
                     let calm = try Self.calmSeconds(run)
                     if run.record.state == .generatorLimited || calm.count < 4 {
@@ -113,7 +113,7 @@ extension Integration {
         }
 
         @Test(
-            "a login that cannot be is told in one line, and no password with it",
+            "an impossible login is reported in one line, without the password",
             .enabled(if: Ejabberd.isInstalled, "\(Ejabberd.missing)")
         )
         func refusals() async throws {
