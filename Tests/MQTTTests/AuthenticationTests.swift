@@ -6,7 +6,7 @@ import SASL
 import TestSupport
 import Testing
 
-/// Says what it was told to say.
+/// Sends a fixed script of messages.
 private struct ScriptedMechanism: SASLMechanism {
     let name = "TEST"
     var first: [UInt8]? = [1]

@@ -5,14 +5,14 @@ import TestSupport
 import Testing
 
 @Suite(
-    "What a server says beyond its codes (MQTT 5 §3.9.2.1, §3.11.2.1, §3.4.2.2, §3.14.2.2)",
+    "Properties of a server's answers (MQTT 5 §3.9.2.1, §3.11.2.1, §3.4.2.2, §3.14.2.2)",
     .timeLimit(.minutes(10))
 )
 struct ClientAnswerTests {
     private static let said: Properties = [.reasonString("why"), .userProperty("a", "1"), .userProperty("a", "2")]
     private static let more: Properties = [.reasonString("more")]
 
-    @Test("SUBACK's stand in each result of its SUBSCRIBE, and in nobody else's")
+    @Test("those of SUBACK are in each result of its SUBSCRIBE, and in no other")
     func subscribing() async throws {
         let subAck = SubAck(1, codes: [1, 0x87], properties: Self.said)
         let script: [ScriptedPeer.Step] = [
@@ -38,7 +38,7 @@ struct ClientAnswerTests {
         }
     }
 
-    @Test("UNSUBACK's stand in each result of its UNSUBSCRIBE")
+    @Test("those of UNSUBACK are in each result of its UNSUBSCRIBE")
     func unsubscribing() async throws {
         let unsubAck = UnsubAck(1, codes: [0, 0x11], properties: Self.said)
         let script: [ScriptedPeer.Step] = [
@@ -103,14 +103,14 @@ struct ClientAnswerTests {
             result: MQTTPublishResult(reason: .notAuthorized, packetID: 1, properties: said)
         ),
         Publication(
-            testDescription: "what an acknowledgement of nothing says is nobody's",
+            testDescription: "those of an unexpected acknowledgement are ignored",
             qos: .atLeastOnce,
             answers: [.pubAck(PubAck(9, properties: said)), .pubAck(PubAck(1))],
             result: MQTTPublishResult(packetID: 1)
         ),
     ]
 
-    @Test("those of acknowledgements stand in the result, or in the error", arguments: publications)
+    @Test("those of acknowledgements are in the result, or in the error", arguments: publications)
     func publishing(_ publication: Publication) async throws {
         // PUBLISH has 8 bytes, PUBREL 4.
         let steps = publication.answers.enumerated().flatMap { index, answer -> [ScriptedPeer.Step] in

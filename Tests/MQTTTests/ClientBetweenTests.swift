@@ -3,7 +3,7 @@ import MQTTCodec
 import TestSupport
 import Testing
 
-@Suite("What happens to a client's messages between two connections")
+@Suite("A client's messages between two connections")
 struct ClientBetweenTests {
     private static let connectSize = connectBytes(MQTTClientConfiguration(port: 1, .v311, id: "c")).count
 

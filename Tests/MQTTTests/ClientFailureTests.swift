@@ -74,7 +74,7 @@ struct ClientFailureTests {
         }
     }
 
-    @Test("nobody listens")
+    @Test("the port is closed")
     func nobody() async throws {
         let port = try ReservedPort()
         let client = MQTTClient(MQTTClientConfiguration(port: port.port))
@@ -112,7 +112,7 @@ struct ClientFailureTests {
         }
     }
 
-    @Test("a cancelled connect gives the connection up, before CONNECT or behind it", arguments: [false, true])
+    @Test("a cancelled connect closes the connection, before CONNECT or after it", arguments: [false, true])
     func cancelledConnect(_ isConnected: Bool) async throws {
         try await withScriptedPeer([]) { peer in
             let client = MQTTClient(Self.configuration(peer))

@@ -76,7 +76,7 @@ struct ClientFlowTests {
         }
     }
 
-    @Test("SUBACK and UNSUBACK are told filter by filter, in order (SPEC A10)")
+    @Test("the codes of SUBACK and UNSUBACK are reported per filter, in order (SPEC A10)")
     func subscriptions() async throws {
         try await withBroker { broker in
             let client = MQTTClient(MQTTClientConfiguration(port: broker.port))

@@ -56,7 +56,7 @@ struct ClientLeakTests {
         rounds: Int
     ) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        // The last client goes before its loop does.
+        // The last client is released before its loop.
         try await Self.check(broker, configuration, tasks: tasks, rounds: rounds, on: group)
         try await group.shutdownGracefully()
     }
@@ -95,7 +95,7 @@ struct ClientLeakTests {
         #expect(replaced == 0)
         #expect(scratch <= 4_096)
         await keeper.shutDown()
-        // What the loop's clients shared goes with the last of them.
+        // The state shared by the loop's clients is released with the last of them.
         while try await group.next().submit({ remains.value.isShared }).get() {}
         #expect(live.value <= 1)
     }
@@ -117,13 +117,13 @@ struct ClientLeakTests {
             await client.disconnect()
         case 1: await client.shutDown()
         case 2: client.abort()
-        // Let go as it is, with a message that nobody waits for.
+        // Released with a message in flight that no caller awaits.
         default: Task { try await client.publish(MQTTMessage(topic: "t", qos: .atLeastOnce)) }.cancel()
         }
     }
 }
 
-/// What should be gone, held so that it can go.
+/// Weak references to objects that should be released.
 private struct Remains {
     struct Connection {
         weak var object: MQTTConnection?

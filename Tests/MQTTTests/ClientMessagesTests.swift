@@ -32,7 +32,7 @@ struct ClientMessagesTests {
 
     private static func answer(_ qos: QoS) -> [UInt8] { [qos == .atLeastOnce ? 0x40 : 0x50, 2, 0, 5] }
 
-    @Test("on receipt: acknowledged though nobody takes it", arguments: QoS.kept)
+    @Test("on receipt: acknowledged although no caller takes the message", arguments: QoS.kept)
     func onReceipt(_ qos: QoS) async throws {
         try await Self.withClient(.onReceipt, [Self.message(qos), .expect(Self.answer(qos))]) { _, peer in
             try await peer.untilScriptDone()

@@ -47,7 +47,7 @@ struct ClientProductTests {
         let checkouts = build.appending(path: "checkouts").path
         guard let files = FileManager.default.enumerator(atPath: checkouts) else { return [] }
         let made = (try? FileManager.default.contentsOfDirectory(atPath: products.path)) ?? []
-        // What plugins and macros are made with has the same modules again.
+        // Build tools for plugins and macros have their own copies of the modules.
         var maps = made.filter { !$0.hasSuffix("-tool.build") }.map { "\(products.path)/\($0)/module.modulemap" }
             .filter { FileManager.default.fileExists(atPath: $0) }
         while let path = files.nextObject() as? String {

@@ -4,10 +4,10 @@ import SASL
 import TestSupport
 import Testing
 
-/// What a client that authenticates once more makes of a server that keeps the rules no longer.
+/// A client that reauthenticates with a server that breaks the rules.
 @Suite("A server's proof, asked for again (MQTT 5 §4.12.1)", .timeLimit(.minutes(10)))
 struct ClientProofTests {
-    /// What the server says in the second exchange, behind the client's proof or in the place of its own first word.
+    /// The server's reply in the second exchange: after the client's proof, or instead of its own first message.
     struct Answer: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var isEarly = false
@@ -87,7 +87,7 @@ struct ClientProofTests {
 
     private struct NoExchange: Error {}
 
-    /// The authentication data that begins so, and where it ends; its length stands in front of it.
+    /// The authentication data that begins this way, and its end; its length precedes it.
     private static func message(
         _ peer: ScriptedPeer,
         _ prefix: String,

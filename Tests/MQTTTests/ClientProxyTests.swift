@@ -106,7 +106,7 @@ struct ClientProxyTests {
         (.init("192.0.2.1", port: 1), .init("", port: 2), "'' is no IPv4 or IPv6 address for a PROXY header"),
     ]
 
-    @Test("addresses that cannot stand in a header are refused", arguments: wrong)
+    @Test("addresses that a header cannot contain are refused", arguments: wrong)
     func refused(_ source: MQTTProxyHeader.Endpoint, _ destination: MQTTProxyHeader.Endpoint, _ words: String) {
         let header = MQTTProxyHeader(.v1, .claimed(source: source, destination: destination))
         #expect(throws: MQTTClientError.invalid(words)) { try MQTTTransport.tcp.sending(header) }

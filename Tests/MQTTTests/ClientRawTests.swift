@@ -5,9 +5,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("A client that sends what it is told (SPEC A1, A2)", .timeLimit(.minutes(10)))
+@Suite("A client that sends raw bytes (SPEC A1, A2)", .timeLimit(.minutes(10)))
 struct ClientRawTests {
-    @Test("the bytes given go out in the place of CONNECT, and CONNACK is taken", arguments: ProtocolVersion.allCases)
+    @Test("the given bytes are sent instead of CONNECT, and CONNACK is accepted", arguments: ProtocolVersion.allCases)
     func connects(_ version: ProtocolVersion) async throws {
         try await withBroker { broker in
             let bytes = connectBytes(MQTTClientConfiguration(port: broker.port, version, id: "by hand"))
@@ -49,14 +49,14 @@ struct ClientRawTests {
             error: .connectionLost(.closedByServer)
         ),
         Wrong(
-            testDescription: "AUTH that nobody asked this side for is passed over",
+            testDescription: "unexpected AUTH is ignored",
             bytes: [0x10, 0],
             answer: [.send([0xF0, 0]), .send([0x20, 3, 0, 0x8C, 0])],
             error: .refused(MQTTRefusal(code: 0x8C, version: .v5))
         ),
     ]
 
-    @Test("what is wrong on purpose goes out as it is, and the answer is told", arguments: wrong)
+    @Test("intentionally wrong bytes are sent unchanged, and the answer is reported", arguments: wrong)
     func goesOut(_ wrong: Wrong) async throws {
         try await withScriptedPeer([.expect(wrong.bytes)] + wrong.answer) { peer in
             let client = MQTTClient(
@@ -89,7 +89,7 @@ struct ClientRawTests {
         }
     }
 
-    @Test("without anything in the place of CONNECT all is left to raw bytes")
+    @Test("with empty bytes instead of CONNECT, only raw bytes are sent")
     func emptyConnect() async throws {
         let bytes = connectBytes(MQTTClientConfiguration(port: 1, id: "c"))
         try await withBroker { broker in

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A client that authenticates, and once more (MQTT 5 §4.12)", .timeLimit(.minutes(10)))
 struct ClientReauthenticationTests {
-    /// What the client's hooks see of AUTH, and whether those of the server get lost.
+    /// Records AUTH packets seen by the client's hooks, and can drop those of the server.
     private final class Wire: Sendable {
         private struct State {
             var begun = 0
@@ -156,7 +156,7 @@ struct ClientReauthenticationTests {
             wire.loseAnswers()
             async let call = failure { try await client.reauthenticate() }
             await wire.untilLost()
-            // In the place of the proof, which was never asked for as far as the client can see.
+            // Instead of the proof, which the client sees as never requested.
             let proof: Properties = [
                 .authenticationMethod("SCRAM-SHA-256"), .authenticationData(Array("c=biws,r=x,p=AAAA".utf8)),
             ]
@@ -192,7 +192,7 @@ struct ClientReauthenticationTests {
         }
     }
 
-    @Test("AUTH that nobody asked for ends the connection ([MQTT-4.12.0-6])")
+    @Test("unexpected AUTH ends the connection ([MQTT-4.12.0-6])")
     func unasked() async throws {
         let auth = Packet.auth(Auth(reason: .continueAuthentication, properties: [.authenticationMethod("X")]))
         try await withScriptedPeer(accepting(then: [.expectCount(2), .send(wire(auth))])) { peer in

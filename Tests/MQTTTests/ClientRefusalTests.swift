@@ -215,7 +215,7 @@ struct ClientRefusalTests {
         }
     }
 
-    @Test("a store that fails is told of once, until it works again")
+    @Test("a failing store is reported once, until it works again")
     func failing() async throws {
         try await Self.withClient { session, client, store, events in
             store.refuse { _ in .closed }

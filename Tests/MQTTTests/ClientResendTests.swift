@@ -3,13 +3,13 @@ import MQTTCodec
 import TestSupport
 import Testing
 
-@Suite("What a client sends again, and what it does not", .timeLimit(.minutes(10)))
+@Suite("Messages that a client resends", .timeLimit(.minutes(10)))
 struct ClientResendTests {
     private static func message(_ payload: UInt8, _ qos: QoS) -> MQTTMessage {
         MQTTMessage(topic: "t", payload: [payload], qos: qos)
     }
 
-    /// What a small message at QoS 1 comes to in MQTT 5, with the peer's answer.
+    /// A small message at QoS 1 in MQTT 5, with the peer's answer.
     private static func small(id: UInt8) -> [ScriptedPeer.Step] {
         [.expect([0x32, 7, 0, 1, 0x74, 0, id, 0, 9]), .send([0x40, 2, 0, id])]
     }

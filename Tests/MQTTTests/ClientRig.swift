@@ -87,7 +87,7 @@ func accepting(then rest: [ScriptedPeer.Step]) -> [ScriptedPeer.Step] {
     return [.expect(connect), .send(wire(.connAck(ConnAck())))] + rest
 }
 
-/// What a call failed with; `nil` if it did not.
+/// The error of a call; `nil` if it succeeded.
 func failure<Value>(of call: () async throws -> Value) async -> MQTTClientError? {
     do {
         _ = try await call()
@@ -97,7 +97,7 @@ func failure<Value>(of call: () async throws -> Value) async -> MQTTClientError?
     }
 }
 
-/// Lets no commit through until it is told.
+/// Holds all commits until it is opened.
 final class GatedStore: MQTTMessageStore {
     struct Broken: Error, CustomStringConvertible { let description = "no space left" }
 

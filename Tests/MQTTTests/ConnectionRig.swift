@@ -73,7 +73,7 @@ final class ConnectionRig {
         try self.receive(packets.flatMap { wire($0, version: self.version) })
     }
 
-    /// What was written since the last call, one entry for each write.
+    /// The bytes written since the last call, one entry for each write.
     func sent() throws -> [[UInt8]] {
         var writes: [[UInt8]] = []
         while let buffer = try self.channel.readOutbound(as: ByteBuffer.self) {

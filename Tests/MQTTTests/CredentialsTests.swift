@@ -185,7 +185,7 @@ struct TokenFileTests {
 
 @Suite("Credentials in a CONNECT")
 struct CredentialsInConnectTests {
-    @Test("[SPEC A14] stand there as they were worked out")
+    @Test("[SPEC A14] are in CONNECT as computed")
     func signature() async throws {
         let account = MQTTAlibabaCloud(accessKey: "key", mode: .group(secret: "secret", groupID: "GID_test"))
         let expected = Connect(
@@ -210,7 +210,7 @@ struct CredentialsInConnectTests {
 
     private struct Outage: Error, CustomStringConvertible { let description = "the token service is away" }
 
-    /// What a connect fails with, where nobody listens.
+    /// The error of a connect to a closed port.
     private static func error(_ change: (inout MQTTClientConfiguration) -> Void) async -> MQTTClientError? {
         let client = MQTTClient(MQTTClientConfiguration(port: 1, .v311, change))
         return await failure { () async throws(MQTTClientError) in try await client.connect() }

@@ -3,7 +3,7 @@ import MQTTCodec
 import TestSupport
 import Testing
 
-@Suite("SPEC A1: what a client does that is told nothing", .timeLimit(.minutes(10)))
+@Suite("SPEC A1: a client's defaults", .timeLimit(.minutes(10)))
 struct DefaultsTests {
     @Test("host, version, session, keep-alive, will, login and properties")
     func configuration() {
@@ -62,7 +62,7 @@ struct DefaultsTests {
         #expect(tls.pins.isEmpty)
     }
 
-    @Test("[MQTT-3.1.3-5] an id that every server takes and nobody else has: 131 random bits, not a million values")
+    @Test("[MQTT-3.1.3-5] a client id that every server accepts, unique by 131 random bits, not by a million values")
     func clientIDs() {
         let ids = (0..<10_000).map { _ in MQTTClientConfiguration().clientID }
         #expect(Set(ids).count == 10_000)
@@ -95,7 +95,7 @@ struct DefaultsTests {
         }
     }
 
-    @Test("[MQTT-3.1.3-1] what is configured stands in the CONNECT, in the standard's order")
+    @Test("[MQTT-3.1.3-1] configured values are in CONNECT, in the standard's order")
     func configured() async throws {
         let will = Will(
             topic: "w",

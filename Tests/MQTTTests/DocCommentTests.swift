@@ -25,7 +25,8 @@ struct DocCommentTests {
         return found.sorted { $0.0 < $1.0 }
     }
 
-    /// What is public in the formatted lines of a file: declarations, cases of public enums, demands of public protocols.
+    /// The public API in the formatted lines of a file: declarations, cases of public enums, requirements of public
+    /// protocols.
     private static func declarations(in file: (path: String, lines: [String])) -> [Declaration] {
         var found: [Declaration] = []
         /// The indentation of the members of the public enum or protocol around a line.

@@ -7,9 +7,9 @@ import Testing
 struct FlowWindowTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let version: ProtocolVersion
-        /// What the client is told; `nil` leaves the default.
+        /// The client's setting; `nil` leaves the default.
         let window: Int?
-        /// What the server's CONNACK says.
+        /// The value in the server's CONNACK.
         let receiveMaximum: UInt16?
         let inFlight: Int
 

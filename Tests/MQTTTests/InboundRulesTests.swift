@@ -5,7 +5,7 @@ import NIOEmbedded
 import TestSupport
 import Testing
 
-@Suite("What a connection looks at when an option wants it to")
+@Suite("Checks that options enable on a connection")
 struct InboundRulesTests {
     private func rig(_ options: SessionOptions) throws -> ConnectionRig {
         let rig = try ConnectionRig(options)
@@ -183,7 +183,7 @@ struct InboundRulesTests {
         rig.connection.abort()
         let next = try rig.again()
         try next.connect(ConnAck(sessionPresent: true))
-        // What came at QoS 1 over the lost connection comes again, so its acknowledgement is worth nothing.
+        // QoS 1 messages of the lost connection are sent again, so their old acknowledgements are void.
         #expect(!next.connection.acknowledge(.atLeastOnce, id: 5))
         try next.receive(publish("b", qos: .exactlyOnce, id: 2, dup: true))
         #expect(try next.sent().isEmpty)
@@ -193,7 +193,7 @@ struct InboundRulesTests {
         #expect(next.observer.messages.isEmpty)
     }
 
-    @Test("PUBCOMP leaves when the owner says so, but for a flow that nobody knows")
+    @Test("PUBCOMP is sent when the owner says so, and at once for an unknown flow")
     func completions() throws {
         let options = SessionOptions(version: .v5, defersCompletions: true)
         let rig = try self.rig(options)
@@ -208,7 +208,7 @@ struct InboundRulesTests {
 
     // MARK: What answers say, and packets as they come
 
-    @Test("reason strings and user properties of answers are told before the answer")
+    @Test("reason strings and user properties of answers are reported before the answer")
     func properties() throws {
         let rig = try self.rig(SessionOptions(version: .v5, tellsProperties: true))
         _ = rig.begin(4, qos: .atLeastOnce)

@@ -152,7 +152,7 @@ struct LiveConnectionTests {
     func answered(_ version: ProtocolVersion) async throws {
         try await withLiveClient(version, behindConnack: [.expect([0xE0, 0])]) { client, peer in
             try await client.run { $0.connection.finish() }
-            // Our FIN came behind it.
+            // Our FIN followed.
             try await peer.untilEnd()
             #expect(try await client.run { $0.observer.end } == nil)
             try await peer.halfClose()
@@ -194,7 +194,7 @@ struct LiveConnectionTests {
             try await peer.halfClose()
             try await client.until { $0.end != nil }
             #expect(try await client.run { $0.observer.end } == .closedByPeer)
-            // DISCONNECT waited behind them.
+            // DISCONNECT was queued after them.
             #expect(try await client.run { $0.observer.calls.contains(.ending(unsent: held + 2)) })
         }
     }
@@ -224,7 +224,7 @@ struct LiveConnectionTests {
         }
     }
 
-    @Test("what is in flight when the peer is gone is told of")
+    @Test("messages in flight when the peer is lost are reported")
     func inFlightAtLoss() async throws {
         try await withLiveClient(behindConnack: [.expectCount(5), .reset]) { client, _ in
             try await client.run { state in

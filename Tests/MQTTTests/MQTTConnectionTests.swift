@@ -224,7 +224,7 @@ struct MQTTConnectionTests {
 
     // MARK: Requests
 
-    @Test("SUBSCRIBE and UNSUBSCRIBE are told of with their codes; an answer nobody asked for is nobody's")
+    @Test("SUBSCRIBE and UNSUBSCRIBE are reported with their codes; an unexpected answer is ignored")
     func requests() throws {
         let rig = try ConnectionRig(.v5)
         try rig.connect()
@@ -277,7 +277,7 @@ struct MQTTConnectionTests {
             rig.advance(.milliseconds(30))
             try rig.receive(.pingResp)
             #expect(rig.observer.calls.last == .pingAnswered(.milliseconds(30)))
-            // One that nobody asked for says nothing.
+            // An unexpected one is not reported.
             try rig.receive(.pingResp)
             #expect(rig.observer.calls.count == 2)
         }
@@ -287,7 +287,7 @@ struct MQTTConnectionTests {
         #expect(rig.channel.isActive == isAnswered)
     }
 
-    @Test("an overdue acknowledgement is told of once, and the owner may close the connection in that moment")
+    @Test("an overdue acknowledgement is reported once, and the owner may close the connection from within the report")
     func overdue() throws {
         let rig = try ConnectionRig(SessionOptions(version: .v5, ackTimeout: .seconds(2)))
         try rig.connect()
@@ -413,7 +413,7 @@ struct MQTTConnectionTests {
         #expect(rig.connection.subscribe([Subscription(filter: "a", qos: .atMostOnce)]) == nil)
     }
 
-    @Test("what is read in the moment of the end, or behind it, is nobody's")
+    @Test("bytes read at the end or after it are ignored")
     func readsBehindTheEnd() throws {
         let rig = try ConnectionRig(.v5)
         try rig.connect()
@@ -516,7 +516,7 @@ struct MQTTConnectionTests {
         }
     }
 
-    /// What a busy server sends: answers to what the client has open, and messages at every QoS.
+    /// The output of a busy server: answers to the client's open flows, and messages at every QoS.
     private static func stream(_ version: ProtocolVersion) -> [UInt8] {
         var bytes: [UInt8] = []
         // 40 publishes, QoS 1 and 2 in turn.

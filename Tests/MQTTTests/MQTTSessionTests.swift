@@ -210,7 +210,7 @@ struct MQTTSessionTests {
         #expect(session.room == min(window, maximum))
     }
 
-    @Test("nobody sends before CONNACK, behind DISCONNECT or without a connection")
+    @Test("there is no room before CONNACK, after DISCONNECT or without a connection")
     func room() {
         var session = MQTTSession(SessionOptions(version: .v311))
         #expect(session.room == 0)

@@ -81,7 +81,7 @@ extension ManagerMachineTests {
         #expect(machine.state == .closing)
         #expect(machine.disconnected() == [])
         #expect(machine.state == .closed)
-        // Also if a connection is asked for behind it.
+        // A connect requested after the end changes nothing.
         _ = machine.connect()
         _ = machine.suspend()
         _ = machine.disconnect()

@@ -62,7 +62,7 @@ struct ManagerMachineTests {
         #expect(machine.lastError == nil)
     }
 
-    @Test("[SPEC A12] a refusal that cannot heal is final until somebody asks again")
+    @Test("[SPEC A12] a permanent refusal is final until the next call of connect")
     func final() {
         var machine = self.machine()
         _ = machine.connect()
@@ -156,7 +156,7 @@ struct ManagerMachineTests {
         #expect(starting.state == .closed)
     }
 
-    @Test("a connection that is asked for during a disconnect begins behind it")
+    @Test("a connection requested during a disconnect begins after it")
     func connectWhileClosing() {
         var machine = self.connected()
         _ = machine.disconnect()
@@ -211,7 +211,7 @@ struct ManagerMachineTests {
         _ = machine.ended(Self.lost)
         #expect(machine.wantsToSend() == [])
         _ = machine.disconnect()
-        // Behind that, not lost in it.
+        // The request is kept until the disconnect is complete.
         #expect(machine.wantsToSend() == [])
         #expect(machine.disconnected() == [.connect(attempt: 3, nil)])
         _ = machine.disconnect()
@@ -219,7 +219,7 @@ struct ManagerMachineTests {
         #expect(machine.wantsToSend() == [.connect(attempt: 4, nil)])
     }
 
-    @Test("an attempt that the client would not begin is final; one that ends is told by its event alone")
+    @Test("an attempt that the client refuses to begin is final; the end of an attempt is reported by its event alone")
     func attemptRefused() {
         var machine = self.machine()
         _ = machine.connect()

@@ -17,7 +17,7 @@ struct ManagerServerTests {
         }
     }
 
-    /// What comes first, and is answered so.
+    /// The first packet, and its answer.
     private static func connects(sessionPresent: Bool = false) -> [ScriptedPeer.Step] {
         [.expectCount(connectBytes(Self.configuration(1)).count), .send([0x20, 2, sessionPresent ? 1 : 0, 0])]
     }

@@ -122,7 +122,7 @@ struct OutboundWindowTests {
         #expect(window.inFlight == 1)
     }
 
-    @Test("a publish is told of as timed out once, keeps its identifier, and may still be acknowledged")
+    @Test("a publish is reported as timed out once, keeps its identifier, and may still be acknowledged")
     func timeout() {
         var window = OutboundWindow(limit: 4)
         let early = self.publish(0)

@@ -41,7 +41,7 @@ final class RecordingObserver: MQTTConnectionObserver {
 
     var messages: [Call] { self.calls.filter { if case .message = $0 { true } else { false } } }
 
-    /// What came behind CONNACK: before it CONNECT may have been held back until the channel was active.
+    /// The calls after CONNACK: before it, CONNECT may have waited for the channel to become active.
     var sinceConnected: [Call] {
         guard let index = self.calls.firstIndex(where: { if case .connected = $0 { true } else { false } }) else {
             return []

@@ -47,7 +47,7 @@ struct ResumptionTests {
         )
     }
 
-    @Test("[MQTT-3.2.2-5] without a session on the server's side what a store kept is told of, and forgotten")
+    @Test("[MQTT-3.2.2-5] without a session on the server's side a store's messages are reported, and dropped")
     func restoreInVain() throws {
         let rig = try ConnectionRig(SessionOptions(version: .v5, cleanStart: false))
         rig.session.pointee.restore(outbound: [(7, self.flow(1, .exactlyOnce), false)], inbound: [5])
@@ -115,7 +115,7 @@ struct ResumptionTests {
         #expect(rig.session.pointee.window.inFlight == 0)
     }
 
-    @Test("what was released while nobody was connected goes out with the next connection; what was not, waits")
+    @Test("messages released without a connection go out with the next one; unreleased messages wait")
     func releasesMeanwhile() throws {
         let rig = try ConnectionRig(SessionOptions(version: .v5, cleanStart: false, defersReleases: true))
         try rig.connect()

@@ -56,7 +56,7 @@ struct SessionManagerTests {
                 let manager = MQTTSessionManager(MQTTClientConfiguration(port: broker.port, version), waits)
                 manager.connectToLast()
                 await manager.until(state)
-                // Who is waiting is about to wait; what is given up before that has not waited.
+                // The state is `waiting` shortly before the wait begins; a disconnect in between would prevent the wait.
                 if state == .waiting { #expect(await begun.next() == .seconds(1)) }
                 guard case .refused(let refusal) = manager.lastError else {
                     Issue.record("\(manager.lastError as Any)")
@@ -132,7 +132,7 @@ struct SessionManagerTests {
             for await effective in changes.prefix(3) { told.append(effective.map(\.granted)) }
             // The last known ones, none with the new connection, then those of its session.
             #expect(told == [[.exactlyOnce, .atLeastOnce], [], [.exactlyOnce, .atLeastOnce]])
-            // The first went out before the subscriptions of the new session, or behind them.
+            // The first message goes out before or after the subscriptions of the new session.
             try await manager.publish(MQTTMessage(topic: "b", payload: [8], qos: .atLeastOnce))
             for await message in manager.messages where message.topic == "b" {
                 #expect(message.message.payload == [8])
@@ -167,7 +167,7 @@ struct SessionManagerTests {
         }
     }
 
-    @Test("[SPEC A12] a message connects where nobody has, and at QoS 0 it is refused without a connection")
+    @Test("[SPEC A12] a message opens the connection if there is none, except at QoS 0, where it is refused")
     func sendOffline() async throws {
         let reserved = try ReservedPort()
         try await withBroker { broker in
@@ -266,7 +266,7 @@ struct SessionManagerTests {
                 _ = try await manager.ping()
                 let error = await failure { try await manager.reauthenticate() }
                 #expect(error == .invalid(Self.noMethod))
-                // Until the subscription is in effect nobody has subscribed to it.
+                // Until the subscription is in effect there is no subscriber.
                 while try await watcher.publish(MQTTMessage(topic: "t", qos: .atLeastOnce)).reason != .success {}
                 for await message in manager.messages {
                     #expect(message.topic == "t")

@@ -53,13 +53,13 @@ struct SessionPeer {
         _ = try await connected
     }
 
-    /// What came on a connection behind CONNECT, so far.
+    /// The bytes received on a connection after CONNECT, so far.
     func received(_ client: MQTTClient, number: Int, id: String? = nil) async throws -> [UInt8] {
         Array(try await self.peer.received(number).dropFirst(self.connectSize(client, id: id)))
     }
 }
 
-/// Refuses the changes that it is told to, with what it is told to, and hands the others on.
+/// Refuses the configured changes with the configured error, and passes the others on.
 final class RefusingStore: MQTTMessageStore {
     typealias Rule = @Sendable (MQTTStoreChange) -> MQTTStoreError?
 
@@ -98,7 +98,7 @@ final class RefusingStore: MQTTMessageStore {
     }
 }
 
-/// Says what it holds when it is told to.
+/// Answers a load only when released.
 final class SlowStore: MQTTMessageStore {
     let inner = MQTTMemoryStore()
     let asked: AsyncStream<Void>
@@ -123,19 +123,19 @@ final class SlowStore: MQTTMessageStore {
 }
 
 extension MQTTMessageStore {
-    /// Returns when it holds so many messages: a call ends before the store is told.
+    /// Returns when the store holds that many messages: a call can end before the store is updated.
     func untilCount(_ count: Int, client: String = "c") async {
         while (try? await self.load(client: client).count) != count { await Task.yield() }
     }
 }
 
 extension MQTTStoreError {
-    /// What a store says that has no room.
+    /// The error of a store that is full.
     static let noRoom = MQTTStoreError.full(limit: 1)
 }
 
 extension AsyncStream {
-    /// The next element; what comes behind it stays for the next call.
+    /// The next element; later ones stay for the next call.
     func one() async -> Element? {
         for await element in self { return element }
         return nil

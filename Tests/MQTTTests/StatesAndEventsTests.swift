@@ -94,9 +94,9 @@ struct StatesAndEventsTests {
         ),
     ]
 
-    @Test("SPEC A15: FIN, RST and DISCONNECT are told apart", arguments: allEnds)
+    @Test("SPEC A15: FIN, RST and DISCONNECT are distinguished", arguments: allEnds)
     func ends(_ end: End) async throws {
-        // Nobody answers a PINGREQ, and a busy host may be slower than a keep-alive.
+        // PINGREQ is not answered, and a busy host may be slower than the keep-alive.
         let isPatient: (inout MQTTClientConfiguration) -> Void = { $0.keepAlive = 0 }
         let connect = connectBytes(MQTTClientConfiguration(port: 1, id: "c", isPatient))
         try await withScriptedPeer([.expect(connect), .send(wire(.connAck(ConnAck())))]) { peer in
@@ -122,7 +122,7 @@ struct StatesAndEventsTests {
         }
     }
 
-    @Test("SPEC A11: whoever connects again on hearing of a refusal gets a connection of its own")
+    @Test("SPEC A11: a connect from within the event of a refusal makes a new connection")
     func againFromEvent() async throws {
         let size = connectBytes(MQTTClientConfiguration(port: 1, .v311, id: "c")).count
         try await withScriptedPeer([.expectCount(size)]) { peer in
@@ -165,7 +165,7 @@ struct StatesAndEventsTests {
         }
     }
 
-    @Test("what is queued and under way is told on connect, publish, acknowledgement, message and close (SPEC A4)")
+    @Test("counts of queued and in-flight messages: on connect, publish, acknowledgement, message, close (SPEC A4)")
     func buffered() async throws {
         try await withScriptedPeer(accepting(then: [])) { peer in
             let (stream, told) = AsyncStream.makeStream(of: MQTTTraffic.self)

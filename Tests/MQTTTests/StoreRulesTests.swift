@@ -87,7 +87,7 @@ struct StoreRulesTests {
         #expect(await failure { try await client.connect() } == error)
         #expect(client.state == .created)
         await client.shutDown()
-        // What another client left there stays.
+        // Another client's messages in the store stay.
         #expect(await store.load(client: "") == [stored])
     }
 

@@ -106,7 +106,7 @@ struct SubscriptionReconcilerTests {
         reconciler.disconnected()
         #expect(reconciler.connected(sessionPresent: true, cleanStart: false) == Round(subscribe: [a0]))
         _ = reconciler.ended(unsubscribed: nil, subscribed: [.unspecifiedError])
-        // What the server never had needs no UNSUBSCRIBE.
+        // A filter that the server never had needs no UNSUBSCRIBE.
         #expect(reconciler.declare([b2]) == nil)
         #expect(reconciler.effective.map(\.filter) == ["b/#"])
     }
@@ -152,7 +152,7 @@ struct SubscriptionReconcilerTests {
         #expect(reconciler.effective == [])
     }
 
-    @Test("of two with one filter the later one counts; filters are told apart by their bytes ([MQTT-4.7.3-4])")
+    @Test("of two with one filter the later one counts; filters are compared by their bytes ([MQTT-4.7.3-4])")
     func duplicates() {
         var reconciler = SubscriptionReconciler()
         _ = reconciler.connected(sessionPresent: false, cleanStart: true)

@@ -8,7 +8,7 @@ struct ValidationTests {
     struct Wrong: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let refusal: String
-        /// What goes out without validation.
+        /// The bytes sent without validation.
         let bytes: String
         let call: @Sendable (MQTTClient) async throws -> Void
 

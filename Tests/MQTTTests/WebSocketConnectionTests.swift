@@ -116,7 +116,7 @@ struct WebSocketConnectionTests {
         try await Self.withMosquitto(isSecure: isSecure) { try await Self.exchange($0, version, isSecure: isSecure) }
     }
 
-    /// What is said right before the goodbye is answered too, time and again.
+    /// A message right before DISCONNECT is acknowledged too, many times in a row.
     static func goodbyes(_ port: Int, isSecure: Bool) async throws {
         for _ in 0..<50 {
             try await Self.withClient(port, isSecure: isSecure) { client in

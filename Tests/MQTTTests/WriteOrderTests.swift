@@ -7,7 +7,7 @@ import Testing
 
 @Suite("SPEC A6: what the kernel takes in parts", .timeLimit(.minutes(10)))
 struct WriteOrderTests {
-    @Test("bytes that wait for a slow reader come whole and in their order, and what is written meanwhile behind them")
+    @Test("bytes that wait for a slow reader arrive whole and in order, followed by bytes written meanwhile")
     func order() async throws {
         // 20 times 10 packets, 20 MB together: more than a socket takes at once.
         let packets = (0..<200).map { number in

@@ -5,7 +5,7 @@ import NIOEmbedded
 import TestSupport
 import Testing
 
-@Suite("What a connection writes")
+@Suite("Packets that a connection writes")
 struct WritingTests {
     // MARK: The server's maximum packet size
 
@@ -68,7 +68,7 @@ struct WritingTests {
     // MARK: Goodbyes
 
     @Test(
-        "[MQTT-3.14.4-1] DISCONNECT is the last packet, and before MQTT 5 it says nothing, whatever it was told",
+        "[MQTT-3.14.4-1] DISCONNECT is the last packet, and before MQTT 5 it has no content, whatever was given",
         arguments: [ProtocolVersion.v31, .v311, .v5]
     )
     func goodbye(_ version: ProtocolVersion) throws {
@@ -77,7 +77,7 @@ struct WritingTests {
         let goodbye = Disconnect(reason: .disconnectWithWillMessage, properties: [.reasonString("x")])
         rig.connection.finish(goodbye)
         #expect(try rig.sent() == [version == .v5 ? wire(.disconnect(goodbye)) : hex("E000")])
-        // Nothing behind it ([MQTT-3.14.4-1]).
+        // No packet follows ([MQTT-3.14.4-1]).
         rig.connection.sendRaw([0xC0, 0])
         rig.connection.ping()
         #expect(try rig.sent().isEmpty)
@@ -102,7 +102,7 @@ struct WritingTests {
         rig.session.pointee.connectVerbatim(now: rig.now)
         rig.connection.start(verbatim: bytes, deadline: rig.now + .seconds(1))
         #expect(try rig.sent() == [bytes])
-        // Neither a session that nobody kept nor a method that nobody asked for is this side's business here.
+        // This side does not check the session-present flag or the authentication method here.
         try rig.receive(
             .connAck(ConnAck(sessionPresent: true, properties: [.authenticationMethod("X")])),
             .auth(Auth(reason: .continueAuthentication, properties: [.authenticationMethod("X")])),
