@@ -30,7 +30,7 @@ struct AccountModuleTests {
         #expect(roster.version == "v1")
     }
 
-    @Test("[RFC 6121 §2.1.6] a push counts and is answered, unless it comes from somebody else")
+    @Test("[RFC 6121 §2.1.6] a push counts and is answered, unless another entity sent it")
     func pushes() throws {
         var pushed: [XMPPRoster.Item] = []
         let roster = XMPPRoster { pushed.append($0) }

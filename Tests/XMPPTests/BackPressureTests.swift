@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 import XMPP
 
-@Suite("Who sends to a server that does not read", .timeLimit(.minutes(10)))
+@Suite("Sending to a server that does not read", .timeLimit(.minutes(10)))
 struct BackPressureTests {
     private static func message(_ text: String) -> XMPPElement {
         XMPPElement(
@@ -50,7 +50,7 @@ struct BackPressureTests {
             #expect(await sender.value == .cancelled)
             let count = sent.load(ordering: .relaxed)
             #expect(count < most, "\(count) messages of 100,000 bytes")
-            // What it could not send is withdrawn, and it goes on.
+            // Unsent messages are withdrawn, and the client continues.
             try await server.setReading(true)
             try await client.send(Self.message("on"))
             try await server.until("message", count: count + 1)

@@ -61,7 +61,7 @@ struct CallbackTests {
 
         func ask(on connection: XMPPConnection, timeout: TimeAmount = .seconds(20), place: Place = .answered) {
             let number = self.answers.count
-            // Who asks behind the end is told at once that it is not sent.
+            // A request after the end is reported as not sent at once.
             let isLate = !self.ends.isEmpty
             self.answers[number] = 0
             let ping = XMPPElement("ping", namespace: XMPPNamespace.ping)
@@ -234,7 +234,7 @@ struct CallbackTests {
         #expect(rig.context.scratch.pointee.readableBytes == 0)
     }
 
-    /// What the owner asks for, so that all calls come.
+    /// The owner's requests, chosen so that all callbacks happen.
     private func use(_ connection: XMPPConnection, _ caller: Caller) {
         connection.send { $0.writeString("<message/>") }
         caller.ask(on: connection)

@@ -1,6 +1,6 @@
 import XMPP
 
-/// The example of the library's front page, as it stands there: it has to build.
+/// The example of the library's front page, unchanged: it has to build.
 func clientExample() async throws {
     let client = XMPPClient(XMPPClientConfiguration(jid: "juliet@example.com", password: "secret"))
     let jid = try await client.connect()

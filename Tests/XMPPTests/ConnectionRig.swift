@@ -51,7 +51,7 @@ final class ConnectionRig {
     var now: NIODeadline { self.channel.embeddedEventLoop.now }
     var end: XMPPConnectionEnd? { self.observer.end }
 
-    /// A constant: there is nobody to throw to.
+    /// A constant that is known to be valid.
     static let account: XMPPAccount = {
         do {
             return XMPPAccount(try JID("juliet@im.example.com/balcony"), password: "r0m30")
@@ -91,7 +91,7 @@ final class ConnectionRig {
         try self.channel.writeInbound(ByteBuffer(bytes: bytes))
     }
 
-    /// What was written since the last call, as one text; quotes of either kind are the same.
+    /// The text written since the last call; both kinds of quotes count as equal.
     func sent() throws -> String {
         var text = ""
         while let buffer = try self.channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: buffer) }

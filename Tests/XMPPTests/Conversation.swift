@@ -147,9 +147,9 @@ struct Conversation: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Bytes of the server's side up to where no conversation before it goes the same way.
+    /// The length of the longest common prefix with the server's side of an earlier conversation.
     ///
-    /// What went before goes as it went there.
+    /// The shared bytes have the same effect in both.
     var sharedSize: Int {
         var most = 0
         for other in Self.all.prefix(while: { $0.name != self.name }) where other.settings == self.settings {

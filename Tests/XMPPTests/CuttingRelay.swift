@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// Passes bytes on between clients and a server, and cuts the connection when it is told to.
+/// Relays bytes between clients and a server, and cuts the connection on demand.
 final class CuttingRelay: Sendable {
     private let channel: any Channel
     private let state: NIOLoopBound<State>
@@ -9,7 +9,7 @@ final class CuttingRelay: Sendable {
     private final class State {
         var client: (any Channel)?
         var server: (any Channel)?
-        /// What the client sends goes nowhere.
+        /// Discards the bytes from the client.
         var loses = false
     }
 
@@ -51,9 +51,9 @@ final class CuttingRelay: Sendable {
         try await self.channel.eventLoop.submit { state.value.loses = true }.get()
     }
 
-    /// Cuts the connection that came last, and returns when the server has closed its side.
+    /// Cuts the latest connection, and returns when the server has closed its side.
     ///
-    /// What is on its way to the client is lost; what the relay has of the client's still reaches the server.
+    /// Bytes in flight to the client are lost; the relay still passes the client's bytes to the server.
     func cut() async throws {
         let (state, loop) = (self.state, self.channel.eventLoop)
         try await loop.flatSubmit { () -> EventLoopFuture<Void> in

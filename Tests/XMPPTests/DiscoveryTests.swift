@@ -2,7 +2,7 @@ import NIOCore
 import Testing
 import XMPP
 
-@Suite("What somebody is and can do, and what has been seen")
+@Suite("Service discovery and chat markers")
 struct DiscoveryTests {
     @Test("[XEP-0115 §5.2, §5.3] the hash is the one of the specification")
     func verification() {
@@ -33,7 +33,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test("[XEP-0030 §3, XEP-0115 §6.2] who asks is told, by the hash too; who asks for something else is not")
+    @Test("[XEP-0030 §3, XEP-0115 §6.2] a query is answered, also by the hash; a query for another node is not")
     func answers() throws {
         let identity = XMPPDiscovery.Identity(category: "client", type: "bot", name: "B", language: "en")
         let rig = try ConnectionRig.ready(modules: [XMPPDiscovery(identity, features: ["urn:x"])])
@@ -100,7 +100,7 @@ struct DiscoveryTests {
         return element
     }
 
-    @Test("[XEP-0333 §4] who wants to know that a message was seen is told, in a room everybody")
+    @Test("[XEP-0333 §4] a sender that asks for markers gets one; in a room the marker goes to the whole room")
     func markers() throws {
         var seen: [String] = []
         let rig = try ConnectionRig.ready(modules: [

@@ -2,9 +2,9 @@ import NIOCore
 import NIOPosix
 import XMPP
 
-/// A server on 127.0.0.1 that lets everybody in, without TLS, and says what a test wants it to.
+/// A server on 127.0.0.1 that accepts every login, without TLS, and sends the answers that a test scripts.
 final class FakeServer: Sendable {
-    /// What is said to an element of a connection, by its number from 0; `nil` leaves it to the server.
+    /// The answer to an element of a connection, by its number from 0; `nil` leaves it to the server.
     typealias Answer = @Sendable (_ connection: Int, _ element: XMPPElement) -> String?
 
     private let channel: any Channel

@@ -5,7 +5,7 @@ import XMPP
 
 @Suite("Hostile servers", .timeLimit(.minutes(10)))
 struct HostileServerTests {
-    /// What servers say, cut into elements or so.
+    /// Server streams, cut roughly into elements.
     private static let pieces: [[UInt8]] = Conversation.all.flatMap { conversation in
         conversation.steps.flatMap { step -> [[UInt8]] in
             guard case .server(let bytes) = step else { return [] }

@@ -3,7 +3,7 @@ import NIOEmbedded
 import Testing
 import XMPP
 
-@Suite("What outlives a connection, and for how long")
+@Suite("State that outlives a connection, and for how long")
 struct KeptRequestTests {
     private static let feature = "<sm xmlns='urn:xmpp:sm:3'/>"
     private static let id = "00000000000000002"
@@ -78,7 +78,7 @@ struct KeptRequestTests {
         #expect(answers.lines.count == 1)
     }
 
-    @Test("[XEP-0198 §5] a request is lost when the resumption fails, once, before the new stream is told of")
+    @Test("[XEP-0198 §5] a request is lost when the resumption fails, once, before the new stream is reported")
     func lostWithSession() throws {
         let rig = try Self.managed()
         let answers = Answers()
@@ -170,7 +170,7 @@ struct KeptRequestTests {
         #expect(answers.lines == ["the connection was lost before the answer came"])
     }
 
-    @Test("[XEP-0198 §5] max: a session that the server has let go of is not asked for, and what is lost is told")
+    @Test("[XEP-0198 §5] max: a session that the server has dropped is not resumed, and its lost stanzas are reported")
     func maximum() throws {
         for (seconds, resumes) in [(60, true), (61, false)] as [(Int64, Bool)] {
             let rig = try Self.managed(enabled: "id='s1' resume='true' max='60'")
@@ -244,7 +244,7 @@ struct KeptRequestTests {
         XMPPElement("message", namespace: XMPPNamespace.client, attributes: ["id": text])
     }
 
-    @Test("[A18] what was sent is told to have left once the kernel has it, in order, or never to")
+    @Test("[A18] sent stanzas are reported as written once the kernel has them, in order, or as never written")
     func receipts() throws {
         var told: [String] = []
         let rig = try ConnectionRig.ready()

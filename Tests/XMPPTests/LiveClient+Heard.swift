@@ -1,5 +1,5 @@
 extension LiveClient {
-    /// What modules have told, in words.
+    /// Reports of the modules, in words.
     final class Heard {
         private(set) var lines: [String] = []
         var changed: () -> Void = {}

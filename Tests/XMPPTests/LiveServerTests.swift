@@ -127,7 +127,7 @@ struct LiveServerTests {
                     state.channel?.close(mode: .output, promise: nil)
                 }
                 try? await alice.until { $0.end != nil }
-                // What is on its way to him is lost.
+                // Messages in flight to him are lost.
                 try await bob.run { $0.channel?.close(promise: nil) }
                 try? await bob.until { $0.end != nil }
                 try await alice.connect()

@@ -170,7 +170,7 @@ struct ManagementTests {
         #expect(again.observer.calls.last == .acknowledged(3))
     }
 
-    @Test("[XEP-0198 §5] a session that is gone gives way to binding, and what is lost is told")
+    @Test("[XEP-0198 §5] if the session is gone the client binds again, and lost stanzas are reported")
     func resumptionFails() throws {
         let rig = try Self.managed(Self.options(.resume))
         for text in ["1", "2", "3"] { self.say(text, on: rig) }
@@ -203,7 +203,7 @@ struct ManagementTests {
         #expect(again.unacknowledged == 0)
     }
 
-    @Test("[XEP-0198 §5] what a way back that was cut too had found out is told once the stream is ready")
+    @Test("[XEP-0198 §5] findings of an interrupted resumption are reported once the stream is ready")
     func foundOutBefore() throws {
         let rig = try Self.managed(Self.options(.resume))
         for text in ["1", "2", "3"] { self.say(text, on: rig) }

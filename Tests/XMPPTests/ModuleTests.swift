@@ -4,7 +4,7 @@ import XMPP
 
 @Suite("Modules on a stream")
 struct ModuleTests {
-    /// Writes down what it sees, and changes or drops what it is told to.
+    /// Records the stanzas that it sees, and changes or drops them as configured.
     private final class Probe: XMPPModule {
         let name: String
         let log: Log
@@ -90,7 +90,7 @@ struct ModuleTests {
         #expect(try rig.sent() == "<presence id='0de'/><iq id='2de'/><presence id='3de'/>")
     }
 
-    @Test("[A18] a request that a filter drops, or that nobody takes, is refused; one that is taken is not")
+    @Test("[A18] a request that a filter drops, or that no module handles, is refused; a handled one is not")
     func requests() throws {
         let log = Log()
         let probe = Probe("p", log)
@@ -123,7 +123,7 @@ struct ModuleTests {
         #expect(!rig.connection.inject(try Self.element("<message id='1'/>")))
     }
 
-    @Test("[A18] the last presence to everybody is said again, if it says that the client is there")
+    @Test("[A18] the last broadcast presence is sent again, if it was an available one")
     func ownPresence() throws {
         let presence = XMPPOwnPresence()
         let rig = try ConnectionRig.ready(modules: [presence])

@@ -37,7 +37,7 @@ struct RequestTests {
             #expect(id.count >= 17)
             ids.insert(String(id.prefix(16)))
         }
-        // 2⁻⁴⁴ for two the same of a thousand.
+        // The chance that two of a thousand are equal is 2⁻⁴⁴.
         #expect(ids.count == 1_000)
     }
 
@@ -101,7 +101,7 @@ struct RequestTests {
         try rig.receive("<iq type='result' id='\(Self.id)'/>")
         #expect(answers.results == ["no answer in time"])
         #expect(rig.strays.late == 1)
-        // The second is nobody's, and so the owner's.
+        // The second one belongs to no request, and so goes to the owner.
         #expect(rig.observer.calls.count == 2)
     }
 

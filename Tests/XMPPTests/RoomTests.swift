@@ -56,7 +56,7 @@ struct RoomTests {
         #expect(rooms.occupants(of: room) == 0)
     }
 
-    @Test("[XEP-0045 §7.2.8, §10.1] a nick that the room changes is the one, and a new room is told")
+    @Test("[XEP-0045 §7.2.8, §10.1] a nick assigned by the room is used, and a new room is reported")
     func changedNick() throws {
         var events: [XMPPRooms.Event] = []
         let (rig, _, room) = try Self.room { events.append($0) }
@@ -64,7 +64,7 @@ struct RoomTests {
         #expect(events == [.joined(room: room, nick: "juliet", occupants: 1, isNew: true)])
     }
 
-    @Test("[XEP-0045 §7.2.8] a nick that somebody has gives way to others, three in all")
+    @Test("[XEP-0045 §7.2.8] a nick in use is replaced by others, three tries in all")
     func nickConflict() throws {
         var events: [XMPPRooms.Event] = []
         let (rig, _, room) = try Self.room { events.append($0) }
@@ -83,7 +83,7 @@ struct RoomTests {
         #expect(events == [.refused(room: room, StanzaError(.conflict))])
     }
 
-    @Test("[XEP-0045 §9] who is thrown out is told why")
+    @Test("[XEP-0045 §9] a kick is reported with its reason")
     func kicked() throws {
         var events: [XMPPRooms.Event] = []
         let (rig, _, room) = try Self.room { events.append($0) }

@@ -3,8 +3,8 @@ import SASL
 import Testing
 import XMPP
 
-/// What a hostile server, or whoever sits in between, may send without end: each is refused by its own error, before
-/// much of it was taken.
+/// Endless input from a hostile server or a man in the middle: each form is refused by its own error, before much of it
+/// was accepted.
 @Suite("Attacks", .timeLimit(.minutes(10)))
 struct SecurityTests {
     struct Attack: Sendable, CustomTestStringConvertible {
@@ -92,7 +92,7 @@ struct SecurityTests {
             isEarly: true
         ),
         Attack(
-            name: "[RFC 6120 §11.1] a reference to an entity that nobody declared",
+            name: "[RFC 6120 §11.1] a reference to an undeclared entity",
             first: "<message><body>",
             again: "&lol9;",
             end: .malformed(.entityReference)
@@ -161,7 +161,7 @@ struct SecurityTests {
         #expect(rig.observer.calls.last == .received(XMPPElement("message", namespace: XMPPNamespace.client)))
     }
 
-    @Test("[XEP-0077 §3.1] a new account's password is not told in clear to whoever has cut STARTTLS out of the offer")
+    @Test("[XEP-0077 §3.1] a new account's password is not sent in clear if STARTTLS was stripped from the offer")
     func registrationStripped() throws {
         for policy in [XMPPTLSPolicy.allowed, .preferred, .required] {
             let options = ConnectionRig.options {

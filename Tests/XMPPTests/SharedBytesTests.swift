@@ -19,7 +19,7 @@ struct SharedBytesTests {
 
     private static func say(_ text: String, on rig: ConnectionRig) { rig.connection.send { $0.writeString(text) } }
 
-    @Test("[RFC 6120 §5.4.2] a server that proceeds before it is asked gets the request, and nobody else")
+    @Test("[RFC 6120 §5.4.2] a server that proceeds before it is asked gets the request, and no other connection does")
     func earlyProceed() throws {
         let (other, rig) = try Self.two(ConnectionRig.options { $0.tlsPolicy = .required })
         rig.start()

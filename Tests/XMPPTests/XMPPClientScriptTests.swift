@@ -24,7 +24,7 @@ struct XMPPClientScriptTests {
 
     private static func isQuestion(_ element: XMPPElement) -> Bool { element.child("question") != nil }
 
-    /// The state that is told next and is not on the way to it.
+    /// The next reported state that is not an intermediate one.
     private static func next(_ states: inout AsyncStream<XMPPClientState>.AsyncIterator) async -> XMPPClientState? {
         while let state = await states.next(isolation: #isolation) {
             switch state {
@@ -82,7 +82,7 @@ struct XMPPClientScriptTests {
         }
     }
 
-    @Test("a request that waits for a resumption which nobody makes ends in time, and by a disconnect")
+    @Test("a request that waits for a resumption times out, and ends on a disconnect")
     func waitsNoLonger() async throws {
         try await FakeServer.with { _, _ in
             nil
@@ -107,7 +107,7 @@ struct XMPPClientScriptTests {
         }
     }
 
-    @Test("[C6] what cannot be sent is told as such, and not as a client that is not connected")
+    @Test("[C6] an unsendable stanza is reported as such, not as a missing connection")
     func invalid() async throws {
         try await FakeServer.with { _, _ in
             nil
@@ -205,7 +205,7 @@ struct XMPPClientScriptTests {
             + "</stream:error></stream:stream>"
     }
 
-    @Test("stanzas that nobody takes are kept up to a number and a size, the newest")
+    @Test("stanzas that are not taken are kept up to a number and a size, the newest")
     func inbox() async throws {
         try await FakeServer.with(features: "") { _, _ in
             nil
@@ -213,7 +213,7 @@ struct XMPPClientScriptTests {
             let client = XMPPClient(server.configuration)
             try await client.connect()
             for number in 0..<5_000 { try await server.say("<message id='\(number)'/>") }
-            // Its answer comes behind them.
+            // The answer follows them.
             try await server.say("<iq type='get' id='last'><ping xmlns='urn:xmpp:ping'/></iq>")
             try await server.until("iq")
             var stanzas = client.stanzas.makeAsyncIterator()

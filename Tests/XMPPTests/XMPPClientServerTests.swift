@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 import XMPP
 
-/// What the async client does on both real servers.
+/// Tests of the async client on both real servers.
 @Suite("The client on real servers", .serialized, .timeLimit(.minutes(10)))
 struct XMPPClientServerTests {
-    /// One client, and what came to it.
+    /// One client, and its received events.
     private struct Person {
         let client: XMPPClient
         let jid: JID
@@ -122,7 +122,7 @@ struct XMPPClientServerTests {
     }
 
     @Test(
-        "[XEP-0045] everybody in a room gets each message once, in the same order",
+        "[XEP-0045] all occupants of a room get each message once, in the same order",
         arguments: XMPPServer.Kind.installed
     )
     func room(_ kind: XMPPServer.Kind) async throws {
@@ -238,7 +238,7 @@ struct XMPPClientServerTests {
                         juliet.client.state
                             == .connected(XMPPSession(jid: juliet.jid, isResumed: true, lost: 0))
                     )
-                    // Lost before the cut, unless it was called behind it.
+                    // If the request was sent after the cut, it was lost with the connection.
                     do { #expect(try await answer.value["type"] == "result") } catch XMPPClientError.notConnected {}
                 }
                 try await juliet.client.send(Self.chat("end", to: target))
@@ -349,7 +349,7 @@ struct XMPPClientServerTests {
     }
 
     @Test(
-        "[RFC 6120 §6] every mechanism that is offered leads in, in clear and in TLS; who is nobody may be",
+        "[RFC 6120 §6] every offered mechanism logs in, in clear and in TLS, and ANONYMOUS too",
         arguments: XMPPServer.Kind.installed
     )
     func mechanisms(_ kind: XMPPServer.Kind) async throws {
@@ -379,7 +379,7 @@ struct XMPPClientServerTests {
                 }
                 #expect(offered == Self.offered(kind))
                 // ejabberd 23.01 binds to what the TLS library does not give out (`tls-exporter`, `tls-unique`), and does
-                // not say so: nobody takes these by themselves.
+                // not report that: no client chooses these mechanisms by itself.
                 let bindsOtherwise = kind == .ejabberd && encryption == .required
                 #expect(refused == (bindsOtherwise ? Self.known.filter { $0.hasSuffix("-PLUS") } : []))
             }

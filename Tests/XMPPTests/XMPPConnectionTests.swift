@@ -236,7 +236,7 @@ struct XMPPConnectionTests {
         #expect(wrong.end == .foreignServer("tybalt@pronto"))
     }
 
-    @Test("[C3] why a handshake failed is told, though the channel is gone before")
+    @Test("[C3] the reason of a failed handshake is reported, although the channel is gone before")
     func handshakeFails() throws {
         let options = ConnectionRig.options { $0.tlsPolicy = .required }
         let answers: [(Result<Void, ConnectError.Reason>, XMPPConnectionEnd)] = [
@@ -257,7 +257,7 @@ struct XMPPConnectionTests {
         }
     }
 
-    @Test("[A18] top-level elements that somebody has named go to the owner, others are counted or refused")
+    @Test("[A18] configured top-level elements go to the owner, others are counted or refused")
     func customElements() throws {
         let named = try ConnectionRig.ready(ConnectionRig.options { $0.customNamespaces = ["urn:example:c"] })
         try named.receive("<hello xmlns='urn:example:c'/><hello xmlns='urn:example:d'/>")
