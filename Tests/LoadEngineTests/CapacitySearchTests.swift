@@ -19,7 +19,7 @@ struct CapacitySearchTests {
         }
     }
 
-    /// What the server takes, where the search begins, and whether loads are whole numbers.
+    /// The server's capacity, the first load, and whether loads are whole numbers.
     static let servers: [(capacity: Double, first: Double, isWhole: Bool)] = [
         (20_000, 1_000, false), (20_000, 100_000, false), (1_000, 1_000, false), (999, 1_000, false),
         (37, 1, true), (1, 1, true), (3, 64, true), (60_000, 500, true), (12.5, 1_000, false),
@@ -106,7 +106,7 @@ struct CapacitySearchTests {
         #expect(found.load <= 5_000 && found.high > 5_000)
     }
 
-    /// What one load comes to, turn by turn, and how often it is offered.
+    /// The verdicts of one load, in order, and how often it is offered.
     static let disturbed: [(turns: String, offers: Int, isEnded: Bool)] = [
         // h: held, l: the generator's limit, d: disturbed.
         ("dh", 3, false), ("ddddh", 6, false), ("ddddd", 5, true), ("ll", 2, true), ("dl", 4, false), ("dll", 3, true),
@@ -258,7 +258,7 @@ struct UniversalScalabilityTests {
         #expect(flat.bound == 1_000)
     }
 
-    /// What would be the exact fit, and where: laws of which the last four are none where less than one is under way.
+    /// Exact fits and their ranges; the last four are not valid laws below one operation in flight.
     static let lawsBelowOne: [(contention: Double, coherency: Double, most: Double, isLaw: Bool)] = [
         (0.5, 0, 0.5, true), (0.3, 0.6, 0.9, true), (0.9, 0, 0.5, true), (0.1, 0.02, 4, true),
         (0.5, 5, 0.1, false), (0, 9, 0.1, false), (0.9, 0.2, 0.5, false), (0.4, 0.8, 3, false),

@@ -86,7 +86,7 @@ struct DepartureTests {
         #expect(rig.work.missed == [0, 0, 0, 0])
     }
 
-    @Test("nobody leaves once the load has ended; who is away then may still come back")
+    @Test("no client departs after the load has ended; absent clients may still return")
     func ends() {
         let storms = [DeparturePlan.Storm(share: 1, at: .milliseconds(90)), .init(share: 1, at: .milliseconds(110))]
         let plan = self.plan(operators: 0, listeners: 4, DeparturePlan(storms: storms), measure: .milliseconds(100))
@@ -255,7 +255,7 @@ struct DepartureTests {
         #expect(rig.work.returned.count == 3)
     }
 
-    @Test("a run that everybody has left is not deserted")
+    @Test("a run whose clients are all absent by plan is not deserted")
     func notDeserted() {
         let rig = ShardRig(self.plan(operators: 3, DeparturePlan(storms: [.init(share: 1, at: .zero)])))
         rig.begin()

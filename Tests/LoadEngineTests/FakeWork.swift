@@ -32,7 +32,7 @@ final class FakeWork: ShardWork {
 
     unowned let shard: Shard<FakeWork>
     let window: Int
-    /// Whether a client that is told to close does so at once.
+    /// Whether clients close at once when ordered to.
     var closesAtOnce = true
     /// Whether what is sent is answered in the same moment.
     var answersAtOnce = false
@@ -46,7 +46,7 @@ final class FakeWork: ShardWork {
     var balance = DeliveryBalance()
     /// How late the loop woke up at the worst.
     var latest = TimeAmount.zero
-    /// What a connect leads to at once; by default it stays open.
+    /// The immediate result of a connect; by default it stays pending.
     var onConnect: ((Int) -> Void)?
     var onSend: ((Int) -> Void)?
     struct Departure: Hashable {
@@ -61,9 +61,9 @@ final class FakeWork: ShardWork {
     var turnsMissed: UInt64 = 0
     var departuresMissed: UInt64 = 0
     var returned: [(place: Int, due: NIODeadline, at: NIODeadline)] = []
-    /// Whether a connection is closed in the moment in which it is told to.
+    /// Whether departing clients close at once.
     var leavesAtOnce = true
-    /// What a way back leads to at once; by default it stays open.
+    /// The immediate result of a return; by default it stays pending.
     var onReturn: ((Int) -> Void)?
     var onDepart: ((Int) -> Void)?
 
@@ -121,7 +121,7 @@ final class FakeWork: ShardWork {
         let client = self.clients[place]
         let next = client.next
         precondition(batch.first >= next, "a client's operations go out in order, each once")
-        // What is due of somebody who takes no part is passed over.
+        // Operations of absent clients are skipped.
         precondition(batch.first == next || !self.shard.plan.departures.turnouts.isEmpty, "and none is left out")
         self.clients[place].next = batch.first + UInt64(batch.count)
         self.sent.append(Sent(place: place, batch: batch, at: self.now))

@@ -58,7 +58,7 @@ struct LoadGroupTests {
         #expect(run.observer.phases == [.connect, .warmup, .measure, .drain])
     }
 
-    @Test("one that nobody of connects is noted, and the others do their work")
+    @Test("a group without any connection is noted, and the others do their work")
     func oneFails() throws {
         let run = try GroupRun([(Self.plan(2), Self.fails), (Self.plan(2), Self.works)])
         let outcome = try run.perform()
@@ -67,7 +67,7 @@ struct LoadGroupTests {
         #expect(outcome.groups.map(\.loss) == [.everyConnectFailed, nil])
         let ended = run.observer.ended
         #expect(ended[1].sent == 80)
-        // What nobody could send is not lost from the books.
+        // Operations that no client could send are still in the books.
         #expect(ended[0].offered == ended[0].notSent)
     }
 
@@ -92,7 +92,7 @@ struct LoadGroupTests {
         var works = Self.plan(2, pace: .closed)
         works.limit = 10
         (lost.measure, works.measure) = (nil, nil)
-        // Who is on the way back is waited for as long.
+        // The drain of returning clients lasts as long.
         (lost.drain, works.drain) = (.milliseconds(100), .milliseconds(100))
         let run = try GroupRun(
             [(lost, Self.wanders), (works, Self.works)],

@@ -2,7 +2,7 @@ import LoadEngine
 import NIOCore
 import Testing
 
-@Suite("What leaves is what the load model asked for, second by second")
+@Suite("Sent operations match the load model, second by second")
 struct LoadModelTests {
     struct Model: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -35,7 +35,7 @@ struct LoadModelTests {
         Model("bursts of 50", [Self.piece(10, 500, 500)], asked: Array(repeating: 500, count: 10), .bursts(of: 50)),
     ]
 
-    /// What left a shard in each second, by the clock of its loop.
+    /// Operations sent by a shard in each second, by the clock of its loop.
     private static func sent(_ load: ShapedLoad, clients: Int = 7, shards: Int = 1) -> [[NIODeadline]] {
         var seconds = [[NIODeadline]](repeating: [], count: 10)
         for index in 0..<shards {
@@ -70,7 +70,7 @@ struct LoadModelTests {
     }
 
     @Test(
-        "an operation that is due at the edge of a stage belongs to the stage behind it",
+        "an operation that is due at the edge of a stage belongs to the following stage",
         arguments: [20, 25, 50, 100, 150]
     )
     func edges(_ percent: Int) {

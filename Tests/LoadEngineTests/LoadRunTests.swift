@@ -41,7 +41,7 @@ struct LoadRunTests {
     }
 
     @Test(
-        "ends as planned: warm-up, measured phase and drain, everything sent and everybody closed",
+        "ends as planned: warm-up, measured phase and drain, all operations sent and all clients closed",
         arguments: [1, 3]
     )
     func planned(_ shards: Int) throws {
@@ -73,7 +73,7 @@ struct LoadRunTests {
             work.onConnect = { work.comesUp($0) }
             work.answersAtOnce = true
         }
-        // It is not so at the first looks: nobody may have gone by then.
+        // The balance is incomplete at the first looks: until then no client may have left.
         run.observer.completes(atLook: 3)
         let outcome = try run.perform()
         #expect(outcome.stop == .planned)
@@ -97,7 +97,7 @@ struct LoadRunTests {
         #expect(!outcome.wasAborted)
     }
 
-    @Test("a load that waits for others begins when it is told to, and says once that it could")
+    @Test("a load that waits for others begins on the event, and reports once that it could begin")
     func awaitsOthers() throws {
         let knocks = Mutex([NIODeadline]())
         let time = VirtualTime()
@@ -226,7 +226,7 @@ struct LoadRunTests {
         #expect(left.withLock { $0 } == 4)
     }
 
-    @Test("where the others are lost meanwhile, nobody is left")
+    @Test("if the other clients are lost meanwhile, the run is deserted")
     func lostBesideAway() throws {
         let run = try TestRun(
             self.absence(0.5, of: 4),
@@ -353,7 +353,7 @@ struct LoadRunTests {
         #expect(run.observer.ended.map(\.notSent) == [76])
     }
 
-    @Test("listeners stay until everything that must come to them has come")
+    @Test("listeners stay until they have received all expected messages")
     func listeners() throws {
         let run = try TestRun(self.open(2, listeners: 2), shards: 2) { work in
             work.onConnect = { work.comesUp($0) }
@@ -455,7 +455,7 @@ private struct TestRun {
     }
 }
 
-/// Keeps what it is told, and stops the run when the test wants it.
+/// Records its calls, and stops the run when the test requires it.
 private final class Recorder: RunObserver {
     private struct State {
         var phases: [RunPhase] = []
@@ -471,7 +471,7 @@ private final class Recorder: RunObserver {
     var phases: [RunPhase] { self.state.withLock(\.phases) }
     var samples: [Int] { self.state.withLock(\.samples) }
     var balances: [Int64] { self.state.withLock(\.balances) }
-    /// What each shard had counted at the end.
+    /// The counts of each shard at the end.
     var ended: [TestRun.Ended] { self.state.withLock(\.ended) }
 
     func stopWith(_ reason: StopReason, in phase: RunPhase) { self.state.withLock { $0.stop = (reason, phase) } }

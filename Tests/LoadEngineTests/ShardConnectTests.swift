@@ -94,7 +94,7 @@ struct ShardConnectTests {
         )
     }
 
-    @Test("a load that waits for nobody does not hold the connects up, and clients join it as they come")
+    @Test("a load that does not wait for connects does not delay them, and clients join as they connect")
     func noWait() {
         let plan = LoadPlan(
             operators: 4,
@@ -116,7 +116,7 @@ struct ShardConnectTests {
         #expect(rig.work.sent.first { $0.place == 3 }?.batch.ableSince == start + .milliseconds(30))
     }
 
-    @Test("without a load, clients stay until its time is over, listeners until they are told")
+    @Test("without a load, clients stay until its time is over, listeners until the order")
     func idle() {
         let rig = ShardRig(self.plan(.pending(64), operators: 2, listeners: 1))
         rig.begin()

@@ -230,7 +230,7 @@ struct ShardLoadTests {
         rig.begin()
         rig.work.blocks(0)
         rig.advance(.milliseconds(20))
-        // Writable again, but nobody has told the shard.
+        // Writable again, but the shard has not been notified.
         rig.work.clients[0].isBlocked = false
         rig.advance(.milliseconds(990))
         // Due 1 ms ... 9 ms after the start, 1,010 ms ago: those before 10 ms.
@@ -265,7 +265,7 @@ struct ShardLoadTests {
         #expect(rig.work.measuring.isEmpty)
     }
 
-    @Test("in the drain nobody waits for a client that will not come back")
+    @Test("the drain does not wait for a client that will not return")
     func goneInDrain() {
         let rig = ShardRig(self.open(1_000, operators: 3, measure: .milliseconds(30)), window: 100)
         rig.begin()

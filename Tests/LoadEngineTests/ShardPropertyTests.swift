@@ -95,7 +95,7 @@ struct ShardPropertyTests {
             for (place, client) in work.clients.enumerated() {
                 #expect(client.sent + client.notSent <= client.offered)
                 self.checkOffered(place, client)
-                // Nobody who could send is left with something to send.
+                // A client that could send has no operation left to send.
                 if work.room(place) > 0, self.rig.now >= self.start, self.rig.shard.phase == .loading {
                     #expect(self.owed(place, client) == 0)
                 }

@@ -29,7 +29,7 @@ struct StageTests {
         #expect(rig.work.stages.map(\.stage) == [0, 1, 2, nil])
         #expect(rig.work.stages.map { $0.at - start } == [0, 100, 150, 350].map { .milliseconds($0) })
         #expect(rig.work.stages.map(\.offered) == [0, 100, 150, 350])
-        // Nobody is told of a measured phase beside them.
+        // With stages, the measured phase is not reported separately.
         #expect(rig.work.measuring.isEmpty)
         for sent in rig.work.sent {
             for due in sent.dues {
@@ -69,7 +69,7 @@ struct StageTests {
         rig.shard.endLoad(at: end)
         rig.advance(.seconds(1))
         #expect(rig.work.stages.map(\.stage) == [0, 1, nil])
-        // What the drain records by its own time is of no stage, least of all of one that never began.
+        // Values recorded in the drain by its own time belong to no stage, least of all to one that never began.
         let times = [-1, 0, 80].map { rig.shard.times.lane(end + .milliseconds($0)) }
         #expect(times == [MetricLane.stage(1), MetricLane.unmeasured, MetricLane.unmeasured])
         #expect(rig.work.stages.map(\.offered) == [0, 10, 14])
@@ -86,7 +86,7 @@ struct StageTests {
         #expect(rig.work.sent.map(\.place) == [0, 1, 2, 3])
         #expect(rig.work.sent.map { $0.at - start } == [0, 25, 50, 75].map { .milliseconds($0) })
         rig.advance(.milliseconds(31))
-        // Answered after 130 ms: behind that it thinks.
+        // Answered after 130 ms; the think time follows.
         for inTurn in [true, false] { rig.work.answers(inTurn ? 0 : 1, 1, inTurn: inTurn) }
         rig.advance(.milliseconds(99))
         #expect(rig.work.sent.count == 4)
@@ -94,7 +94,7 @@ struct StageTests {
         #expect(rig.work.sent.dropFirst(4).map(\.place) == [0, 1])
         for sent in rig.work.sent.dropFirst(4) {
             #expect(sent.at - start == .milliseconds(230))
-            // What it thinks is no delay.
+            // Think time is not counted as delay.
             #expect(sent.dues == [sent.at])
         }
     }

@@ -70,7 +70,7 @@ struct TurnTests {
     }
 
     @Test(
-        "a rate that nobody can keep is missed, to the turn, and not counted one by one",
+        "missed turns of an impossible rate are counted exactly, and not one by one",
         arguments: [(1, 0, 1), (7, 0, 3), (2, 6, 1), (3, 5, 2)]
     )
     func rates(_ operators: Int, _ listeners: Int, _ shards: Int) {

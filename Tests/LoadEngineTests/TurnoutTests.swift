@@ -100,7 +100,7 @@ struct TurnoutTests {
         #expect(rigs.flatMap(\.events.all).count == shards)
     }
 
-    @Test("what is due of somebody who is away is passed over; the others keep their times", arguments: [1, 2, 3])
+    @Test("operations of absent clients are skipped; the others keep their times", arguments: [1, 2, 3])
     func schedule(_ shards: Int) {
         let pace = OperationSchedule.Pace.rate(perSecond: 1_000)
         let rigs = self.rigs(
