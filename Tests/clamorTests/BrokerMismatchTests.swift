@@ -24,7 +24,7 @@ struct BrokerMismatchTests {
         #expect(self.reasons(sent: sent, received: received, again: again) == [])
     }
 
-    @Test("what cannot be explained is told with its figures")
+    @Test("an unexplained difference is reported with its figures")
     func differs() {
         #expect(
             self.reasons(sent: 10, received: 9) == ["broker-books: QoS 1: 10 sent, but the broker received 9"]

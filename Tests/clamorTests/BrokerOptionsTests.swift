@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import clamor
 
-@Suite("Who may connect to the broker, and through what")
+@Suite("Access to the broker, and its listeners")
 struct BrokerOptionsTests {
     private func broker(_ arguments: [String]) -> BrokerOptions? {
         guard case .broker(let options) = Invocation.parse(["broker"] + arguments) else { return nil }
@@ -46,7 +46,7 @@ struct BrokerOptionsTests {
         )
     }
 
-    @Test("a PROXY header is wanted of everybody, or of nobody")
+    @Test("a PROXY header is required of all clients, or of none")
     func proxy() {
         #expect(self.broker(["--proxy-protocol"])?.readsProxyHeader == true)
         #expect(self.broker([])?.readsProxyHeader == false)

@@ -1,7 +1,7 @@
 import Testing
 import clamor
 
-@Suite("What clamor capacity is told")
+@Suite("Options of clamor capacity")
 struct CapacityOptionsTests {
     private static func options(_ arguments: String...) throws -> CapacityOptions {
         guard case .capacity(let options) = Invocation.parse(["capacity"] + arguments) else {
@@ -10,7 +10,7 @@ struct CapacityOptionsTests {
         return options
     }
 
-    @Test("its own flags, and behind them the load as it would be run")
+    @Test("its own flags, followed by the load as in a run")
     func load() throws {
         let options = try Self.options(
             "--slo",

@@ -3,7 +3,7 @@ import Measurement
 import Testing
 import clamor
 
-@Suite("What a step of a search comes to")
+@Suite("The verdict of a search step")
 struct CapacityVerdictTests {
     typealias Row = (reasons: [String], state: Verdict.State, broken: [String], verdict: CapacitySearch.Verdict)
 
@@ -16,7 +16,7 @@ struct CapacityVerdictTests {
         (["schedule-lag"], .generatorLimited, ["p99 < 5ms"], .disturbed("schedule-lag!")),
         (["cpu-steal"], .generatorLimited, [], .held),
         (["schedule-lag", "cpu-steal"], .generatorLimited, ["p99 < 5ms"], .disturbed("schedule-lag!")),
-        // What did not leave was not offered, and a busy loop is the generator's own.
+        // Unsent operations were not offered, and a busy loop is the generator's own fault.
         (["unsent"], .generatorLimited, [], .generatorLimited("unsent!")),
         (["schedule-lag", "generator-cpu"], .generatorLimited, [], .generatorLimited("schedule-lag!")),
         (["connect-rate", "schedule-lag"], .generatorLimited, ["p99 < 5ms"], .generatorLimited("connect-rate!")),

@@ -3,7 +3,7 @@ import Report
 import Testing
 import clamor
 
-@Suite("What clamor compare is told")
+@Suite("Options of clamor compare")
 struct CompareOptionsTests {
     private static func options(
         _ line: String,

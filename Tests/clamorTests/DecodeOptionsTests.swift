@@ -69,7 +69,7 @@ struct DecodeOptionsTests {
         #expect(try !self.options("decode --protocol mqtt").isXMPP)
     }
 
-    @Test("the arguments for another process say the same of stanzas")
+    @Test("the arguments for another process keep the stanza options")
     func xmppArguments() throws {
         let options = try options("decode --protocol xmpp --mix -s 5,6 --form cuts --path memory --sink copy")
         var again = try self.options(options.arguments(seed: 9).joined(separator: " "))

@@ -199,7 +199,7 @@ struct ExampleTests {
         "proxy h:1 --reset X", "proxy h:1 --fragment X",
     ]
 
-    @Test("every value that a refusal shows is taken in the place of the refused one", arguments: wrong)
+    @Test("every value that a refusal suggests is accepted instead of the refused one", arguments: wrong)
     func remedies(_ line: String) throws {
         let words = line.split(separator: " ").map(String.init)
         let problem = try #require(Self.problem(words))

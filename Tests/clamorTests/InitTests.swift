@@ -22,7 +22,7 @@ struct InitTests {
         #expect(!scenario.groups.isEmpty)
         #expect(scenario.common.seed == 42)
         #expect(!scenario.common.thresholds.isEmpty)
-        // With what stands in its own words of use.
+        // With the flags of its own usage lines.
         for line in draft.text.split(separator: "\n") where line.hasPrefix("#   clamor run \(name).yaml ") {
             let flags = line.split(separator: " ").dropFirst(4).joined(separator: " ")
             _ = try ScenarioFile(draft.text).scenario(flags)
@@ -40,7 +40,7 @@ struct InitTests {
         for ready in ReadyScenario.all { #expect(text.contains("\n| `\(ready.name)` | \(ready.about) |\n")) }
     }
 
-    @Test("without a name it is the first; it goes where it is told")
+    @Test("without a name it is the first; it is written to the given place")
     func names() throws {
         #expect(try self.draft("init").path == "fleet-telemetry.yaml")
         #expect(try self.draft("init mixed --out -").path == "-")

@@ -203,7 +203,7 @@ struct PropertyOptionsTests {
     }
 
     @Test(
-        "what is wrong with a filter is told in words",
+        "problems of a filter are reported in words",
         arguments: [
             ("", "it has at least one character"), ("a\u{0}", "it has no character U+0000"),
             ("a/b+", "+ and # stand alone in their level, as in a/+/b or a/#"),
@@ -250,7 +250,7 @@ struct PropertyOptionsTests {
         ),
     ]
 
-    @Test("what MQTT forbids of a client is told in words before the first connection", arguments: forbidden)
+    @Test("packets that MQTT forbids to clients are reported before the first connection", arguments: forbidden)
     func forbiddenOfClients(_ row: (line: String, problem: String)) throws {
         #expect(try options(row.line).load(run: 1, seed: 1).problem() == row.problem)
     }

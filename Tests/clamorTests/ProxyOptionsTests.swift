@@ -5,7 +5,7 @@ import Testing
 import Transport
 import clamor
 
-@Suite("What clamor proxy takes")
+@Suite("Options of clamor proxy")
 struct ProxyOptionsTests {
     private static func parse(_ line: String) -> Invocation {
         Invocation.parse(["proxy"] + line.split(separator: " ").map(String.init))

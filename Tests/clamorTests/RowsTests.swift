@@ -48,7 +48,7 @@ struct RowsTests {
     }
 
     @Test(
-        "what is wrong with it is told with its line, and what is wrong with a text with its row; no cell of a password",
+        "problems of the table are reported with the line, those of a text with the row, and without password cells",
         arguments: [
             (
                 "", "pub -t %{a}",

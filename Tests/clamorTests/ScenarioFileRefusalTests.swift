@@ -131,7 +131,7 @@ struct ScenarioFileRefusalTests {
             "2:39: stages.clients: a number is that of one group, and there are 2; write it like 50%, or { a: 5 }"
         ),
         Wrong(
-            "numbers of clients of groups, some of which there are not",
+            "numbers of clients, also of unknown groups",
             "groups: { sensors: { clients: 9 }, b: { clients: 9 } }\nstages:\n"
                 + "  - { name: a, for: 1s, clients: { sensor: 5, b: 10 } }\n"
                 + "  - { name: b, for: 1s, clients: { b: 0, sensors: 150% } }\n",
@@ -182,7 +182,7 @@ struct ScenarioFileRefusalTests {
             "3:34: stages.offline: who is away cannot reconnect; give each a stage of its own"
         ),
         Self.stages(
-            "an absence of nobody",
+            "an absence without kept sessions",
             "\n  - { name: a, for: 1s, offline: true }",
             "3:3: stages: offline is for subscribers whose sessions are kept, and no group has any; give one of them connect: { clean: false, session_expiry: 10m }"
         ),
@@ -192,7 +192,7 @@ struct ScenarioFileRefusalTests {
             "2:77: a.connect.session_expiry: stage 'away' is longer, so nothing would be kept; raise it"
         ),
         Wrong(
-            "a load of nobody",
+            "a load without rates",
             "groups: { a: { publish: { qos: 1 } } }\nstages: [{ name: a, for: 1s, load: 50% }]\n",
             "2:9: stages: load scales rates, and no group has one; give a group publish: { rate: 500/s }, say, or leave load out"
         ),
@@ -412,7 +412,7 @@ struct ScenarioFileRefusalTests {
 
     // MARK: - Several files
 
-    @Test("a circle of includes is told where it closes")
+    @Test("a circle of includes is reported where it closes")
     func circle() throws {
         let folder = try ScratchFolder()
         let first = try folder.write("include: b.yaml\ngroups: { a: {} }\n", to: "a.yaml")
@@ -435,7 +435,7 @@ struct ScenarioFileRefusalTests {
         #expect(own.contains { $0.contains("s.yaml:1:10: include: ") })
     }
 
-    @Test("a problem is told with the file that it is in")
+    @Test("a problem is reported with its file")
     func places() throws {
         let folder = try ScratchFolder()
         let main = try folder.write("include: more.yaml\ngroups:\n  a: { clients: 0 }\n  b: {}\n", to: "main.yaml")

@@ -240,7 +240,7 @@ struct ScenarioPrintingTests {
         #expect(text.contains("# Run options, which no file stores: clamor run FILE \(flags)\n"), "\(text)")
     }
 
-    @Test("what is wrong with a command line is told as without the flag")
+    @Test("problems of a command line are reported as without the flag")
     func wrong() {
         guard case .refused(let lines) = Self.parsed(["pub", "-c", "0", "--print-scenario"]) else { return }
         #expect(lines == ["clamor pub: -c: '0' is not a whole number of 1 to 10000000"])

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import clamor
 
-@Suite("What is wrong with a scenario file is told with its place")
+@Suite("Problems of a scenario file are reported with their place")
 struct ScenarioRefusalTests {
     struct Wrong: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -48,7 +48,7 @@ struct ScenarioStageTests {
         }
     }
 
-    @Test("offline is for subscribers whose sessions are kept, and for nobody else")
+    @Test("offline applies only to subscribers whose sessions are kept")
     func offline() throws {
         let subscribe = "subscribe: [{ filter: x, qos: 1 }]"
         let scenario = try ScenarioFile(

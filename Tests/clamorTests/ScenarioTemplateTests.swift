@@ -25,7 +25,7 @@ struct ScenarioTemplateTests {
 
     static let pairs = [
         Same(
-            "keys and sections, of which the group's own go before",
+            "keys and sections, overridden by the group's own",
             templates: """
                 device: { clients: 10, publish: { topic: a/%i, qos: 1, rate: 10/s }, connect: { keep_alive: 60s } }
                 """,
@@ -70,7 +70,7 @@ struct ScenarioTemplateTests {
             plain: "one: { target: \"xmpp://127.0.0.1\", jid: u%i@x, password: p, ping: { rate: 3/s } }"
         ),
         Same(
-            "by a variable; one that nobody uses does nothing",
+            "by a variable; an unused template has no effect",
             templates: "slow: { publish: { topic: t, rate: 1/s } }\n  fast: { publish: { topic: t, rate: 100/s } }",
             groups: "{ one: { template: \"${KIND:-fast}\" } }",
             plain: "one: { publish: { topic: t, rate: 100/s } }"
@@ -90,7 +90,7 @@ struct ScenarioTemplateTests {
         #expect(with.all == without.all)
     }
 
-    @Test("templates of an included file serve all groups, and their faults are told where they stand")
+    @Test("templates of an included file serve all groups, and their faults are reported at their place")
     func included() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "templates-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

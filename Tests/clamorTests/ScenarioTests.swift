@@ -16,7 +16,7 @@ struct ScenarioFile: ~Copyable {
 
     deinit { try? FileManager.default.removeItem(atPath: self.path) }
 
-    /// What `clamor run` makes of it.
+    /// The result of `clamor run` for this file.
     func parsed(
         _ flags: String = "",
         environment: [String: String] = [:],
@@ -174,7 +174,7 @@ struct ScenarioTests {
         #expect(subscribers.map { $0.publishProperties.userProperties.map(\.name) } == [[], ["m"], []])
     }
 
-    @Test("all groups have the run's phases, and the command line goes before the file")
+    @Test("all groups have the run's phases, and the command line overrides the file")
     func phases() throws {
         let file = try ScenarioFile(Self.mixed)
         for (flags, duration) in [("", 30_000_000_000 as Int64), ("--duration 5s", 5_000_000_000)] {

@@ -7,7 +7,7 @@ import clamor
 
 @Suite("Variables and includes of a scenario file")
 struct ScenarioVariableTests {
-    @Test("a value is the command line's, else the file's, else the environment's, else the one that stands there")
+    @Test("a value comes from the command line, else the file, else the environment, else its default")
     func order() throws {
         let text = "groups: { a: { clients: \"${CLIENTS:-7}\" } }\n"
         let own = "vars: { CLIENTS: 3 }\n" + text
@@ -60,7 +60,7 @@ struct ScenarioVariableTests {
         )
     }
 
-    @Test("what a file says goes before what it includes; groups and thresholds add up; values reach all files")
+    @Test("a file overrides its includes; groups and thresholds add up; values reach all files")
     func includes() throws {
         let folder = try ScratchFolder()
         let parts = folder.path("parts")

@@ -211,7 +211,7 @@ struct SegmentOptionsTests {
             return
         }
         #expect(lines.count == 1)
-        // The moment that it is now stands behind.
+        // The current time follows.
         #expect(lines.first == refusal.answer || refusal.answer.hasSuffix("past") && lines[0].hasPrefix(refusal.answer))
     }
 

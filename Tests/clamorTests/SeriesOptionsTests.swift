@@ -4,7 +4,7 @@ import Testing
 import Transport
 import clamor
 
-@Suite("What clamor run is told of several runs")
+@Suite("Options of clamor run for several runs")
 struct SeriesOptionsTests {
     private static let text = """
         name: small
@@ -145,7 +145,7 @@ struct SeriesOptionsTests {
         #expect(lines == ["clamor run: " + line.replacing("FILE", with: file.path)])
     }
 
-    @Test("a variable of --set that the other file has not is told of as --set")
+    @Test("a variable of --set that the other file lacks is reported as --set")
     func unknownThere() throws {
         let file = try ScenarioFile(Self.text)
         let other = try ScenarioFile(Self.text.replacing("${RATE:-100/s}", with: "${PACE:-30/s}"))
