@@ -4,7 +4,7 @@ import NIOCore
 import SASL
 import Testing
 
-@Suite("Who may do what")
+@Suite("Authorization of clients")
 struct BrokerAccessTests {
     private static let users: [String: BrokerAccess.User] = [
         "ann": BrokerAccess.User(password: Array("secret".utf8)), "bob": BrokerAccess.User(password: [0, 0xFF]),

@@ -3,7 +3,7 @@ import MQTTCodec
 import NIOCore
 import Testing
 
-@Suite("What one client can cost")
+@Suite("Bounds on the memory of one client")
 struct BrokerBoundsTests {
     @Test("a client that does not read its answers is not read either, until it does")
     func choked() {
@@ -151,7 +151,7 @@ struct BrokerBoundsTests {
         let (subscriber, _) = world.keeper("s")
         world.subscribe(subscriber, "t")
         if !isHere { world.lose(subscriber) }
-        // The largest of 3.1.1, in memory that nobody reads.
+        // The largest payload of 3.1.1, in memory that is never read.
         let count = 268_435_455 - 3 - (qos > 0 ? 2 : 0)
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { memory.deallocate() }

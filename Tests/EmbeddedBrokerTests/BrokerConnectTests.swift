@@ -178,7 +178,7 @@ struct BrokerConnectTests {
         #expect(world.broker.counters.publishersPaused == 1)
     }
 
-    @Test("[MQTT-3.2.2-16] an assigned client id is nobody else's, whether its owner is here or away")
+    @Test("[MQTT-3.2.2-16] an assigned client id is unique, whether its owner is connected or not")
     func assignedID() {
         let world = VirtualBroker()
         let here = world.connect("clamor-auto-1")

@@ -3,7 +3,7 @@ import MQTTCodec
 import NIOCore
 import Testing
 
-@Suite("Expiry of sessions and messages, on a clock that is told")
+@Suite("Expiry of sessions and messages, on a manual clock")
 struct BrokerExpiryTests {
     @Test("a session ends as long after its connection as was asked for, to the nanosecond (§3.1.2.11.2)")
     func sessionExpires() {

@@ -4,7 +4,7 @@ import MQTTCodec
 import NIOCore
 import Testing
 
-@Suite("Injected faults, on a clock that is told")
+@Suite("Injected faults, on a manual clock")
 struct BrokerFaultsTests {
     @Test("of any run of messages the share is dropped, evenly, and each drop is counted by QoS")
     func drop() throws {
@@ -143,7 +143,7 @@ struct BrokerFaultsTests {
         #expect(counters.dropped.total > 30 && counters.duplicated.total > 90 && counters.reordered.total > 90)
     }
 
-    @Test("the stall is asked for once, counted from the first CONNECT, and nobody is silent because of it")
+    @Test("the stall happens once, counted from the first CONNECT, and no client counts as silent because of it")
     func stall() throws {
         let world = try VirtualBroker("stall 2s@10s")
         world.advance(by: .seconds(3))

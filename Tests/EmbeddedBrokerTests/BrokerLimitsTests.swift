@@ -3,7 +3,7 @@ import MQTTCodec
 import NIOCore
 import Testing
 
-@Suite("What the broker grants, and what it says to more")
+@Suite("The broker's limits, and its answers beyond them")
 struct BrokerLimitsTests {
     @Test("[MQTT-3.2.2-9] and its neighbours: CONNACK says what is not granted, and no more")
     func announced() {
@@ -34,7 +34,7 @@ struct BrokerLimitsTests {
         let limits: BrokerLimits
         let packet: Packet
         let reason: ReasonCode
-        /// What 3.1.1 is told; nil is the end.
+        /// The answer in 3.1.1; nil: the connection is closed.
         let before5: Packet?
 
         init(

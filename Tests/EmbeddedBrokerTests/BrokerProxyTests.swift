@@ -105,7 +105,7 @@ struct BrokerProxyTests {
         #expect(gone.proxyRefused == 1)
     }
 
-    @Test("whoever claims ever new addresses fills no memory")
+    @Test("unbounded PROXY addresses use bounded memory")
     func bounded() {
         let world = VirtualBroker()
         for number in 0..<3_000 { world.broker.proxied(from: "10.0.\(number >> 8).\(number & 0xFF)") }

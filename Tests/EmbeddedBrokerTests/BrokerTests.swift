@@ -49,7 +49,7 @@ struct BrokerTests {
         #expect(world.broker.counters.expected == expected)
     }
 
-    @Test("each QoS is answered with its own packets, also when nobody wants the message [MQTT-4.5.0-2]")
+    @Test("each QoS is answered with its own packets, also without a subscriber [MQTT-4.5.0-2]")
     func acknowledges() {
         let world = VirtualBroker()
         let client = world.connect("p")
@@ -114,7 +114,7 @@ struct BrokerTests {
         #expect(world.take(subscriber) == [.pubRel(PubRel(b))])
         world.send(.pubComp(PubComp(b)), from: subscriber)
         #expect(world.payloads(subscriber) == ["4"])
-        // What was waiting when the client went is in the books.
+        // Messages queued when the client disconnected are in the books.
         world.lose(subscriber)
         let counters = world.broker.counters
         #expect(counters.undelivered == CountPerQoS(0, 1, 0))

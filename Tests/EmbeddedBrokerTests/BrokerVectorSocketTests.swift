@@ -41,7 +41,7 @@ struct BrokerVectorSocketTests {
         Way(.secureWebSocket, .whole), Way(.secureWebSocket, .fragments),
     ]
 
-    /// What a conversation is to come to, by the core.
+    /// The expected result of a conversation, computed by the core.
     struct Expectation {
         let bytes: [UInt8]
         let counters: BrokerCounters
@@ -56,7 +56,7 @@ struct BrokerVectorSocketTests {
 
     private static func core(_ stream: [UInt8], _ vector: ServerVector) -> Expectation {
         let world = VirtualBroker(self.configure)
-        // Whoever is of an unknown level is told in 3.1.1's form.
+        // A client of an unknown protocol level is answered in 3.1.1's form.
         let client = world.open(
             vector.mustFail?.hasPrefix("protocolLevel") == true ? .v311 : vector.protocolVersion
         )
@@ -66,7 +66,7 @@ struct BrokerVectorSocketTests {
         return Expectation(bytes: client.bytes, counters: world.counters)
     }
 
-    /// What stands in front of a vector.
+    /// The bytes before a vector.
     private static func prelude(_ vector: ServerVector) -> [UInt8] {
         guard !vector.isFirst else { return [] }
         var bytes = ByteBuffer()
@@ -99,7 +99,7 @@ struct BrokerVectorSocketTests {
         return (stream, expected)
     }
 
-    @Test("a vector that is refused ends before the ping behind it, one that is taken does not")
+    @Test("a refused vector ends before the ping after it, an accepted one does not")
     func expectations() {
         let ended = ServerVector.all.filter { !Self.conversation($0).expected.bytes.hasSuffix(Self.pingResp) }
         #expect(ended.count { $0.mustFail != nil } == ServerVector.refused.count)
@@ -162,7 +162,7 @@ struct BrokerVectorSocketTests {
         #expect(counters.receivedPackets == expected.counters.receivedPackets, "\(vector)")
     }
 
-    /// What is written, each piece by itself.
+    /// The bytes of each write.
     static func pieces(_ stream: [UInt8], _ way: Way) -> [[UInt8]] {
         let request = BrokerWebSocketTests.request
         switch way.cut {

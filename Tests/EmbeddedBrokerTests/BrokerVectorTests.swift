@@ -60,7 +60,7 @@ struct BrokerVectorTests {
     private func world() -> VirtualBroker { VirtualBroker { $0.limits.topicAliasMaximum = .max } }
 
     private func client(_ vector: ServerVector, in world: VirtualBroker) -> VirtualBroker.Client {
-        // Whoever is of an unknown level is told in 3.1.1's form.
+        // A client of an unknown protocol level is answered in 3.1.1's form.
         let client = world.open(vector.mustFail?.hasPrefix("protocolLevel") == true ? .v311 : vector.protocolVersion)
         client.answers = false
         guard !vector.isFirst else { return client }

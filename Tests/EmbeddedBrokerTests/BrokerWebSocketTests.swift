@@ -77,7 +77,7 @@ struct BrokerWebSocketTests {
         }
     }
 
-    /// What a server's frames hold, up to its Close frame.
+    /// The payload of a server's frames, up to its Close frame.
     static func read(_ bytes: [UInt8]) -> (data: [UInt8], close: Int?, pongs: [[UInt8]]) {
         var data: [UInt8] = []
         var pongs: [[UInt8]] = []

@@ -4,7 +4,7 @@ import NIOCore
 import Testing
 
 extension VirtualBroker {
-    /// Sends a CONNECT and tells its CONNACK; what came behind it is left for `take`.
+    /// Sends a CONNECT and returns its CONNACK; later packets are left for `take`.
     func connect(with connect: Connect) -> (client: Client, answer: ConnAck) {
         let client = self.open(connect.version)
         client.answers = false

@@ -3,7 +3,7 @@ import MQTTCodec
 import NIOCore
 import Testing
 
-/// A broker and clients without sockets, on a clock that moves when it is told.
+/// A broker and clients without sockets, on a manual clock.
 final class VirtualBroker {
     struct Collector: PacketSink {
         var packets: [Packet] = []
@@ -51,7 +51,7 @@ final class VirtualBroker {
         /// All that the broker has written to it.
         var bytes: [UInt8] = []
         var isClosed = false
-        /// What a well-behaved client answers by itself.
+        /// Whether the client acknowledges by itself, as a well-behaved one.
         var answers = true
 
         init(_ id: ConnectionID, _ version: ProtocolVersion, maximumPacketSize: Int) {

@@ -5,7 +5,7 @@ import NIOPosix
 import NIOSSL
 import Transport
 
-/// A client on a socket that sends what it is told and keeps what comes.
+/// A client on a socket that sends given bytes and keeps the received ones.
 final class WireClient: Sendable {
     final class Handler: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
