@@ -29,7 +29,7 @@ struct DNSClientTests {
         return .records([record], timeToLive: 300)
     }
 
-    @Test("[RFC 5452 §9] of ten thousand guesses none is believed, and the answer behind them is")
+    @Test("[RFC 5452 §9] ten thousand guessed answers are ignored, and the real one after them is accepted")
     func guesses() async throws {
         try await withDNSPeer { query in
             let wrong = (1...200).map { Self.answer(query, id: query.id ^ $0, target: "evil.test") }
@@ -102,7 +102,7 @@ struct DNSClientTests {
         }
     }
 
-    @Test("where nobody answers, four questions are the end, with the server's name")
+    @Test("without an answer the lookup fails after four queries, naming the server")
     func nobody() async throws {
         let port = try ReservedPort(ofDatagrams: true)
         try await withDNSLoop([try SocketAddress(ipAddress: "127.0.0.1", port: port.port)]) { loop in
@@ -160,7 +160,7 @@ struct DNSClientTests {
                     for try await outcome in group { #expect(outcome == Self.outcome("a.test")) }
                 }
                 #expect(try await loop.questions() == 1)
-                // Five minutes are told.
+                // The record's TTL is five minutes.
                 _ = try await loop.ask(Self.question, in: .seconds(200))
                 #expect(try await loop.questions() == 1)
                 _ = try await loop.ask(Self.question, in: .seconds(301))
@@ -188,7 +188,7 @@ struct DNSClientTests {
         }
     }
 
-    @Test("a name without addresses says so, and one that nobody could tell of says why")
+    @Test("a name without addresses is reported as such, and a failed lookup with its reason")
     func noAddresses() async throws {
         try await withDNSPeer { query in
             let isBroken = query.name == "broken.test" && query.kind == 28
@@ -216,7 +216,7 @@ struct DNSClientTests {
     }
 
     @Test(
-        "what is no address is nobody",
+        "an invalid address names no server",
         arguments: ["", "a.test", "a.test:53", "127.0.0.1:", "127.0.0.1:0", "1.2.3.4:99999", "[::1", "::1]:5"]
     )
     func parseRefuses(_ text: String) {

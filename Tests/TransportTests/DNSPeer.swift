@@ -49,7 +49,7 @@ final class DNSPeer: Sendable {
                     }
                 }
                 .bind(host: "127.0.0.1", port: port).get()
-            // The port may be somebody's over TCP.
+            // Another process may have the port over TCP.
             guard listener != nil else {
                 try await datagrams.close()
                 continue

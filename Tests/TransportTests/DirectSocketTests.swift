@@ -94,7 +94,7 @@ struct DirectSocketTests {
         }
     }
 
-    @Test("SPEC A15: a peer's RST is told of by the write that meets it")
+    @Test("SPEC A15: a peer's RST is reported by the write that meets it")
     func reset() async throws {
         try await Self.with { connection, peer in
             try await peer.untilConnections(1)

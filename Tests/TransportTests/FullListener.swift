@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A listening socket that accepts nobody and whose queue is full.
+/// A listening socket that accepts no connection and whose queue is full.
 struct FullListener {
     let port: Int
     private let descriptors: [Int32]

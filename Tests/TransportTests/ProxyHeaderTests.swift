@@ -64,7 +64,7 @@ struct ProxyHeaderTests {
             ["2001:db8::1:443", "::1:65535"]
         ),
         Vector(
-            "v2, IPv4 and a remark behind it",
+            "v2, IPv4 followed by a TLV",
             signature + hex("21 11 0011 c0000201 c6336402 dc04 075b 0200026162"),
             ["192.0.2.1:56324", "198.51.100.2:1883"]
         ),
@@ -138,9 +138,9 @@ struct ProxyHeaderTests {
             Refusal("PROXY TCP4 192.0.2.1\n198.51.100.2 1 2\r\n", .lineEnd),
             Refusal("another version", signature + hex("11"), .version(1)),
             Refusal("version 3", signature + hex("31 11 000c"), .version(3)),
-            Refusal("a command that there is not", signature + hex("22"), .command(2)),
-            Refusal("a family that there is not", signature + hex("21 41"), .family(0x41)),
-            Refusal("a transport that there is not", signature + hex("21 13"), .family(0x13)),
+            Refusal("an undefined command", signature + hex("22"), .command(2)),
+            Refusal("an undefined family", signature + hex("21 41"), .family(0x41)),
+            Refusal("an undefined transport", signature + hex("21 13"), .family(0x13)),
             Refusal("IPv4 addresses that are cut", signature + hex("21 11 000b"), .addressesCut(11)),
             Refusal("IPv6 addresses that are cut", signature + hex("21 21 0023"), .addressesCut(35)),
             Refusal("more than is taken", signature + hex("20 00 1001"), .tooLong(4_097)),

@@ -76,7 +76,7 @@ struct ProxyLayerTests {
         }
     }
 
-    @Test("stands in front of the WebSocket's request")
+    @Test("precedes the WebSocket's request")
     func beforeWebSocket() async throws {
         try await withScriptedPeer { peer in
             let settings = try WebSocketSettings()

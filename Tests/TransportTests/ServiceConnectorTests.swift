@@ -39,7 +39,7 @@ struct ServiceConnectorTests {
                     #expect(first.target == Target(host: "a.test", port: peer.port) && !first.isDirectTLS)
                     #expect(first.phases.dns != nil && first.phases.tcp != nil)
                     #expect(try await loop.questions() == 3)
-                    // What is known is not waited for, nor asked again.
+                    // Cached answers are used at once, without another query.
                     for _ in 0..<20 { #expect(try await loop.connect().phases.dns == nil) }
                     #expect(try await loop.questions() == 3)
                 }
@@ -87,7 +87,7 @@ struct ServiceConnectorTests {
         }
     }
 
-    @Test("where all fail, the last one's reason is told, and which target it was")
+    @Test("if all fail, the last target and its reason are reported")
     func allFail() async throws {
         let nobody = try ReservedPort()
         let services = [
@@ -116,7 +116,7 @@ struct ServiceConnectorTests {
         }
     }
 
-    @Test("[XEP-0368 §5] a target of direct TLS is told as such, with TLS up, for the domain and not the host")
+    @Test("[XEP-0368 §5] a target of direct TLS is reported as such, with TLS up, for the domain and not the host")
     func direct() async throws {
         let certificates = try await Certificates.all()
         var serving = server(certificates, .serviceName)
@@ -171,7 +171,7 @@ struct ServiceConnectorTests {
         }
     }
 
-    @Test("a name server that cannot be asked at all is told as such, and nobody waits for the deadline")
+    @Test("a name server that cannot be queried is reported at once, without waiting for the deadline")
     func failsAtOnce() async throws {
         // connect(2) refuses it on the spot.
         let broadcast = try SocketAddress(ipAddress: "255.255.255.255", port: 53)
@@ -181,7 +181,7 @@ struct ServiceConnectorTests {
         }
     }
 
-    @Test("whoever hears of a failure may give up all others")
+    @Test("the callback of a failure may cancel all other attempts")
     func cancelsWithin() async throws {
         try await withDNSPeer(Self.script([Self.standard: [DNSBytes.service(0, 0, 0, "")]])) { dns in
             try await withServiceLoop("x.test", servers: [try dns.address]) { loop in

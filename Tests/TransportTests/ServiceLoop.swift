@@ -4,7 +4,7 @@ import NIOPosix
 import TestSupport
 import Transport
 
-/// What became of a connect to a domain.
+/// The result of a connect to a domain.
 struct ServiceResult: Sendable {
     var target: Target?
     var isDirectTLS = false

@@ -47,7 +47,7 @@ struct ServiceTargetsTests {
         #expect(Self.order(standard, direct) == targets)
     }
 
-    @Test("[RFC 2782] the lowest priority first, and whatever the draw nobody is left out")
+    @Test("[RFC 2782] the lowest priority comes first, and no target is left out, whatever the draw")
     func priorities() throws {
         let records = [
             Self.record(20, 1, "d"), Self.record(10, 0, "a"), Self.record(10, 100, "b"), Self.record(10, 0, "c"),
@@ -64,7 +64,7 @@ struct ServiceTargetsTests {
         #expect(Self.order(.records(records), .nothing, seed: 3) == again)
     }
 
-    @Test("[RFC 2782] where nobody has a weight everybody has the same chance")
+    @Test("[RFC 2782] without weights all targets have the same chance")
     func weightless() throws {
         let records = ["a", "b", "c"].map { Self.record(1, 0, $0) }
         var counts: [String: Int] = [:]

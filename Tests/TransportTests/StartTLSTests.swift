@@ -46,7 +46,7 @@ struct StartTLSTests {
         }
     }
 
-    @Test("a server that hangs up instead of shaking hands is told as such, with the client's handler in place")
+    @Test("a server that hangs up instead of shaking hands is reported as such, with the client's handler in place")
     func hangUp() async throws {
         let certificates = try await Certificates.all()
         try await withStartTLSPeer(nil) { peer in
@@ -58,7 +58,7 @@ struct StartTLSTests {
     }
 
     @Test(
-        "[RFC 6120 §13.7.2] a certificate of somebody else's is refused, and the reason is found out through STARTTLS"
+        "[RFC 6120 §13.7.2] a certificate of another issuer is refused, and its reason is reported through STARTTLS"
     )
     func refused() async throws {
         let certificates = try await Certificates.all()
@@ -74,7 +74,7 @@ struct StartTLSTests {
             try await withStartTLSLoop(Self.settings(certificates), port: peer) { loop in
                 let outcome = try await loop.startTLS()
                 #expect(outcome.failure == .unknownIssuer("CN=broker.test"))
-                // The reason comes first, and the end of the channel behind it.
+                // The reason is reported first, and then the end of the channel.
                 #expect(try await loop.ask { Array($0.order.prefix(2)) } == ["proceed", "told"])
             }
         }

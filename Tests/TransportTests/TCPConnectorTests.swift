@@ -54,7 +54,7 @@ struct TCPConnectorTests {
     @Test("tries all addresses of a name in turn")
     func triesAll() async throws {
         try await withScriptedPeer { peer in
-            // Nobody listens on 127.0.0.2.
+            // No server listens on 127.0.0.2.
             let lookup: NameLookup = { _ in
                 Result { try ["127.0.0.2", "127.0.0.1"].map { try SocketAddress(ipAddress: $0, port: 0) } }
                     .mapError { LookupFailure("\($0)") }
@@ -149,7 +149,7 @@ struct TCPConnectorTests {
         }
     }
 
-    @Test("the deadline ends a lookup that hangs, once, and the late answer is nobody's")
+    @Test("the deadline ends a lookup that hangs, once, and the late answer is ignored")
     func lookupTimeout() async throws {
         let gate = Gate()
         let lookup: NameLookup = { _ in
@@ -165,7 +165,7 @@ struct TCPConnectorTests {
         }
     }
 
-    @Test("the deadline ends a TCP connect that nobody answers")
+    @Test("the deadline ends an unanswered TCP connect")
     func connectTimeout() async throws {
         // A listener whose queue is full drops the SYNs of those that come after.
         let listener = try FullListener()
@@ -191,7 +191,7 @@ struct TCPConnectorTests {
         }
     }
 
-    @Test("a source address of somebody else is this host's error", arguments: ["192.0.2.1", "::1"])
+    @Test("a source address that the host does not have is a local error", arguments: ["192.0.2.1", "::1"])
     func foreignSource(_ address: String) async throws {
         try await withScriptedPeer { peer in
             let sources = try SourceAddresses(given: [address], targets: 1)

@@ -1,7 +1,7 @@
 import Testing
 import Transport
 
-@Suite("SPEC A13: what TLS does that is told nothing")
+@Suite("SPEC A13: TLS defaults")
 struct TLSDefaultsTests {
     @Test("chain and name are checked, invalid certificates are not taken, and nothing is pinned")
     func defaults() {

@@ -180,7 +180,7 @@ struct TLSHandshakeTests {
         }
     }
 
-    @Test("whoever does not verify takes them all", arguments: refusals.map(\.0))
+    @Test("without verification all certificates are accepted", arguments: refusals.map(\.0))
     func insecure(name: Certificates.Name) async throws {
         let certificates = try await Certificates.all()
         var settings = TLSSettings()

@@ -148,7 +148,7 @@ struct TLSIdentityTests {
                     #expect(failure == .clientCertificateRefused(alert))
                 }
             }
-            // In TLS 1.3 behind it: the client's handler is told.
+            // In TLS 1.3 the refusal comes after the handshake: the client's handler gets it.
             try await withTLSPeer(Self.mutual(certificates, .v1_3)) { peer in
                 try await withTLSLoop(Self.client(certificates, name), port: peer.port) { loop in
                     let connection = try await loop.connect().get()

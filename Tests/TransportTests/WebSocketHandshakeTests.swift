@@ -12,7 +12,7 @@ struct WebSocketHandshakeTests {
         return try #require(try WebSocketHead.read(Array(text.utf8), start: []))
     }
 
-    @Test("the answer to the key of RFC 6455 §1.3 is the one that stands there")
+    @Test("the answer to the key of RFC 6455 §1.3 is the RFC's")
     func accept() { #expect(WebSocketHandshake.accept(Self.key) == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=") }
 
     @Test("keys are 16 bytes in base64, and no two alike")
@@ -181,7 +181,7 @@ struct WebSocketHandshakeTests {
     }
 
     @Test(
-        "a request that asks for something else is told what is wrong",
+        "a wrong request is answered with the reason",
         arguments: [
             (0, "POST /mqtt HTTP/1.1", 405), (0, "GET /other HTTP/1.1", 404), (0, "GET /mqtt", 400),
             (0, "GET /mqtt FTP/1.1", 400), (1, "X: y", 400), (2, "X: y", 426), (3, "Connection: close", 426),

@@ -42,7 +42,7 @@ struct WebSocketLayerTests {
         }
     }
 
-    /// What a server would read of frames that a client has sent.
+    /// The frames that a server reads from a client's bytes.
     static func frames(_ bytes: [UInt8]) -> FramesRead { WebSocketReaderTests.read([bytes], isMasked: true) }
 
     @Test("opens, is timed, and is not bare; the upgrade shows in no event")
@@ -61,7 +61,7 @@ struct WebSocketLayerTests {
         }
     }
 
-    @Test("an answer that comes byte by byte, with data right behind it")
+    @Test("an answer that comes byte by byte, immediately followed by data")
     func trickles() async throws {
         try await withWebSocketPeer { key in
             [.trickle(WebSocketPeer.answer(key) + TestFrame(0x82, [1, 2, 3]).bytes)]

@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Transport
 
-/// A server on 127.0.0.1 that answers an upgrade with whatever a test wants, and keeps what comes behind it.
+/// A server on 127.0.0.1 that answers an upgrade as a test scripts it, and keeps the bytes after it.
 final class WebSocketPeer: Sendable {
     enum Step: Sendable {
         /// Writes with a single write(2).

@@ -27,7 +27,7 @@ struct TestFrame: Sendable {
     }
 }
 
-/// What a reader made of a stream.
+/// The result of reading a stream.
 struct FramesRead: Hashable {
     var data: [UInt8] = []
     var events: [WebSocketReader.Event] = []
@@ -117,7 +117,7 @@ struct WebSocketReaderTests {
             data: [1, 2, 3],
             events: [.ping(Array("hi".utf8))]
         ),
-        FrameVector("a pong nobody asked for (§5.5.3)", [TestFrame(0x8A, [9])], data: [], events: [.pong]),
+        FrameVector("an unsolicited pong (§5.5.3)", [TestFrame(0x8A, [9])], data: [], events: [.pong]),
         FrameVector(
             "a ping of 125 bytes",
             [TestFrame(0x89, Array(repeating: 7, count: 125))],
@@ -126,7 +126,7 @@ struct WebSocketReaderTests {
         ),
         FrameVector("a length of 126", [TestFrame(0x82, Array(long[..<126]))], data: Array(long[..<126])),
         FrameVector(
-            "close without a code, and what comes behind it",
+            "close without a code, and frames after it",
             [TestFrame(0x88), TestFrame(0xFF, [1])],
             data: [],
             events: [.close(nil)]

@@ -6,7 +6,7 @@ import Transport
 
 @Suite("A WebSocket for XMPP", .timeLimit(.minutes(10)))
 struct WebSocketTextTests {
-    /// What a reader of text makes of bytes that come in `pieces`.
+    /// The messages that a text reader returns for bytes in `pieces`.
     static func messages(_ pieces: [[UInt8]], limit: Int = 1 << 20) throws -> [String] {
         var reader = WebSocketReader(isMasked: false, content: .text, limit: limit)
         var whole: [String] = []

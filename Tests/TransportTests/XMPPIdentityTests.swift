@@ -9,7 +9,7 @@ struct XMPPIdentityTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let certificate: Certificates.Name
         let domain: String
-        /// The names that are told; `nil`: it is the domain's.
+        /// The names in the report; `nil`: the certificate matches the domain.
         var names: [String]?
 
         var testDescription: String { "\(self.domain) at \(self.certificate.rawValue)" }

@@ -136,7 +136,7 @@ struct XMPPServerTests {
             }
             #expect(wanted == "elsewhere.test")
         }
-        // Nobody vouches for it: the reason is found out by STARTTLS once more.
+        // Its issuer is not trusted: STARTTLS reports the reason.
         var distrusting = Self.settings(server)
         distrusting.authorityFile = server.certificates.certificate(.otherAuthority)
         try await withStartTLSLoop(distrusting, port: server.port, isXMPP: true) { loop in
