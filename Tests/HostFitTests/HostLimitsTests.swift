@@ -2,7 +2,7 @@ import HostFit
 import Measurement
 import Testing
 
-@Suite("What this host allows")
+@Suite("The limits of this host")
 struct HostLimitsTests {
     /// Of a host with everything, as its kernel writes it.
     static let files = [

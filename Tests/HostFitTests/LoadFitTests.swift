@@ -180,7 +180,7 @@ struct LoadFitTests {
         #expect(fit.problems.map(\.remedies) == [[.fewerClients, .raiseDescriptors(to: 115, most: false)]])
     }
 
-    @Test("on loopback nobody is told to give source addresses")
+    @Test("on loopback no source addresses are suggested")
     func loopback() {
         let problems = Self.spread(10, PortSpace(range: 1_000...1_001)).problems
         #expect(

@@ -45,7 +45,7 @@ struct PortSpaceTests {
         return HostLimits { files[$0] }
     }
 
-    /// What clients find from these sources to these targets.
+    /// The ports available to clients from these sources to these targets.
     static func largest(_ limits: HostLimits, _ routes: (String?, String)...) -> Int? {
         let routes = routes.map { source, target in
             Route(source: source.flatMap { IPAddress($0) }, name: target, port: 1883)

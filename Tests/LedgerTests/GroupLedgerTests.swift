@@ -1,7 +1,7 @@
 import Ledger
 import Testing
 
-@Suite("The ledger of groups in which everybody hears everybody")
+@Suite("The ledger of groups in which all members receive all messages")
 struct GroupLedgerTests {
     @Test("each pair has its stream, and what never spoke is not exported")
     func pairs() {
@@ -37,7 +37,7 @@ struct GroupLedgerTests {
         )
     }
 
-    @Test("what was sent while somebody was away is expected of it only if it arrives")
+    @Test("a message sent while a member was away is expected of it only if it arrives")
     func away() {
         var ledger = GroupLedger(clients: 2, size: 2)
         // Client 1 has 0 and 1, was away for 2 to 5, of which 5 came all the same, and lost 7.
@@ -59,7 +59,7 @@ struct GroupLedgerTests {
         #expect(books.problems.isEmpty)
     }
 
-    @Test("a header that names nobody is told")
+    @Test("a header of an unknown sender is reported")
     func foreign() {
         var ledger = GroupLedger(clients: 1, size: 1)
         ledger.countForeign()

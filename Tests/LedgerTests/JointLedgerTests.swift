@@ -4,7 +4,8 @@ import Testing
 
 @Suite("The ledgers of segments as one")
 struct JointLedgerTests {
-    /// What publishers sent and subscribers received, dealt out over segments, and once more as one process has it.
+    /// Messages sent by publishers and received by subscribers, divided over segments, and once more as one process has
+    /// them.
     private struct Parts: ~Copyable {
         private var own: [SegmentLedger] = []
         private var whole = LedgerExport()
@@ -110,7 +111,7 @@ struct JointLedgerTests {
             self.publishing(self.sharing([1, 3, 6]), assigned: 9), self.sharing([0, 4]), self.sharing([8, 5]),
         ]
         let joint = Reconciliation(joining: segments)
-        // 2 and 7 came to nobody; 5 came behind 8, at one member.
+        // 2 and 7 were not received; 5 arrived after 8, at one member.
         #expect(joint.rows == [Row(qos: 1, expected: 9, received: 7, lost: 2, reordered: 1, gaps: 2)])
         #expect(joint.problems.isEmpty)
     }
@@ -133,7 +134,7 @@ struct JointLedgerTests {
         #expect(Reconciliation(joining: more).problems == [.durationsOfDuplicates(messages: 1)])
     }
 
-    @Test("where such a message also came out of order, nobody saw which arrival was the first")
+    @Test("if such a message also came out of order, the first arrival is unknown")
     func order() {
         let segments = [self.publishing(self.sharing([0, 2, 1]), assigned: 3), self.sharing([1])]
         let joint = Reconciliation(joining: segments)
@@ -163,7 +164,7 @@ struct JointLedgerTests {
         #expect(joint.problems.isEmpty)
     }
 
-    @Test("behind that, what was sent by the next look is of unknown fate")
+    @Test("after that, messages sent before the next look have an unknown fate")
     func behind() {
         // 0 to 3 are: 3 came. Of 4 to 8 three did not come.
         let joint = self.late(began: 15, received: [3, 4, 6])
@@ -172,7 +173,7 @@ struct JointLedgerTests {
         #expect(self.late(began: 25, received: []).rows == [Row(qos: 1, expected: 0, received: 0, lost: 0)])
     }
 
-    @Test("when nobody looked any more, what was lost is not known, and that is said")
+    @Test("without a later look, losses are unknown, and this is reported")
     func unseen() {
         let joint = self.late(began: 31, received: [8])
         #expect(joint.rows == [Row(qos: 1, expected: 1, received: 1, lost: 0)])
@@ -186,16 +187,16 @@ struct JointLedgerTests {
         #expect(joint.problems.isEmpty)
     }
 
-    @Test("subscribers that leave while publishers elsewhere go on are told")
+    @Test("subscribers that leave while publishers elsewhere continue are reported")
     func left() {
         let joint = self.late(began: 9, left: 89, received: [0])
         #expect(joint.problems == [.leftEarly(subscribers: 2, publishers: 1, nanoseconds: 1)])
         #expect(self.late(began: 9, left: 90, received: [0]).problems.isEmpty)
     }
 
-    // MARK: - Streams that are told of
+    // MARK: - Streams from their reports
 
-    @Test("a stream is the same when it is told of by its highest sequence and what is missing", arguments: Weather.all)
+    @Test("a stream restored from its highest sequence and its missing ones is the same", arguments: Weather.all)
     func restored(_ weather: Weather) {
         var dice = SeededDice(seed: 3)
         var stream = StreamLedger(qos: 2)
@@ -208,7 +209,7 @@ struct JointLedgerTests {
         )
         #expect(told.missing == stream.missing)
         #expect(told.distinct == stream.distinct && told.next == stream.next && told.qos == 2)
-        // Below the first arrival nobody saw a gap.
+        // Gaps below the first arrival were not observed.
         #expect(told.gaps == stream.gaps)
     }
 }

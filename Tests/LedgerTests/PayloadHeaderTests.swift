@@ -16,7 +16,7 @@ struct PayloadHeaderTests {
         due: 0x1879_B773_9A2A_0000
     )
 
-    @Test("is written as the layout says, at an odd address too, and touches nothing behind it")
+    @Test("is written as the layout says, at an odd address too, and leaves the following bytes unchanged")
     func writes() {
         var memory = [UInt8](repeating: 0xAA, count: 40)
         memory.withUnsafeMutableBytes { buffer in
@@ -43,7 +43,7 @@ struct PayloadHeaderTests {
         #expect(memory == Self.bytes[..<16] + [1, 2, 3, 4, 5, 6, 7, 8] + [UInt8](repeating: 0xFF, count: 8))
     }
 
-    @Test("is read back, whatever stands behind it and wherever it begins")
+    @Test("is read back, whatever follows it and wherever it begins")
     func reads() {
         #expect(read(Self.bytes) == Self.header)
         #expect(read(Self.bytes + [1, 2, 3]) == Self.header)

@@ -50,7 +50,7 @@ struct ReconciliationTests {
                 Row(qos: 0, expected: 5, received: 4, lost: 1),
                 // Publisher 1 lost 3 and 5; of publisher 2 all came. 2 came twice, 1 came behind 2.
                 Row(qos: 1, expected: 8, received: 6, lost: 2, duplicated: 1, reordered: 1, gaps: 1),
-                // Nobody ever heard publisher 3.
+                // Publisher 3 had no subscriber.
                 Row(qos: 2, expected: 3, received: 0, lost: 3),
             ]
         )
@@ -199,7 +199,7 @@ struct ReconciliationTests {
         #expect(books.rows.first?.duplicated == UInt64(arrivals.count - arrived.count))
     }
 
-    @Test("more than was ever sent, from nobody's publisher, or damaged, cannot be reconciled")
+    @Test("more messages than sent, messages of unknown publishers, and damaged ones cannot be reconciled")
     func impossible() {
         let fate = PublisherFate(publisher: 0, qos: 1, assigned: 2)
         let feeds = SubscriptionFeed.pairs(2)

@@ -11,7 +11,7 @@ struct ShareGroupLedgerTests {
         var sequence: UInt64
     }
 
-    /// What members on several loops hand out at one swap.
+    /// The ledgers that members on several loops return at one swap.
     private struct Loops: ~Copyable {
         private var first = ShareMembers(publishers: 100)
         private var second = ShareMembers(publishers: 100)

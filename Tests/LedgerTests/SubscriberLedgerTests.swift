@@ -82,7 +82,7 @@ struct SubscriberLedgerTests {
         #expect(ledger.counts[0] == DeliveryCounts())
     }
 
-    @Test("more gaps over all streams than the loop may keep are told")
+    @Test("more gaps over all streams than the loop may keep are reported")
     func sharedBound() {
         var ledger = SubscriberLedger(limits: .init(window: 128, gaps: 100), gaps: 10)
         for number: UInt32 in 0..<11 {

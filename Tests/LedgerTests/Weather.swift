@@ -2,7 +2,7 @@ import Ledger
 import TestSupport
 import Testing
 
-/// What a network does to the messages 0..<count of one publisher, and in which order they come out of it.
+/// The effects of a network on messages 0..<count of one publisher, and their order of arrival.
 struct Weather: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var count: UInt64 = 4000

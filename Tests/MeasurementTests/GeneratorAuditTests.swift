@@ -6,7 +6,7 @@ struct GeneratorAuditTests {
     typealias Second = GeneratorAudit.LoopSecond
     private static let ms: Int64 = 1_000_000
 
-    /// What a number of seconds of each kind amounts to.
+    /// The verdict for a number of seconds of each kind.
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var isOpenLoop = true

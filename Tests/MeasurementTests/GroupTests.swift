@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Several groups in one run")
 struct GroupTests {
-    /// What a group records, on one loop.
+    /// The metrics of a group, on one loop.
     private struct Group {
         let catalog: MetricCatalog
         let ack: DurationID
@@ -231,7 +231,7 @@ struct GroupTests {
         #expect(Set(items["required"] as? [String] ?? []).isSubset(of: groups[1].keys))
     }
 
-    @Test("connects that were begun too slowly are told of each group, by its name")
+    @Test("connects that began too late are reported per group, by name")
     func connects() {
         var audit = GeneratorAudit(isOpenLoop: false)
         audit.connects(rate: 1_000, begun: 100, elapsed: 1_000_000_000, of: "sensors")

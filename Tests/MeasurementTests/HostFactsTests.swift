@@ -74,7 +74,7 @@ struct HostFactsTests {
         #expect(CPUSample(procStat: text) == nil)
     }
 
-    @Test("of the CPU: how long somebody waited for one, where the kernel tells")
+    @Test("CPU pressure: the time that tasks waited for a CPU, if the kernel reports it")
     func pressure() throws {
         let text = "some avg10=67.14 avg60=0.00 avg300=0.00 total=1000000\nfull avg10=0.00 total=7\n"
         let before = try #require(CPUPressure(proc: text))

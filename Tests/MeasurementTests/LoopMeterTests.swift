@@ -61,7 +61,7 @@ struct LoopMeterTests {
         let second = address(sample.histograms[0])
         #expect(sample.histograms[0].count == 1)
         #expect(second != first)
-        // What came back cleared is what was recorded into since.
+        // The cleared histogram is reused for recording.
         meter.record(id, 7)
         sample.clear()
         sample = meter.swap(sample)
