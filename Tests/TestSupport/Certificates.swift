@@ -4,15 +4,15 @@ import Foundation
 ///
 /// All keys are ECDSA P-256. Every name is a pair of files: ``certificate(_:)`` and ``key(_:)``.
 package struct Certificates: Sendable {
-    /// What there is.
+    /// The certificates.
     package enum Name: String, CaseIterable, Sendable {
         /// The authority that signed all but ``stranger`` and ``selfSigned``.
         case authority = "ca"
-        /// An authority that nobody here trusts.
+        /// An authority that no client trusts.
         case otherAuthority = "other-ca"
         /// For `localhost`, `broker.test`, `*.wild.test`, 127.0.0.1 and ::1.
         case server
-        /// The same names, signed by an intermediate authority, which stands behind it in the file.
+        /// The same names, signed by an intermediate authority, whose certificate follows in the file.
         case chained
         /// For `elsewhere.test` alone.
         case wrongName = "wrong-name"
@@ -28,7 +28,7 @@ package struct Certificates: Sendable {
         case serviceName = "service-name"
         /// An XmppAddr alone, `address.test`; its common name is `broker.test`.
         case xmppAddress = "xmpp-address"
-        /// For `f*.part.test` and `a.*.part.test`: wildcards that nobody may follow.
+        /// For `f*.part.test` and `a.*.part.test`: wildcards that no client may match.
         case partialWildcard = "partial-wildcard"
         /// Signed by itself, for the server's names.
         case selfSigned = "self-signed"

@@ -75,7 +75,7 @@ package struct Ejabberd: Sendable {
         let registers: Bool
     }
 
-    /// A free port can be taken by somebody else before the server binds it: then others are tried.
+    /// Another process can take a free port before the server binds it: then other ports are tried.
     private static func start(
         in folder: ScratchFolder,
         _ setup: Setup,

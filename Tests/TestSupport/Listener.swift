@@ -1,6 +1,6 @@
 import Foundation
 
-/// A port of 127.0.0.1 that somebody is about to listen on.
+/// A port of 127.0.0.1 on which a server is about to listen.
 package enum Listener {
     package struct Silent: Error, CustomStringConvertible {
         package let description: String
@@ -13,14 +13,14 @@ package enum Listener {
         let deadline = ContinuousClock.now + .seconds(60)
         while !Self.accepts(port) {
             try Task.checkCancellation()
-            if ContinuousClock.now > deadline { throw Silent(description: "nobody listens on \(port)") }
+            if ContinuousClock.now > deadline { throw Silent(description: "no server listens on \(port)") }
             if let program, program.hasEnded {
                 throw RunningProgram.EndedEarly(description: "ended before it listened: \(try await program.ended())")
             }
-            // A server tells nobody when it listens; the pause is only between two looks.
+            // A server does not announce that it listens; the pause only separates two attempts.
             try await Task.sleep(for: .milliseconds(20))
         }
-        // Somebody else may have got the port.
+        // Another process may have taken the port.
         if let program, program.hasEnded {
             throw RunningProgram.EndedEarly(description: "ended at once: \(try await program.ended())")
         }

@@ -13,12 +13,12 @@ package struct Mosquitto: Sendable {
 
     private struct NotInstalled: Error {}
 
-    /// Runs `body` beside a fresh broker, which is gone after that.
+    /// Runs `body` with a fresh broker, which is stopped afterwards.
     ///
-    /// There always is a plain listener. With one for WebSocket alone mosquitto 2.0 ends with "Unable to start any
+    /// There always is a plain listener. With only a WebSocket listener mosquitto 2.0 ends with "Unable to start any
     /// listening sockets", whatever its address: it counts the sockets it has opened itself, and those of WebSocket are
     /// libwebsockets' (eclipse-mosquitto/mosquitto#2578, #3383; 2.1 has its own). For the same reason 2.0.11 opens a
-    /// WebSocket listener on every address, not on 127.0.0.1 only as it is told.
+    /// WebSocket listener on every address, although 127.0.0.1 is configured.
     ///
     /// - Parameters:
     ///   - listener: more lines of its first listener, such as `cafile /...`.
@@ -37,7 +37,7 @@ package struct Mosquitto: Sendable {
         return try await body(broker)
     }
 
-    /// A free port can be taken by somebody else before the broker binds it: then another is tried.
+    /// Another process can take a free port before the broker binds it: then another port is tried.
     private static func start(
         in folder: ScratchFolder,
         _ listener: [String],
@@ -96,7 +96,7 @@ package struct Mosquitto: Sendable {
         return try await body(subscriber)
     }
 
-    /// What the broker says it has counted under a `$SYS` topic; final if nothing goes on any more.
+    /// The value of a counter that the broker publishes under a `$SYS` topic; final if no traffic goes on.
     package func counter(_ topic: String) async throws -> Int {
         let clock = "$SYS/broker/uptime"
         let reader = try self.client("mosquitto_sub", ["-v", "-t", clock, "-t", topic])

@@ -24,7 +24,7 @@ package struct PoissonFit: Sendable {
         return counts.reduce(0) { $0 + ($1 - expected) * ($1 - expected) / expected }
     }
 
-    /// What ``gaps`` is for a Poisson process.
+    /// The bounds of ``gaps`` for a Poisson process.
     package static var gapBounds: ClosedRange<Double> { Self.bounds(Double(Self.classes - 1)) }
 
     /// The spread of the counts in that many slots of a length: close to the number of slots for a Poisson process.

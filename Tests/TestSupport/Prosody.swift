@@ -52,7 +52,7 @@ package struct Prosody: Sendable {
         }
     }
 
-    /// A free port can be taken by somebody else before the server binds it: then others are tried.
+    /// Another process can take a free port before the server binds it: then other ports are tried.
     private static func start(
         in folder: ScratchFolder,
         certificate: String,

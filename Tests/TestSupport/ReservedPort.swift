@@ -3,10 +3,10 @@ import Synchronization
 
 /// A port of 127.0.0.1 that is bound and does not listen: connections to it are refused until it is released.
 ///
-/// It is none that the system gives to connections (`ip_local_port_range`): a server that binds it seconds later would often
-/// find it taken by a client of another test. And none is given out twice.
+/// It is outside the range that the system assigns to connections (`ip_local_port_range`). A server that binds such a
+/// port seconds later would often find it taken by a client of another test. No port is returned twice.
 ///
-/// Of datagrams only those from itself are taken, so that all others are told that nobody is there.
+/// A datagram port accepts datagrams from itself only, so other senders get "port unreachable".
 package final class ReservedPort: Sendable {
     package let port: Int
     private let descriptor: Mutex<CInt?>
@@ -29,7 +29,7 @@ package final class ReservedPort: Sendable {
         throw POSIXError(.EADDRINUSE)
     }
 
-    /// Nothing where somebody has it.
+    /// `nil` if the port is taken.
     private static func bound(_ port: Int, ofDatagrams: Bool) throws -> CInt? {
         let kind = ofDatagrams ? SOCK_DGRAM.rawValue : SOCK_STREAM.rawValue
         let descriptor = socket(AF_INET, Int32(kind | SOCK_CLOEXEC.rawValue), 0)
@@ -47,7 +47,7 @@ package final class ReservedPort: Sendable {
         return isBound ? descriptor : nil
     }
 
-    /// Leaves the port to somebody else.
+    /// Frees the port for another server.
     package func release() {
         self.descriptor.withLock { descriptor in
             if let open = descriptor { close(open) }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A child process whose output is read as it comes.
 ///
-/// Whoever waits for it and is cancelled (by a test's time limit, say) kills it.
+/// Cancelling a task that waits for it, for example by a test's time limit, kills it.
 package final class RunningProgram: Sendable {
     package struct Ending: Sendable {
         /// The exit code; of a signal that killed it, the negative number.

@@ -15,7 +15,7 @@ package final class ScratchFolder: Sendable {
     /// The path of an entry, whether it exists or not.
     package func path(_ name: String) -> String { "\(self.path)/\(name)" }
 
-    /// Writes a file that everybody may read, and returns its path.
+    /// Writes a file that all users may read, and returns its path.
     @discardableResult
     package func write(_ text: String, to name: String) throws -> String {
         try text.write(toFile: self.path(name), atomically: false, encoding: .utf8)

@@ -76,7 +76,7 @@ package final class ScriptedPeer: Sendable {
         try await self.ask { $0.connections[connection].received }
     }
 
-    /// What came instead of what was expected, one entry for each script that ended so.
+    /// Unexpected packets, one entry for each script that ended by one.
     package func mismatches() async throws -> [[UInt8]] { try await self.ask { $0.mismatches } }
 
     /// Returns when so many connections have been accepted, ended ones included.
@@ -143,7 +143,7 @@ package func withScriptedPeer<Result>(
     }
 }
 
-/// What the peer knows of all its connections; confined to its loop.
+/// The peer's state for all its connections; confined to its loop.
 private final class PeerState {
     let eventLoop: any EventLoop
     var connections: [PeerConnection] = []

@@ -2,12 +2,12 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// A real XMPP server on free ports of 127.0.0.1, whichever of the two.
+/// A real XMPP server on free ports of 127.0.0.1: ejabberd or prosody.
 ///
-/// Accounts: ``user``, and as many `user1`, `user2` ... as are asked for, all with ``password`` at ``domain``; others by
-/// in-band registration, which both allow without limit. ``anonymousDomain`` lets everybody in. Both have roster, ping,
-/// registration, MUC (`conference.localhost`), carbons, MAM, PEP and pubsub (`pubsub.localhost`, on prosody nodes are
-/// made by ``user`` alone), and stream management, and hold nobody back (shapers, limits on rates).
+/// Accounts: ``user``, and as many `user1`, `user2` ... as requested, all with ``password`` at ``domain``; others by
+/// in-band registration, which both allow without limit. ``anonymousDomain`` accepts every client. Both have roster,
+/// ping, registration, MUC (`conference.localhost`), carbons, MAM, PEP and pubsub (`pubsub.localhost`, on prosody only
+/// ``user`` creates nodes), and stream management. Neither limits rates (no shapers).
 package struct XMPPServer: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case ejabberd, prosody
@@ -100,7 +100,7 @@ package struct XMPPServer: Sendable {
         }
     }
 
-    /// What a client opens a stream with.
+    /// The stream header that a client opens with.
     package static func header(to domain: String = Self.domain) -> String {
         "<?xml version='1.0'?><stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' "
             + "version='1.0' to='\(domain)'>"
