@@ -102,7 +102,7 @@ struct CalibrationTests {
         #expect(check.injected == 15 && check.reported == Double(reported + 5))
     }
 
-    @Test("a counter that is not there is not 0, and what was never done proves nothing")
+    @Test("a missing counter is not 0, and a fault never injected proves nothing")
     func absent() {
         let check = CalibrationCheck.count("lost", "delivery_lost", Self.record([]), injected: 3)
         #expect(!check.ok && check.reported == nil && check.problem == "the run says nothing of it")
@@ -218,7 +218,7 @@ struct CalibrationTests {
         ) { try NoiseFloor.read(path) }
     }
 
-    @Test("another version is told of, as another host is")
+    @Test("another version is reported, like another host")
     func version() throws {
         let run = SyntheticRuns.one
         var floor = NoiseFloor(host: run.record.host, runs: 5, figures: [])

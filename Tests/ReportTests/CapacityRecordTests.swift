@@ -30,8 +30,8 @@ struct CapacityRecordTests {
         (Answer(kind: "interrupted", load: 1_000), "INTERRUPTED  1,000/s held until then"),
         (Answer(kind: "interrupted"), "INTERRUPTED  before anything held"),
         (
-            Answer(kind: "interrupted", load: 1_000, reason: "step 3: nobody is there"),
-            "INTERRUPTED  1,000/s held until then · step 3: nobody is there"
+            Answer(kind: "interrupted", load: 1_000, reason: "step 3: connection refused"),
+            "INTERRUPTED  1,000/s held until then · step 3: connection refused"
         ),
     ]
 

@@ -64,7 +64,7 @@ struct CompareTests {
         #expect(foundBlindly < found)
     }
 
-    /// The same run, of which nobody knows what the host took.
+    /// The same run, with unknown CPU steal.
     private static func withoutShare(_ run: ComparedRun) -> ComparedRun {
         var record = run.record
         record.generator.hostSteal = nil

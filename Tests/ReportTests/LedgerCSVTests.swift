@@ -34,7 +34,7 @@ struct LedgerCSVTests {
         return ledger
     }
 
-    @Test("is read as it was written, and says the same of every message")
+    @Test("a written ledger reads back with the same counts for every message")
     func read() throws {
         var other = SegmentLedger(received: LedgerExport())
         other.group = "devices, \"old\""

@@ -3,7 +3,7 @@ import Measurement
 import Report
 import Testing
 
-@Suite("What is not all of one run is not merged")
+@Suite("Incomplete or foreign segments are not merged")
 struct MergeRefusalTests {
     let folder: TemporaryFolder
 
@@ -125,7 +125,7 @@ struct MergeRefusalTests {
         #expect(self.refusal(all) == [])
     }
 
-    @Test("a file that is gone, or of another segment, is told", arguments: files)
+    @Test("a missing file, or one of another segment, is reported", arguments: files)
     func otherFile(_ file: String) throws {
         let all = try SegmentRuns(3).write(in: self.folder)
         try FileManager.default.removeItem(atPath: "\(all[1])/\(file)")
@@ -181,7 +181,7 @@ struct MergeRefusalTests {
         )
     }
 
-    @Test("all that is wrong is told, a line each")
+    @Test("all problems are reported, one per line")
     func several() throws {
         let all = try SegmentRuns(3).write(in: self.folder)
         try FileManager.default.removeItem(atPath: "\(all[0])/run.json")

@@ -78,7 +78,7 @@ struct ProgressLineTests {
         #expect(ProgressLine(interval, clientsPlanned: nil, errors: 0).plain == row.line)
     }
 
-    @Test("leaves out what nobody does")
+    @Test("leaves out unused parts")
     func empty() {
         let interval = TimelineInterval(second: 0, phase: "connect", seconds: 1, metrics: [], lanes: [])
         let line = ProgressLine(interval, clientsPlanned: nil, errors: 0)

@@ -33,7 +33,7 @@ struct RebuildTests {
         #expect(record.stages.map(\.durationSeconds) == [1, 1, 3, 1])
         #expect(record.errors.map(\.kind) == ["reset"])
         #expect(record.errors.map(\.count) == [2])
-        // The words of an error stand in a checkpoint; this run was cut before its first.
+        // Error texts are stored in checkpoints; this run was cut before its first.
         #expect(record.errors.map(\.firstAt) == ["2026-11-21T01:37:12.000000Z"])
 
         #expect(record.metrics.count == self.run.ended.metrics.count)

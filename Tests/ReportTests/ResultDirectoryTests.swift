@@ -54,7 +54,7 @@ struct ResultDirectoryTests {
         #expect(try self.folder.entries() == ["file"])
     }
 
-    // Nobody, not even root, makes a directory in /proc.
+    // Not even root can make a directory in /proc.
     @Test("says which path cannot be written, and why")
     func unwritable() {
         let error = #expect(throws: ResultError.self) { try ResultDirectory.create("/proc/clamor/out") }

@@ -3,7 +3,7 @@ import Measurement
 import Report
 import Testing
 
-@Suite("What runs of the same build differ by")
+@Suite("Spread of runs of the same build")
 struct RunSpreadTests {
     private static func run(p50 milliseconds: Double, rate: Double?) throws -> ComparedRun {
         var record = Samples.begun(["clamor", "pub"])

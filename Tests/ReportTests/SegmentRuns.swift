@@ -30,7 +30,7 @@ struct SegmentRuns {
         let clients = catalog.gauge("clients", ["state": "connected"])
         let busy = catalog.gauge("generator_cpu", ["loop": "0"], unit: "cores", merge: .highest)
         let meters = (0..<count).map { LoopMeter(catalog: catalog, loop: $0) }
-        // Loops of the joint run are told apart by their number; its gauges are those of one process.
+        // Loops of the joint run are distinguished by their number; its gauges are those of one process.
         let joint = (0..<count).map { LoopMeter(catalog: catalog, loop: $0) }
         var accumulators = meters.map { _ in RunAccumulator(catalog: catalog, realtimeOffset: Samples.startedAt) }
         var all = RunAccumulator(catalog: catalog, realtimeOffset: Samples.startedAt)

@@ -141,7 +141,7 @@ struct ResamplingTests {
             plainMargins += plain.margin(confidence: 0.95)
         }
         #expect(inside >= trials * 92 / 100, "\(inside) of \(trials)")
-        // What nothing hangs on costs a degree of freedom, and the slope's own error.
+        // A useless covariate costs a degree of freedom, and the slope's own error.
         #expect(margins < plainMargins * (row.cost == 3 ? 0.8 : 1.3), "\(margins / plainMargins)")
     }
 

@@ -6,13 +6,13 @@ import Report
 struct SyntheticRuns {
     /// The median, in seconds.
     var median = 0.001
-    /// What runs of the same build differ by, as the deviation of a logarithm.
+    /// The deviation between runs of the same build, of a logarithm.
     var betweenRuns = 0.02
-    /// What blocks of one run differ by.
+    /// The deviation between blocks of one run.
     var betweenBlocks = 0.02
     /// The most that the host takes of the CPU for others in a run, and the least.
     var stolen: ClosedRange<Double>?
-    /// What a latency's logarithm grows by with that share.
+    /// The growth of a latency's logarithm with that share.
     var cost = 3.0
     /// Acknowledgements per second.
     var rate = 200.0

@@ -4,7 +4,7 @@ import Report
 import Testing
 import clamor
 
-@Suite("What doctor says")
+@Suite("The report of doctor")
 struct DoctorRecordTests {
     private static func record(_ clients: Int?) -> DoctorRecord {
         var limits = HostLimits()
