@@ -144,7 +144,7 @@ struct DecodeFormTests {
         }
     }
 
-    @Test("a decoder that delivers something else is told of, in the protocol's words")
+    @Test("a decoder with a wrong result is reported, in the protocol's words")
     func mismatch() {
         var (encoded, decoded) = (DecodeChecksum(), DecodeChecksum())
         (encoded.packets, encoded.nameBytes, encoded.payloadBytes) = (7, 30, 500)

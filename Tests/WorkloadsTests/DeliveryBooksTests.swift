@@ -55,8 +55,9 @@ struct DeliveryBooksTests {
         #expect(run.imbalances.isEmpty)
     }
 
-    /// What a reset leaves behind is known message by message to the oracle only; the sums that must agree with the
-    /// broker's all the same are those of what was read from its sockets.
+    /// Messages lost in a reset are known individually to the oracle only.
+    ///
+    /// The sums that must still match the broker's are those of the bytes read from its sockets.
     @Test("the same across resets by the broker", arguments: LoadShape.all)
     func disconnects(shape: LoadShape) throws {
         let run = try self.run(
@@ -99,7 +100,7 @@ struct DeliveryBooksTests {
         let expected = run.setup.qualities.reduce(0) { $0 + run.row($1).expected }
         #expect(published > 700)
         switch shape.topology {
-        // Publisher 0 published a sixth for nobody.
+        // Publisher 0 published a sixth without a subscriber.
         case .pair: #expect(expected < published && expected > published / 2)
         case .fanIn, .fanOut, .shared, .request: #expect(expected == published * others)
         }

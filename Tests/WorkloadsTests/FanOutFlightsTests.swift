@@ -1,9 +1,9 @@
 import Testing
 import Workloads
 
-@Suite("Messages that have not come to everybody")
+@Suite("Messages that have not reached all receivers")
 struct FanOutFlightsTests {
-    /// A reference, so that its calls may stand in an expectation.
+    /// A reference, so that its calls can be used in an expectation.
     private final class Flights {
         private var flights = FanOutFlights()
         var open: Int32 { self.flights.open }
@@ -30,7 +30,7 @@ struct FanOutFlightsTests {
         func sequences(below next: UInt64) -> Set<UInt64> { Set(self.flights.sequences(below: next)) }
     }
 
-    @Test("the first and the last receiver are told, and nobody else")
+    @Test("only the first and the last receiver are reported")
     func firstAndLast() {
         let flights = Flights()
         #expect(flights.begin(7, receivers: 3) == 0)
@@ -42,7 +42,7 @@ struct FanOutFlightsTests {
         #expect(flights.arrived(8) == "unknown")
     }
 
-    @Test("one receiver is the first and the last, and none is nobody's")
+    @Test("a single receiver is the first and the last; a message without receivers ends at once")
     func alone() {
         let flights = Flights()
         _ = flights.begin(0, receivers: 1)
@@ -75,7 +75,7 @@ struct FanOutFlightsTests {
         #expect(flights.arrived(most) == "known first last")
     }
 
-    @Test("what comes back waits for nobody")
+    @Test("a bounced message waits for no receiver")
     func refused() {
         let flights = Flights()
         _ = flights.begin(4, receivers: 5)

@@ -7,7 +7,7 @@ import Workloads
 
 /// Every load model through the whole client, down to the bytes in front of its socket: nothing takes time but what the
 /// model says.
-@Suite("What leaves a client's socket is what the load model asked for")
+@Suite("Bytes on a client's socket match the load model")
 struct LoadModelWireTests {
     struct Model: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -22,7 +22,7 @@ struct PlaceholdersTests {
     )
 
     @Test(
-        "are replaced, and any other % stands for itself",
+        "are replaced, and any other % stays literal",
         arguments: [
             ("", ""),
             ("plain", "plain"),
@@ -172,7 +172,7 @@ struct PlaceholdersTests {
     )
 
     @Test(
-        "%{column} is the cell of the client's row, round and round; what is no column stands for itself",
+        "%{column} is the cell of the client's row, round and round; other names stay literal",
         arguments: [
             (1, "%{id}@%{site}", "x1@berlin"), (2, "%{id}@%{site}", "x2@ü/50%"), (3, "%{id}", "x1"), (4, "%{id}", "x2"),
             (1, "<%{a b}>", "<>"), (2, "%{a b}", "%i"), (1, "%{no}%{id}", "%{no}x1"), (1, "%{id", "%{id"),

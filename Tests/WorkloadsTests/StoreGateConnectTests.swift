@@ -46,7 +46,7 @@ struct StoreGateConnectTests {
         #expect(run.row(.exactlyOnce).lost == 0)
         #expect(run.store?.overtaken == [])
         #expect(run.imbalances.isEmpty)
-        // What becomes of the messages is the same as with their topics.
+        // The results of the messages are the same as with full topics.
         let plain = try self.broken(nil)
         #expect(plain.network.oracle.introduced == 0)
         #expect(plain.network.oracle.aliased == 0)

@@ -7,7 +7,7 @@ import NIOEmbedded
 import Testing
 import Workloads
 
-/// Clients that keep their flows, on a clock that is told: nothing but the store takes time.
+/// Clients that keep their flows, on a manual clock: only the store takes time.
 @Suite("The gate in front of the store")
 struct StoreGateTests {
     private static let commit = TimeAmount.milliseconds(3)
@@ -71,7 +71,8 @@ struct StoreGateTests {
         #expect(try #require(run.histogram("publish_blocked_duration", ["qos": "1"]).max) > 1_000_000_000)
         #expect(run.histogram("schedule_lag", [:]).max == 1)
         #expect(run.histogram("publish_service_duration", ["qos": "1", "leg": "puback"]).max == 1)
-        // What is taken while a commit is under way fills the window: 1, 3, 1, 3 messages. The last removals have two.
+        // Messages taken while a commit is in progress fill the window: 1, 3, 1, 3 messages. The last removals have
+        // two.
         #expect(run.store?.count == 102)
         #expect(run.imbalances.isEmpty)
     }
@@ -88,7 +89,7 @@ struct StoreGateTests {
             )
         )
         run.perform()
-        // The first ten of publisher 1; the eleventh was offered, and what became due behind it.
+        // The first ten of publisher 1; the eleventh and later ones were offered only.
         #expect(run.counter("publish_sent", .atLeastOnce) == 10)
         #expect(run.counter("publish_acked", .atLeastOnce) == 10)
         #expect(run.counter("publish_not_sent", .atLeastOnce) == 90)
@@ -100,7 +101,7 @@ struct StoreGateTests {
         #expect(run.imbalances.isEmpty)
     }
 
-    @Test("a commit that does not return holds the run no longer than its drain, and its clients are told of")
+    @Test("a commit that does not return delays the run no longer than its drain, and its clients are reported")
     func hangs() throws {
         let run = try VirtualRun(
             .init(
@@ -122,7 +123,7 @@ struct StoreGateTests {
         #expect(run.imbalances.isEmpty)
     }
 
-    @Test("a client that has nothing open is let go of, whoever else waits for the store")
+    @Test("a client without open flows is released, even if others wait for the store")
     func leaves() throws {
         // The one message comes to its subscriber 200 ms late, and that commit hangs.
         let run = try VirtualRun(
@@ -159,7 +160,7 @@ struct StoreGateTests {
         #expect(run.result.earlySubscriptions.map(\.sequence) == [UInt64(written)])
     }
 
-    @Test("a store that fails when a client has ended is told of apart")
+    @Test("a store failure after a client's end is reported separately")
     func failsLate() throws {
         let run = try VirtualRun(
             .init(commits: { .init(Self.commit, error: $0 == 1_001 ? .diskFull(path: "store.db") : nil) })
@@ -230,7 +231,7 @@ struct StoreGateTests {
             )
         }
         #expect(run.store?.overtaken == [], words)
-        // What is left is what no answer came for.
+        // The remaining messages are those without an answer.
         let left = Set(run.store?.kept.map { [UInt64($0.publisher), $0.sequence] } ?? [])
         let open = run.result.fates.reduce(into: Set<[UInt64]>()) { open, fate in
             for sequence in 0..<fate.assigned where fate.unknown.contains(sequence) {

@@ -14,13 +14,13 @@ struct ThrottleWatchTests {
         var progress: [Double]
         /// Of the clients, by client.
         var counts: [UInt64] = Array(repeating: 100, count: 10)
-        /// Of the host's CPU, by second, and behind them the last one; empty where the kernel tells nothing.
+        /// Idle CPU of the host, by second, the last value repeated; empty if the kernel reports none.
         var idle: [Double] = [0.9]
-        /// The part of a second in which somebody waited for a CPU, likewise.
+        /// The part of a second in which a task waited for a CPU, in the same form.
         var pressure: [Double] = [0.02]
         /// Of a TCP connect, seconds.
         var way = 0.0002
-        /// The rate that it is told to be.
+        /// The rate in the report.
         var limit: Double?
 
         /// So many seconds alike, the first one with a burst.
@@ -128,7 +128,7 @@ struct ThrottleWatchTests {
             pressure: [0.98]
         ),
         Case(
-            testDescription: "nobody is idle, and the kernel keeps no account of those who wait",
+            testDescription: "no CPU is idle, and the kernel does not account for waiting tasks",
             clients: 4,
             window: 4,
             progress: Case.steady(117),
@@ -136,7 +136,7 @@ struct ThrottleWatchTests {
             pressure: []
         ),
         Case(
-            testDescription: "CPU is idle, and yet somebody waits for one: of another group, or of a few cores",
+            testDescription: "CPU is idle, and yet a task waits for one: in another group, or bound to a few cores",
             clients: 4,
             window: 4,
             progress: Case.steady(117),
@@ -178,7 +178,7 @@ struct ThrottleWatchTests {
         Case(testDescription: "nothing gets through", progress: Case.steady(0)),
     ]
 
-    @Test("is told from one that is at its limit", arguments: cases)
+    @Test("is distinguished from one at its limit", arguments: cases)
     func judges(_ example: Case) throws {
         var watch = ThrottleWatch(isOpenLoop: example.offered != nil, window: example.window)
         for (second, progress) in example.progress.enumerated() {

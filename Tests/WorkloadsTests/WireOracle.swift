@@ -92,7 +92,7 @@ final class WireOracle {
         }
     }
 
-    /// What one connection of a client wrote and read.
+    /// The bytes that one connection of a client wrote and read.
     final class Connection: PacketSink {
         private let client: Int
         private let oracle: WireOracle

@@ -42,7 +42,7 @@ struct XMPPBodyTests {
         body.withUnsafeBytes { XMPPBody.header(of: $0) }
     }
 
-    @Test("[RFC 4648 §4] is base64 as everybody writes it", arguments: headers)
+    @Test("[RFC 4648 §4] is standard base64", arguments: headers)
     func base64(_ header: PayloadHeader) {
         let text = self.encode(self.bytes(header))
         #expect(String(decoding: text, as: UTF8.self) == Data(self.bytes(header)).base64EncodedString())
@@ -60,7 +60,7 @@ struct XMPPBodyTests {
         #expect(patched == self.encode(self.bytes(other)))
     }
 
-    @Test("is not found in what somebody else wrote", arguments: ["", "hello", String(repeating: "A", count: 44)])
+    @Test("is not found in bodies of other clients", arguments: ["", "hello", String(repeating: "A", count: 44)])
     func foreign(_ text: String) {
         #expect(self.read(Array(text.utf8)) == nil)
     }

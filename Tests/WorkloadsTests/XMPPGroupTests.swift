@@ -31,7 +31,7 @@ struct XMPPGroupTests {
         #expect(Set((0..<12).map { load.ledgerID($0) }) == Set(0..<12))
     }
 
-    @Test("a room sends to everybody in it, a contact to everybody but himself")
+    @Test("a room sends to all occupants, a contact to all others of its circle")
     func receivers() {
         let room = self.load(.muc, clients: 12, size: 4)
         #expect(room.publishers(heardBy: 4) == [4..<8])
@@ -57,7 +57,7 @@ struct XMPPGroupTests {
         #expect(load.occupant(3) == "r2-2@conference.example.org/n14")
     }
 
-    @Test("what is no room, no nick, or somebody's twice, is told before anything is sent")
+    @Test("an invalid room or nick, or a duplicate address, is reported before anything is sent")
     func problems() {
         #expect(self.load(.muc, clients: 4, size: 2).groupProblem() == nil)
         #expect(self.load(.message, clients: 4, size: 1).groupProblem() == nil)

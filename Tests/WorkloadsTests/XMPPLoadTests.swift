@@ -2,7 +2,7 @@ import NIOCore
 import Testing
 import Workloads
 
-@Suite("What XMPP clients are and do")
+@Suite("Addresses and actions of XMPP clients")
 struct XMPPLoadTests {
     private func load(
         _ clients: Int,
@@ -60,7 +60,7 @@ struct XMPPLoadTests {
         #expect((0..<100).map { load.peer(of: $0) } == (0..<100).map { self.load(100, .random).peer(of: $0) })
     }
 
-    @Test("what is no JID, or somebody's twice, is told before anything is sent")
+    @Test("an invalid or duplicate JID is reported before anything is sent")
     func problems() throws {
         #expect(self.load(3).problem() == nil)
         let twice = try #require(self.load(2, jid: ("user", "example.org", "clamor")).problem())
