@@ -2,7 +2,7 @@ import Foundation
 
 /// The list in `Coverage`: each behaviour, and the tests that would fail without it.
 struct CoverageList {
-    /// What a row's last cell says.
+    /// The content of a row's last cell.
     enum Proof: Hashable {
         /// Tests, as `Target/File.function`, and vectors, as `mqtt/file: name` and `xmpp-streams/file`.
         case tests([String])
@@ -25,7 +25,7 @@ struct CoverageList {
         ]
 
     private(set) var rows: [Row] = []
-    /// What is wrong with the tables themselves.
+    /// Problems of the tables themselves.
     private(set) var problems: [String] = []
 
     /// The list as it lies beside this file.
@@ -75,7 +75,7 @@ struct CoverageList {
     }
 }
 
-/// What can be referred to: the tests of the sources, and the vectors.
+/// The valid references: the tests in the sources, and the vectors.
 struct KnownTests {
     private let root: URL
     private var functions: [String: Set<String>] = [:]

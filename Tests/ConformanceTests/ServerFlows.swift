@@ -1,7 +1,7 @@
 import MQTT
 import Testing
 
-/// What a server is tried with, over one of its links.
+/// A test flow for a server, over one of its links.
 ///
 /// Every flow takes topics and client ids of its own, so all may use one server, one after the other.
 struct ServerFlow: Sendable, CustomTestStringConvertible {

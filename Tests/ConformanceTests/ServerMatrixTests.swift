@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The same flows against every server, over every link that it has.
-@Suite("What every server does", .enabled(if: Mosquitto.isInstalled && Ejabberd.isInstalled, "\(Ejabberd.missing)"))
+@Suite("Flows on every server", .enabled(if: Mosquitto.isInstalled && Ejabberd.isInstalled, "\(Ejabberd.missing)"))
 struct ServerMatrixTests {
     @Test("flows", .timeLimit(.minutes(10)), arguments: Endpoint.all)
     func flows(_ endpoint: Endpoint) async throws {
@@ -25,7 +25,7 @@ struct ServerMatrixTests {
         }
     }
 
-    /// What is listed as not applicable really is: the server says so itself.
+    /// A flow listed as not applicable really is: the server itself refuses it.
     private static func refuses(_ endpoint: Endpoint, _ version: ProtocolVersion, _ code: UInt8) async throws {
         var configuration = try endpoint.configuration()
         configuration.version = version
@@ -44,7 +44,7 @@ struct ServerMatrixTests {
     }
 }
 
-/// What servers cannot do, with their own words for it; the README of these tests has the table.
+/// Features that servers lack, with the servers' own words; the README of these tests has the table.
 enum NotApplicable {
     /// The CONNACK code of a version that the server does not speak.
     static func reason(_ server: Endpoint.Server, _ version: ProtocolVersion) -> UInt8? {

@@ -2,7 +2,7 @@ import FaultInjection
 import NIOCore
 import Testing
 
-@Suite("What a delay holds, and for how long")
+@Suite("Bytes that a delay holds, and for how long")
 struct DelayScheduleTests {
     enum Event: Sendable {
         /// Bytes of the client go on.

@@ -13,7 +13,7 @@ struct HeldBytesTests {
         }
     }
 
-    /// What may go at a time, taken out.
+    /// Takes the bytes that are due at a time.
     private static func taken(_ held: inout HeldBytes, at time: Int64, limit: Int = .max) -> String {
         held.advance(to: self.start + .milliseconds(time)) { _, _ in }
         return String(buffer: held.copy(limit))
@@ -60,7 +60,7 @@ struct HeldBytesTests {
         #expect(Self.taken(&held, at: 0) == "56789")
     }
 
-    @Test("each that was held is told of once, with how long, and how late")
+    @Test("each held piece is reported once, with its delay and its lateness")
     func told() {
         var held = HeldBytes()
         Self.append("a", to: &held, at: 0, hold: 10)

@@ -5,7 +5,7 @@ import NIOPosix
 import TestSupport
 import Testing
 
-@Suite("What the proxy does on command", .timeLimit(.minutes(10)))
+@Suite("Faults of the proxy", .timeLimit(.minutes(10)))
 struct ProxyFaultTests {
     /// How long `body` took, by the clock that delays run on.
     private static func time(_ body: () async throws -> Void) async rethrows -> TimeAmount {
@@ -57,7 +57,7 @@ struct ProxyFaultTests {
         #expect(try #require(counters.delayHolds.min) >= 10_000_000)
     }
 
-    @Test("every 3rd read alone is held, and what comes behind it waits for it")
+    @Test("only every 3rd read is delayed, and later bytes wait for it")
     func delayEvery() async throws {
         let counters = try await withRelay {
             $0.faults.delay = .time(.milliseconds(10))
@@ -90,7 +90,7 @@ struct ProxyFaultTests {
         }
     }
 
-    @Test("a stall holds everything up, once, and it goes on behind it")
+    @Test("a stall delays all bytes, once, and traffic continues after it")
     func stall() async throws {
         let stall = FaultStall(length: .milliseconds(150), after: .milliseconds(1))
         let counters = try await withRelay({ $0.faults.stall = stall }) { proxy, listener in
@@ -131,7 +131,7 @@ struct ProxyFaultTests {
         } _: { proxy, listener in
             let client = try await WireEnd.connect(to: proxy.port)
             let server = try await listener.accept()
-            // Bytes that nobody reads must not make a RST of it.
+            // Unread bytes must not turn the FIN into a RST.
             client.begin([1, 2, 3])
             server.begin([4, 5, 6, 7])
             #expect(try await client.ending() == .fin)

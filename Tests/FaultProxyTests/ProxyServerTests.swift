@@ -40,11 +40,11 @@ func withRelay(
 }
 
 extension ProxyCounters.Bytes {
-    /// What was read and neither written nor discarded.
+    /// Bytes that were read and neither written nor discarded.
     var waiting: UInt64 { self.read - self.written - self.discarded }
 }
 
-@Suite("What goes through the proxy", .timeLimit(.minutes(10)))
+@Suite("Bytes through the proxy", .timeLimit(.minutes(10)))
 struct ProxyServerTests {
     struct Way: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -131,7 +131,7 @@ struct ProxyServerTests {
                 client.begin([1, 2, 3])
                 try await client.reset()
             }
-            // Those behind them are served, and none of them is there any more.
+            // Later clients are served, and none of them remains.
             while await proxy.counters().clientsNow > 0 { await Task.yield() }
             let client = try await WireEnd.connect(to: proxy.port)
             try await client.send([9])

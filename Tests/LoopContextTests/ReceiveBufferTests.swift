@@ -5,7 +5,7 @@ import Testing
 /// With NIO's own pool, as a channel has one.
 @Suite("Receive buffer")
 struct ReceiveBufferTests {
-    /// What a channel does with its pool for one read(2) that brings `bytes`.
+    /// A channel's use of its pool for one read(2) that returns `bytes`.
     private func read(_ bytes: [UInt8], _ pool: inout NIOPooledRecvBufferAllocator) -> (ByteBuffer, asked: Int) {
         let (buffer, asked) = pool.buffer(allocator: ByteBufferAllocator()) { buffer in
             let asked = buffer.writableBytes

@@ -61,7 +61,7 @@ func connectedServer(_ version: ProtocolVersion) throws(DecodeError) -> PacketDe
     return decoder
 }
 
-/// What decoding `pieces` ends with: the packets, and the error if there is one.
+/// The result of decoding `pieces`: the packets, and the error if there is one.
 func outcome(_ decoder: consuming PacketDecoder, _ pieces: [[UInt8]]) -> (packets: [Packet], error: DecodeError?) {
     var sink = CollectingSink()
     do {

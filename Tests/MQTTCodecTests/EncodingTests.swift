@@ -39,7 +39,7 @@ struct EncodingTests {
             as [(PacketType, String)]
     )
     func acknowledgementBytes(_ type: PacketType, _ expected: String) {
-        // One byte off, because nobody promises that it is aligned.
+        // One byte off, because callers need not align it.
         var memory = [UInt8](repeating: 0, count: 5)
         memory.withUnsafeMutableBytes { bytes in
             guard let base = bytes.baseAddress else { return }

@@ -19,7 +19,7 @@ struct PacketDecoderTests {
         }
     }
 
-    @Test("gives back what the encoder was told, to a client", arguments: 0..<UInt64(150))
+    @Test("decodes the encoded packets, to a client", arguments: 0..<UInt64(150))
     func roundTripToClient(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed &* 7919)
         for version in ProtocolVersion.allCases {
@@ -30,7 +30,7 @@ struct PacketDecoderTests {
         }
     }
 
-    @Test("gives back what the encoder was told, to a server", arguments: 0..<UInt64(150))
+    @Test("decodes the encoded packets, to a server", arguments: 0..<UInt64(150))
     func roundTripToServer(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed &* 104_729)
         for version in ProtocolVersion.allCases {

@@ -2,7 +2,7 @@ import MQTTCodec
 import Testing
 
 /// Table 2-4 of MQTT 5.0, written down a second time.
-@Suite("Properties and the packets they may stand in (§2.2.2.2)")
+@Suite("Properties and the packets that may contain them (§2.2.2.2)")
 struct PropertyTableTests {
     private static let publish: Set<PropertyScope> = [.publishToServer, .publishToClient]
     private static let answers: Set<PropertyScope> = [
@@ -130,9 +130,9 @@ struct PropertyTableTests {
 }
 
 /// Table 2-6 of MQTT 5.0, written down a second time.
-@Suite("Reason codes and the packets they may stand in (§2.4)")
+@Suite("Reason codes and the packets that may contain them (§2.4)")
 struct ReasonTableTests {
-    /// What each packet may say: direction counts for DISCONNECT and AUTH alone.
+    /// The allowed codes of each packet; the direction matters for DISCONNECT and AUTH only.
     static let table: [(type: PacketType, toServer: Bool, codes: Set<UInt8>)] = [
         (
             .connAck, false,

@@ -47,7 +47,7 @@ struct StoreClientTests {
                         }
                     }
                 }
-                // What waits for a connection gets one.
+                // Messages that wait for a connection get one.
                 if !isConnected { try await client.connect() }
                 return try await tasks.reduce(into: Set()) { $0.insert($1) }
             }
@@ -65,7 +65,7 @@ struct StoreClientTests {
     func received() async throws {
         let folder = try ScratchFolder()
         let store = try MQTTSQLiteStore(path: folder.path("db"))
-        // What a client leaves that was killed behind PUBREC: the broker repeats PUBREL, and gets PUBCOMP.
+        // The state of a client that was killed after PUBREC: the broker repeats PUBREL, and gets PUBCOMP.
         let message = MQTTMessage(topic: "", qos: .exactlyOnce)
         let stored = MQTTStoredMessage(sequence: 1, stage: .received(1), message: message)
         try await Mosquitto.with { broker in

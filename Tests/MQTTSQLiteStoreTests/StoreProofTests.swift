@@ -6,7 +6,7 @@ import TestSupport
 
 @Suite("A client whose process is killed", .enabled(if: Mosquitto.isInstalled, Comment(rawValue: Mosquitto.missing)))
 struct StoreProofTests {
-    /// What one life of the process has told.
+    /// The reports of one life of the process.
     private struct Life {
         var found = 0
         var released = 0

@@ -5,7 +5,7 @@ import MQTTSQLiteStore
 import Testing
 import TestSupport
 
-@Suite("What a store on disk refuses")
+@Suite("Refusals of a store on disk")
 struct StoreRefusalTests {
     // MARK: - Limits
 
@@ -130,7 +130,7 @@ struct StoreRefusalTests {
         #expect(folder.entries() == ["notes.txt"])
     }
 
-    @Test("a database that is somebody else's, or of a later version", arguments: Tampering.refused)
+    @Test("a database of another application, or of a later version", arguments: Tampering.refused)
     func tampered(_ tampering: Tampering) async throws {
         let folder = try ScratchFolder()
         let path = folder.path("db")

@@ -3,7 +3,7 @@ import MQTTCodec
 import MQTTSQLiteStore
 import Testing
 
-/// A file made by somebody else's hand, through SQL.
+/// A file changed from outside the store, through SQL.
 struct Tampering: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let sql: String

@@ -27,7 +27,7 @@ struct PlainMechanismsTests {
         #expect(throws: SASLError.credentials(words)) { try PLAINMechanism(user: user, password: password) }
     }
 
-    @Test("EXTERNAL names whom to act for, or nobody (RFC 4422 appendix A)")
+    @Test("EXTERNAL sends the identity to act as, or an empty one (RFC 4422 appendix A)")
     func external() throws {
         var derived = try EXTERNALMechanism()
         #expect(derived.name == "EXTERNAL")

@@ -153,7 +153,7 @@ struct SASLMechanismChoiceTests {
         }
     }
 
-    @Test("a mechanism that is asked for is used, or the reason why not is told")
+    @Test("a requested mechanism is used, or the reason why not is reported")
     func forced() throws {
         #expect(try Self.choose(Self.everything) { $0.forced = "PLAIN" }.name == "PLAIN")
         #expect(throws: SASLChoiceError.noneShared(offered: ["PLAIN"])) {
@@ -199,7 +199,7 @@ struct SASLMechanismChoiceTests {
         #expect(error.description == words)
     }
 
-    @Test("a user name that the mechanism cannot send is told as such")
+    @Test("a user name that the mechanism cannot send is reported as such")
     func unusable() {
         var choice = SASLMechanismChoice()
         choice.forced = "PLAIN"

@@ -30,7 +30,7 @@ struct SASLServerTests {
         }
     }
 
-    @Test("[RFC 4505 §2] anybody is let in where the domain is for that", arguments: XMPPServer.Kind.installed)
+    @Test("[RFC 4505 §2] every client is accepted by an anonymous domain", arguments: XMPPServer.Kind.installed)
     func anonymous(_ kind: XMPPServer.Kind) async throws {
         try await XMPPServer.with(kind) { server in
             let offered = try await Self.offered(server, XMPPServer.anonymousDomain)
@@ -100,7 +100,7 @@ struct SASLServerTests {
         return rest.hasSuffix("/>") && !rest.contains("<failure")
     }
 
-    /// What stands in the one element.
+    /// The content of the single element.
     private static func content(_ element: String) -> String? {
         guard let start = element.firstIndex(of: ">") else { return nil }
         let rest = element[element.index(after: start)...]

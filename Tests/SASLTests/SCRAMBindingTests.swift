@@ -103,7 +103,7 @@ struct SCRAMBindingTests {
         #expect(throws: SASLError.serverNotVerified) { try client.finish(SCRAMExchange.rfc7677.serverFinal.bytes) }
     }
 
-    @Test("[RFC 5802 §7] the server's word on the binding is told as it is")
+    @Test("[RFC 5802 §7] the server's error about the binding is reported unchanged")
     func refusal() throws {
         var client = try Self.client(Self.vectors[0])
         _ = try client.begin()

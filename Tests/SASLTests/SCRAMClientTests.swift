@@ -145,7 +145,7 @@ struct SCRAMClientTests {
             else { continue }
             for message in [changed, Array(first[..<index]), Array(first[..<index] + first[(index + 1)...])] {
                 _ = try client.begin()
-                // What is no refusal ends in a proof for other bytes, and the signature does not fit.
+                // If the message is accepted, the proof is for other bytes, and the server's signature does not match.
                 let answer = try? client.respond(to: message)
                 if let answer { #expect(answer != exchange.clientFinal.bytes) }
                 #expect(throws: SASLError.self) { try client.finish(exchange.serverFinal.bytes) }

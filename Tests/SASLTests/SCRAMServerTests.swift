@@ -51,7 +51,7 @@ struct SCRAMServerTests {
         #expect(
             server.received((header + "n=user,r=rOprNGfwEbeRWgbNEkqO").bytes) == .challenge(exchange.serverFirst.bytes)
         )
-        // What c= repeats is signed too, so that only the header compares here.
+        // The content of c= is signed too, so that only the header matters here.
         let final = "c=\(Base64.encode(header.bytes)),\(SCRAMExchange.nonces),\(SCRAMExchange.proof)"
         let expected: SCRAMServer.Step =
             header == "n,," ? .accepted(user: "user", exchange.serverFinal.bytes) : .refused(.invalidProof)

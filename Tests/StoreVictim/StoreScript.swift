@@ -1,7 +1,7 @@
 package import MQTT
 import MQTTCodec
 
-/// What a client with a window of 16 writes into its store, commit by commit, the same for one seed in any process.
+/// The commits of a client with a window of 16, the same for one seed in any process.
 package struct StoreScript: Sequence, IteratorProtocol {
     private var dice: StoreDice
     /// Ours, in order, with how far they are.
@@ -101,7 +101,7 @@ package struct StoreDice {
     }
 }
 
-/// What a store has to hold after some changes, in the plainest form.
+/// The expected content of a store after some changes, in the simplest form.
 package struct StoreModel: Equatable {
     private var ours: [MQTTStoredMessage] = []
     private var theirs: [MQTTStoredMessage] = []

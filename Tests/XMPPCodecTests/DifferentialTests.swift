@@ -54,7 +54,7 @@ struct DifferentialTests {
         #expect(counts["neither", default: 0] > 100, "\(counts)")
     }
 
-    /// What XML allows and XMPP, its namespaces or our limits do not: the differences there may be.
+    /// Documents that XML allows, but XMPP, its namespaces or our limits do not: the permitted differences.
     private func isSubset(_ error: XMPPReadError, _ document: [UInt8]) -> Bool {
         switch error {
         // RFC 6120 §11.1, §11.6, §4.8.1.
@@ -80,7 +80,7 @@ struct DifferentialTests {
     private func text(_ document: [UInt8]) -> String { String(decoding: document, as: UTF8.self) }
 }
 
-/// What our reader says of a whole stream.
+/// Our reader's result for a whole stream.
 private struct Ours {
     let error: XMPPReadError?
     let elements: [XMPPElement]
@@ -94,7 +94,7 @@ private struct Ours {
     }
 }
 
-/// What Foundation's parser says of it.
+/// The result of Foundation's parser for it.
 private final class Theirs: NSObject, XMLParserDelegate {
     private(set) var isWellFormed = false
     private(set) var problem = ""
@@ -110,7 +110,7 @@ private final class Theirs: NSObject, XMLParserDelegate {
         parser.shouldReportNamespacePrefixes = true
         parser.shouldResolveExternalEntities = false
         parser.delegate = self
-        // What it returns is of the last piece alone.
+        // Its return value concerns the last piece only.
         let isFine = parser.parse()
         self.isWellFormed = isFine && self.problem.isEmpty
     }

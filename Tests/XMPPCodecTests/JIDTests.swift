@@ -137,7 +137,7 @@ struct JIDTests {
     }
 
     static let received: [(String, String)] = [
-        // What a server lets others have as a name: heart and flag with their selectors, a family with joiners.
+        // Names that a server allows to others: heart and flag with their selectors, a family with joiners.
         ("room@muc.a/❤\u{FE0F} \u{1F468}\u{200D}\u{1F469}", "room@muc.a/❤\u{FE0F} \u{1F468}\u{200D}\u{1F469}"),
         ("a@b/\u{F900}", "a@b/\u{8C48}"), ("אa@b/x", "אa@b/x"), ("Henry\u{2163}@a", "henry\u{2163}@a"),
         ("♚@A.example/E\u{301}", "♚@a.example/\u{C9}"), ("\u{212A}@a", "\u{212A}@a"), ("Ａ\u{212B}B@a", "a\u{212B}b@a"),

@@ -1,7 +1,7 @@
 import TestSupport
 import XMPPCodec
 
-/// What a reader said, in the order of saying.
+/// The events of a reader, in order.
 enum ReaderEvent: Hashable, Sendable {
     case opened(StreamHeader)
     case element(XMPPElement)
@@ -29,7 +29,7 @@ struct CollectingSink: XMPPReaderSink {
     }
 }
 
-/// What came of bytes in pieces.
+/// The result of reading bytes in pieces.
 struct Reading: Hashable {
     var events: [ReaderEvent] = []
     var error: XMPPReadError?

@@ -20,7 +20,8 @@ struct Vector: Decodable, Sendable, CustomTestStringConvertible {
     private let xml: String?
     /// Where the bytes are no text.
     private let bytes: String?
-    /// What comes out, in one line each: elements as ``XMPPElement/canonical``, `closed`, or `opened` with its values.
+    /// The expected events, in one line each: elements as ``XMPPElement/canonical``, `closed`, or `opened` with its
+    /// values.
     let events: [String]?
     /// The error, as it is written without its type, and the stream error that answers it.
     let mustFail: String?
@@ -29,7 +30,7 @@ struct Vector: Decodable, Sendable, CustomTestStringConvertible {
 
     var testDescription: String { "\(self.name) (\(self.clause))" }
 
-    /// What is cut: without the header in front of it.
+    /// The bytes to cut, without the header before them.
     var wire: [UInt8] { self.xml.map { Array($0.utf8) } ?? hex(self.bytes ?? "") }
 
     func read(_ pieces: [[UInt8]]) -> Reading {

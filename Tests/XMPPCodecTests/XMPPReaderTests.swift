@@ -38,7 +38,7 @@ struct XMPPReaderTests {
         #expect(throws: XMPPReadError.unboundPrefix) { try reader.read(Array("<p:a/>".utf8), into: &sink) }
     }
 
-    @Test("[RFC 6120 §11.5] a line end behind <success/> may stand in front of the new stream's declaration")
+    @Test("[RFC 6120 §11.5] a line end between <success/> and the new stream's declaration is accepted")
     func spaceBehindRestart() throws {
         let bytes = Array((" \r\n" + usualHeader + "<a/>").utf8)
         for (head, tail) in bytes.everyCut {
@@ -105,7 +105,7 @@ struct XMPPReaderTests {
         ]
         #expect(Set(errors.map(\.description)).count == errors.count)
         #expect(Set(errors.map(\.name)).count == errors.count)
-        // What prints an error prints its line.
+        // Printing an error prints its description.
         #expect(errors.allSatisfy { "\($0 as any Error)" == $0.description })
         #expect(
             XMPPReadError.illegalReference(0xFFFE).description

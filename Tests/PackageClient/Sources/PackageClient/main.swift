@@ -44,7 +44,7 @@ do {
 } catch .refused(let refusal) {
     print(refusal.reason?.name ?? "", refusal.properties.serverReference ?? "")
 } catch {
-    // Nobody listens on port 1.
+    // Port 1 is closed.
     print(error, error.reasonString ?? "", error.serverReference ?? "", error.properties)
 }
 await client.disconnect()
