@@ -44,7 +44,7 @@ check-meter: needs-test
 	swift build -c release --product clamor
 	CLAMOR_CHECK_METER=1 CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" $(SWIFT_TEST) --filter CheckMeter
 
-# What `clamor capacity` and `clamor compare` answer where the answer is known: half an hour and 80 minutes on a quiet
+# Checks `clamor capacity` and `clamor compare` against known answers: half an hour and 80 minutes on a quiet
 # machine; they write results/reference/capacity.md and compare.md. A shorter one: make check-compare CHECK='--same 5';
 # in parts: CHECK='--keep .build/compare.jsonl'.
 CHECK :=
@@ -142,8 +142,8 @@ reference: needs-build
 	CLAMOR_ONLY=$(or $(CLAMOR_ONLY),clamorTests) CLAMOR_WRITE_REFERENCE=1 \
 		swift test --filter clamorTests.ReferenceTests/isCurrent
 
-# What is missing is installed: as root, else with sudo, else the command to run is named. A file or program that
-# is there counts, wherever it came from. $(call install,pairs of PACKAGE and the command that finds it)
+# Installs missing packages: as root, else with sudo, else prints the command to run. An existing file or program
+# counts, whatever its source. $(call install,pairs of PACKAGE and the command that finds it)
 define install
 @missing=""; \
 while read -r package probe; do \
@@ -213,8 +213,8 @@ $(VENV)/ready: | system-packages
 system-packages: needs-build
 	$(install)
 
-# What Clamor costs beside a plain C program, under 20 minutes; wants a quiet machine with two cores. A part of it, which
-# is printed only: make limits LIMITS='--rows qos0-64,connect --pairs 2'
+# Clamor's cost compared with a plain C program, under 20 minutes; needs a quiet machine with two cores. A part of it,
+# which is only printed: make limits LIMITS='--rows qos0-64,connect --pairs 2'
 LIMITS :=
 
 .PHONY: limits needs-limits

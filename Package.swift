@@ -321,7 +321,7 @@ if let runtime = Context.environment["CLAMOR_FUZZ"] {
     )
 }
 
-// What one works on, and what that needs: CLAMOR_ONLY=SASLTests,TransportTests swift build --build-tests
+// Builds only the named targets and their dependencies: CLAMOR_ONLY=SASLTests,TransportTests swift build --build-tests
 if let names = Context.environment["CLAMOR_ONLY"], !names.isEmpty {
     var wanted = Set(names.split(separator: ",").map(String.init))
     var packages: Set<String> = []

@@ -2,7 +2,7 @@ package import Benchmark
 package import BenchmarkWork
 import Foundation
 
-/// What all suites have in common.
+/// Settings that all suites share.
 package enum Suites {
     /// In the environment: each benchmark runs once, to see that it builds, runs and ends; its figures mean nothing.
     package static let isSmoke = ProcessInfo.processInfo.environment["CLAMOR_BENCH_SMOKE"] != nil
@@ -14,7 +14,7 @@ package enum Suites {
         .init(
             metrics: [.wallClock, .throughput, self.allocated],
             warmupIterations: self.isSmoke ? 0 : 3,
-            // What takes nanoseconds is done a thousand times an iteration: long enough for the clock.
+            // Work of nanoseconds is repeated a thousand times an iteration: long enough for the clock.
             scalingFactor: work.operations == 1 ? .one : .kilo,
             maxDuration: self.isSmoke ? .milliseconds(1) : .milliseconds(500),
             maxIterations: self.isSmoke ? 1 : 10_000

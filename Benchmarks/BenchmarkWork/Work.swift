@@ -17,7 +17,7 @@ package struct Work: Sendable {
     package let operations: Int
     /// Whether the figures depend on this repository, its packages and the toolchain alone.
     ///
-    /// What calls zlib does not: another build of that library needs other instructions for the same bytes.
+    /// Work that calls zlib does not: another build of that library needs other instructions for the same bytes.
     package let isGated: Bool
     /// Builds what the work needs, and gives the body: called again and again, it does the same each time.
     package let make: @Sendable () -> () -> Void

@@ -6,7 +6,7 @@ struct Bill {
     var messages: UInt64
     var figures: [String: Double] = [:]
 
-    /// What each further message of a longer run cost: start, connects and report are in both, and leave.
+    /// The cost of each further message of a longer run: start, connects and report are in both, and cancel out.
     func cost(beyond short: Bill) throws -> Double {
         guard self.messages > short.messages, self.cpuSeconds > short.cpuSeconds else {
             throw Mismatch("the longer run has no more messages, or took no more CPU: this machine is too busy")

@@ -5,7 +5,7 @@ import Glibc
 
 /// A process that is bound to one core and billed by the kernel.
 final class Child {
-    /// What it was when it had ended.
+    /// The result of the process after its end.
     struct Ending {
         let status: Int32
         /// User and system, from `wait4`: the whole process, its start and end included.

@@ -16,7 +16,7 @@ struct Host: Codable {
 
     static func read(_ laboratory: Laboratory) -> Host {
         let revision = Self.line("git", "rev-parse", "--short", "HEAD") ?? "unknown"
-        // What the run itself writes is no change of the source.
+        // Files that the run itself writes do not count as changes of the source.
         let isChanged = Self.line("git", "status", "--porcelain", "--", ".", ":!results") != nil
         let formatter = ISO8601DateFormatter()
         formatter.formatOptions = [.withFullDate]
@@ -65,7 +65,7 @@ struct Host: Codable {
         ]
     }
 
-    /// What is known when it begins.
+    /// The facts known at the beginning.
     var text: String { self.lines.dropLast().map { "\($0.0): \($0.1)" }.joined(separator: "\n") }
 
     var markdown: String {
@@ -73,7 +73,7 @@ struct Host: Codable {
         return "| host | |\n| --- | --- |\n" + rows + (self.warning.map { "\n\nNote: \($0)" } ?? "")
     }
 
-    /// Two cores are used to the full: whoever else wants one is in the figures.
+    /// Two cores are fully used: other work on the host affects the figures.
     var warning: String? {
         guard let busyBefore, busyBefore > 0.05 else { return nil }
         return "other work was on this machine when it began (\((busyBefore * 100).short) % of its cores)."

@@ -1,12 +1,12 @@
 import Foundation
 import Glibc
 
-/// Who is measured: the C program (or, where brokers are compared, mosquitto), or Clamor.
+/// The measured program: the C program (or, where brokers are compared, mosquitto), or Clamor.
 enum Side: String, Codable {
     case reference, clamor
 }
 
-/// One process that was billed, as it stands in `limits.json`.
+/// One billed process, as stored in `limits.json`.
 struct SingleRun: Codable {
     var row = ""
     var pair = 0

@@ -1,7 +1,7 @@
 import Foundation
 import Measurement
 
-/// What Clamor costs beside a plain C program that does the same work: `make limits`.
+/// Clamor's cost compared with a plain C program that does the same work: `make limits`.
 ///
 /// Each pair is one run of the C program and one of `clamor`, in turn, against the same server, which has a core of
 /// its own; only the client's process is billed.

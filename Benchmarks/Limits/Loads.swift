@@ -2,7 +2,7 @@ import Foundation
 import Measurement
 import Report
 
-// What is run. Both programs send the same packets: MQTT 3.1.1, topics of about 20 bytes, payloads of 64.
+// The loads. Both programs send the same packets: MQTT 3.1.1, topics of about 20 bytes, payloads of 64.
 
 let topic = "limits/load/topic/"
 

@@ -4,7 +4,7 @@ import Ledger
 import MQTTCodec
 import Measurement
 
-/// What runs in memory, each in a process of its own, bound to the clients' core: `limits --micro NAME`.
+/// Work in memory, each piece in a process of its own, bound to the clients' core: `limits --micro NAME`.
 enum Micro {
     static func perform(_ arguments: [String]) throws {
         switch arguments.first {

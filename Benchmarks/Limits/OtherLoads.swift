@@ -18,7 +18,7 @@ struct Connecting {
         self.clients = min(most, Int(min(limit.rlim_max, 1 << 30)) - 200)
     }
 
-    /// What each client beyond the first ten costs: from begin to the moment all are up, and to the end of the process.
+    /// The cost of each client beyond the first ten: from the start until all are up, and to the end of the process.
     func measure(_ side: Side, _ laboratory: Laboratory) throws -> [String: Double] {
         let cost = try self.cost(laboratory) { port, clients in
             side == .reference
@@ -141,7 +141,7 @@ struct BrokerLoad {
 
 // MARK: - The decode command
 
-/// `clamor decode`, whose figure stands beside the one measured here.
+/// `clamor decode`, whose figure is printed with the one measured here.
 enum DecodeCommand {
     private static let forms = ["contiguous": "pipelined", "segments": "segments", "fragments": "fragments"]
 

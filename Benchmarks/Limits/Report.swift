@@ -62,7 +62,7 @@ struct Outcome {
         }
     }
 
-    /// Whose core set the pace, where it was not the one that is billed.
+    /// Names the core that set the pace, if it was not the billed one.
     private func note(_ line: Line) -> String? {
         guard line == self.workload.lines.first else { return nil }
         if self.workload.name == "broker" {
@@ -162,7 +162,7 @@ struct Report: Codable {
 
     private var page: String {
         """
-        # What Clamor costs beside plain C
+        # Clamor's cost compared with plain C
 
         Made by `make limits` in \((self.durationSeconds / 60).short) minutes. Each figure is the median of the runs, \
         C and Clamor in turn, each ratio the median of the pairs' ratios, beside it the smallest and the largest.

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// What a sink counted; it counts whole packets, so that a client's own count can be checked.
+/// The counts of a sink; it counts whole packets, so that a client's own count can be checked.
 struct SinkCounts: Decodable {
     let live: UInt64
     let connects: UInt64
@@ -11,17 +11,17 @@ struct SinkCounts: Decodable {
     let errors: UInt64
 }
 
-/// A server on a port and a core of its own, for one run, or as many as it is told.
+/// A server on a port and a core of its own, for one run or several.
 final class Server {
     enum Kind {
         case sink(String)
         case mosquitto
         case embedded
-        /// Its XMPP side, for whoever comes.
+        /// Its XMPP listener, for clients without accounts.
         case ejabberd
     }
 
-    /// What lies between the packets and TCP.
+    /// The layer between the packets and TCP.
     enum Wire {
         case plain, tls, webSocket
     }
@@ -101,7 +101,7 @@ final class Server {
         throw Mismatch("\(self.name) did not start")
     }
 
-    /// What a sink has counted so far.
+    /// The sink's counts so far.
     func counts() throws -> SinkCounts {
         let before = self.child.output.count
         self.child.signal(SIGUSR1)
@@ -114,7 +114,7 @@ final class Server {
         throw Mismatch("\(self.name) does not answer")
     }
 
-    /// What it has used so far.
+    /// CPU seconds used so far.
     func cpuSeconds() throws -> Double { try self.child.cpuSeconds() }
 
     /// A client is gone; behind the last one it ends, and a sink tells what it has counted.
@@ -138,7 +138,7 @@ final class Server {
 
     /// Writes mosquitto's file: nothing is stored, and nothing is dropped for want of room.
     private static func configuration(port: Int, _ wire: Wire, _ laboratory: Laboratory) throws -> String {
-        // Settings that stand behind a listener are its own.
+        // Settings after a listener apply to that listener.
         let listener =
             switch wire {
             case .plain: "listener \(port) 127.0.0.1"
@@ -162,7 +162,7 @@ final class Server {
         return file
     }
 
-    /// An Erlang node without distribution, whose users need no accounts and which holds nobody back.
+    /// An Erlang node without distribution, whose users need no accounts and whose clients are not rate-limited.
     private static func ejabberd(port: Int, _ laboratory: Laboratory) throws -> [String] {
         let folder = "\(laboratory.directory)/\(laboratory.unique("ejabberd"))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

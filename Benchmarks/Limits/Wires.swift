@@ -34,7 +34,7 @@ struct Certificates {
 }
 
 extension Laboratory {
-    /// What a client is told so that it speaks what its server speaks.
+    /// The client's arguments for the protocol of its server.
     func arguments(_ side: Side, _ wire: Server.Wire) throws -> [String] {
         switch (wire, side) {
         case (.plain, _): []
@@ -46,7 +46,7 @@ extension Laboratory {
 }
 
 extension Workload {
-    /// What a connection through TLS or WebSocket costs; the C side speaks TLS through libssl.
+    /// The cost of a connection through TLS or WebSocket; the C side uses libssl for TLS.
     static func wires(seconds: Double) -> [Workload] {
         let ack = Server.Kind.sink("ack")
         let discard = Server.Kind.sink("discard")

@@ -1,4 +1,4 @@
-/// What the issue asks of a line of the table.
+/// The required result of a line of the table.
 enum Goal: Hashable {
     /// Clamor's figure over the reference's, at most.
     case atMostTimes(Double)
@@ -20,7 +20,7 @@ struct Line: Hashable {
     let goal: Goal
     /// Not all figures are measured on both sides.
     var hasReference = true
-    /// What another load generator took with the same work, beside the reference on its host; printed below the table.
+    /// The cost of another load generator for the same work, with the reference on its host; printed below the table.
     var peer: String?
 }
 

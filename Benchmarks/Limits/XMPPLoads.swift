@@ -55,7 +55,7 @@ extension Workload {
     }
 }
 
-/// Who logs in, and as whom: the server takes any name and password.
+/// The users that log in: the server accepts any name and password.
 private func users(_ side: Side, port: Int, clients: Int) -> [String] {
     side == .reference
         ? ["--port", "\(port)", "--clients", "\(clients)"]
@@ -77,7 +77,7 @@ private struct LoggingIn {
         self.clients = min(clients, Int(min(limit.rlim_max, 1 << 30)) - 200)
     }
 
-    /// What each client beyond the first ten costs.
+    /// The cost of each client beyond the first ten.
     func measure(_ side: Side, _ laboratory: Laboratory) throws -> [String: Double] {
         let server = try Server(.ejabberd, clients: 2, in: laboratory)
         let base = try self.run(side, laboratory, server, clients: self.few)

@@ -76,7 +76,7 @@ struct LoopbackLoad {
     }
 }
 
-/// Nobody looks on: what the clients record stays with them.
+/// No observer: the clients' records are not collected.
 private struct NoObserver: RunObserver {
     func interval(
         second: Int,

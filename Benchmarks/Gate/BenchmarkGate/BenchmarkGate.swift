@@ -16,7 +16,7 @@ struct BenchmarkGate {
 
     /// sysexits.h's, as the product has it.
     static let wrongUsage: Int32 = 64
-    /// What test drivers take for "skipped".
+    /// The exit status that test drivers treat as "skipped".
     static let notChecked: Int32 = 77
 
     static func main() {

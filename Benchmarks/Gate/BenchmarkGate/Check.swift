@@ -91,10 +91,10 @@ enum Check {
 
     // MARK: Figures
 
-    /// What is wrong with a figure: too much, and also too little.
+    /// The problems of a figure: too much, and also too little.
     ///
-    /// A figure that has become smaller is good news, or work that the optimizer has found a way to leave out; and a
-    /// limit that lies above it would let the gain be lost again.
+    /// A smaller figure is either an improvement, or work that the optimizer has removed. A limit above it would not
+    /// notice if the gain were lost again.
     private static func problems(_ need: Need, _ expected: Need, _ tolerance: Double) -> [String] {
         [
             ("instructions", need.instructions, expected.instructions, 0.5),

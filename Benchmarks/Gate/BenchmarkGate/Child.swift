@@ -1,7 +1,7 @@
 import BenchmarkWork
 import Foundation
 
-/// What is measured of a piece of work.
+/// The measured quantity of a piece of work.
 enum Quantity: String {
     case instructions
     case bytes
@@ -14,7 +14,7 @@ enum Child {
     static let rounds = 4
     /// Rounds before, in which buffers grow and caches fill.
     private static let warmup = 2
-    /// Of the time, the median of so many rounds is told.
+    /// The time is the median of this many rounds.
     private static let timedRounds = 51
 
     static func perform(_ works: [Work], _ quantity: Quantity) throws {

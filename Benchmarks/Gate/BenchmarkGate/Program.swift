@@ -2,7 +2,7 @@ import BenchmarkWork
 import Foundation
 import Synchronization
 
-/// What one operation of a piece of work needs.
+/// The cost of one operation of a piece of work.
 struct Need: Codable, Equatable {
     var instructions: Double
     var bytes: Double
@@ -17,7 +17,7 @@ struct Program: Sendable {
 
     init(path: String) { self.path = URL(filePath: path).resolvingSymlinksInPath().path }
 
-    /// What it can do, by name.
+    /// The available pieces of work, by name.
     func list() throws -> [String] {
         try self.output(self.path, ["list"], [:]).split(separator: "\n").map(String.init)
     }

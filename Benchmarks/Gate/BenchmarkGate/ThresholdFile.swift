@@ -4,7 +4,7 @@ import Foundation
 /// The expected figures, one file for each Swift version and architecture: the compiler makes the instructions.
 struct ThresholdFile {
     struct Contents: Codable {
-        /// What else had a hand in the figures, to be told when they do not hold.
+        /// Other influences on the figures, reported if they do not hold.
         var madeWith: [String: String]
         /// How far a figure may be off, up or down.
         var tolerancePercent: Double
@@ -26,7 +26,7 @@ struct ThresholdFile {
 
     var path: String { "\(self.folder)/\(self.swift.minor)/\(self.architecture).json" }
 
-    /// What stands in the file; nothing when there is none.
+    /// The content of the file; `nil` if there is none.
     func read() throws -> Contents? {
         guard FileManager.default.fileExists(atPath: self.path) else { return nil }
         do {
