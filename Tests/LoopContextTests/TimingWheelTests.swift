@@ -136,8 +136,8 @@ struct TimingWheelTests {
         }
     }
 
-    @Test("the entry of a timer in the wheel's one array has 24 bytes")
-    func size() {
+    @Test("a timer's entry has 24 bytes")
+    func bytesPerTimer() {
         #expect(TimingWheel.bytesPerTimer == 24)
     }
 }

@@ -77,14 +77,14 @@ struct PacketDecoderTests {
         #expect(packets.count == 1)
     }
 
-    @Test("waits for the rest of the largest packet, and refuses a longer length")
-    func largestLength() throws {
+    @Test("accepts a length of 268,435,455, and refuses a fifth length byte (§1.5.5)")
+    func fifthLengthByte() throws {
         var decoder = PacketDecoder(role: .client(.v5))
         let packets = try decoder.decode(hex("30 ffffff7f"), hex("0001 61"))
         #expect(packets == [])
         let isWhole = decoder.isAtPacketBoundary
         #expect(!isWhole)
-        // Four bytes of length are the most (§1.5.5), whatever the fifth would be.
+        // The length has at most four bytes (§1.5.5), whatever the value of the fifth.
         for longer in [hex("30 ffffff80"), hex("30 ffffffff 7f"), hex("30 ffffff80 01")] {
             var decoder = PacketDecoder(role: .client(.v5))
             var sink = CollectingSink()

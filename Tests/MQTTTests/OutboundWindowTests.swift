@@ -60,24 +60,24 @@ struct OutboundWindowTests {
     }
 
     @Test(
-        "[MQTT-2.2.1-3] identifiers count up, wrap behind 65,535 to 1, and skip those in use",
+        "[MQTT-2.2.1-3] identifiers count up, wrap after 65,535, are never 0, and skip the one in use",
         arguments: [1, 3, 16, 17]
     )
-    func wrap(_ limit: Int) {
+    func nextIdentifier(_ limit: Int) {
         var window = OutboundWindow(limit: limit)
         let stuck = window.begin(self.publish(0))
         var last = stuck
         var wraps = 0
         for sequence in 1...140_000 as ClosedRange<UInt64> {
             guard window.room > 0 else {
-                // A window of one: it has to be given back first.
+                // In a window of one, the identifier must be released first.
                 _ = window.received(.pubAck, id: last, failed: false)
                 continue
             }
             let id = window.begin(self.publish(sequence))
             #expect(id != 0)
             if limit > 1 { #expect(id != stuck) }
-            // One is in use, so one at most is skipped.
+            // One identifier is in use, so at most one is skipped.
             let step = Int(id) - Int(last) + (id < last ? 65_535 : 0)
             #expect(step == 1 || limit > 1 && step == 2, "\(id) after \(last)")
             if id < last { wraps += 1 }

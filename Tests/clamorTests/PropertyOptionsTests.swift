@@ -94,8 +94,8 @@ struct PropertyOptionsTests {
         )
     }
 
-    @Test("aliyun: group in the ids, keep-alive within its limit, tokens from a file")
-    func aliyun() throws {
+    @Test("aliyun: group and instance, the publisher's id, keep-alives of 1, 60 and 120 s, tokens from a file")
+    func aliyunOptions() throws {
         let folder = try ScratchFolder()
         let file = try folder.write("R|reads|W|writes\n", to: "tokens")
         let options = try options("conn --auth aliyun -u ak -P sk --group-id G --prefix p")
