@@ -1,2 +1,2 @@
-// One import is enough for those who use the library: its elements, JIDs and errors are the codec's.
+// Users of the library need one import only: elements, JIDs and errors are the codec's.
 @_exported public import XMPPCodec

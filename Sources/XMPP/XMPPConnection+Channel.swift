@@ -28,7 +28,8 @@ extension XMPPConnection: ChannelInboundHandler {
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let buffer = self.unwrapInboundIn(data)
-        // A write that fails reads the socket dry at once: behind the end, or in the middle of the read that ends it.
+        // A failing write reads the socket to its end at once: after the connection's end, or during the read that ends
+        // it.
         guard self.end == nil, !self.isDecoding else { return self.loop.receive.give(back: buffer) }
         let now = self.loop.refresh()
         self.isReading = true
@@ -70,8 +71,8 @@ extension XMPPConnection: ChannelInboundHandler {
         self.isReading = false
     }
 
-    /// - Returns: whether there is something in clear where a handshake is due or on. Nothing of it may be taken for
-    ///   something said under TLS (§5.4.3.3), and an honest server has nothing to say there.
+    /// - Returns: whether clear-text bytes arrived during or before a handshake. They must not count as encrypted
+    ///   (§5.4.3.3), and a correct server sends none.
     private func read(_ bytes: UnsafeRawBufferPointer, now: NIODeadline) throws(XMPPReadError) -> Bool {
         guard self.stream.pointee.state != .startTLS2 else { return Self.saysSomething(bytes) }
         var rest = bytes

@@ -4,7 +4,7 @@ package import XMPPCodec
 /// Callbacks that wait until the kernel has the bytes sent.
 package final class XMPPReceiptsOfSending {
     private var waiting = CircularBuffer<(end: Int, told: (Bool) -> Void)>()
-    /// Bytes handed over since the first receipt was asked for; some of before may come on top, and make it late.
+    /// Bytes handed over since the first receipt was requested; earlier bytes may be included, which makes it late.
     private var handed = 0
 
     package init() {}
@@ -29,10 +29,10 @@ package final class XMPPReceiptsOfSending {
 }
 
 extension XMPPConnection {
-    /// Sends an element, and tells once what became of it: `true` when the kernel has all of it, `false` when it never
-    /// will, because a filter dropped it or the connection is gone.
+    /// Sends an element and reports its fate once: `true` when the kernel has all of it, `false` when a filter dropped
+    /// it or the connection is gone.
     ///
-    /// That the server has it only stream management tells.
+    /// Only stream management reports that the server has it.
     package func send(_ element: XMPPElement, told: @escaping (Bool) -> Void) throws(XMPPWriteError) {
         guard self.takesStanzas, let element = self.filtered(element), self.takesStanzas else { return told(false) }
         try self.stream.pointee.send(element, into: &self.out.pointee)

@@ -8,7 +8,7 @@ final class XMPPConnectionExtras {
     var requests: XMPPRequestHandlers?
     var receipts: XMPPReceiptsOfSending?
     var modules: XMPPModules?
-    /// Requests that are being told to have failed, one by one, the last first.
+    /// Requests whose failure is being reported, one by one, the last first.
     var failing: [UInt64] = []
     /// The end of the channel, if it came while TLS was being added.
     var gone: XMPPConnectionEnd?
@@ -179,8 +179,9 @@ extension XMPPConnection {
         }
     }
 
-    /// Those that there are, and none that is asked from within; a connection that is closed meanwhile tells the rest
-    /// before its end.
+    /// Fails the given requests, but none that a callback adds.
+    ///
+    /// If a callback closes the connection, the rest are reported before its end.
     func fail(_ tokens: [UInt64], _ error: XMPPRequestError, now: NIODeadline) {
         guard !tokens.isEmpty else { return }
         let extras = self.needsExtras
@@ -203,9 +204,9 @@ extension XMPPConnection {
 
     // MARK: Requests
 
-    /// Sends an IQ of type get or set, whose id is set here, and hands its answer on.
+    /// Sends an IQ of type get or set, sets its id, and passes its answer on.
     ///
-    /// Only the answer of who was asked counts: of the IQ's `to`, or, if it has none, of the server.
+    /// Only an answer of the addressee counts: of the IQ's `to`, or, without it, of the server.
     package func request(
         _ iq: XMPPElement,
         timeout: TimeAmount,

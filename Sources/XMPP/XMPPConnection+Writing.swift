@@ -5,7 +5,7 @@ import XMPPCodec
 
 // The write side: what the owner and the answers add up to, and how it gets to the kernel.
 extension XMPPConnection {
-    /// Bytes that a peer who does not read may leave here before what it sends is not answered any more.
+    /// The bytes that may wait for a peer that does not read; beyond them its requests are no longer answered.
     static let maximumUnsent = 8 << 20
 
     /// Where to append; the loop's, shared by all its connections: what another one has left there goes out first.
@@ -91,7 +91,7 @@ extension XMPPConnection {
         return taken == count
     }
 
-    /// Tells the owner of bytes that the kernel has taken since it was last asked.
+    /// Reports the bytes that the kernel has taken since the last report.
     ///
     /// - Returns: bytes that it has not taken.
     @discardableResult

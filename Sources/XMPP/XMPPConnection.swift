@@ -5,10 +5,9 @@ package import XMPPCodec
 
 /// One XMPP connection on a channel: the last handler of its pipeline.
 ///
-/// It reads elements where they lie, runs the stream's actions and owns every write. What it has to answer is
-/// collected in the loop's scratch buffer while a read is taken in; what the owner sends then joins it, and all leave
-/// in one write. It keeps 256 bytes, and the reader
-/// 184 and what it says.
+/// It parses elements in place, runs the stream's actions and owns every write. During a read, answers are collected in
+/// the loop's scratch buffer; the owner's stanzas are appended, and all are sent in one write. It takes 256 bytes, and
+/// the reader 184 and its buffered input.
 package final class XMPPConnection {
     /// The owner's number for the client.
     package let client: Int
@@ -16,16 +15,16 @@ package final class XMPPConnection {
     /// Outlives the connection; the owner keeps it in its slab.
     package let stream: UnsafeMutablePointer<XMPPStream>
     let reader: UnsafeMutablePointer<XMPPReader>
-    /// Kept alive by its connections; it does not own them in turn, their channels do.
+    /// Retained by its connections; the channels own the connections.
     let observer: any XMPPConnectionObserver
     var context: ChannelHandlerContext?
     /// The context's: it makes one of its pipeline's each time it is asked.
     var channel: (any Channel)?
     /// State that only some connections need; created on demand.
     var extras: XMPPConnectionExtras?
-    /// Written to without the channel as long as that has nothing of its own to write, and nothing lies between.
+    /// Written to directly as long as the channel has no bytes to write and no layer is in between.
     var socket = DirectSocket()
-    /// Set once the connection must not be used any more; the last word to the owner follows or has been said.
+    /// Set once the connection must not be used any more; the final event follows or has been sent.
     var end: XMPPConnectionEnd?
     var hasEnded = false
     /// The stream is this connection's.
@@ -37,15 +36,15 @@ package final class XMPPConnection {
     /// Set during a read; TLS starts after the read.
     var wantsTLS = false
     var wantsRestart = false
-    /// The owner has TLS put in.
+    /// The owner is adding TLS.
     var isSecuring = false
     var isFlushing = false
     /// The kernel did not take all of the last write, or the server has to acknowledge first.
     var isBlocked = false
-    /// Nothing stands between this handler and the socket.
+    /// No handler is between this one and the socket.
     var isBare = true
     var isWebSocket = false
-    /// When the owner has been asked for a call at the latest.
+    /// The deadline of the call that the owner was last asked for.
     var armed = NIODeadline.distantFuture
     /// Bytes handed to the channel that the kernel had not taken when last asked.
     var pendingBytes = 0
@@ -81,11 +80,11 @@ package final class XMPPConnection {
 
     // MARK: Coming up
 
-    /// Sends the stream header on the channel that has just come up.
+    /// Sends the stream header on a new channel.
     ///
     /// - Parameters:
-    ///   - deadline: when the stream has to be ready, all steps together.
-    ///   - isBare: whether nothing stands between this handler and the socket (``ConnectedChannel/isBare``).
+    ///   - deadline: the time limit of all steps until the stream is ready.
+    ///   - isBare: whether no handler is between this one and the socket (``ConnectedChannel/isBare``).
     ///   - isSecure: whether TLS is below.
     package func start(deadline: NIODeadline, isBare: Bool, isSecure: Bool) {
         self.isBare = isBare
@@ -102,7 +101,7 @@ package final class XMPPConnection {
         self.updateTimer()
     }
 
-    // MARK: What the owner asks for
+    // MARK: Calls by the owner
 
     /// Whether stanzas may be sent, however long they would wait for the kernel.
     var takesStanzas: Bool { self.end == nil && self.stream.pointee.state == .connected }
@@ -125,7 +124,7 @@ package final class XMPPConnection {
         return true
     }
 
-    /// The same, and writes it unless a read is being taken in, whose end does.
+    /// The same, and flushes, unless a read is in progress, which flushes at its end.
     ///
     /// `count`: stanzas that `fill` writes. Only one where the stream may be resumed, or on a WebSocket.
     @discardableResult

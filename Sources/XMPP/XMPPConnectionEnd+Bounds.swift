@@ -2,7 +2,7 @@ import SASL
 import XMPPCodec
 
 extension XMPPConnectionEnd {
-    /// The same with little of what the server said: ends are kept, by the thousand, and a server may say a lot.
+    /// The same with shortened texts of the server: thousands of ends are kept, and a server may send long texts.
     var bounded: XMPPConnectionEnd {
         switch self {
         case .webSocket(let text): .webSocket(text.bounded)
@@ -65,7 +65,7 @@ extension StanzaError {
 }
 
 extension String {
-    /// As much of it as is shown, in memory of its own.
+    /// The part that is printed, copied into its own memory.
     fileprivate var bounded: String {
         if self.utf8.count <= OneLine.length { return self }
         // By scalars: a single character may be of any length.
@@ -74,6 +74,6 @@ extension String {
 }
 
 extension [String] {
-    /// Somewhat more names than are shown, so that it can still be said that there were more.
+    /// Slightly more names than are printed, so that the text can say that there were more.
     fileprivate var bounded: [String] { self.prefix(32).map(\.bounded) }
 }

@@ -12,14 +12,14 @@ package enum XMPPRetry: Hashable, Sendable {
     case never
     /// Soon, the usual way.
     case soon
-    /// The server has asked for time.
+    /// The server has asked the client to wait.
     case later
     /// Somewhere else, under the same name (RFC 6120 §4.9.3.19).
     case at(XMPPHost)
 }
 
 extension XMPPConnectionEnd: CustomStringConvertible {
-    /// One line that says what was wrong.
+    /// The end in one line.
     package var description: String { OneLine.of(self.words) }
 
     private var words: String {
@@ -71,8 +71,8 @@ extension XMPPConnectionEnd: CustomStringConvertible {
         case .malformed(let error): "the server's XML is wrong: \(error)"
         case .unexpected(let element, let state): "\(element) came in the state '\(state.words)', where it has no place"
         case .violation(_, let text): "the server broke a rule: \(text)"
-        case .handledCountTooHigh(let h, let sent): "the server says that it has \(h) stanzas, and \(sent) were sent"
-        case .unsendable(let error): "what has to be sent cannot be written as XML: \(error)"
+        case .handledCountTooHigh(let h, let sent): "the server acknowledged \(h) stanzas, but only \(sent) were sent"
+        case .unsendable(let error): "the stanza cannot be written as XML: \(error)"
         default: "the connection ended"
         }
     }

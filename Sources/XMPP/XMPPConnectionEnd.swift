@@ -27,12 +27,12 @@ package enum XMPPConnectionEnd: Error, Hashable, Sendable {
     case aborted
     /// TLS failed, in its handshake or after it.
     case insecure(TLSFailure)
-    /// A layer that was put in by STARTTLS failed otherwise.
+    /// A layer added by STARTTLS failed for another reason.
     case notConnected(ConnectError.Reason)
     /// The WebSocket below ended with this.
     case webSocket(String)
 
-    // MARK: The server says so
+    // MARK: Reported by the server
 
     case streamError(StreamError)
     case redirected(XMPPHost?)
@@ -45,7 +45,7 @@ package enum XMPPConnectionEnd: Error, Hashable, Sendable {
     case legacyRefused(StanzaError)
     case tlsRefused
 
-    // MARK: This side says so
+    // MARK: Found by this side
 
     /// The server's header is from another domain.
     case foreignServer(String)
@@ -54,7 +54,7 @@ package enum XMPPConnectionEnd: Error, Hashable, Sendable {
     case noVersion
     case tlsNotOffered
     case tlsRequired
-    /// Behind `<proceed/>` came bytes in clear.
+    /// Bytes in clear followed `<proceed/>`.
     case plaintextInjected
     case passwordInClear
     case noMechanism(SASLChoiceError)

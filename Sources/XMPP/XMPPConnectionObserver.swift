@@ -5,7 +5,7 @@ package import XMPPCodec
 /// Owner of connections, and receiver of their events.
 ///
 /// `client` is the owner's own number for the client. All calls come on the connection's event loop. A connection
-/// keeps its observer alive; an observer that kept its connections too would be kept for ever.
+/// retains its observer; an observer that retained its connections too would create a cycle.
 package protocol XMPPConnectionObserver: AnyObject {
     /// TLS is to be put between the socket and `connection`, which is the last handler of `channel` (STARTTLS).
     ///
@@ -17,19 +17,23 @@ package protocol XMPPConnectionObserver: AnyObject {
         done: @escaping (Result<Void, ConnectError.Reason>) -> Void
     )
 
-    /// A phase of the negotiation is over, so much time was spent in it; told just before ``ready(_:jid:_:now:)``.
+    /// A phase of the negotiation has ended, with its duration; reported just before ``ready(_:jid:_:now:)``.
     func phase(_ client: Int, _ phase: XMPPPhase, took: TimeAmount, now: NIODeadline)
 
-    /// The account is made, and nothing else was wanted (``XMPPRegistration/only``): the owner finishes the connection.
+    /// The account is registered, and no login was requested (``XMPPRegistration/only``): the owner closes the
+    /// connection.
     ///
     /// `answer`: from the request that made it to the server's answer.
     func registered(_ client: Int, _ phases: XMPPPhases, answer: TimeAmount, now: NIODeadline)
 
-    /// Stanzas may be sent. `jid` is who the server says this is.
+    /// Stanzas may be sent.
+    ///
+    /// `jid` is the address that the server assigned.
     func ready(_ client: Int, jid: JID, _ readiness: XMPPReadiness, now: NIODeadline)
 
-    /// A read, before anything is made of it; the bytes are valid during the call, and `atBoundary` tells whether
-    /// none of an element came before them.
+    /// A read, before it is parsed.
+    ///
+    /// The bytes are valid during the call; `atBoundary` is whether they begin outside an element.
     func read(_ client: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool)
 
     /// A read has been taken in. What the owner sends now leaves in one write with the answers to what was read.
@@ -46,7 +50,7 @@ package protocol XMPPConnectionObserver: AnyObject {
     func answered(_ client: Int, _ token: UInt64, _ answer: borrowing ElementView, now: NIODeadline)
 
     /// No answer to it in time, or the connection is gone and cannot be resumed.
-    ///
+    /// The server has this many of the oldest stanzas sent (XEP-0198).
     /// Of a connection that can be, the next one tells how it went on.
     func unanswered(_ client: Int, _ token: UInt64, _ error: XMPPRequestError, now: NIODeadline)
 
@@ -90,7 +94,7 @@ package enum XMPPRequestError: Error, Hashable, Sendable, CustomStringConvertibl
     /// The answer was an error.
     case refused(StanzaError)
     case timedOut
-    /// The connection is gone, and the stream is not resumed.
+    /// It cannot be sent: XML cannot represent it, or its `to` is not a JID; the text gives the reason.
     case connectionLost
     /// There is no connection.
     case notSent

@@ -247,7 +247,7 @@ struct ManagementTests {
         #expect(!rig.canResume)
     }
 
-    @Test("[XEP-0198 §5] another stream than was asked for is not resumed")
+    @Test("[XEP-0198 §5] another stream than the requested one is not resumed")
     func wrongStream() throws {
         let rig = try Self.managed(Self.options(.resume))
         rig.channel.close(promise: nil)
@@ -255,7 +255,7 @@ struct ManagementTests {
         again.start()
         try again.login(features: Self.feature)
         try again.receive("<resumed xmlns='urn:xmpp:sm:3' previd='other' h='0'/>")
-        #expect(again.end == .violation(.undefinedCondition, "it resumes another stream than was asked for"))
+        #expect(again.end == .violation(.undefinedCondition, "it resumed another stream than requested"))
     }
 
     @Test("[XEP-0198 §5] a resumption with a count that is too high ends the stream")

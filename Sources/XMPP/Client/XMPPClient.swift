@@ -11,28 +11,28 @@ public import NIOPosix
 /// for await stanza in client.stanzas { print(stanza) }
 /// ```
 ///
-/// All calls may come from any task, also at the same time. Each ends by its answer, its timeout, the end of the
-/// stream or the cancellation of its task, whichever comes first. A lost connection is not made again by itself;
-/// ``states`` tells of it, and ``connect()`` resumes its stream where the server can: requests wait for that, as long
-/// as for an answer. Where a server names another host that is followed. Pings are answered, and other requests that
-/// come are refused. A client that is let go closes its connection; its event loops must outlive it.
+/// All calls are safe from any task, also concurrently. A call ends with its answer, its timeout, the end of the stream
+/// or the cancellation of its task, whichever comes first. The client does not reconnect by itself. ``states`` reports
+/// a lost connection, and ``connect()`` resumes its stream if the server allows it. Requests wait for the resumption,
+/// at most as long as for an answer. The client follows redirects to another host. It answers pings and refuses other
+/// requests. A released client closes its connection; its event loops must outlive it.
 public final class XMPPClient: Sendable {
     /// The configuration given to the initializer.
     public let configuration: XMPPClientConfiguration
-    /// Messages and presences, over all connections, in the order in which they came.
+    /// Received messages and presences, over all connections, in order.
     ///
-    /// For one reader. Who is more than 4,096 stanzas late, or 16 MiB of them, misses the oldest.
+    /// Supports one reader. A reader that is more than 4,096 stanzas or 16 MiB late misses the oldest.
     public let stanzas: AsyncStream<XMPPElement>
     private let eventLoop: any EventLoop
     private let core: NIOLoopBoundBox<XMPPClientCore?>
     private let inbox: XMPPInbox
     private let broadcast: Broadcast<XMPPClientState>
 
-    /// A client that is not connected yet.
+    /// Makes a client without a connection.
     ///
     /// - Parameters:
-    ///   - configuration: as whom, where to, and how.
-    ///   - eventLoopGroup: whose next event loop the client lives on.
+    ///   - configuration: the account, the server and the options.
+    ///   - eventLoopGroup: the group whose next event loop runs the client.
     public init(
         _ configuration: XMPPClientConfiguration,
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
@@ -59,16 +59,16 @@ public final class XMPPClient: Sendable {
     /// The state now.
     public var state: XMPPClientState { self.broadcast.latest ?? .created }
 
-    /// The state now, and then every change of it: also whether a session is resumed, and how it ends.
+    /// The current state, followed by every change, such as a resumption or the end of a session.
     ///
-    /// A reader who is more than 256 changes late misses the oldest. Each stream tells all.
+    /// A reader that is more than 256 changes late misses the oldest. Every stream gets all changes.
     public var states: AsyncStream<XMPPClientState> { self.broadcast.stream() }
 
-    /// Connects, logs in and binds a resource, or resumes the stream before.
+    /// Connects, logs in and binds a resource, or resumes the previous stream.
     ///
-    /// A cancelled task gives the attempt up.
+    /// Cancelling the task cancels the attempt.
     ///
-    /// - Returns: who the server says this is.
+    /// - Returns: the address that the server assigned.
     /// - Throws: ``XMPPClientError/invalid(_:)``, `alreadyConnected`, `noConnection`, `ended`, `disconnected`,
     ///   `cancelled`.
     @discardableResult
@@ -80,7 +80,7 @@ public final class XMPPClient: Sendable {
         }
     }
 
-    /// Takes leave, and returns when the connection is closed; at once if there is none.
+    /// Closes the stream, and returns when the connection is closed; at once if there is none.
     public func disconnect() async {
         // A cancelled task stops waiting, not the leave.
         _ = try? await self.perform { (core: XMPPClientCore, waiter: XMPPClientWaiter<Void>) in
@@ -90,11 +90,11 @@ public final class XMPPClient: Sendable {
 
     /// Sends a stanza, or another element that the server understands here.
     ///
-    /// Waits while the server is too slow for what was sent before.
+    /// Waits while the server reads too slowly.
     ///
-    /// - Parameter stanza: without `from`: the server knows who this is.
-    /// - Throws: ``XMPPClientError/notConnected``, `invalid` for what XML cannot hold, `ended`, `disconnected`,
-    ///   `cancelled`.
+    /// - Parameter stanza: needs no `from`: the server adds it.
+    /// - Throws: ``XMPPClientError/notConnected``, `invalid` for an element that XML cannot represent, `ended`,
+    ///   `disconnected`, `cancelled`.
     public func send(_ stanza: XMPPElement) async throws(XMPPClientError) {
         try await self.perform { core, waiter in
             core.send(stanza, waiter)
@@ -111,12 +111,12 @@ public final class XMPPClient: Sendable {
 
     /// Sends an IQ of type get or set, and returns the result.
     ///
-    /// It does not wait for a slow server as ``send(_:)`` does: so many of them are under way as there are calls.
-    /// - Parameter iq: its `id` is set here; without `to` it goes to the own account's server.
-    /// An answer to a request that was under way when the connection was lost comes with the resumption of the stream.
+    /// Unlike ``send(_:)`` it does not wait for a slow server: every call is a request in flight. If the connection is
+    /// lost, the answer can arrive after the stream is resumed.
     ///
+    /// - Parameter iq: the call sets its `id`; without `to` it goes to the own account's server.
     /// - Returns: the answer of the addressee. Answers from other senders do not count.
-    /// - Throws: ``XMPPClientError/notConnected``, `refused` with the error that was the answer, `timedOut`, `ended`,
+    /// - Throws: ``XMPPClientError/notConnected``, `refused` with the error of the answer, `timedOut`, `ended`,
     ///   `invalid`, `cancelled`.
     @discardableResult
     public func request(_ iq: XMPPElement) async throws(XMPPClientError) -> XMPPElement {

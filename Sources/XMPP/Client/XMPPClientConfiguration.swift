@@ -11,7 +11,7 @@ public struct XMPPClientConfiguration: Hashable, Sendable {
         case allowed
         /// Where the server offers it.
         case preferred
-        /// Always: a server without TLS is left before anything secret is said.
+        /// TLS is mandatory: the client leaves a server without TLS before it sends any credentials.
         case required
         /// TLS from the first byte (XEP-0368).
         case direct
@@ -21,9 +21,9 @@ public struct XMPPClientConfiguration: Hashable, Sendable {
     public var jid: String
     /// The account's password.
     public var password: String
-    /// Where to connect; `nil` looks up who serves the domain.
+    /// The host to connect to; `nil` looks up the servers of the domain.
     ///
-    /// Addresses of a name are tried one after the other, IPv4 first.
+    /// The addresses of a name are tried one after the other, IPv4 first.
     public var host: String?
     /// `nil` is 5222, or 5223 with ``Encryption/direct``; without ``host`` it has no meaning.
     public var port: UInt16?

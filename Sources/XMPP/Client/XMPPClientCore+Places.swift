@@ -6,7 +6,7 @@ import Transport
 extension XMPPClientCore {
     private var isWebSocket: Bool { self.configuration.webSocketPath != nil }
 
-    /// Whether TLS is there from the first byte wherever the client goes.
+    /// Whether every connection uses TLS from the first byte.
     var isAlwaysSecure: Bool {
         self.configuration.encryption == .direct || self.isWebSocket && self.configuration.encryption != .off
     }
@@ -58,7 +58,8 @@ extension XMPPClientCore {
         )
     }
 
-    /// To a host that the server has named; `nil` if what is needed for it cannot be had, which `prepare` has told.
+    /// The connector to a host that the server named; `nil` if its requirements are missing, which `prepare` has
+    /// reported.
     func makeDetour(to host: XMPPHost) -> TCPConnector? {
         guard let layers = try? self.layers() else { return nil }
         return TCPConnector(

@@ -8,7 +8,7 @@ extension XMPPClientCore {
             waiter.complete(.failure(.notConnected))
             return
         }
-        // Each waits in a task of its own, which bounds how many there are.
+        // Each waiting send has a task of its own, which limits their number.
         guard self.sends.isEmpty, connection.isWritable else { return self.sends.append((stanza, waiter)) }
         self.send(stanza, waiter, on: connection)
     }

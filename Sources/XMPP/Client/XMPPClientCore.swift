@@ -14,9 +14,9 @@ final class XMPPClientCore {
     private var timer: TimerID?
     var domain = ""
     private(set) var stream: UnsafeMutablePointer<XMPPStream>?
-    /// To where the configuration, or the DNS, says that the domain is served.
+    /// Connects to the configured host, or to the domain's servers according to the DNS.
     private var connector: (any ClientConnector)?
-    /// To where the server has said.
+    /// Connects to the host of a redirect.
     private var detour: TCPConnector?
     /// Where the next connect begins: a host that the server has named.
     private var nextHost: XMPPHost?
@@ -70,7 +70,7 @@ final class XMPPClientCore {
         self.connectWaiter = waiter
         self.deadline = self.context.now + TimeAmount(self.configuration.connectTimeout)
         self.states.send(.connecting)
-        // XEP-0198 §5: a session is resumed where the server wants it to be, or wherever it lets one.
+        // XEP-0198 §5: a session is resumed at the server's preferred location, or else at any that allows it.
         let place = self.stream.flatMap { $0.pointee.canResume ? $0.pointee.resumptionLocation : nil }
         self.attempt(self.nextHost.take() ?? place.flatMap { XMPPHost($0) }, mayFallBack: true)
     }
@@ -156,7 +156,7 @@ final class XMPPClientCore {
         self.fail(error, XMPPClientEnd(.aborted))
     }
 
-    /// Lets go of the connection; what it says from now on is not heard.
+    /// Abandons the connection and ignores its further events.
     private func leave() {
         self.epoch += 1
         let connection = self.connection
@@ -214,7 +214,7 @@ final class XMPPClientCore {
         if let timer = self.timer.take() { self.home.remove(self.index, timer) }
     }
 
-    // MARK: What the connection tells
+    // MARK: Events of the connection
 
     func becameReady(_ session: XMPPSession) {
         let waiter = self.connectWaiter
@@ -251,7 +251,7 @@ final class XMPPClientCore {
         self.watchRequests()
     }
 
-    /// Those who wait for a resumption do not wait longer than for an answer.
+    /// Requests that wait for a resumption have the same timeout as others.
     private func watchRequests() {
         // A connection that has started has the stream's time in its hands.
         guard self.stream?.pointee.hasWaiting ?? false, let deadline = self.stream?.pointee.deadline else { return }

@@ -1,6 +1,6 @@
 /// Why a call of a client failed.
 public enum XMPPClientError: Error, Hashable, Sendable {
-    /// The configuration or the stanza cannot work; the words say why.
+    /// The configuration or the stanza is invalid; the text gives the reason.
     case invalid(String)
     /// The client is connected, or connecting.
     case alreadyConnected
@@ -14,7 +14,7 @@ public enum XMPPClientError: Error, Hashable, Sendable {
     case refused(StanzaError)
     /// No answer in time.
     case timedOut
-    /// The client was disconnected by a call of its own.
+    /// A call of ``XMPPClient/disconnect()`` ended the connection.
     case disconnected
     /// The task was cancelled.
     case cancelled
@@ -24,14 +24,14 @@ public enum XMPPClientError: Error, Hashable, Sendable {
 public struct XMPPClientEnd: Hashable, Sendable {
     /// A word for it: a condition of the server's, such as `not-authorized`, or what failed, such as `tls`.
     public let kind: String
-    /// One line that says what was wrong.
+    /// The error in one line.
     public let words: String
     /// Whether the same may work later.
     public let mayHeal: Bool
 }
 
 extension XMPPClientError: CustomStringConvertible {
-    /// One line that says what was wrong.
+    /// The error in one line.
     public var description: String {
         switch self {
         case .invalid(let words): words

@@ -77,7 +77,7 @@ package final class XMPPClientLoop {
         Self.loops.withLock { _ = $0.removeValue(forKey: key) }
     }
 
-    /// Reading an authority's file takes milliseconds, and its content megabytes: once for all who trust it.
+    /// Reading an authority's file takes milliseconds, and its certificates take megabytes, so clients share them.
     func layer(_ key: TLSKey) throws(XMPPClientError) -> TLSLayer {
         if let known = self.tls[key] { return known }
         var settings = TLSSettings()
@@ -113,7 +113,7 @@ package final class XMPPClientLoop {
         }
         if servers.isEmpty { addresses = NameServers.system() }
         guard !addresses.isEmpty else {
-            throw .invalid("this host knows no name server: give the host to connect to")
+            throw .invalid("this host has no name server configured; set the host to connect to")
         }
         let made = DNSClient(eventLoop: self.context.eventLoop, servers: addresses)
         self.dns[servers] = made

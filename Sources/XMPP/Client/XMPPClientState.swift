@@ -1,4 +1,4 @@
-/// Where a client stands between its creation and its end.
+/// The state of a client between its creation and its end.
 public enum XMPPClientState: Hashable, Sendable {
     /// Never connected so far.
     case created
@@ -6,7 +6,7 @@ public enum XMPPClientState: Hashable, Sendable {
     case connecting
     /// Stanzas may be sent.
     case connected(XMPPSession)
-    /// The closing tag is on its way.
+    /// The client has sent the closing tag.
     case disconnecting
     /// The connection, or the attempt to have one, has ended like this; `connect` may be called again.
     case closed(XMPPClientEnd)
@@ -16,11 +16,11 @@ public enum XMPPClientState: Hashable, Sendable {
 public struct XMPPSession: Hashable, Sendable {
     /// The address that the server assigned.
     public let jid: JID
-    /// It goes on where the connection before was cut: presence, rooms and requests under way are as they were.
+    /// Whether the previous stream was resumed: presence, rooms and pending requests are unchanged.
     ///
-    /// Otherwise the server knows nothing of them any more.
+    /// Otherwise the server has dropped them.
     public let isResumed: Bool
-    /// Stanzas of the connection before whose fate is unknown, since it could not be resumed.
+    /// Stanzas of the previous connection with an unknown fate, because it could not be resumed.
     public let lost: Int
 
     /// A session as described, as for tests of what makes use of it.

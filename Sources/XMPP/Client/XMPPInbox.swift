@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// Where stanzas wait between the event loop and the task that takes them: so many and so large at most, the newest.
+/// The queue of stanzas between the event loop and the reading task: limited in number and size, it keeps the newest.
 final class XMPPInbox: Sendable {
     private struct State {
         var stanzas = CircularBuffer<(stanza: XMPPElement, size: Int)>()
@@ -48,7 +48,7 @@ final class XMPPInbox: Sendable {
         for reader in readers { reader.continuation.resume(returning: nil) }
     }
 
-    /// The next stanza; `nil` when none comes any more, or the task is cancelled.
+    /// The next stanza; `nil` after the end of the input, or if the task is cancelled.
     func next() async -> XMPPElement? {
         let number = self.state.withLock { state in
             state.nextReader += 1

@@ -49,13 +49,13 @@ package final class XMPPArchive: XMPPModule {
         package internal(set) var isComplete = false
         package internal(set) var first: String?
         package internal(set) var last: String?
-        /// How many there are in all, if the archive tells.
+        /// The total number of results, if the archive reports it.
         package internal(set) var count: Int?
     }
 
     private struct Open {
         let archive: JID?
-        /// Messages that were asked for at most.
+        /// The maximum number of messages requested.
         let most: Int
         var page = Page()
     }

@@ -13,7 +13,7 @@ package final class XMPPCarbons: XMPPModule {
     package private(set) var foreign = 0
     private let copied: (Direction, XMPPElement) -> Void
 
-    /// - Parameter copied: hears of each message that is a copy. It is not delivered as a message: it would count twice.
+    /// - Parameter copied: called for each copy. A copy is not delivered as a message, because it would count twice.
     package init(copied: @escaping (Direction, XMPPElement) -> Void) { self.copied = copied }
 
     package static func enable(

@@ -3,7 +3,7 @@ import DataEncodings
 package import NIOCore
 package import XMPPCodec
 
-/// Says what this client is and can do, and asks others the same.
+/// Answers queries about this client's identity and features, and queries those of other entities.
 ///
 /// Every available presence carries the hash of this answer, so that servers and contacts need not ask each client.
 ///

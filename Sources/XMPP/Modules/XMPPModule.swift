@@ -2,11 +2,10 @@ import LoopContext
 package import NIOCore
 package import XMPPCodec
 
-/// Something that plugs into a client's streams: it sees what comes and goes, one module after the other, and does no IO
-/// of its own.
+/// A plug-in of a client's streams: it sees incoming and outgoing stanzas, one module after the other, and does no IO.
 ///
-/// Every call comes on the connection's event loop, and brings the connection: a module keeps none. With a module on it
-/// each stanza becomes a tree, so load is made without.
+/// Every call comes on the connection's event loop and passes the connection: a module stores none. With a module every
+/// stanza is parsed into a tree, so load runs without modules.
 package protocol XMPPModule: AnyObject {
     /// When ``timerFired(on:now:)`` has something to do.
     var deadline: NIODeadline { get }
@@ -58,7 +57,7 @@ final class XMPPModules {
         }
     }
 
-    /// All stanzas, of whatever kind, go through here one after the other: none overtakes another.
+    /// All stanzas pass here one after the other, so none overtakes another.
     func filterSent(_ stanza: XMPPElement) -> XMPPElement? {
         var stanza = stanza
         for module in self.modules {

@@ -15,7 +15,7 @@ package final class XMPPOwnPresence: XMPPModule {
         return stanza
     }
 
-    /// Sends the last presence once more, if it said that the client is there.
+    /// Sends the last presence once more, if it was an available one.
     @discardableResult
     package func resend(on connection: XMPPConnection) throws(XMPPWriteError) -> Bool {
         guard let last = self.last, last["type"] == nil else { return false }

@@ -101,7 +101,7 @@ package final class XMPPPubSub: XMPPModule {
         self.ask("set", retract, at: service, on: connection, timeout, answer)
     }
 
-    /// `max`: the latest so many.
+    /// `max`: requests the latest items only, at most this many.
     package static func items(
         of node: String,
         at service: JID?,

@@ -1,7 +1,7 @@
 package import NIOCore
 package import XMPPCodec
 
-/// Says that messages have arrived, and hears that ours have.
+/// Answers requests for delivery receipts, and reports the receipts of own messages.
 ///
 /// Spec: XEP-0184, XEP-0333.
 package final class XMPPReceipts: XMPPModule {
@@ -24,13 +24,13 @@ package final class XMPPReceipts: XMPPModule {
         self.displayed = displayed
     }
 
-    /// Asks for a receipt, in a message that has an id and may have one.
+    /// Requests a receipt, in a message that has an id and may get one.
     package static func ask(in message: inout XMPPElement) {
         guard message["id"] != nil, message["type"] != "groupchat" else { return }
         message.add(XMPPElement("request", namespace: XMPPNamespace.receipts))
     }
 
-    /// Asks for a word when a message that has an id is seen, in rooms too.
+    /// Requests a displayed marker for a message that has an id, also in rooms.
     package static func askForMarker(in message: inout XMPPElement) {
         guard message["id"] != nil else { return }
         message.add(XMPPElement("markable", namespace: XMPPNamespace.chatMarkers))

@@ -24,7 +24,7 @@ package struct XMPPReconnect: Hashable, Sendable {
     private static let maximumHops = 3
 
     /// - Parameters:
-    ///   - first: the delay behind the first loss.
+    ///   - first: the delay after the first loss.
     ///   - most: the longest delay.
     package init(first: TimeAmount = .seconds(2), most: TimeAmount = .seconds(60)) {
         self.first = first
@@ -37,7 +37,7 @@ package struct XMPPReconnect: Hashable, Sendable {
         self.wasReady = true
     }
 
-    /// The owner wants no more of it, or starts afresh.
+    /// Resets the state: the owner gives up, or starts again.
     package mutating func reset() {
         self.failures = 0
         self.wasReady = false
@@ -48,7 +48,7 @@ package struct XMPPReconnect: Hashable, Sendable {
     package mutating func ended(_ end: XMPPConnectionEnd, now: NIODeadline, random: Double) -> Verdict {
         switch end.retry {
         case .never: return .stay
-        // Asked for by the server, before or behind the login.
+        // Requested by the server, before or after the login.
         case .at(let host):
             self.redirects += 1
             let isChased = self.redirects > Self.maximumHops

@@ -6,7 +6,7 @@ package import XMPPCodec
 /// Spec: XEP-0045.
 package final class XMPPRooms: XMPPModule {
     package enum Event: Hashable, Sendable {
-        /// The own presence has come, behind those of all others (§7.2.2).
+        /// The own presence has arrived, after those of all others (§7.2.2).
         case joined(room: JID, nick: String, occupants: Int, isNew: Bool)
         /// The room does not let this client in.
         case refused(room: JID, StanzaError)
@@ -33,12 +33,12 @@ package final class XMPPRooms: XMPPModule {
 
     package init(_ told: @escaping (Event) -> Void) { self.told = told }
 
-    /// How many are in a room, this client among them, as far as the room has told.
+    /// The number of occupants of a room, including this client, as reported by the room.
     package func occupants(of room: JID) -> Int { self.rooms[room.bare]?.occupants.count ?? 0 }
 
-    /// Enters a room; ``Event/joined(room:nick:occupants:isNew:)`` or ``Event/refused(room:_:)`` tells how it went.
+    /// Joins a room; ``Event/joined(room:nick:occupants:isNew:)`` or ``Event/refused(room:_:)`` reports the result.
     ///
-    /// `history`: messages from before that the room may send at most.
+    /// `history`: the maximum number of earlier messages that the room may send.
     package func join(
         _ room: JID,
         nick: String,
@@ -89,7 +89,7 @@ package final class XMPPRooms: XMPPModule {
         try connection.send(message)
     }
 
-    /// Makes a room that has just been created usable as it is (§10.1.2).
+    /// Accepts the default configuration of a newly created room (§10.1.2).
     package func acceptDefaults(
         of room: JID,
         on connection: XMPPConnection,

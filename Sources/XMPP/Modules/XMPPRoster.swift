@@ -13,7 +13,7 @@ package final class XMPPRoster: XMPPModule {
         package var jid: JID
         package var name: String?
         package var subscription: Subscription
-        /// A request to subscribe is on its way.
+        /// A subscription request is pending.
         package var isAsking: Bool
         package var isApproved: Bool
         package var groups: [String]
@@ -33,7 +33,7 @@ package final class XMPPRoster: XMPPModule {
             }
             self.jid = jid
             self.name = element["name"]
-            // §2.1.2.5: what is not known is none.
+            // §2.1.2.5: an unknown value counts as none.
             self.subscription = element["subscription"].flatMap { Subscription(rawValue: $0) } ?? .none
             self.isAsking = element["ask"] == "subscribe"
             self.isApproved = element["approved"] == "true" || element["approved"] == "1"
@@ -42,16 +42,16 @@ package final class XMPPRoster: XMPPModule {
     }
 
     package private(set) var items: [JID: Item] = [:]
-    /// The state of the roster that is known here; `nil` when none is.
+    /// The version of the roster that is stored here; `nil` without one.
     package private(set) var version: String?
     /// Roster pushes from senders that are not allowed to send them.
     package private(set) var foreignPushes = 0
     private let changed: (Item) -> Void
 
-    /// - Parameter changed: hears of each item that the server pushes.
+    /// - Parameter changed: called for each item that the server pushes.
     package init(changed: @escaping (Item) -> Void = { _ in }) { self.changed = changed }
 
-    /// Asks for the roster, or, if the server keeps versions, for what is new in it.
+    /// Requests the roster, or only the changes if the server supports versions.
     ///
     /// `knowsVersions`: the server offers `urn:xmpp:features:rosterver` (§2.6).
     package func get(
@@ -68,7 +68,7 @@ package final class XMPPRoster: XMPPModule {
         connection.request(.iq("get", query), timeout: timeout) { result in
             switch result {
             case .success(let iq):
-                // §2.6.3: without a query the version that is known is still the one.
+                // §2.6.3: without a query the known version is still current.
                 if let query = iq.child("query", XMPPNamespace.roster) {
                     let items = query.elements.compactMap { Item($0) }
                     self.items = Dictionary(items.map { ($0.jid, $0) }, uniquingKeysWith: { $1 })

@@ -8,7 +8,7 @@ import XMPPCodec
 package struct StreamManagement {
     /// Stanzas sent since `<enable/>`.
     package private(set) var sent: UInt32 = 0
-    /// Of these, what the server says it has.
+    /// Sent stanzas that the server has acknowledged.
     package private(set) var acknowledged: UInt32 = 0
     /// Stanzas handled since `<enabled/>`.
     package internal(set) var handled: UInt32 = 0
@@ -42,9 +42,9 @@ package struct StreamManagement {
     package var unacknowledged: Int { Int(self.sent &- self.acknowledged) }
     package var isFull: Bool { self.unacknowledged >= self.limit || self.keptBytes >= self.byteLimit }
 
-    /// Counts stanzas that go out; with a resumption in mind one at a time, and its bytes.
+    /// Counts outgoing stanzas; with a resumption in mind one at a time, with its bytes.
     ///
-    /// Answers are given to a server that acknowledges nothing as well: at twice the limits nothing is kept any more.
+    /// A server that never acknowledges still gets answers. At twice the limits the stanzas are dropped.
     ///
     /// - Returns: whether a resumption has just become impossible.
     @discardableResult
@@ -96,9 +96,9 @@ final class ManagementState {
     var counts: StreamManagement
     /// The server's id of the session; `nil`: the session cannot be resumed.
     var previousID: String?
-    /// Where to come back to (§5).
+    /// The location for a resumption (§5).
     var location: String?
-    /// How long the server keeps it behind a loss; `nil`: it does not say.
+    /// How long the server keeps the session after a loss; `nil`: unknown.
     var maximum: TimeAmount?
     var lostAt: NIODeadline?
     /// Stanzas since the last `<r/>`.
@@ -112,7 +112,7 @@ final class ManagementState {
 
     init(_ counts: StreamManagement) { self.counts = counts }
 
-    /// Whether the server has let go of the session by now (§5).
+    /// Whether the server has dropped the session by now (§5).
     func isOver(now: NIODeadline) -> Bool {
         guard let lostAt = self.lostAt, let maximum = self.maximum else { return false }
         return now > lostAt + maximum

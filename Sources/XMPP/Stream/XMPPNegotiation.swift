@@ -16,7 +16,7 @@ final class XMPPNegotiation {
     /// The id of the IQ that is awaited.
     var awaitedID = ""
     var mechanism: (any SASLMechanism)?
-    /// Mechanisms that the server did not want after all.
+    /// Mechanisms that the server offered and then refused.
     var refusedMechanisms: Set<String> = []
     /// Why the last of them was turned down.
     var failure: XMPPAuthenticationFailure?
@@ -29,7 +29,7 @@ final class XMPPNegotiation {
     var formSent = NIODeadline.distantPast
     /// The proof of the obsolete login is out.
     var hasProven = false
-    /// Which of ``XMPPStreamOptions/features`` are through, and which is under way.
+    /// The completed features of ``XMPPStreamOptions/features``, and the current one.
     var negotiated: Set<Int> = []
     var current: Int?
     /// Acknowledged and lost stanzas of the previous session, reported when the stream is ready.
@@ -99,11 +99,11 @@ enum NegotiationAnswer {
 
 /// A stream that is ready for stanzas.
 package struct XMPPReadiness: Hashable, Sendable {
-    /// It goes on where the connection before was cut.
+    /// Whether the previous stream was resumed.
     package let resumed: Bool
     /// Stanzas of the connection before that the server had (XEP-0198 §5).
     package let acknowledged: Int
-    /// Stanzas of the connection before whose fate is unknown: it could not be resumed.
+    /// Stanzas of the previous connection with an unknown fate: it could not be resumed.
     package let lost: Int
     package let phases: XMPPPhases
 

@@ -3,8 +3,8 @@ import XMPPCodec
 
 /// The IQs of one stream that wait for their answers.
 ///
-/// An answer counts only if it comes from who was asked: an id may leak, and another JID may guess that something is
-/// asked (RFC 6120 §8.1.3, §8.2.3). 56 bytes a request, its JID apart.
+/// Only an answer from the addressee counts: an id may leak, and another JID may guess that a request is pending (RFC
+/// 6120 §8.1.3, §8.2.3). A request takes 56 bytes, without its JID.
 struct XMPPRequests {
     struct Entry {
         /// The parts of the id: a random number that cannot be guessed, and a counter that keeps ids unique.
@@ -24,7 +24,7 @@ struct XMPPRequests {
         let to: JID?
     }
 
-    /// Requests that timed out are remembered, the last few: to tell a late answer from one out of the blue.
+    /// The last timed-out requests are remembered, to distinguish late answers from unexpected ones.
     private static let remembered = 16
 
     private(set) var entries: [Entry] = []
@@ -62,9 +62,9 @@ struct XMPPRequests {
         return Place(index: index, isLate: true, to: self.expired[index].to)
     }
 
-    /// Takes a request out, whose answer has come.
+    /// Removes a request that was answered.
     ///
-    /// - Returns: its token; `nil` for one that had timed out.
+    /// - Returns: its token; `nil` if it had timed out.
     mutating func take(_ place: Place) -> UInt64? {
         if place.isLate {
             self.expired.remove(at: place.index)

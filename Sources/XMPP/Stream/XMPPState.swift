@@ -7,13 +7,13 @@ package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
     case connecting
     /// The stream header is sent; the server's header and features are awaited.
     case opening
-    /// Features are here, and something is being negotiated that has no state of its own.
+    /// The features have arrived, and a step without a state of its own is in progress.
     case negotiating
     /// `<starttls/>` is out.
     case startTLS1
     /// The TLS handshake is on.
     case startTLS2
-    /// The server says that it is content, and a new stream header is due.
+    /// The server has accepted the step, and a new stream header is due.
     case postNegotiation
     case registering
     case auth
@@ -92,7 +92,7 @@ package struct XMPPPhases: Hashable, Sendable {
         }
     }
 
-    /// All of it but TLS, which has a phase of its own beside a session's.
+    /// The total without TLS, whose phase is reported separately.
     package var session: TimeAmount {
         var sum = TimeAmount.zero
         for phase in XMPPPhase.allCases where phase != .tls { sum = sum + (self[phase] ?? .zero) }

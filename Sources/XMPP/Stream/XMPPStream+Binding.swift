@@ -3,7 +3,7 @@ import XMPPCodec
 
 // Resource and session (RFC 6120 §7, RFC 3921 §3).
 extension XMPPStream {
-    /// The resource asked for, another in its place, the server's choice: no more.
+    /// The requested resource, an alternative, and then the server's choice.
     private static let bindingAttempts = 3
 
     mutating func beginBinding(now: NIODeadline, into out: inout ByteBuffer) -> Action? {

@@ -10,7 +10,7 @@ extension XMPPStream {
     /// - Returns: whether there is something to wait for.
     package mutating func finish(now: NIODeadline, into out: inout ByteBuffer) -> Bool {
         switch self.state {
-        // §5.4.2.1: between `<starttls/>` and its answer nothing may be said.
+        // §5.4.2.1: between `<starttls/>` and its answer the client may send nothing.
         case .disconnected, .connecting, .startTLS1, .startTLS2, .closing: return false
         default: if !self.hasOpened { return false }
         }
@@ -45,7 +45,7 @@ extension XMPPStream {
             return
         }
         management.asksAt = .distantFuture
-        // An attempt to come back that fails does not give the server more time.
+        // A failed attempt to resume does not extend the server's time limit.
         management.lostAt = management.lostAt ?? now
     }
 
@@ -58,10 +58,10 @@ extension XMPPStream {
         return .end(end)
     }
 
-    /// Whether a header of ours is out: who was called answers with one, and has nothing to close before.
+    /// Whether this side has sent a header: a recipient answers with one, and before that has nothing to close.
     var hasOpened: Bool { self.options.peerRole != .recipient || self.state != .opening }
 
-    /// Tells the server which rule it broke (§4.9), and ends.
+    /// Sends the stream error for the rule that the server broke (§4.9), and ends the stream.
     mutating func violated(
         _ words: String,
         _ condition: StreamErrorCondition,

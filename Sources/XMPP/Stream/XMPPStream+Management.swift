@@ -65,7 +65,7 @@ extension XMPPStream {
             return self.negotiate(now: now, into: &out)
         case "resumed" where !self.facts.contains(.bound):
             guard element["previd"] == management.previousID else {
-                return self.violated("it resumes another stream than was asked for", .undefinedCondition, into: &out)
+                return self.violated("it resumed another stream than requested", .undefinedCondition, into: &out)
             }
             guard let h = element["h"].flatMap({ UInt32($0) }) else {
                 return self.violated("it resumes a stream without a count", .undefinedCondition, into: &out)
@@ -103,7 +103,7 @@ extension XMPPStream {
         return self.negotiate(now: now, into: &out)
     }
 
-    /// `<failed/>` answers `<resume/>` or `<enable/>`; either way things go on without (§5).
+    /// `<failed/>` answers `<resume/>` or `<enable/>`; the stream continues without the feature (§5).
     private mutating func managementFailed(
         _ element: XMPPElement,
         now: NIODeadline,
@@ -111,7 +111,7 @@ extension XMPPStream {
     ) -> Action {
         if self.facts.contains(.bound) {
             self.management = nil
-            // Turned down: it is not asked for again.
+            // Refused: the client does not ask again.
             self.facts.insert(.managed)
             return self.negotiate(now: now, into: &out)
         }
@@ -119,7 +119,7 @@ extension XMPPStream {
         return self.negotiate(now: now, into: &out)
     }
 
-    /// The session cannot be resumed: what the server did not say it has is of unknown fate.
+    /// The session cannot be resumed: stanzas that the server did not acknowledge have an unknown fate.
     private mutating func loseSession(acknowledged h: UInt32?) {
         guard let management = self.management, let negotiation = self.negotiation else { return }
         if let h, case .acknowledged(let count) = management.counts.receives(h) { negotiation.acknowledged += count }
@@ -130,7 +130,7 @@ extension XMPPStream {
     /// A clean end, or the server's word, ends the session too.
     mutating func forgetResumption() { self.management?.previousID = nil }
 
-    // MARK: On the way
+    // MARK: Acknowledgements
 
     /// An element on a stream that is ready, and no stanza.
     mutating func receivedNonza(_ element: XMPPElement, now: NIODeadline, into out: inout ByteBuffer) -> Action {
@@ -171,7 +171,7 @@ extension XMPPStream {
         self.append(self.nonza("r"), into: &out)
     }
 
-    /// Tells the server how much of its own has arrived, so that it keeps nothing to send again.
+    /// Acknowledges the stanzas received, so that the server need not keep them.
     mutating func acknowledge(into out: inout ByteBuffer) {
         guard let management = self.management, management.isOn else { return }
         self.append(self.nonza("a", ["h": String(management.counts.handled)]), into: &out)
@@ -185,7 +185,7 @@ extension XMPPStream {
         self.negotiation != nil && self.facts.contains(.bound) && !self.facts.contains(.resumed)
     }
 
-    /// Where the server wants the session to be resumed, `host` or `host:port` (§5).
+    /// The server's preferred location for a resumption, `host` or `host:port` (§5).
     package var resumptionLocation: String? { self.management?.location }
 
     /// Stanzas sent since stream management is on, modulo 2³²; 0 without it.

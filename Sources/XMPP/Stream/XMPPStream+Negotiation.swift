@@ -3,7 +3,7 @@ import XMPPCodec
 
 // The loop over the features.
 extension XMPPStream {
-    /// Takes the first step that is left, and says when none is.
+    /// Starts the next step, or completes the negotiation.
     mutating func negotiate(now: NIODeadline, into out: inout ByteBuffer) -> Action {
         if self.options.peerRole != nil { return self.becomeReady(now: now) }
         self.state = .negotiating
@@ -108,7 +108,7 @@ extension XMPPStream {
         }
     }
 
-    /// The handshake is done: nothing that was said before counts (§5.4.3.3).
+    /// The handshake is done: earlier features no longer apply (§5.4.3.3).
     package mutating func tlsReady(now: NIODeadline, into out: inout ByteBuffer) {
         self.facts = .secure
         self.open(now: now, into: &out)

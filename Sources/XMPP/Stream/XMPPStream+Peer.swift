@@ -1,7 +1,7 @@
 import NIOCore
 import XMPPCodec
 
-// A stream between two clients, without a server: ready behind the headers (XEP-0174 §7).
+// A stream between two clients, without a server: ready after the headers (XEP-0174 §7).
 extension XMPPStream {
     mutating func awaitPeer(now: NIODeadline) {
         self.state = .opening

@@ -7,7 +7,7 @@ extension XMPPStream {
         guard self.options.registration != .none else { return nil }
         self.enter(.register, now: now)
         self.state = .registering
-        // Servers need not say that they offer it: asking tells.
+        // Servers need not announce registration, so the client asks.
         self.ask("get", XMPPElement("query", namespace: XMPPNamespace.register), into: &out)
         return Action.none
     }
@@ -47,10 +47,10 @@ extension XMPPStream {
         return .registered(phases, answer: now - sent)
     }
 
-    /// Whether the server was sent what makes the account, and has not refused it: until the stream's end is known.
+    /// Whether the registration was sent and not refused, until the end of the stream is known.
     package var hasAskedForAccount: Bool { self.negotiation?.registersByForm ?? false }
 
-    /// Fills in what the server wants to know: its form where it sends one, else its fields (§4).
+    /// Fills in the registration: the server's form if it sends one, else its fields (§4).
     private mutating func submit(
         _ query: XMPPElement,
         now: NIODeadline,
@@ -85,12 +85,12 @@ package enum XMPPRegistrationProblem: Error, Hashable, Sendable, CustomStringCon
     case field(String)
     /// It is done on a page elsewhere (§5).
     case elsewhere(String)
-    /// The server asks for nothing at all.
+    /// The server requires no field at all.
     case nothing
 
     package var description: String {
         switch self {
-        case .field(let name): "it asks for '\(name)', which cannot be answered here"
+        case .field(let name): "it requires '\(name)', for which there is no value here"
         case .elsewhere(let place): "it is done at \(place)"
         case .nothing: "it has no fields"
         }

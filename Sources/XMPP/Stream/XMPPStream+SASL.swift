@@ -91,7 +91,7 @@ extension XMPPStream {
     private func sasl(_ name: String, _ data: [UInt8]?, mechanism: String? = nil) -> XMPPElement {
         var element = XMPPElement(name, namespace: XMPPNamespace.sasl, attributes: ["mechanism": mechanism])
         if let data {
-            // An empty response is an empty element; only the initial one has to be told from none.
+            // An empty response is an empty element; only an initial response needs `=` to distinguish it from none.
             let text = data.isEmpty ? (mechanism == nil ? "" : "=") : Base64.encode(data)
             if !text.isEmpty { element.add(text: text) }
         }
@@ -136,7 +136,7 @@ extension XMPPStream {
             negotiation.mechanism = nil
             self.facts.insert(.authenticated)
             self.state = .postNegotiation
-            // §6.4.6: a new stream, of which the old one says nothing.
+            // §6.4.6: a new stream, independent of the old one.
             self.open(now: now, into: &out)
             return .restart
         case "failure": return self.authenticationFailed(element, into: &out)
@@ -147,7 +147,7 @@ extension XMPPStream {
     private mutating func authenticationFailed(_ element: XMPPElement, into out: inout ByteBuffer) -> Action {
         let failure = XMPPAuthenticationFailure(element)
         guard let negotiation = self.negotiation else { return .none }
-        // The others say something about the client, which no other mechanism makes better.
+        // Other conditions concern the client, and another mechanism would not help.
         if failure.condition == .invalidMechanism || failure.condition == .mechanismTooWeak,
             let name = negotiation.mechanism?.name
         {

@@ -18,7 +18,7 @@ extension XMPPStream {
     package mutating func send(_ element: XMPPElement, into out: inout ByteBuffer) throws(XMPPWriteError) {
         let start = out.writerIndex
         do throws(XMPPWriteError) {
-            // RFC 7395 §3.3.3: a message of a WebSocket stands alone.
+            // RFC 7395 §3.3.3: every WebSocket message is a complete document.
             try element.write(into: &out, parent: self.options.framing == .webSocket ? "" : XMPPNamespace.client)
         } catch {
             out.moveWriterIndex(to: start)
@@ -59,7 +59,7 @@ extension XMPPStream {
         if isDue || !wasFull && management.counts.isFull { self.requestAcknowledgement(into: &out) }
     }
 
-    /// Bytes of its own: the buffer written to is the loop's.
+    /// A copy, because the buffer written to belongs to the loop.
     private static func copy(_ out: borrowing ByteBuffer, _ start: Int, _ end: Int) -> ByteBuffer {
         out.withUnsafeReadableBytes { bytes in
             let first = start - out.readerIndex
@@ -72,7 +72,7 @@ extension XMPPStream {
             return
         }
         guard self.options.framing == .stream else { return self.append(error.element, into: &out) }
-        // Not every server knows it without its usual prefix.
+        // Not every server accepts it without its usual prefix.
         out.writeStaticString("<stream:error>")
         for child in error.element.elements { self.append(child, into: &out) }
         out.writeStaticString("</stream:error>")

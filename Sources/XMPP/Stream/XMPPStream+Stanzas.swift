@@ -44,7 +44,7 @@ extension XMPPStream {
         case .answer: return self.receivedAnswer(element)
         case .request:
             let hasID = element.withAttribute("id") { !$0.isEmpty } ?? false
-            // §8.2.3: one child says what is wanted.
+            // §8.2.3: the single child is the request.
             if hasID, element.hasOneChild { return .request }
         case .wrong: break
         }
@@ -62,7 +62,7 @@ extension XMPPStream {
         return isPeer ?? true
     }
 
-    /// Behind the closing tag things still come, and nothing is answered any more.
+    /// Counts input after the closing tag, which is no longer answered.
     mutating func receivedLate(_ element: borrowing ElementView) -> Action {
         guard element.kind == .iq else { return .stanza }
         guard case .answer? = element.withAttribute("type", { IQType($0) }) else { return .none }
@@ -84,8 +84,8 @@ extension XMPPStream {
         return .none
     }
 
-    /// Whether an answer comes from who was asked: from `asked` itself, or, if it was asked of the own account or the
-    /// server, from the server in one of the names that it uses for that (§8.1.2.1, §10.3.3).
+    /// Whether an answer comes from the addressee: from `asked` itself, or, for the own account or the server, from any
+    /// of the names that the server uses for it (§8.1.2.1, §10.3.3).
     private func mayAnswer(_ element: borrowing ElementView, _ asked: JID?) -> Bool {
         let verdict = element.withAttribute("from") { from -> Bool in
             if let asked, from.elementsEqual(asked.description.utf8) { return true }
@@ -95,7 +95,7 @@ extension XMPPStream {
             return sender == self.jid || sender == self.jid?.bare || sender == self.domainJID
         }
         if let verdict { return verdict }
-        // Only the server can leave its name out: it puts one on whatever it passes on.
+        // Only the server can omit `from`: it adds it to every stanza that it relays.
         guard let asked else { return true }
         return asked == self.domainJID || asked == self.jid?.bare || asked == self.jid
     }
@@ -110,7 +110,7 @@ extension XMPPStream {
             // The refusal does not include the request (§8.3.1: MAY): it may be long, and is kept until acknowledged.
             var reply = error.reply(to: request)
         else { return }
-        // §8.1.2.1: the server knows who this is.
+        // §8.1.2.1: the server adds `from`.
         reply["from"] = nil
         self.append(reply, into: &out)
     }
@@ -146,7 +146,7 @@ extension XMPPStream {
 
     /// Begins a request of `to`, or of the own account and its server, and writes the value of its id.
     ///
-    /// `token`: comes back with the answer, or when there is none in time.
+    /// `token`: returned with the answer or with the timeout.
     package mutating func request(
         _ token: UInt64,
         to: JID?,
@@ -169,7 +169,7 @@ extension XMPPStream {
     /// Takes out all requests, as when the connection is gone.
     package mutating func takeRequests() -> [UInt64] { self.requests.isEmpty ? [] : self.requests.takeAll() }
 
-    /// Keeps those who wait for answers until the stream is resumed.
+    /// Keeps pending requests until the stream is resumed.
     mutating func keep(_ waiting: XMPPRequestHandlers?) { self.management?.waiting = waiting }
 
     /// Whether requests wait for answers while there is no connection.

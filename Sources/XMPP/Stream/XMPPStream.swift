@@ -3,9 +3,9 @@ package import XMPPCodec
 
 /// One client's side of its XMPP streams, one after the other; it does no IO.
 ///
-/// Elements and the time go in, orders come out; what is to be sent is appended to a buffer that is passed in. What
-/// has to be negotiated is a loop over the features that the server offers, each with what it needs: see
-/// ``negotiate(now:into:)``. A stream outlives its connections, for what stream management resumes.
+/// Elements and the time are its input, actions its output; bytes to send are appended to a buffer that is passed in.
+/// The negotiation is a loop over the offered features, each with its needs: see ``negotiate(now:into:)``. A stream
+/// outlives its connections, for stream management's resumption.
 ///
 /// An idle one keeps 248 bytes, its JIDs and password apart; stream management adds 120, and what is not
 /// acknowledged.
@@ -16,7 +16,7 @@ package struct XMPPStream: ~Copyable {
     package internal(set) var account: XMPPAccount
     package internal(set) var state = XMPPState.disconnected
     package internal(set) var facts: XMPPStreamFacts = []
-    /// The server's word for who this is (RFC 6120 §7.6), over resumptions too; `nil` before the first binding.
+    /// The address that the server assigned (RFC 6120 §7.6), kept over resumptions; `nil` before the first binding.
     package internal(set) var jid: JID?
     /// Until the stream is ready.
     var negotiation: XMPPNegotiation?
@@ -53,14 +53,15 @@ package struct XMPPStream: ~Copyable {
     package enum Action: Hashable, Sendable {
         /// Nothing beyond what was appended.
         case none
-        /// TLS is due. What was read in clear behind this is thrown away unseen (§5.4.3.3); then
-        /// ``XMPPStream/tlsReady(now:into:)``.
+        /// TLS is due.
+        ///
+        /// Bytes read in clear after this are dropped (§5.4.3.3); ``XMPPStream/tlsReady(now:into:)`` follows.
         case startTLS
         /// The reader has to expect a new stream header, which answers the one appended (§4.3.3).
         case restart
         case ready(XMPPReadiness)
-        /// The account is made, and nothing else was wanted (``XMPPRegistration/only``): how long each phase took, and
-        /// the answer to the request that made it.
+        /// The account is registered, and no login was requested (``XMPPRegistration/only``): the phases, and the time
+        /// to the answer of the request that created it.
         case registered(XMPPPhases, answer: TimeAmount)
         /// A message, a presence or an unexpected answer: for the owner.
         case stanza
@@ -69,7 +70,7 @@ package struct XMPPStream: ~Copyable {
         case request
         /// The answer to a request, by the token that it was made with.
         case answer(token: UInt64)
-        /// So many of the oldest stanzas sent are with the server (XEP-0198 §4).
+        /// The server has this many of the oldest stanzas sent (XEP-0198 §4).
         case acknowledged(Int)
         /// The connection is of no more use. What was appended still goes out.
         case end(XMPPConnectionEnd)
@@ -77,13 +78,13 @@ package struct XMPPStream: ~Copyable {
 
     // MARK: Coming up
 
-    /// Told by the owner, for the state alone.
+    /// Called by the owner; it changes the state only.
     package mutating func isConnecting() { self.state = .connecting }
 
     /// The channel is up: appends the stream header.
     ///
     /// `deadline`: when the stream has to be ready, all steps together.
-    /// `isSecure`: whether TLS is there already.
+    /// `isSecure`: whether TLS is active already.
     package mutating func start(
         deadline: NIODeadline,
         isSecure: Bool,
@@ -110,7 +111,7 @@ package struct XMPPStream: ~Copyable {
         self.negotiation?.features = nil
         if self.options.peerRole != nil { return self.openToPeer(id: nil, into: &out) }
         let domain = self.account.jid.domain
-        // §4.7.1: who this is, only where it cannot be overheard.
+        // §4.7.1: `from` only on an encrypted stream.
         let isNamed = self.facts.contains(.secure) && self.account.jid.local != nil
         let from = isNamed ? self.account.jid.bare.description : nil
         if self.options.framing == .webSocket {

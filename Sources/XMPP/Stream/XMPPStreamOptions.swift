@@ -10,9 +10,9 @@ package enum XMPPTLSPolicy: String, Hashable, Sendable, CaseIterable {
     case allowed
     /// Where the server offers it.
     case preferred
-    /// Always: a server that does not offer STARTTLS is left before anything secret is said.
+    /// TLS is mandatory: the client leaves a server without STARTTLS before it sends any credentials.
     case required
-    /// TLS from the first byte (XEP-0368): STARTTLS is never asked for.
+    /// TLS from the first byte (XEP-0368), without STARTTLS.
     case direct
 }
 
@@ -32,7 +32,7 @@ package enum XMPPRegistration: Hashable, Sendable {
     case none
     /// The account may not be there yet.
     case create
-    /// An account that is there already will do.
+    /// An existing account is accepted.
     case createIfMissing
     /// Registers the account only, without a login; the account must not exist yet.
     case only
@@ -59,9 +59,9 @@ package struct XMPPStreamOptions: Sendable {
     /// The RFC 3921 session where it is offered: `false` leaves it out even if the server requires it.
     package var startsSession = true
     package var management: XMPPManagement = .off
-    /// Asks for an acknowledgement behind every so many stanzas; 0: only when told to.
+    /// Requests an acknowledgement after every this many stanzas; 0: only on demand.
     package var acknowledgesEvery = 0
-    /// Asks so long behind a stanza that nothing was asked for since; zero or less: never.
+    /// Requests an acknowledgement this long after the last unrequested stanza; zero or less: never.
     package var acknowledgesAfter = TimeAmount.zero
     /// Stanzas sent and not acknowledged at most.
     package var maximumUnacknowledged = 1_000
@@ -74,7 +74,7 @@ package struct XMPPStreamOptions: Sendable {
     package var keepAlive = TimeAmount.seconds(120)
     /// How long the server's closing tag is waited for.
     package var closingTime = TimeAmount.seconds(5)
-    /// Times that `see-other-host` is followed before a stream comes up.
+    /// Redirects (`see-other-host`) that are followed before a stream becomes ready.
     package var maximumRedirects = 3
     package var language: String?
     /// Namespaces of top-level elements that are no stanzas and go to the owner all the same.
@@ -127,7 +127,7 @@ package struct XMPPAccount: Hashable, Sendable {
     package var password: String
     /// The identity to act as, if it is not ``jid``.
     package var authorizationIdentity: String?
-    /// Of a stream without a server: who is connected to; who connects says so itself.
+    /// The other end of a stream without a server, for the recipient; the initiator names itself.
     package var peer: JID?
 
     package init(_ jid: JID, password: String = "", authorizationIdentity: String? = nil, peer: JID? = nil) {
@@ -144,7 +144,7 @@ package struct XMPPStreamFacts: OptionSet, Hashable, Sendable {
 
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// Everything that is said is encrypted.
+    /// All data is encrypted.
     package static let secure = XMPPStreamFacts(rawValue: 1)
     package static let registered = XMPPStreamFacts(rawValue: 2)
     package static let authenticated = XMPPStreamFacts(rawValue: 4)
@@ -152,7 +152,7 @@ package struct XMPPStreamFacts: OptionSet, Hashable, Sendable {
     package static let session = XMPPStreamFacts(rawValue: 16)
     /// Stream management is on.
     package static let managed = XMPPStreamFacts(rawValue: 32)
-    /// The stream goes on where an earlier one was cut.
+    /// An earlier stream is resumed.
     package static let resumed = XMPPStreamFacts(rawValue: 64)
 }
 
@@ -175,6 +175,6 @@ package protocol XMPPStreamFeature: Sendable {
 package enum XMPPFeatureAnswer: Hashable, Sendable {
     case send(XMPPElement)
     case done
-    /// Why the stream cannot go on.
+    /// The reason why the stream cannot continue.
     case failed(String)
 }
