@@ -221,8 +221,7 @@ let package = Package(
             "IntegrationTests",
             [
                 "clamor", "MQTTSQLiteStore", "MQTT", "Measurement", "Ledger", "Report", "MQTTCodec", "TestSupport",
-                nioCore,
-                nioPosix,
+                nioCore, nioPosix,
             ]
         ),
     ]

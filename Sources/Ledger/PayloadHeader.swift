@@ -35,11 +35,11 @@ package struct PayloadHeader: Hashable, Sendable {
 }
 
 extension PayloadHeader {
-    private static let stageShift: UInt32 = 2
+    @inlinable package static var stageShift: UInt32 { 2 }
     private static let stageMask: UInt32 = 0x3FF
 
     /// The flags of a publisher's QoS and of its ``stage``.
-    package static func flags(qos: UInt8, stage: Int) -> UInt32 {
+    @inlinable package static func flags(qos: UInt8, stage: Int) -> UInt32 {
         UInt32(qos) | UInt32(truncatingIfNeeded: stage) << Self.stageShift
     }
 

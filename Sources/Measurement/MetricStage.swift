@@ -16,9 +16,9 @@ package struct MetricStage: Hashable, Sendable {
 /// Where a duration is recorded, apart from the others of its metric.
 package enum MetricLane {
     /// What counts: of the measured phase, where the run has no stages; of the whole run, where that has no stage.
-    package static let measured = 0
+    @inlinable package static var measured: Int { 0 }
     /// What appears in the time line alone.
-    package static let unmeasured = 1
+    @inlinable package static var unmeasured: Int { 1 }
     package static func stage(_ index: Int) -> Int { 2 + index }
 
     /// How many stages have ended; `marks` and `end` are the counters as each began, and as the last one ended.

@@ -1,3 +1,4 @@
+import Ledger
 import Measurement
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import EmbeddedBroker
 import Foundation
 import TestSupport
 import Testing
@@ -341,12 +342,10 @@ struct InvocationTests {
         }
         #expect(options.host == "0.0.0.0")
         #expect(options.port == 0)
-        #expect(
-            options.faults == [
-                "--duplicate", "3", "--reorder", "4", "--delay", "5ms", "--delay-every", "2", "--disconnect-every",
-                "1s", "--max-rate", "1000/s", "--fragment", "1-7", "--refuse", "0x87",
-            ]
-        )
+        let faults = """
+            duplicate 3 reorder 4 delay 5ms delay-every 2 disconnect-every 1s max-rate 1000/s fragment 1-7 refuse 0x87
+            """
+        #expect(try options.faults == FaultPlan.parse(line: faults))
     }
 
     @Test("report takes a directory")
