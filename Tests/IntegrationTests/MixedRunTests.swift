@@ -202,6 +202,19 @@ extension Integration {
             #expect(run.record.books.allSatisfy { $0.balances && $0.lost == 0 && $0.sent ?? 0 > 0 })
         }
 
+        @Test("a host that does not carry a scenario is told of by groups and keys", arguments: [1, 2])
+        func tooMany(_ groups: Int) async throws {
+            let folder = try ScratchFolder()
+            let names = ["a", "b"].prefix(groups)
+            let lines = names.map { "  \($0): { clients: 10000000, target: \"mqtt://127.0.0.1:1883\" }\n" }
+            let file = try folder.write("groups:\n" + lines.joined(), to: "many.yaml")
+            let check = try await ClamorBinary.run(["run", file, "--check"])
+            #expect(check.status == 64)
+            let load = "clamor: the load of \(groups)0000000 clients (\(names.joined(separator: ", "))) needs "
+            #expect(check.errors.hasPrefix(load), "\(check.errors)")
+            #expect(check.errors.contains(": lower clients, ") && !check.errors.contains("lower -c"))
+        }
+
         @Test("--check and a wrong file connect nothing and leave nothing")
         func checks() async throws {
             let folder = try ScratchFolder()

@@ -103,7 +103,7 @@ struct HostQuestion {
 
     private func words(_ groups: [any RunGroup]) -> String {
         let clients = groups.reduce(0) { $0 + $1.clients }
-        return "\(clients) clients of \(groups.compactMap(\.name).joined(separator: ", "))"
+        return "the load of \(clients) clients (\(groups.compactMap(\.name).joined(separator: ", ")))"
     }
 }
 
