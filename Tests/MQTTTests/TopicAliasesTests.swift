@@ -1,5 +1,4 @@
 import MQTT
-import NIOCore
 import TestSupport
 import Testing
 
@@ -78,21 +77,5 @@ struct TopicAliasesTests {
             }
             #expect(aliases.count <= Int(maximum))
         }
-    }
-}
-
-@Suite("The expiry of a message that waits")
-struct MessageExpiryTests {
-    @Test(
-        "[MQTT-3.3.2-6] the interval less the time waited; [MQTT-3.3.2-5] nothing once it is over",
-        arguments: [
-            (10, 0, 10), (10, 999, 10), (10, 1_000, 9), (10, 9_999, 1), (10, 10_000, nil), (10, 99_000, nil),
-            (0, 0, nil), (UInt32.max, 1_000, UInt32.max - 1), (10, -5_000, 10),
-        ] as [(UInt32, Int64, UInt32?)]
-    )
-    func remaining(_ interval: UInt32, _ waited: Int64, _ remaining: UInt32?) {
-        let since = NIODeadline.uptimeNanoseconds(50_000_000_000)
-        let expiry = MessageExpiry(interval: interval, since: since)
-        #expect(expiry.remaining(now: since + .milliseconds(waited)) == remaining)
     }
 }
