@@ -14,7 +14,7 @@ package struct HostCheck: Hashable, Sendable {
     package var found: String
     /// What the load wants, as the object of a sentence: `30,014 descriptors`.
     package var needs: String?
-    /// What to do about it, one of these; none where nothing has to be done.
+    /// Alternatives, each a remedy; empty where the check passes.
     package var remedies: [HostRemedy] = []
     /// What is here and what is needed, where that is a number of the same kind.
     package var available: Double?

@@ -1,4 +1,4 @@
-/// What can be done about a check that a load does not pass, as an alternative to the others of the check.
+/// A remedy for a check that a load does not pass; several of one check are alternatives.
 package enum HostRemedy: Hashable, Sendable {
     // The load.
     case fewerClients

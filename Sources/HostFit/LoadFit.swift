@@ -74,7 +74,7 @@ extension LoadFit {
         ].compactMap { $0 }
     }
 
-    /// What makes the load impossible.
+    /// The checks that make the load impossible.
     package var problems: [HostCheck] { self.checks.filter { $0.state == .fail } }
 
     /// The most clients that fit, and the check that allows no more; `nil`: that is ``mostClients``.

@@ -46,7 +46,7 @@ struct JointLedger {
         // Each segment recorded the first arrival that it saw.
         self.problems.append(.durationsOfDuplicates(messages: self.repeated))
         let reordered = (0...2).reduce(UInt64(0)) { $0 + joint.counts[UInt8($1)].reordered }
-        // A duplicate is not reordered, and which of two arrivals in different segments was the first nobody saw.
+        // A duplicate is not reordered, and no segment saw which of two arrivals in different segments was the first.
         if reordered > 0 { self.problems.append(.orderUnknown(messages: self.repeated, reordered: reordered)) }
         return joint
     }

@@ -2,7 +2,7 @@ package import Ledger
 package import Measurement
 
 extension Reconciliation.Row {
-    /// The counts that are metrics; `gaps` only where nobody knows what was expected.
+    /// The counts that are metrics; `gaps` only where it is unknown what was expected.
     ///
     /// `labels`: `nil` for the row's QoS.
     package func metrics(hasGaps: Bool = false, labels: Labels? = nil) -> [Metric] {

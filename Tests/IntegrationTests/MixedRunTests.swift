@@ -202,7 +202,7 @@ extension Integration {
             #expect(run.record.books.allSatisfy { $0.balances && $0.lost == 0 && $0.sent ?? 0 > 0 })
         }
 
-        @Test("a host that does not carry a scenario is told of by groups and keys", arguments: [1, 2])
+        @Test("a scenario that the host does not carry is refused with its groups and keys", arguments: [1, 2])
         func tooMany(_ groups: Int) async throws {
             let folder = try ScratchFolder()
             let names = ["a", "b"].prefix(groups)

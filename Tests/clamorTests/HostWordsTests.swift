@@ -2,7 +2,7 @@ import HostFit
 import Testing
 import clamor
 
-@Suite("What is said of a host that does not carry a load")
+@Suite("Refusals of loads that the host does not carry")
 struct HostWordsTests {
     /// Each remedy alone, as the command line and as a scenario file names the options.
     @Test(

@@ -64,7 +64,7 @@ extension XMPPLoad {
     /// In the words before the text of a presence, its closing `'>` included: where what `<show>` says begins.
     static var showOffset: Int { 8 }
 
-    /// What of a room is impossible.
+    /// A part of a room that can be impossible.
     package enum RoomPart: Hashable, Sendable { case name, nick }
 
     /// The first thing that is impossible about the groups, in words.

@@ -1,7 +1,7 @@
 package import HostFit
 
 extension LoadFit {
-    /// What makes the load impossible: for each problem the load, the numbers and the remedies.
+    /// A sentence for each problem: the load, the numbers and the remedies.
     package func sentences(of load: String, isFile: Bool) -> [String] {
         self.problems.map { check in
             let needs = check.needs.map { " needs \($0)," } ?? ":"
@@ -12,7 +12,7 @@ extension LoadFit {
 }
 
 extension HostCheck {
-    /// What to do about it, in the words of the command line or of a scenario file; `nil` where nothing has to be done.
+    /// The remedies, in the words of the command line or of a scenario file; `nil` where the check passes.
     package func change(isFile: Bool) -> String? {
         let words = self.remedies.map { $0.words.text(isFile: isFile) }
         guard let last = words.last else { return nil }

@@ -111,7 +111,7 @@ extension LoadOptions {
         return fit
     }
 
-    /// What asks for the clients: `-c 30000`, `-c 20000 with 20000 subscribers`.
+    /// The load as a command line gives it: `-c 30000`, `-c 20000 with 20000 subscribers`.
     ///
     /// `own`: those of this process, which may be one segment of several.
     func loadWords(own: Int) -> String {
