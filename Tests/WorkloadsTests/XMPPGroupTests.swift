@@ -73,7 +73,7 @@ struct XMPPGroupTests {
         let same = self.load(.presence, clients: 2, size: 2, local: "u")
         #expect(
             same.groupProblem()?.words
-                == "two clients are u@example.org, and nobody is a contact of his own; give each a user of its own"
+                == "two clients are u@example.org, and a client cannot be its own contact; give each a user of its own"
         )
     }
 

@@ -4,7 +4,7 @@ import Measurement
 package import NIOCore
 package import Transport
 
-// A client from the beginning of a connect until it is up.
+// A client from the start of a connect until it is up.
 extension ClientLife {
     package func connect(_ place: Int, due: NIODeadline) {
         self.meter.record(self.metrics.connect.lag, (self.context.now - due).nanoseconds)
@@ -48,12 +48,12 @@ extension ClientLife {
         }
     }
 
-    /// The metrics of the connect that is under way: a first one, or a reconnect.
+    /// The metrics of the current connect: a first connect or a reconnect.
     func connectMetrics(_ place: Int) -> ConnectMetrics {
         self.tallies[place].connectNanoseconds == 0 ? self.metrics.connect : self.metrics.reconnect
     }
 
-    /// The client could not come up this time.
+    /// The connect attempt failed.
     func connectFailed(_ place: Int, canRetry: Bool) {
         // The connector may report after the run has given the client up.
         if self.clients[place].stage == .finished { return }
@@ -77,7 +77,7 @@ extension ClientLife {
         self.schedule(place, at: self.context.now + self.load.reconnectPeriod)
     }
 
-    /// The login is over; `session` is how long it took.
+    /// The login has ended; `session` is its duration.
     func recordLogin(_ place: Int, session: TimeAmount, now: NIODeadline) {
         let total = now - self.clients[place].begun
         let ids = self.connectMetrics(place)
@@ -109,7 +109,7 @@ extension ClientLife {
 
     // MARK: - Leaving by plan
 
-    /// How long a server may take to answer the last word and FIN with its own.
+    /// How long the server has to answer the client's last packet and FIN.
     static var leaveGrace: TimeAmount { .seconds(2) }
 
     package func depart(_ place: Int, _ cause: DeparturePlan.Cause, cuts: Bool) {
@@ -133,7 +133,7 @@ extension ClientLife {
     }
 
     package func reconnect(_ place: Int, due: NIODeadline) {
-        // A client that took no part at first connects for the first time.
+        // A client that was idle from the start connects for the first time.
         if self.clients[place].stage == .idle, self.tallies[place].connectNanoseconds == 0 {
             return self.connect(place, due: due)
         }

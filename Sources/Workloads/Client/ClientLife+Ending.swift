@@ -3,7 +3,7 @@ import LoopContext
 import Measurement
 package import NIOCore
 
-// A client from the end of a connection to the next one, or to its own end.
+// A client from the end of one connection to the next connection, or to its final end.
 extension ClientLife {
     package func ending(_ place: Int, unsent: Int) {
         self.prepareEnd(place)
@@ -48,12 +48,12 @@ extension ClientLife {
         self.shard.lost(place, returns: returns)
     }
 
-    /// Counts an end that the run did not ask for, as an error and as a disconnect.
+    /// Counts an end that the run did not request, as an error and as a disconnect.
     func count(_ place: Int, _ end: End) {
         let (kind, reason, words) = self.account(of: end)
         self.error(kind, words)
         switch self.clients[place].stage {
-        // A client that leaves by plan is counted as such already.
+        // A departure by plan has already been counted.
         case .connecting, .joining, .leaving: break
         case .idle, .up, .waiting, .away, .flushing, .finishing, .finished:
             if let id = self.metrics.traffic.disconnects[reason] { self.meter.add(id) }
@@ -78,7 +78,7 @@ extension ClientLife {
         }
     }
 
-    /// Closes the client's connection in good order, for good.
+    /// Closes the client's connection gracefully and for good.
     func closeLink(_ place: Int) {
         self.clients[place].stage = .finishing
         self.clients[place].connection?.finish()

@@ -3,15 +3,15 @@ import LoopContext
 import Measurement
 package import NIOCore
 
-// Messages that are due, from their batch to the kernel.
+// Due messages, from their batch to the kernel.
 extension ClientLife {
-    /// In open loop so many messages join one write.
+    /// Messages that share one write in open loop, at most.
     static var largestJoined: Int { 1_024 }
 
-    /// Bytes of one write, or one message.
+    /// Bytes per write, or per message, at most.
     static var largestWrite: Int { 1 << 20 }
 
-    /// Messages of one write at most, by their size.
+    /// Messages per write at most, given their size.
     static func largestBatch(of load: Load) -> Int { max(1, Self.largestWrite / max(1, load.payload.largest)) }
 
     package func offered(_ place: Int, count: UInt64) {
@@ -22,7 +22,7 @@ extension ClientLife {
         if let operation = self.operation(of: place) { self.meter.add(operation.notSent, count) }
     }
 
-    /// Puts the messages of the batch together and writes them at once.
+    /// Encodes the messages of the batch and writes them in one go.
     func write(
         _ place: Int,
         _ link: Link,
@@ -42,7 +42,7 @@ extension ClientLife {
         }
         self.clients[place].sequence = first + UInt64(batch.count)
         self.noteWrite(place, link, first: first, count: batch.count, began: began)
-        // All of it is unsent until the kernel took it: the write may find the connection dead and end it.
+        // Everything counts as unsent until the kernel takes it: the write may find a dead connection and end it.
         self.clients[place].unsent = Int32(batch.count)
         self.clients[place].lastSize = Int32(size)
         self.meter.add(self.metrics.traffic.payloadSent, UInt64(payload))
@@ -78,7 +78,7 @@ extension ClientLife {
         }
     }
 
-    /// - Returns: bytes of the payloads.
+    /// - Returns: payload bytes.
     private func appendEach(
         _ place: Int,
         _ link: Link,
@@ -110,7 +110,8 @@ extension ClientLife {
         self.tallies[place].sent += UInt64(count)
     }
 
-    /// Records what was due before the write began: the plan's view, and the generator's own part of the delay.
+    /// Records messages that were due before the write began: their delay from the plan, and the generator's share of
+    /// it.
     func recordLag(_ batch: OperationBatch, _ operation: OperationMetrics, began: NIODeadline) {
         if batch.isDueWhenAble {
             self.meter.record(
@@ -145,7 +146,7 @@ extension ClientLife {
         if self.room(place) > 0 || self.shard.isDraining { self.shard.markAble(place, at: now) }
     }
 
-    /// How many of the last messages lie whole in so many bytes at the end of the last write.
+    /// How many of the last messages are whole within the last `bytes` of the last write.
     func wholeMessages(_ place: Int, of count: Int, in bytes: Int) -> Int {
         self.slab.unsentSizes.whole(place, of: count, in: bytes, each: self.clients[place].lastSize)
     }
@@ -154,7 +155,9 @@ extension ClientLife {
         self.wholeMessages(place, of: count, in: bytes)
     }
 
-    /// Decides what the kernel never took of the last write, before the fate of what was in flight is told.
+    /// Settles what the kernel did not take of the last write.
+    ///
+    /// This precedes the settlement of messages in flight.
     func settleUnsent(_ place: Int, bytes: Int) {
         let count = Int(self.clients[place].unsent)
         guard count > 0, let operation = self.operation(of: place) else { return }
@@ -168,7 +171,7 @@ extension ClientLife {
 
     // MARK: - Reads
 
-    /// A read, before it is decoded.
+    /// Counts a read before it is decoded.
     func countRead(_ place: Int, _ bytes: UnsafeRawBufferPointer, room: Int) {
         self.tallies[place].reads += 1
         self.tallies[place].bytes += UInt64(bytes.count)
@@ -179,7 +182,9 @@ extension ClientLife {
         self.slab.times = self.shard.times
     }
 
-    /// A read has been taken in: what is due joins the answers to it in one write, if the read made room.
+    /// A read has been processed.
+    ///
+    /// If it made room, due messages share one write with the answers to it.
     func sendAfterRead(_ place: Int, madeRoom: Bool, now: NIODeadline) {
         guard self.slab.roomBeforeRead == 0, madeRoom else {
             if self.shard.isDraining { self.shard.checkDrained(place) }

@@ -4,12 +4,13 @@ package import Measurement
 package import NIOCore
 package import Transport
 
-/// The life that the simulated clients of all protocols share: they connect, retry, come up, send, leave by plan, come
-/// back and close, and record all of it.
+/// The life that the simulated clients of all protocols share.
 ///
-/// A protocol's shard work conforms and adds what is its own: how a client logs in, what a message is, and what became of
-/// those that were sent. It reports to its ``Shard``, and is confined to its event loop. The methods below are generic over
-/// the link and specialised for each protocol: nothing is dispatched at run time.
+/// Clients connect, retry, come up, send, leave by plan, return and close; the life records all of it.
+///
+/// A protocol's shard work conforms and adds the parts of its own: the login, the message format, and the fate of sent
+/// messages. It reports to its ``Shard`` and is confined to its event loop. The methods below are generic over the link
+/// and specialised for each protocol, so nothing is dispatched at run time.
 package protocol ClientLife: LoopWork, ConnectObserver {
     associatedtype Link: ClientLink
     associatedtype End: ClientLinkEnd
@@ -26,78 +27,78 @@ package protocol ClientLife: LoopWork, ConnectObserver {
 
     // MARK: A connection
 
-    /// The client's first connect is due; `false` where it must not be made, which has been counted as an error.
+    /// The client's first connect is due. `false` if it must not be made; the implementation has then counted an error.
     func admit(_ place: Int, due: NIODeadline) -> Bool
     /// A connect begins.
     func prepareConnect(_ place: Int)
-    /// Makes the link of the connection that has come up.
+    /// Makes the link of the new connection.
     func makeLink(_ place: Int) -> Link
-    /// The layers below the protocol are up: begins the login, which has to be over at the deadline.
+    /// The layers below the protocol are up. Begins the login, which must end by the deadline.
     func logIn(_ place: Int, _ link: Link, _ connected: ConnectedChannel, deadline: NIODeadline)
-    /// The client does not try to connect any more.
+    /// The client has stopped trying to connect.
     func handleGivenUp(_ place: Int)
 
     // MARK: Its end
 
-    /// The plan has the client leave.
+    /// The client is about to leave by plan.
     func prepareDeparture(_ place: Int, cuts: Bool)
-    /// The client is to close; it is connected.
+    /// Closes a connected client.
     func close(_ place: Int)
-    /// The link is about to be gone, and still knows what it was doing.
+    /// The link is about to go, and still knows its state.
     func prepareEnd(_ place: Int)
-    /// The link is gone: settles the fate of what it sent.
+    /// The link is gone. Settles the fate of the messages it sent.
     func settleSent(_ place: Int, isConfirmed: Bool)
     /// The link is gone, before the client's stage changes.
     ///
-    /// - Returns: whether the end is to be counted as an error, and whether the life goes on with it now.
+    /// - Returns: whether the end counts as an error, and whether the life handles it now.
     func handleEnd(_ place: Int, _ end: End) -> (isCounted: Bool, goesOn: Bool)
     /// The client has gone on after the end of its link.
     func afterEnd(_ place: Int)
-    /// How an end that the run did not ask for is counted.
+    /// How to count an end that the run did not request.
     func account(of end: End) -> (kind: String, reason: DisconnectReason, words: String)
-    /// Whether a client whose connect ended so may try again.
+    /// Whether a client may retry after a connect that ended this way.
     func mayRetry(_ place: Int, after end: End) -> Bool
-    /// The link went while the client was on its way into its group.
+    /// The link went while the client was joining its group.
     func joinEnded(_ place: Int, _ end: End)
     /// A client that was up has lost its connection.
     func handleLoss(_ place: Int)
-    /// The client has no more connections: settles what it still holds.
+    /// The client has no more connections. Settles the messages it still holds.
     func settle(_ place: Int)
     /// Tells the shard that the client has ended.
     func release(_ place: Int)
-    /// The run is over: nothing that the client keeps is waited for.
+    /// The run is over; messages that the client stores are no longer awaited.
     func abandonStored(_ place: Int)
-    /// The client is told to close.
+    /// The run asks the client to close.
     func noteClosing(_ place: Int)
-    /// The client's timer has gone off, and its link may want it.
+    /// The client's timer has fired; the link may be waiting for it.
     func linkTimerFired(_ place: Int)
 
     // MARK: Messages
 
-    /// What is counted of the client's operations; `nil` if it has none.
+    /// The metrics of the client's operations; `nil` if it has none.
     func operation(of place: Int) -> OperationMetrics?
-    /// Turns the writer to the client's next write.
+    /// Points the writer at the client's next write.
     ///
     /// - Returns: the size of its first message.
     func beginWrite(_ place: Int, first: UInt64, began: NIODeadline) -> Int
     /// Whether all messages of the write are copies of the first.
     var isWriteUniform: Bool { get }
-    /// Bytes of the payload of the message made last.
+    /// Payload bytes of the last rendered message.
     var payloadSize: Int { get }
-    /// Makes the next message of a write that is not uniform.
+    /// Renders the next message of a write that is not uniform.
     ///
     /// - Returns: its size.
     func renderMessage(_ place: Int, sequence: UInt64, began: NIODeadline) -> Int
-    /// Puts the message that was made last into memory, or a copy of the first message, if there is a `model`.
+    /// Copies the last rendered message to memory; with a `model`, a copy of the first message.
     func writeMessage(
         _ place: Int,
         _ message: DueMessage,
         copying model: UnsafeRawPointer?,
         to: UnsafeMutableRawPointer
     )
-    /// The messages of the write are put together; nothing of it has been written.
+    /// The messages of the write are encoded; none has been written.
     func noteWrite(_ place: Int, _ link: Link, first: UInt64, count: Int, began: NIODeadline)
-    /// How many of the last messages the ended link never sent, and never will.
+    /// How many of the last messages the ended link did not send and will never send.
     func lostUnsent(_ place: Int, of count: Int, bytes: Int) -> Int
 
     /// The socket takes writes again.
@@ -107,20 +108,20 @@ package protocol ClientLife: LoopWork, ConnectObserver {
 
     /// A second has passed.
     func observe(_ now: NIODeadline)
-    /// Adds to the sample what only this protocol has.
+    /// Adds the values that only this protocol has to the sample.
     func complete(_ sample: inout LoadSample)
 }
 
-/// A message of a write: its sequence, and when it was due and written.
+/// A message of a write: its sequence number, due time and write time.
 package struct DueMessage {
     let sequence: UInt64
     let due: NIODeadline
     let began: NIODeadline
-    /// Of the part of the load in which it was due.
+    /// The lane of the load in which it was due.
     let lane: Int
 }
 
-/// What is counted of every client's operations, whatever they are.
+/// The metrics that all clients' operations share.
 package struct OperationMetrics: Sendable {
     package let offered: CounterID
     package let sent: CounterID
@@ -144,7 +145,7 @@ extension ClientLife {
         self.meter.error(kind, at: Int64(self.context.now.uptimeNanoseconds), example: words)
     }
 
-    // What most protocols' clients have no need of.
+    // Defaults for protocols that do not need these.
     package func admit(_ place: Int, due: NIODeadline) -> Bool { true }
     package func prepareConnect(_ place: Int) {}
     package func handleGivenUp(_ place: Int) {}
@@ -162,7 +163,7 @@ extension ClientLife {
 
     // MARK: - Time
 
-    /// Each client has one timer, for whatever it waits for.
+    /// Each client has one timer for all its deadlines.
     func registerTimers() {
         let timers = self.context.timers
         let owner = timers.addOwner { [unowned self] _, place in self.timerFired(Int(place)) }
@@ -231,7 +232,7 @@ extension ClientLife {
 
     package func recycle(_ sample: LoopSample) { self.slab.sampler.recycle(sample) }
 
-    /// What each client of the loop did, by its number in the run.
+    /// Each client's tally on this loop, by its number in the run.
     var numberedTallies: [(number: Int, tally: ClientTally)] {
         (0..<self.places.count).map { (self.number($0), self.tallies[$0]) }
     }

@@ -4,29 +4,29 @@ package import Measurement
 package import NIOCore
 package import XMPP
 
-/// A client's connection to its server, as far as the client's life needs it.
+/// A client's connection to its server, as the client's life sees it.
 ///
-/// This is the seam between a client and its socket: the life asks for nothing else, so a link need not be a NIO channel's
-/// handler for anything but ``ClientConnector``, which makes it.
+/// This is the only seam between a client and its socket. Only ``ClientConnector``, which makes the link, requires a
+/// NIO channel handler.
 package protocol ClientLink: ChannelHandler {
-    /// Whether the socket takes a write now.
+    /// Whether the socket currently accepts a write.
     var isWritable: Bool { get }
 
-    /// Adds messages to the next write: `write` fills memory of at least so many bytes and returns how many it filled.
+    /// Adds messages to the next write. `write` gets memory of at least `bytes` bytes and returns how many it filled.
     func append(messages: Int, bytes: Int, _ write: (UnsafeMutableRawBufferPointer) -> Int)
 
-    /// Writes what was added.
+    /// Writes the added messages.
     ///
     /// - Returns: bytes that the kernel did not take.
     func flush() -> Int
 
-    /// Closes in good order: the protocol's last word, then FIN.
+    /// Closes gracefully: the protocol's last packet or tag, then FIN.
     func finish()
 
     /// Closes at once.
     func abort()
 
-    /// A time that the link asked for has come.
+    /// A deadline that the link requested has passed.
     func timerFired(now: NIODeadline)
 }
 
@@ -46,11 +46,11 @@ extension XMPPConnection: ClientLink {
 
 /// How a link ended.
 package protocol ClientLinkEnd {
-    /// The peer answered the last word: it has read everything before it.
+    /// The peer answered the last packet or tag, so it has read everything before.
     var isAnswered: Bool { get }
-    /// This side closed at once.
+    /// This side aborted the connection.
     var isAborted: Bool { get }
-    /// Whether the client may connect again after it.
+    /// Whether the client may connect again.
     var allowsRetry: Bool { get }
 }
 
@@ -66,28 +66,28 @@ extension XMPPConnectionEnd: ClientLinkEnd {
     package var allowsRetry: Bool { self.retry != .never }
 }
 
-/// What the life reads of a load.
+/// The settings of a load that the life reads.
 package protocol ClientLoad: Sendable {
     var payload: LoadPayload { get }
     var isOpenLoop: Bool { get }
     var connectTimeout: TimeAmount { get }
-    /// Attempts after a first connect that failed.
+    /// Retries after a first connect that failed.
     var connectRetries: Int { get }
-    /// Connects after the first that succeeded.
+    /// Reconnects after the first successful connect.
     var reconnects: Int { get }
     var reconnectPeriod: TimeAmount { get }
-    /// CLOCK_REALTIME less the monotonic clock, nanoseconds.
+    /// CLOCK_REALTIME minus the monotonic clock, in nanoseconds.
     var realtimeOffset: Int64 { get }
 }
 
 extension MQTTLoad: ClientLoad {}
 extension XMPPLoad: ClientLoad {}
 
-/// What the life records.
+/// The metrics that the life records.
 package protocol ClientMetrics: Sendable {
     var catalog: MetricCatalog { get }
     var connect: ConnectMetrics { get }
-    /// Of clients that were connected before.
+    /// For clients that were connected before.
     var reconnect: ConnectMetrics { get }
     var departures: [DeparturePlan.Cause: DepartureMetrics] { get }
     var scheduleLag: DurationID { get }

@@ -6,7 +6,7 @@ import Glibc
 #endif
 
 extension ConnectionEnd {
-    /// The kind of error it is, the reason of the disconnect, and one example in words.
+    /// The error kind, the reason of the disconnect, and an example message.
     package func account(version: ProtocolVersion) -> (kind: String, reason: DisconnectReason, words: String) {
         switch self {
         case .answered, .aborted:
@@ -44,7 +44,7 @@ extension ConnectionEnd {
 
     private static func hex(_ code: UInt8) -> String { "0x" + (code < 16 ? "0" : "") + String(code, radix: 16) }
 
-    /// What the server says about it, and where it sends the client to.
+    /// The server's reason string and the server that it refers the client to.
     private static func more(_ properties: Properties) -> String {
         (properties.reasonString.map { " (\($0))" } ?? "") + (properties.serverReference.map { ", use \($0)" } ?? "")
     }

@@ -1,24 +1,26 @@
-/// One sender's messages that have not come to everybody yet.
+/// One sender's messages that have not reached all their receivers.
 ///
-/// A ring by sequence, 8 bytes a message; made when the first one leaves, and as large as many are under way at once, up
-/// to ``mostOpen``. Belongs to its client's row, which has to ``close()`` it.
+/// A ring indexed by sequence number, 8 bytes per message. It is allocated with the first message and grows with the
+/// number in flight, up to ``mostOpen``. The client's row owns it and has to ``close()`` it.
 package struct FanOutFlights {
-    /// What an arrival was to its message.
+    /// The effect of an arrival on its message.
     package struct Arrival {
-        /// The message is under way, or was until now.
+        /// The message was in flight until this arrival.
         package var isKnown = false
         package var isFirst = false
         package var isLast = false
     }
 
     private struct Flight {
-        /// The lower half.
+        /// The lower half of the sequence number.
         var sequence: UInt32 = 0
-        /// Receivers that it has not come to: below zero while it has come to nobody, 0 in a free place.
+        /// Receivers still missing.
+        ///
+        /// Negative while no receiver has the message; 0 in a free slot.
         var left: Int32 = 0
     }
 
-    /// Beyond it the oldest is given up.
+    /// Beyond this number the oldest message is given up.
     package static let mostOpen = 4_096
     private static let fewest = 16
 
@@ -26,7 +28,7 @@ package struct FanOutFlights {
 
     private var ring: UnsafeMutablePointer<Flight>?
     private var capacity: Int32 = 0
-    /// Messages under way.
+    /// Messages in flight.
     package private(set) var open: Int32 = 0
 
     package mutating func close() {
@@ -39,9 +41,9 @@ package struct FanOutFlights {
     @inline(__always)
     private func place(_ sequence: UInt32) -> Int { Int(sequence) & (Int(self.capacity) - 1) }
 
-    /// A message leaves for so many receivers.
+    /// A message is sent to `receivers` receivers.
     ///
-    /// - Returns: receivers that an older one had not come to, which had to be given up for it.
+    /// - Returns: missing receivers of an older message that was given up for this one.
     package mutating func begin(_ sequence: UInt64, receivers: Int32) -> Int64 {
         guard receivers > 0 else { return 0 }
         let sequence = UInt32(truncatingIfNeeded: sequence)
@@ -72,7 +74,7 @@ package struct FanOutFlights {
         self.capacity = Int32(larger)
     }
 
-    /// The message came to one of its receivers, for the first time.
+    /// The message reached one of its receivers for the first time.
     package mutating func arrived(_ sequence: UInt64) -> Arrival {
         let sequence = UInt32(truncatingIfNeeded: sequence)
         guard let ring = self.ring else { return Arrival() }
@@ -85,9 +87,9 @@ package struct FanOutFlights {
         return Arrival(isKnown: true, isFirst: isFirst, isLast: isLast)
     }
 
-    /// Nobody waits for the message any more.
+    /// Stops tracking the message.
     ///
-    /// - Returns: receivers that it had not come to.
+    /// - Returns: receivers that it had not reached.
     package mutating func drop(_ sequence: UInt64) -> Int64 {
         let sequence = UInt32(truncatingIfNeeded: sequence)
         guard let ring = self.ring else { return 0 }
@@ -99,9 +101,9 @@ package struct FanOutFlights {
         return left
     }
 
-    /// The message will not come to one of its receivers.
+    /// The message will not reach one of its receivers.
     ///
-    /// - Returns: whether it was waited for, and whether it has come to everybody else.
+    /// - Returns: whether the message was tracked, and whether it has reached all other receivers.
     package mutating func miss(_ sequence: UInt64) -> (isKnown: Bool, isDone: Bool) {
         let sequence = UInt32(truncatingIfNeeded: sequence)
         guard let ring = self.ring else { return (false, false) }
@@ -113,7 +115,7 @@ package struct FanOutFlights {
         return (true, true)
     }
 
-    /// Those under way, in no order.
+    /// Messages in flight, in no order.
     package func sequences(below next: UInt64) -> [UInt64] {
         guard let ring = self.ring, self.open > 0 else { return [] }
         return (0..<Int(self.capacity)).compactMap { index in

@@ -1,12 +1,12 @@
 package import Measurement
 
-/// What a stanza to a whole group is measured by.
+/// The metrics of stanzas that are sent to a whole group.
 package struct FanOutMetrics: Sendable {
-    /// Due → received by the first of them, and by the last; only with a ledger.
+    /// From due to received by the first receiver, and by the last; only with a ledger.
     package let receivers: (first: DurationID, last: DurationID)?
-    /// Until a client was in its group.
+    /// Time until a client had joined its group.
     package let joined: DurationID
-    /// The counter of those that have not come to everybody, settled at the end.
+    /// The counter of stanzas that did not reach every receiver, settled at the end.
     let unfinished: String
 
     init(_ work: XMPPLoad.Work, hasLedger: Bool, _ catalog: inout MetricCatalog) {
@@ -24,7 +24,7 @@ package struct FanOutMetrics: Sendable {
         self.unfinished = "\(name)_unfinished"
     }
 
-    /// Stanzas of which it is not known when the last receiver had them: some had not when the run ended, or went before.
+    /// Stanzas whose last arrival is unknown: some receivers had not got them when the run ended, or had left earlier.
     func unfinished(_ count: UInt64) -> Metric {
         Metric(name: self.unfinished, reading: .counter(CounterReading(value: Double(count), rate: nil)))
     }

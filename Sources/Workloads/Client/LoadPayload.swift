@@ -1,6 +1,6 @@
-/// What the messages of a load carry.
+/// The payload of a load's messages.
 package enum LoadPayload: Sendable {
-    /// Bytes of no meaning, the ledger's header in front if there is room for it; so many, drawn for each message.
+    /// Random bytes, with the ledger's header first if it fits. The size is drawn for each message.
     case generated(sizes: ClosedRange<Int>)
     case message(Template)
 
@@ -8,7 +8,7 @@ package enum LoadPayload: Sendable {
 }
 
 extension LoadPayload {
-    /// Of what is made, none of a message.
+    /// Sizes of generated payloads; 0 for templates.
     var sizes: ClosedRange<Int> {
         switch self {
         case .generated(let sizes): sizes
@@ -23,6 +23,6 @@ extension LoadPayload {
         }
     }
 
-    /// Bytes, the most; placeholders not yet replaced, and XML not yet escaped.
+    /// Largest payload in bytes, before placeholders are replaced and XML is escaped.
     var largest: Int { self.template?.literalBytes ?? self.sizes.upperBound }
 }

@@ -2,12 +2,12 @@ package import Ledger
 package import Measurement
 package import NIOCore
 
-/// What one loop measured since the last sample.
+/// The measurements of one loop since the last sample.
 package struct LoadSample: Sendable {
     package var metrics: LoopSample
-    /// What the share group members of the loop received.
+    /// Messages that the loop's share group members received.
     package var share = ShareBatch()
-    /// One client's reads, to time a decoder on.
+    /// One client's reads, used to time a decoder.
     package var probe: DecodeSample?
     /// Bytes decoded.
     package var decodeBytes: UInt64
@@ -17,10 +17,10 @@ package struct LoadSample: Sendable {
 }
 
 extension ShareGroupLedger {
-    /// Takes what the share group members of all loops received, and records the durations of first arrivals in the
-    /// first sample.
+    /// Collects the messages that the share group members of all loops received, and records the durations of first
+    /// arrivals in the first sample.
     ///
-    /// `durations` are by the publisher's QoS.
+    /// `durations` is indexed by the publisher's QoS.
     package mutating func settle(_ samples: inout [LoadSample], durations: [DurationID]) {
         guard samples.contains(where: { !$0.share.isEmpty }) else { return }
         let batches = samples.map(\.share)

@@ -2,7 +2,7 @@ import CPosix
 import Measurement
 import NIOCore
 
-/// Takes the samples of one event loop, and remembers what the last one held.
+/// Takes the samples of one event loop, and keeps the totals of the last one.
 struct LoopSampler {
     private let loop: Int
     private var lastCPU = clamor_thread_cpu_nanoseconds()
@@ -10,16 +10,16 @@ struct LoopSampler {
     private var last: NIODeadline
     private var recycled: LoopSample?
 
-    /// On the loop's thread, which is the one whose time is taken.
+    /// Call this on the loop's thread: it reads that thread's CPU time.
     init(loop: Int, now: NIODeadline) {
         self.loop = loop
         self.last = now
     }
 
-    /// What was measured since the last call.
+    /// The measurements since the last call.
     ///
-    /// `live` is how many connections are up as the clients count them, `planned` as the shard does: the two have to
-    /// agree.
+    /// `live` is the number of connections that the clients count, `planned` the number that the shard counts. Both
+    /// must agree.
     mutating func take(
         _ meter: LoopMeter,
         _ metrics: TrafficMetrics,

@@ -1,16 +1,16 @@
-/// What a placeholder is replaced with.
+/// The values that replace placeholders.
 package struct PlaceholderValues: Hashable, Sendable {
-    /// For `%i`, from `-n` plus 1 on.
+    /// For `%i`; the first client has `-n` plus 1.
     package var clientNumber: Int
     /// For `%c`.
     package var clientID: [UInt8]
     /// For `%u`.
     package var username: [UInt8]
-    /// For `%s`, of this client.
+    /// For `%s`: the message's number within its client.
     package var messageNumber: UInt64
-    /// For `%t`, since 1970.
+    /// For `%t`: nanoseconds since 1970.
     package var nanoseconds: Int64
-    /// For `%{column}`: the client's row of it.
+    /// For `%{column}`: the table with the client's row.
     package var rows: RowTable?
 
     package init(
@@ -30,22 +30,23 @@ package struct PlaceholderValues: Hashable, Sendable {
     }
 }
 
-/// A topic, client id, user name, password or message with placeholders, read once.
+/// A parsed template with placeholders: topic, client id, user name, password or message.
 ///
-/// `%i`, `%c`, `%u`, `%s`, `%t`, `%rand_N`: a whole number from 1 to N, as in `emqtt_bench`, and `%{column}`: the cell of
-/// the client's row. A message template has the ``names`` of `emqtt_bench` as well. Any other `%` is sent as it is.
+/// The placeholders of `emqtt_bench`: `%i`, `%c`, `%u`, `%s`, `%t`, and `%rand_N`, a whole number from 1 to N. In
+/// addition `%{column}`, the cell of the client's row. A message template also has the ``names`` of `emqtt_bench`. Any
+/// other `%` is sent literally.
 package struct Template: Hashable, Sendable {
     private enum Piece: Hashable, Sendable {
         case literal([UInt8])
         case clientNumber, clientID, username, messageNumber, nanoseconds
         case random(UInt64)
-        /// Since 1970, in units of so many nanoseconds.
+        /// Time since 1970 in units of this many nanoseconds.
         case timestamp(Int64)
-        /// A number that no other message of the group has, up to 2^32 messages of a client.
+        /// A number unique among the group's messages, up to 2^32 messages per client.
         case unique
-        /// So many bytes of any value, drawn for each message.
+        /// Random bytes; their number is drawn for each message.
         case randomBytes(ClosedRange<Int>)
-        /// Its place among the table's columns.
+        /// The column's index in the table.
         case column(Int)
 
         var variesPerClient: Bool {
@@ -65,17 +66,17 @@ package struct Template: Hashable, Sendable {
 
     private var pieces: [Piece]
 
-    /// `columns`: those that `%{column}` may name.
+    /// `columns`: the names that `%{column}` accepts.
     package init(parsing text: String, columns: [String] = []) {
         self.init(parsing: Array(text.utf8), columns: columns)
     }
 
-    /// These bytes and nothing else, whatever they hold.
+    /// These bytes as they are, without placeholders.
     package init(literal bytes: [UInt8]) { self.pieces = bytes.isEmpty ? [] : [.literal(bytes)] }
 
-    /// Reads bytes, which need not be UTF-8: a message may be anything.
+    /// Parses bytes, which need not be UTF-8, since a message may hold anything.
     ///
-    /// `randomSizes`: of a message template, how many bytes `%RANDOM%` is; `nil`: the text has none of the ``names``.
+    /// `randomSizes`: for a message template, the sizes of `%RANDOM%`. `nil`: the text has none of the ``names``.
     package init(parsing bytes: [UInt8], columns: [String] = [], randomSizes: ClosedRange<Int>? = nil) {
         self.pieces = []
         var literal: [UInt8] = []
@@ -129,13 +130,15 @@ package struct Template: Hashable, Sendable {
 // MARK: - The names of emqtt_bench
 
 extension Template {
-    /// The placeholders that `emqtt_bench` has in message templates, with its meanings.
+    /// The placeholders of `emqtt_bench`'s message templates, with its meanings.
     package static let names = [
         "%TIMESTAMP%", "%TIMESTAMPMS%", "%TIMESTAMPUS%", "%TIMESTAMPNS%", "%UNIQUE%", Self.randomName,
     ]
     package static let randomName = "%RANDOM%"
 
-    /// A word in capitals between two `%`, of three letters or more: two may be a byte of a URL.
+    /// A word of three or more capitals between two `%`.
+    ///
+    /// Two characters may be an escaped byte of a URL.
     private static func word(at bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         let letters = bytes.dropFirst().prefix { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
         guard letters.count >= 3, letters.endIndex < bytes.endIndex, bytes[letters.endIndex] == UInt8(ascii: "%") else {
@@ -159,14 +162,14 @@ extension Template {
         return (piece, word.count)
     }
 
-    /// The words of a message template that have the form of the ``names`` and are none of them.
+    /// The words of a message template that have the form of the ``names`` but are none of them.
     ///
-    /// Read as a template is: the second `%` of a placeholder begins no other one.
+    /// The parsing matches a template's: the second `%` of a placeholder does not begin another one.
     package static func unknownNames(in bytes: [UInt8]) -> [String] {
         self.words(in: bytes).filter { !self.names.contains($0) }
     }
 
-    /// All words between two `%`, in their order.
+    /// All words between two `%`, in order.
     private static func words(in bytes: [UInt8]) -> [String] {
         var words: [String] = []
         var rest = bytes[...]
@@ -184,31 +187,31 @@ extension Template {
         return words
     }
 
-    /// Whether the bytes, as a message template, hold any of the ``names``.
+    /// Whether the bytes, as a message template, contain any of the ``names``.
     package static func hasNames(in bytes: [UInt8]) -> Bool {
         self.words(in: bytes).contains { self.names.contains($0) }
     }
 
-    /// Whether the bytes, as a message template, hold ``randomName``.
+    /// Whether the bytes, as a message template, contain ``randomName``.
     package static func hasRandomBytes(in bytes: [UInt8]) -> Bool { self.words(in: bytes).contains(self.randomName) }
 }
 
 extension Template {
-    /// The same bytes for every client and message.
+    /// Renders to the same bytes for every client and message.
     package var isConstant: Bool { !self.variesPerClient && !self.variesPerMessage }
 
-    /// Holds `%i`, `%c`, `%u` or `%{column}`.
+    /// Contains `%i`, `%c`, `%u` or `%{column}`.
     package var variesPerClient: Bool { self.pieces.contains { $0.variesPerClient } }
 
-    /// Holds what is another text in each message, such as `%s`, `%t` or `%rand_N`.
+    /// Renders differently for each message, because of `%s`, `%t`, `%rand_N` and the like.
     package var variesPerMessage: Bool { self.pieces.contains { $0.variesPerMessage } }
 
-    /// The columns that it names, by their place among them.
+    /// Indices of the columns that the template names.
     package var columns: Set<Int> {
         self.pieces.reduce(into: []) { if case .column(let index) = $1 { $0.insert(index) } }
     }
 
-    /// Bytes that are not placeholders, and those of `%RANDOM%` at most.
+    /// Literal bytes, plus the largest size of `%RANDOM%`.
     package var literalBytes: Int {
         self.pieces.reduce(0) { sum, piece in
             switch piece {
@@ -219,10 +222,12 @@ extension Template {
         }
     }
 
-    /// Holds `%c` or `%u`, which have to be rendered first.
+    /// Contains `%c` or `%u`, which must be rendered first.
     package var needsIdentity: Bool { self.pieces.contains { $0 == .clientID || $0 == .username } }
 
-    /// Appends the text; allocates nothing beyond what `bytes` has to grow.
+    /// Appends the rendered text.
+    ///
+    /// Allocates only to grow `bytes`.
     package func render(
         _ values: PlaceholderValues,
         random: inout some RandomNumberGenerator,
@@ -253,7 +258,7 @@ extension Template {
         case .random(let bound): self.append(.random(in: 1...bound, using: &random), to: &bytes)
         case .timestamp(let unit): self.append((values.nanoseconds / unit).magnitude, to: &bytes)
         case .unique:
-            // The client in the upper half, its message in the lower one.
+            // Upper half: the client. Lower half: its message.
             self.append(UInt64(values.clientNumber.magnitude) << 32 | values.messageNumber & 0xFFFF_FFFF, to: &bytes)
         case .randomBytes(let sizes):
             for _ in 0..<Int.random(in: sizes, using: &random) {
@@ -266,7 +271,7 @@ extension Template {
         }
     }
 
-    /// Appends a number in decimal, without a `String` between.
+    /// Appends a number in decimal without an intermediate `String`.
     private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
         let start = bytes.count
         var rest = number
@@ -281,12 +286,12 @@ extension Template {
 // MARK: - The filter that reads a topic
 
 extension Template {
-    /// The filter that reads what one client publishes to this topic: levels that vary per message become `+`.
+    /// The filter that matches one client's publishes to this topic: levels that vary per message become `+`.
     package func filter(ofClient values: PlaceholderValues) -> String {
         self.filter { level in level.contains { $0.variesPerMessage } ? nil : values }
     }
 
-    /// The filter that reads what all clients publish to this topic: every level with a placeholder becomes `+`.
+    /// The filter that matches all clients' publishes to this topic: every level with a placeholder becomes `+`.
     package var filterOfAllClients: String {
         let none = PlaceholderValues(clientNumber: 0)
         return self.filter { level in
@@ -307,7 +312,7 @@ extension Template {
                 if !part.isEmpty { levels[levels.count - 1].append(.literal(Array(part))) }
             }
         }
-        // Levels that are kept hold no `%rand_N`, so nothing is drawn from it.
+        // The remaining levels have no `%rand_N`, so this generator is never used.
         var random = SystemRandomNumberGenerator()
         let texts = levels.map { level in
             guard let values = values(level) else { return "+" }

@@ -1,19 +1,19 @@
-/// A table of texts: what `%{column}` stands for, a row for each client.
+/// A table of texts for `%{column}`, with a row per client.
 ///
-/// One block of bytes for all cells, and four bytes for each: a row of a hundred thousand is not an array of its own.
-/// A class, for every client's values point to it.
+/// All cells share one block of bytes and cost four bytes each, so a table of a hundred thousand rows needs no array
+/// per row. It is a class because every client's values refer to it.
 package final class RowTable: Sendable {
     package let columns: [String]
-    /// Of the whole table, so that two plans differ where their tables do.
+    /// Digest of the whole table, so that plans with different tables differ.
     package let digest: String
     private let bytes: [UInt8]
-    /// Where each cell ends, row by row.
+    /// End offset of each cell, row by row.
     private let ends: [UInt32]
 
-    /// Bytes of all cells at most.
+    /// Total bytes of all cells, at most.
     package static let mostBytes = Int(UInt32.max)
 
-    /// `cells`: row by row, as many in each as there are columns; at most ``mostBytes`` together.
+    /// `cells`: row by row, one per column, at most ``mostBytes`` in total.
     package init(columns: [String], cells: some Sequence<[UInt8]>, digest: String) {
         var bytes: [UInt8] = []
         var ends: [UInt32] = []
@@ -27,7 +27,9 @@ package final class RowTable: Sendable {
 
     package var count: Int { self.ends.count / self.columns.count }
 
-    /// The row of the client with this `%i`: client 1 has the first, and the one behind the last has the first again.
+    /// The row of the client with this `%i`.
+    ///
+    /// Client 1 has the first row; after the last row they start over.
     package func row(ofClient number: Int) -> Int { max(0, number - 1) % self.count }
 
     package func cell(row: Int, column: Int) -> ArraySlice<UInt8> {
@@ -48,6 +50,6 @@ extension RowTable: Hashable {
 }
 
 extension RowTable: CustomStringConvertible {
-    /// Short: its digest says what is in it.
+    /// Kept short, since the digest identifies the content.
     package var description: String { "\(self.count) rows of \(self.columns), \(self.digest)" }
 }

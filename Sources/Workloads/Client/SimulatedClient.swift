@@ -4,70 +4,73 @@ import Ledger
 import Measurement
 import NIOCore
 
-/// Where a client is in its life.
+/// The stage of a client's life.
 package enum ClientStage: UInt8, Sendable {
     case idle
     case connecting
-    /// XMPP: logged in, and on its way into its group.
+    /// XMPP: logged in and joining its group.
     case joining
     case up
     /// Between two connections.
     case waiting
-    /// Leaves by plan; its connection is not closed yet.
+    /// Leaving by plan; its connection is still open.
     case leaving
-    /// Left by plan, until its way back begins.
+    /// Left by plan, until its return begins.
     case away
-    /// MQTT: all messages were sent; the subscriber waits for the answer to a PING behind what the server has queued.
+    /// MQTT: all messages were sent. The subscriber awaits the answer to a PING sent after the server's queued
+    /// messages.
     case flushing
     case finishing
     case finished
 }
 
-/// A row of the slab: one client, whatever it speaks.
+/// A row of the slab: one client of any protocol.
 package struct SimulatedClient<Link: ClientLink, Own> {
-    /// The channel owns it; the row forgets it before the channel does.
+    /// The channel owns the link; the row drops its reference before the channel does.
     unowned(unsafe) var connection: Link?
     var stage = ClientStage.idle
-    /// Counted among the live ones.
+    /// Counted among the live clients.
     var isLive = false
-    /// The layers below the protocol are up, on this connection.
+    /// The layers below the protocol are up on this connection.
     var hasLink = false
     var timer = TimerID(rawValue: -1)
     var timerAt = NIODeadline.distantFuture
-    /// Retries of the first connect; `.max`: the client has given up.
+    /// Retries of the first connect; `.max` after the client has given up.
     var attempts: Int32 = 0
     var reconnects: Int32 = 0
-    /// When the connect was begun; when leaving, when the client began to leave.
+    /// Start of the connect; for a leaving client, start of the departure.
     var begun = NIODeadline.distantPast
-    /// The next message's sequence.
+    /// Sequence number of the next message.
     var sequence: UInt64 = 0
-    /// The first sequence of this connection.
+    /// First sequence number of this connection.
     var connectionFirst: UInt64 = 0
-    /// Messages in the channel of which the kernel has not taken the first byte, and their size.
+    /// Messages in the channel of which the kernel has not taken the first byte.
     var unsent: Int32 = 0
     var lastSize: Int32 = 0
     /// The last messages of a connection that closed before they were sent.
     var lost: Int32 = 0
-    /// Sequences of unknown fate; most clients have none.
+    /// Sequence numbers of messages with unknown fate; empty for most clients.
     var unknown = SequenceRanges()
-    /// What only this protocol's clients have.
+    /// State that only this protocol's clients have.
     var own: Own
 }
 
-/// The clients of one event loop, in memory that does not move, and what their life shares.
+/// The clients of one event loop and the state that they share, at fixed addresses.
 ///
-/// Confined to its loop. Rows and tallies are raw memory, since the exclusivity check of a class's array costs as much as
+/// Confined to its loop. Rows and tallies are raw memory: the exclusivity check of an array in a class costs as much as
 /// a message.
 package final class ClientSlab<Link: ClientLink, Own> {
     let clients: UnsafeMutableBufferPointer<SimulatedClient<Link, Own>>
     let tallies: UnsafeMutableBufferPointer<ClientTally>
     let meter: LoopMeter
     var unsentSizes = UnsentSizes()
-    /// The room of the client whose read is being taken in, before it.
+    /// The room of the current client before its read was processed.
     var roomBeforeRead = 0
-    /// The parts of the load, as they were when the last read began.
+    /// The phases of the load as of the start of the last read.
     var times = LoadTimes(measured: .distantFuture..<(.distantFuture))
-    /// Connections that are up, counted here; the shard counts too, and they have to agree.
+    /// Connections that are up.
+    ///
+    /// The shard counts them too, and both must agree.
     var live = 0
     /// Copies one client's reads for the timing of its decoder.
     var probe: DecodeProbe

@@ -7,16 +7,17 @@ package import Transport
 package struct ConnectMetrics: Sendable {
     package let dns: DurationID
     package let tcp: DurationID
-    /// Only where the connections have such a layer.
+    /// Only for connections with TLS.
     package let tls: DurationID?
     package let webSocket: DurationID?
-    /// What the protocol has between the layers and its session; by the name of the phase.
+    /// The phases between the lower layers and the session, by name.
     package let steps: [DurationID]
     package let session: DurationID
     package let total: DurationID
     package let lag: DurationID
 
-    /// Those of `connect` or `reconnect`, with what stands between TCP and the protocol, and the protocol's own phases.
+    /// The durations of `connect` or `reconnect`: the layers between TCP and the protocol, and the protocol's own
+    /// phases.
     package init(_ name: String, layers: Set<ConnectError.Phase>, steps: [String] = [], _ catalog: inout MetricCatalog)
     {
         func phase(_ phase: String) -> DurationID {
@@ -34,7 +35,7 @@ package struct ConnectMetrics: Sendable {
 }
 
 extension LoopMeter {
-    /// Records what the connector timed.
+    /// Records the durations that the connector measured.
     func record(_ phases: ConnectPhases, _ ids: ConnectMetrics) {
         if let dns = phases.dns { self.record(ids.dns, dns.nanoseconds) }
         if let tcp = phases.tcp { self.record(ids.tcp, tcp.nanoseconds) }
@@ -46,7 +47,7 @@ extension LoopMeter {
 /// Clients that leave by plan.
 package struct DepartureMetrics: Sendable {
     package let left: CounterID
-    /// It was the turn of a client that was not connected.
+    /// A departure was due for a client that was not connected.
     package let missed: CounterID
 
     package static func all(
@@ -64,7 +65,7 @@ package struct DepartureMetrics: Sendable {
     }
 }
 
-/// What every protocol's clients count alike: bytes, reads, connections; and what the loops say of themselves.
+/// Metrics that all protocols share: bytes, reads, connections, and the loops' own load.
 package struct TrafficMetrics: Sendable {
     package let bytesSent: CounterID
     package let bytesReceived: CounterID
@@ -76,7 +77,7 @@ package struct TrafficMetrics: Sendable {
     package let reconnects: CounterID
     package let disconnects: [DisconnectReason: CounterID]
     package let connected: GaugeID
-    /// By event loop: the share of a core that its thread used, and how late it woke up for what was due.
+    /// Per event loop: the share of a core that its thread used, and its wake-up delay.
     package let cpu: [GaugeID]
     package let loopLag: [DurationID]
 
@@ -101,7 +102,7 @@ package struct TrafficMetrics: Sendable {
 }
 
 extension MetricCatalog {
-    /// What is looked at once a second beside the loops.
+    /// Adds gauges that are read once a second outside the loops.
     mutating func addProcessGauges() {
         _ = self.gauge("generator_memory_bytes", unit: "bytes")
         _ = self.gauge("host_cpu_idle")

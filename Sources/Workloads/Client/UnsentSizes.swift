@@ -1,18 +1,18 @@
-/// How long the messages of a write are where they differ, as long as the kernel may not have taken them all.
+/// Sizes of the messages in a write, where they differ and the kernel may not have taken them all.
 ///
-/// One per event loop. What is kept costs memory only for clients whose socket did not take a whole write.
+/// One per event loop. It uses memory only for clients whose socket did not take a whole write.
 struct UnsentSizes {
-    /// Of the write that is under way.
+    /// Sizes of the current write.
     private var batch: [Int32] = []
     private var writer: Int32?
     private var pending: [Int32: [Int32]] = [:]
 
-    /// Messages of the write under way.
+    /// Messages of the current write.
     var count: Int { self.batch.count }
 
-    /// Turns to a client's next write.
+    /// Begins a client's next write.
     mutating func begin(_ place: Int) {
-        // A write that ends its connection may let another client write.
+        // A write that ends its connection may start another client's write.
         if let writer = self.writer { self.pending[writer] = self.batch }
         self.batch.removeAll(keepingCapacity: true)
         self.writer = Int32(place)
@@ -20,7 +20,7 @@ struct UnsentSizes {
 
     mutating func add(_ size: Int) { self.batch.append(Int32(truncatingIfNeeded: size)) }
 
-    /// The write has been made: nothing of it is left to send, or something is.
+    /// The write is done; `isWhole` if the kernel took all of it.
     mutating func end(_ place: Int, isWhole: Bool) {
         guard self.writer == Int32(place) else {
             if isWhole { self.forget(place) }
@@ -35,9 +35,9 @@ struct UnsentSizes {
         if !self.pending.isEmpty { self.pending[Int32(place)] = nil }
     }
 
-    /// How many of the client's last messages lie whole in so many bytes at the end of its last write.
+    /// How many of the client's last messages are whole within the last `bytes` of its last write.
     ///
-    /// `size`: of each, where they were all of one.
+    /// `size`: the size of each message, if all are equal.
     func whole(_ place: Int, of count: Int, in bytes: Int, each size: Int32) -> Int {
         guard bytes > 0 else { return 0 }
         let sizes = self.writer == Int32(place) ? self.batch : self.pending.isEmpty ? nil : self.pending[Int32(place)]

@@ -3,49 +3,50 @@ package import LoadEngine
 package import Measurement
 package import Transport
 
-/// What the clients of one protocol bring to a run: all that the run itself does not know.
+/// The parts of a run that depend on the protocol of its clients.
 ///
-/// One value for all event loops. The run makes a shard's work of it on each, swaps their samples once a second, and at
-/// the end has what they hold turned into an account.
+/// One value serves all event loops. The run makes a shard's work from it on each loop, swaps samples once a second,
+/// and turns the loops' results into an account at the end.
 package protocol Workload: Sendable {
     associatedtype Work: LoopWork
-    /// What one loop holds at the end.
+    /// The results of one loop at the end.
     associatedtype Result: Sendable
 
-    /// As `protocol` labels have it.
+    /// The protocol's name in `protocol` labels.
     var protocolName: String { get }
-    /// What the loops record.
+    /// The metrics that the loops record.
     var catalog: MetricCatalog { get }
-    /// The metrics of the finished run: beside the recorded ones those that are settled at its end.
+    /// The metrics of the finished run: the recorded ones and those settled at the end.
     var known: MetricCatalog { get }
-    /// The duration that a late generator is judged beside: of an answer to what was sent.
+    /// The latency metric that the audit compares the generator's lag with: the time to an answer.
     var answerMetric: String { get }
-    /// CLOCK_REALTIME less the monotonic clock.
+    /// CLOCK_REALTIME minus the monotonic clock.
     var realtimeOffset: Int64 { get }
     /// Whether clients connect more than once.
     var comesBack: Bool { get }
-    /// When everything has come that was to come.
+    /// How the run knows that all messages have arrived.
     var completion: DeliveryCompletion { get }
-    /// Whether the messages of the run are accounted for one by one; if not, why.
+    /// Whether the messages of the run are accounted for one by one; if not, the reason.
     var ledger: LedgerRecord { get }
 
-    /// On the shard's event loop.
+    /// Called on the shard's event loop.
     func makeWork(on shard: Shard<Work>, connector: any ClientConnector) -> Work
-    /// All shards are there, and nothing has begun.
+    /// Called once all shards exist, before the load begins.
     func prepare(_ shards: [ShardHandle<Work>], plan: LoadPlan)
-    /// On the work's event loop, when all its clients have ended.
+    /// Called on the work's event loop after all its clients have ended.
     func result(of work: Work) -> Result
-    /// What became of everything, by the results of all loops and by what share groups received.
+    /// The account of all operations, from the loops' results and the share groups' messages.
     ///
-    /// The record has metrics and errors, as far as they are known without this.
+    /// The record holds the metrics and errors known without them.
     func account(_ results: [Result], shares: LedgerExport, record: RunRecord) -> LoadAccount
-    /// Each client is an account that is made or removed, and gone after that: what is done with is the progress.
+    /// Each client registers or removes one account and then ends, so progress is the number of finished clients.
     var isOfAccounts: Bool { get }
-    /// By the publisher's QoS: the durations of messages to share groups, recorded off the loops; empty where there are none.
+    /// Durations of messages to share groups, by the publisher's QoS. They are recorded off the loops; empty without
+    /// share groups.
     var shareDurations: [DurationID] { get }
-    /// What a client is called in the results, by its number in the run.
+    /// A client's name in the results, by its number in the run.
     func clientID(_ number: Int) -> String
-    /// Somebody who looks at the seconds of a run, if there is something to find.
+    /// An observer of the run's seconds, if there is something to detect.
     func makeWatch() -> (any RunWatch)?
 }
 
@@ -55,51 +56,51 @@ extension Workload {
     package func makeWatch() -> (any RunWatch)? { nil }
 }
 
-/// Looks at each second of the warm-up and of the measured phase, and may have something to say at the end.
+/// Observes each second of the warm-up and the measured phase, and may add notes at the end.
 package protocol RunWatch: Sendable {
     mutating func second(_ interval: TimelineInterval)
 
-    /// What is to be known beside the figures, by the finished record.
+    /// Notes on the figures, from the finished record.
     func notes(_ record: RunRecord, _ clients: [ClientAccount]) -> [Verdict.Reason]
 }
 
 /// The clients of one event loop, as a run samples them.
 package protocol LoopWork: ShardWork where Sample == LoadSample {
-    /// Takes back what a sample held, emptied, for the next one.
+    /// Takes back a sample's emptied buffers for reuse.
     func recycle(_ sample: LoopSample)
 }
 
-/// How a run knows that everything has come to those who receive.
+/// How a run knows that receivers have all their messages.
 package enum DeliveryCompletion: Hashable, Sendable {
-    /// Nobody receives.
+    /// The run has no receivers.
     case nothing
-    /// The balance of all loops says so.
+    /// The balance of all loops shows it.
     case balance
-    /// The balance, with what the merged ledger of the share groups holds for what was received.
+    /// The balance of all loops shows it, with the merged ledger of the share groups for received messages.
     case shares
-    /// Nobody knows: a second without any is awaited.
+    /// The number of messages is unknown, so the run waits for a second without any.
     case silence
-    /// Part of it comes from other segments, or goes to them: all balances together say so, else the drain's end does.
+    /// Some messages cross segments. The balances of all segments show completion, or else the drain ends.
     ///
     /// `shares` as for ``shares``.
     case joint(shares: Bool)
 }
 
-/// What became of a run's operations: plain values for record and files.
+/// The outcome of a run's operations: plain values for record and files.
 package struct LoadAccount: Sendable {
-    /// Settled at the end.
+    /// Metrics settled at the end.
     package var metrics: [Metric] = []
     package var books: [Books] = []
-    /// Why the books are not exact.
+    /// Reasons why the books are not exact.
     package var unreconciled: [Verdict.Reason] = []
-    /// What this process, and not the server, held back.
+    /// Delays caused by this process and not by the server.
     package var limited: [Verdict.Reason] = []
     /// Notes for the reader of the figures.
     package var notes: [Verdict.Reason] = []
     package var ledger = LedgerRecord(on: false)
-    /// What a merge makes the ledger of all segments of, where one of them alone has none.
+    /// Input for the ledger that a merge builds from all segments, where one segment alone has none.
     package var segment: SegmentLedger?
-    /// In the order of their numbers.
+    /// Ordered by number.
     package var clients: [ClientAccount] = []
 
     package init() {}
@@ -107,15 +108,15 @@ package struct LoadAccount: Sendable {
 
 /// One client of a run, for the spread over clients and for `clients.csv`.
 package struct ClientAccount: Hashable, Sendable {
-    /// In the run.
+    /// Its number in the run.
     package var number: Int
-    /// The word for its kind in `run.json`.
+    /// The name of its kind in `run.json`.
     package var group: String
     package var qos: Int?
     package var tally: ClientTally
-    /// Whether it sends; else what it sent and had acknowledged is unknown.
+    /// Whether it sends; otherwise its sent and acknowledged counts are unknown.
     package var sends: Bool
-    /// Whether what it sends is answered.
+    /// Whether its operations are answered.
     package var acknowledged: Bool
     package var receives: Bool
 

@@ -1,8 +1,10 @@
 import Glibc
 
-/// Bytes that the calling thread has allocated, as jemalloc counts them; what is freed is not taken off.
+/// Bytes that the calling thread has allocated, as jemalloc counts them.
 ///
-/// Only jemalloc tells. It is looked for in the process at run time, for the program does not link it.
+/// Freed bytes are not subtracted.
+///
+/// Only jemalloc has this count. The program does not link it, so it is looked up at run time.
 package enum AllocationMeter {
     private typealias MallCtl =
         @convention(c) (
@@ -11,7 +13,7 @@ package enum AllocationMeter {
 
     private static let control: MallCtl? = dlsym(nil, "mallctl").map { unsafeBitCast($0, to: MallCtl.self) }
 
-    /// `nil` where another allocator is at work.
+    /// `nil` with any other allocator.
     package static var threadBytes: UInt64? {
         guard let control = self.control else { return nil }
         var bytes: UInt64 = 0

@@ -1,14 +1,18 @@
-/// What was put into a stream, and what a sink got out of it: the two have to be equal.
+/// Totals of a stream's content.
+///
+/// The encoder's and the sink's must be equal.
 package struct DecodeChecksum: Hashable, Sendable {
-    /// Packets, or stanzas.
+    /// Packets or stanzas.
     package var packets: UInt64 = 0
-    /// Of topics, or senders.
+    /// Bytes of topics or senders.
     package var nameBytes: UInt64 = 0
-    /// The sum of their last bytes: who never looks at a topic is faster than any client.
+    /// The sum of their last bytes, which forces the sink to read them as a client would.
     package var nameEnds: UInt64 = 0
-    /// Of payloads, or of bodies and other texts.
+    /// Bytes of payloads, or of bodies and other texts.
     package var payloadBytes: UInt64 = 0
-    /// The sum of the packet identifiers; of stanzas the sum of their kinds and the ends of their ids.
+    /// The sum of the packet identifiers.
+    ///
+    /// For stanzas, the sum of their kinds and the last bytes of their ids.
     package var identifiers: UInt64 = 0
 
     package init() {}
@@ -32,13 +36,13 @@ package struct DecodeChecksum: Hashable, Sendable {
     }
 }
 
-/// Why a lane gave no figure that counts.
+/// The reason why a lane has no valid figure.
 package enum DecodeFault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The decoder refused what the encoder wrote.
+    /// The decoder refused bytes that the encoder wrote.
     case refused(String)
-    /// It delivered something else than was encoded.
+    /// The decoder delivered something other than what was encoded.
     case mismatch(DecodeSubject, encoded: DecodeChecksum, decoded: DecodeChecksum)
-    /// The connection did not come up, or broke.
+    /// The connection did not come up, or it broke.
     case connection(String)
 
     package var description: String {

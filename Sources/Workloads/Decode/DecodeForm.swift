@@ -2,16 +2,16 @@ package import Measurement
 
 /// How a stream reaches the decoder.
 package enum DecodeForm: String, CaseIterable, Hashable, Sendable {
-    /// Contiguous, 64 KiB a read: a server that is ahead of its client.
+    /// Contiguous, 64 KiB per read: the server is ahead of its client.
     case pipelined
-    /// 1,460 bytes a read: one TCP segment of an Ethernet frame.
+    /// 1,460 bytes per read: one TCP segment of an Ethernet frame.
     case segments
-    /// 1 to 7 bytes a read, drawn by the seed.
+    /// 1 to 7 bytes per read, drawn from the seed.
     case fragments
-    /// Every packet or stanza cut exactly once, at a point that moves through it.
+    /// Every packet or stanza cut exactly once; the cut moves through it.
     case cuts
 
-    /// Where each piece of the stream ends.
+    /// End offset of each piece of the stream.
     package func pieces(of stream: DecodeStream, seed: UInt64) -> [Int32] {
         switch self {
         case .pipelined: self.even(65_536, stream)
@@ -42,7 +42,7 @@ package enum DecodeForm: String, CaseIterable, Hashable, Sendable {
         var pieces: [Int32] = []
         pieces.reserveCapacity(stream.ends.count + 1)
         for (number, end) in stream.ends.enumerated() {
-            // No packet has less than two bytes.
+            // A packet has at least two bytes.
             pieces.append(start + 1 + Int32(number % Int(end - start - 1)))
             start = end
         }
@@ -50,15 +50,15 @@ package enum DecodeForm: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// Where the decoder gets its bytes from.
+/// The source of the decoder's bytes.
 package enum DecodePath: String, CaseIterable, Hashable, Sendable {
-    /// Memory of its own.
+    /// Memory.
     case memory
-    /// A loopback connection, through the clients' own receive path.
+    /// A loopback connection, read through the clients' receive path.
     case socket
 }
 
-/// One form on one path: what is measured at a time.
+/// One form on one path: the unit of measurement.
 package struct DecodeLane: Hashable, Sendable {
     package let form: DecodeForm
     package let path: DecodePath
@@ -71,7 +71,7 @@ package struct DecodeLane: Hashable, Sendable {
         self.protocolName = protocolName
     }
 
-    /// The phase of the time line in which it is measured.
+    /// The phase of the timeline in which the lane is measured.
     package var name: String { "\(self.path.rawValue)-\(self.form.rawValue)" }
 
     package var labels: Labels {

@@ -1,8 +1,12 @@
 import CPosix
 
-/// Decodes a stream in memory, over and over, with the decoder and the calls of a client; confined to one thread.
+/// Decodes a stream in memory repeatedly, with a client's decoder and calls.
+///
+/// Confined to one thread.
 package final class DecodeInMemory {
-    /// Nanoseconds: a clock read, about 0.3 µs, is nothing beside it.
+    /// Nanoseconds.
+    ///
+    /// A clock read, about 0.3 µs, is negligible beside it.
     private static let shortestRound: Int64 = 2_000_000
     private static let warmupRounds = 3
 
@@ -10,14 +14,14 @@ package final class DecodeInMemory {
     private let pieces: [Int32]
     private let machine: DecodeMachine
     private let meter: DecodeMeter
-    /// Walks of the whole stream in a round; set by the first.
+    /// Passes over the stream per round; set by the first round.
     private var laps = 1
 
     /// - Parameters:
-    ///   - stream: walked by every round as often as it takes to make one long enough.
-    ///   - metrics: of this lane.
-    ///   - seed: of the fragments.
-    ///   - copies: the sink copies each payload.
+    ///   - stream: the stream; each round repeats it until the round is long enough.
+    ///   - metrics: the lane's metrics.
+    ///   - seed: seed of the fragments.
+    ///   - copies: whether the sink copies each payload.
     package init(_ stream: DecodeStream, metrics: DecodeMetrics, seed: UInt64, copies: Bool) {
         self.stream = stream
         self.pieces = metrics.lane.form.pieces(of: stream, seed: seed)
@@ -25,14 +29,14 @@ package final class DecodeInMemory {
         self.meter = DecodeMeter(metrics)
     }
 
-    /// Rounds that do not count: caches and branch predictors are as they will be.
+    /// Runs rounds that are not counted, to warm up caches and branch predictors.
     ///
-    /// - Parameter nanoseconds: how long at least.
-    /// - Returns: what they took.
-    /// - Throws: when something else came out than went in.
+    /// - Parameter nanoseconds: minimum duration.
+    /// - Returns: the interval of these rounds.
+    /// - Throws: if the decoded content differs from the encoded content.
     package func warmUp(_ nanoseconds: Int64) throws(DecodeFault) -> DecodeInterval {
         let start = clamor_monotonic_nanoseconds()
-        // The very first walk is a cold one: the second tells how many make a round.
+        // The very first pass is cold; the second one sets the number of passes per round.
         self.meter.add(try self.round(), measured: false)
         let walk = try self.round()
         self.meter.add(walk, measured: false)
@@ -45,7 +49,9 @@ package final class DecodeInMemory {
         return self.meter.take()
     }
 
-    /// Rounds that count, one at least; `isStopped` is asked between two.
+    /// Runs counted rounds, at least one.
+    ///
+    /// `isStopped` is called between rounds.
     package func measure(_ nanoseconds: Int64, isStopped: () -> Bool) throws(DecodeFault) -> DecodeInterval {
         let start = clamor_monotonic_nanoseconds()
         repeat {

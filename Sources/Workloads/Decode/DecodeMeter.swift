@@ -1,35 +1,35 @@
 import CPosix
 package import Measurement
 
-/// What one round took: a fixed amount of work, long enough that reading the clocks does not count.
+/// The measurement of one round: a fixed amount of work, long enough to make clock reads negligible.
 struct DecodeRound {
     var packets: UInt64
     var bytes: UInt64
     var reads: UInt64
-    /// Nanoseconds of the thread, and of the clock on the wall.
+    /// Nanoseconds of CPU time of the thread, and of wall-clock time.
     var cpu: Int64
     var wall: Int64
-    /// Bytes, where the allocator tells.
+    /// Bytes allocated, if the allocator reports them.
     var allocated: UInt64?
 }
 
-/// What a lane measured since it was last asked.
+/// The measurements of a lane since the last call.
 package struct DecodeInterval: Sendable {
     package var sample: LoopSample
-    /// Nanoseconds on the wall: of all rounds, and of those that count.
+    /// Wall-clock nanoseconds: of all rounds, and of the counted rounds.
     package var wall: Int64
     package var measured: Int64
-    /// Picoseconds of CPU time per packet, one a round that counts.
+    /// Picoseconds of CPU time per packet, one value per counted round.
     ///
-    /// A histogram does not ask what its integers are.
+    /// Histograms accept any integer unit.
     package var picoseconds: Histogram
-    /// Of the last of these rounds.
+    /// The value of the last counted round.
     package var lastPicoseconds: Int64?
-    /// Of the rounds that count, where the allocator tells.
+    /// Allocations of the counted rounds, if the allocator reports them.
     package var allocated: (bytes: UInt64, packets: UInt64)?
 }
 
-/// Where one lane records; confined to its thread.
+/// The recorder of one lane; confined to its thread.
 final class DecodeMeter {
     private let metrics: DecodeMetrics
     private let meter: LoopMeter
@@ -67,7 +67,7 @@ final class DecodeMeter {
         }
     }
 
-    /// Hands out what came since the last call.
+    /// Returns the measurements since the last call.
     func take() -> DecodeInterval {
         defer {
             self.wall = 0
@@ -86,7 +86,7 @@ final class DecodeMeter {
     }
 }
 
-/// The clocks at one moment, read on the thread that decodes.
+/// The clocks at one moment, read on the decoding thread.
 struct DecodeClock {
     let wall = clamor_monotonic_nanoseconds()
     let cpu = clamor_thread_cpu_nanoseconds()

@@ -1,16 +1,17 @@
 package import Measurement
 
-/// The metrics of one lane of the decoder benchmark, under the identifiers that it records by.
+/// The metrics of one lane of the decoder benchmark.
 package struct DecodeMetrics: Sendable {
     package let lane: DecodeLane
     package let catalog: MetricCatalog
     let packets: CounterID
     let bytes: CounterID
     let reads: CounterID
-    /// CPU time of the thread that decodes, over a socket of reading too; in nanoseconds.
+    /// CPU time of the decoding thread, in nanoseconds; over a socket this includes reading.
     let time: CounterID
-    /// Monotonic time per 1,000 packets, one a round: one packet takes a few nanoseconds, and a histogram has no
-    /// parts of one.
+    /// Monotonic time per 1,000 packets, one value per round.
+    ///
+    /// A packet takes a few nanoseconds, and histograms hold whole nanoseconds.
     let thousand: DurationID
 
     package init(_ lane: DecodeLane) {
@@ -28,7 +29,7 @@ package struct DecodeMetrics: Sendable {
     package static let packetTime = "decode_packet_time"
     package static let packetAllocation = "decode_packet_allocated_bytes"
 
-    /// All that a run of these lanes has, for thresholds to be checked by.
+    /// All metrics of a run with these lanes, for the check of thresholds.
     package static func known(_ lanes: [DecodeLane]) -> MetricCatalog {
         var known = MetricCatalog()
         for lane in lanes {

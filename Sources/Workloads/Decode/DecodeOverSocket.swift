@@ -4,21 +4,21 @@ import Measurement
 package import NIOCore
 import Transport
 
-/// Decodes what a ``DecodeWriter`` sends, on the receive path of the clients: their connector, their channel options,
-/// the loop's receive buffer, one decoder per connection.
+/// Decodes the stream of a ``DecodeWriter`` on the clients' receive path: their connector, their channel options, the
+/// loop's receive buffer, one decoder per connection.
 ///
-/// Confined to its event loop. A round is a fixed number of packets, so it begins and ends with a read.
+/// Confined to its event loop. A round is a fixed number of packets, and it begins and ends with a read.
 package final class DecodeOverSocket {
     private let connector: TCPConnector
     private let reader: DecodeReader
     private let context: LoopContext
 
     /// - Parameters:
-    ///   - context: of the loop that this is called on.
-    ///   - port: the writer's.
-    ///   - subject: of the stream.
-    ///   - metrics: of this lane.
-    ///   - copies: the sink copies each payload.
+    ///   - context: the context of the current loop.
+    ///   - port: the writer's port.
+    ///   - subject: the decoder of the stream.
+    ///   - metrics: the lane's metrics.
+    ///   - copies: whether the sink copies each payload.
     package init(
         _ context: LoopContext,
         port: Int,
@@ -31,9 +31,9 @@ package final class DecodeOverSocket {
         self.reader = DecodeReader(context, DecodeMachine(subject, copies ? .copy : .view), metrics: metrics)
     }
 
-    /// Connects, and warms up for so many nanoseconds.
+    /// Connects, and warms up for `warmUp` nanoseconds.
     ///
-    /// - Returns: fulfilled at the end of the stream, with what was decoded in all.
+    /// - Returns: a future with the total checksum, fulfilled at the end of the stream.
     package func start(warmUp: Int64) -> EventLoopFuture<DecodeChecksum> {
         self.reader.warmUp = warmUp
         let promise = self.context.eventLoop.makePromise(of: DecodeChecksum.self)
@@ -50,21 +50,21 @@ package final class DecodeOverSocket {
         return promise.futureResult
     }
 
-    /// Whether the end of the stream, or a fault, has come.
+    /// Whether the stream has ended or failed.
     package var isOver: Bool { self.reader.ended == nil }
 
-    /// Hands out what came since the last call.
+    /// Returns the measurements since the last call.
     package func take() -> DecodeInterval {
         self.reader.isDisturbed = true
         return self.reader.meter.take()
     }
 }
 
-/// The handler of the connection: what ``MQTTConnection`` and ``XMPPConnection`` do with a read, without a session.
+/// The channel handler: it processes reads as ``MQTTConnection`` and ``XMPPConnection`` do, without a session.
 private final class DecodeReader: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
-    /// Nanoseconds: some reads of 64 KiB, and many fragments.
+    /// Nanoseconds: several reads of 64 KiB, and many fragments.
     private static let roundLength: Int64 = 10_000_000
 
     let meter: DecodeMeter
@@ -73,14 +73,14 @@ private final class DecodeReader: ChannelInboundHandler {
     private let context: LoopContext
     private let machine: DecodeMachine
     private var checksum = DecodeChecksum()
-    /// Of the round under way.
+    /// Clock at the start of the current round.
     private var begin: DecodeClock?
     private var packets: UInt64 = 0
     private var bytes: UInt64 = 0
     private var reads: UInt64 = 0
-    /// Packets of a round; 0 in the warm-up, which is one by itself and says how many they are.
+    /// Packets per round; 0 in the warm-up, which is one round and sets this number.
     private var roundSize: UInt64 = 0
-    /// Somebody asked while the round was under way, and what that allocated is not the decoder's.
+    /// A report was taken during the round, so its allocations are not the decoder's alone.
     var isDisturbed = false
 
     init(_ context: LoopContext, _ machine: DecodeMachine, metrics: DecodeMetrics) {
@@ -142,13 +142,13 @@ private final class DecodeReader: ChannelInboundHandler {
         self.packets = 0
         self.bytes = 0
         self.reads = 0
-        // Once more: what it takes to record a round belongs to none.
+        // A second clock read excludes the cost of recording a round.
         self.begin = DecodeClock()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .inputClosed? = event as? ChannelEvent else { return }
-        // What is left of a round counts in the totals alone.
+        // An incomplete round counts only in the totals.
         if self.packets > 0 || self.reads > 0 { self.endRound(measured: false) }
         self.end(nil)
         context.close(promise: nil)
@@ -163,7 +163,7 @@ private final class DecodeReader: ChannelInboundHandler {
         self.end(.connection("the loopback connection broke"))
     }
 
-    /// The first word is the one that counts.
+    /// Only the first call has an effect.
     func end(_ fault: DecodeFault?) {
         guard let ended = self.ended else { return }
         self.ended = nil

@@ -1,13 +1,13 @@
 import CPosix
 
-/// Copies what one client at a time reads, with its cuts, so that a decoder of its own can be timed on it.
+/// Copies the reads of one client at a time, with their boundaries, so that a separate decoder can be timed on them.
 ///
-/// Decoding in place is too short to time: a clock read costs more than a packet. So each second another client's
-/// reads are copied from a packet boundary on, up to 64 KiB, and walked again off the loop.
+/// Decoding in place is too short to time: a clock read costs more than a packet. So each second the reads of another
+/// client are copied from a packet boundary on, up to 64 KiB. They are decoded again off the loop.
 package struct DecodeProbe {
     package static let capacity = 65_536
 
-    /// The client whose reads are copied; -1 while none is.
+    /// The client whose reads are copied; -1 for none.
     package private(set) var place = -1
     private let clients: Int
     private let subject: DecodeSubject
@@ -31,19 +31,21 @@ package struct DecodeProbe {
         self.cuts.append(Int32(self.bytes.count))
     }
 
-    /// The client has a new connection: what was copied of the old one may end inside a packet.
+    /// The client has a new connection.
+    ///
+    /// The copied bytes of the old one may end inside a packet.
     package mutating func restart() {
         self.bytes = []
         self.cuts = []
     }
 
-    /// Hands out what was copied and turns to another client.
+    /// Returns the copied reads and moves on to another client.
     package mutating func take() -> DecodeSample? {
         defer {
             self.bytes = []
             self.cuts = []
             if self.clients > 0 {
-                // A prime step: neighbours, which may be alike, are far apart in time.
+                // A prime step: neighbours, which may be alike, are sampled far apart in time.
                 self.next = (self.next + 7_919) % self.clients
                 self.place = self.next
             }
@@ -58,13 +60,13 @@ package struct DecodeSample: Sendable {
     let cuts: [Int32]
     let subject: DecodeSubject
 
-    /// Walks the bytes as they were cut, and says what it took: CPU time of this thread in nanoseconds.
+    /// Decodes the reads with their original boundaries and measures the thread's CPU time in nanoseconds.
     ///
-    /// A slow client gives a few hundred bytes, less than a clock read costs: they are walked once to warm the caches,
-    /// as the loop's are, and then as often as it takes to have walked ``DecodeProbe/capacity``. Between the two looks at
-    /// the clock nothing is made.
+    /// A slow client has a few hundred bytes, which take less time than a clock read. They are decoded once to warm the
+    /// caches, as the loop's are. Then they are decoded often enough to cover ``DecodeProbe/capacity``. Nothing is
+    /// allocated between the two clock reads.
     ///
-    /// - Returns: nothing walked where the decoder refused it, for it did not see the connection from its beginning.
+    /// - Returns: 0 bytes if the decoder refused them, because it did not see the start of the connection.
     package func measure() -> (nanoseconds: Int64, bytes: Int) {
         let machines = self.machines()
         guard !machines.isEmpty else { return (0, 0) }
@@ -75,21 +77,21 @@ package struct DecodeSample: Sendable {
         } else {
             for machine in machines { _ = self.walk(machine) }
         }
-        // The time of one walk: how often it was repeated gives a small sample no more weight.
+        // The time of one pass, so that repetition gives a small sample no more weight.
         return ((clamor_thread_cpu_nanoseconds() - start) / Int64(times), self.bytes.count)
     }
 
-    /// Walks that are timed.
+    /// Timed passes.
     private var times: Int { max(1, DecodeProbe.capacity / max(1, self.bytes.count)) }
 
-    /// How many decoders the timed walks take: one where the bytes end with a packet, else one for each walk; none where
-    /// the bytes are refused.
+    /// Decoders that the timed passes need: one if the bytes end with a packet, else one per pass; none if the bytes
+    /// are refused.
     package var decoders: Int { self.machines().count }
 
     private func machines() -> [DecodeMachine] {
         let machine = DecodeMachine(self.subject, .none)
         guard self.walk(machine) else { return [] }
-        // A closing tag is the end of what a decoder takes.
+        // A decoder accepts nothing after a closing tag.
         if machine.isBetweenPackets, self.walk(machine) { return [machine] }
         return (0..<self.times).map { _ in DecodeMachine(self.subject, .none) }
     }

@@ -1,14 +1,14 @@
-/// Adds up what a decoder delivers.
+/// Adds up the values that a decoder delivers.
 ///
-/// Each is of one decoder, which it is handed by its place: so the walk over a stream is one function, and made for each
-/// sink apart by the compiler.
+/// A sink belongs to one decoder, which it gets as a pointer. The pass over a stream is thus one function that the
+/// compiler specialises for each sink.
 protocol DecodeSink {
-    /// A place on the heap, as a connection's decoder has: a field of a class is slower to get at.
+    /// A pointer to the heap, as a connection's decoder has; access to a field of a class is slower.
     associatedtype Decoder
     associatedtype Failure: Error
 
     init()
     var checksum: DecodeChecksum { get }
-    /// Hands a piece of the stream to the decoder, with itself as the sink.
+    /// Passes a piece of the stream to the decoder, with this sink.
     mutating func take(_ bytes: UnsafeRawBufferPointer, _ decoder: Decoder) throws(Failure)
 }

@@ -1,14 +1,14 @@
 import NIOCore
 
-/// Whole packets or stanzas, one behind the other, as a server sends them to a client.
+/// Whole packets or stanzas in sequence, as a server sends them to a client.
 package struct DecodeStream: Sendable {
     package let subject: DecodeSubject
     package let bytes: [UInt8]
-    /// Where each packet ends.
+    /// End offset of each packet.
     package let ends: [Int32]
     package let checksum: DecodeChecksum
 
-    /// Goes on until it has so many bytes, and a whole number of cycles.
+    /// Writes whole cycles until the stream has at least `size` bytes.
     init(_ subject: DecodeSubject, _ writer: some DecodeStreamWriter, cycle: Int, atLeast size: Int) {
         var writer = writer
         repeat {
@@ -27,11 +27,11 @@ package struct DecodeStream: Sendable {
         self.checksum = checksum
     }
 
-    /// The same with another sum: to see that a decoder which delivers something else would be found out.
+    /// The same stream with a different checksum, to test that a wrong decoder is detected.
     package func claiming(_ checksum: DecodeChecksum) -> DecodeStream { DecodeStream(self, claiming: checksum) }
 }
 
-/// Writes one packet or stanza after the other, and adds up what is in them.
+/// Writes packets or stanzas one after another, and adds up their content.
 protocol DecodeStreamWriter {
     var buffer: ByteBuffer { get }
     var ends: [Int32] { get }

@@ -1,7 +1,7 @@
 package import MQTTCodec
 package import XMPPCodec
 
-/// Which decoder a stream is for.
+/// The decoder that a stream is for.
 package enum DecodeSubject: Hashable, Sendable {
     case mqtt(ProtocolVersion)
     case xmpp(XMPPReader.Framing)
@@ -14,17 +14,17 @@ package enum DecodeSubject: Hashable, Sendable {
     }
 }
 
-/// A decoder as a client has it, with a sink.
+/// A client's decoder with a sink.
 ///
-/// Which decoder and which sink is asked once a walk; the walk itself is made for each of them by the compiler, so the
-/// one protocol costs the other nothing.
+/// Decoder and sink are selected once per pass. The compiler specialises the pass for each of them, so neither protocol
+/// slows down the other.
 final class DecodeMachine {
     enum Sink {
-        /// Looks at what a client looks at.
+        /// Reads the fields that a client reads.
         case view
-        /// Copies each payload too.
+        /// Also copies each payload.
         case copy
-        /// Looks at nothing.
+        /// Reads nothing.
         case none
     }
 
@@ -45,7 +45,7 @@ final class DecodeMachine {
             self.decoder = .mqtt(place)
         case .xmpp(let framing):
             let place = UnsafeMutablePointer<XMPPReader>.allocate(capacity: 1)
-            // A body of the largest size, and what stands around it.
+            // A body of the largest size and its surrounding markup.
             let limits = XMPPLimits(stanzaBytes: 1 << 25)
             place.initialize(to: XMPPReader(framing: framing, limits: limits, memory: XMPPReaderMemory()))
             if framing == .stream { Self.begin(place) }
@@ -64,7 +64,7 @@ final class DecodeMachine {
         }
     }
 
-    /// Stanzas stand inside a stream, which has begun when they are walked.
+    /// Stanzas occur inside a stream, so the stream is opened first.
     private static func begin(_ reader: UnsafeMutablePointer<XMPPReader>) {
         let header: StaticString = """
             <stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' version='1.0' id='1'>
@@ -76,9 +76,9 @@ final class DecodeMachine {
         )
     }
 
-    /// Walks a whole stream so many times, cut at the same places.
+    /// Decodes a whole stream `times` times with the same cuts.
     ///
-    /// - Returns: what the sink added up.
+    /// - Returns: the sink's checksum.
     func walk(
         _ bytes: UnsafeRawBufferPointer,
         cuts: UnsafeBufferPointer<Int32>,
@@ -110,7 +110,7 @@ final class DecodeMachine {
         return sink.checksum
     }
 
-    /// Whether all that was walked so far ended with a packet.
+    /// Whether the bytes decoded so far ended with a packet.
     var isBetweenPackets: Bool {
         switch self.decoder {
         case .mqtt(let place): place.pointee.isAtPacketBoundary
@@ -118,7 +118,7 @@ final class DecodeMachine {
         }
     }
 
-    /// Takes in one read.
+    /// Decodes one read.
     func take(_ bytes: UnsafeRawBufferPointer) throws(DecodeFault) -> DecodeChecksum {
         var end = Int32(truncatingIfNeeded: bytes.count)
         let result = withUnsafePointer(to: &end) { end in

@@ -1,11 +1,11 @@
-/// Hands a stream to a decoder in the pieces that it was cut into, as reads of a socket would.
+/// Passes a stream to a decoder piece by piece, as reads of a socket would.
 enum DecodeWalk {
     /// - Parameters:
     ///   - bytes: the whole stream.
-    ///   - cuts: where each piece ends, ascending; the last one is the end of the stream.
-    ///   - decoder: goes on where it stands.
-    ///   - sink: gets what is in it.
-    /// - Throws: the first broken rule.
+    ///   - cuts: end offset of each piece, ascending; the last one is the end of the stream.
+    ///   - decoder: the decoder, which continues from its current state.
+    ///   - sink: receives the decoded content.
+    /// - Throws: the first protocol violation.
     @inline(always)
     static func walk<Sink: DecodeSink>(
         _ bytes: UnsafeRawBufferPointer,

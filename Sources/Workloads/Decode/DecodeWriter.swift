@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// The server's side of a socket lane: writes a stream over and over, each piece with a write of its own.
+/// The server side of a socket lane: it writes a stream repeatedly, with one write per piece.
 ///
-/// Blocking calls on a thread of its own, so that the only thing between two pieces is the kernel, which may join them
-/// before the other side reads.
+/// Blocking calls on a thread of its own keep only the kernel between two pieces. The kernel may join them before the
+/// other side reads.
 package final class DecodeWriter: Sendable {
     package let port: Int
     private let listener: CInt
@@ -37,15 +37,15 @@ package final class DecodeWriter: Sendable {
 
     deinit { close(self.listener) }
 
-    /// How often the whole stream went out; final once the other side has seen the end.
+    /// How often the whole stream was written; final after the other side has seen the end.
     package var laps: UInt64 { self.lapCount.load(ordering: .acquiring) }
 
     package var checksum: DecodeChecksum { self.stream.checksum * self.laps }
 
-    /// Ends the writing at the end of the stream.
+    /// Stops at the end of the stream.
     package func stop() { self.isStopped.store(true, ordering: .releasing) }
 
-    /// Serves one connection; returns when it is over.
+    /// Serves one connection, and returns when it has ended.
     package func run() {
         let connection = self.acceptOne()
         guard connection >= 0 else { return }
@@ -55,13 +55,13 @@ package final class DecodeWriter: Sendable {
             self.lapCount.add(1, ordering: .releasing)
         }
         shutdown(connection, CInt(SHUT_WR))
-        // The other side closes once it has read to the end; a close before that could reset what it has not read.
+        // The other side closes after reading to the end. Closing earlier could reset bytes it has not read.
         var byte: UInt8 = 0
         while recv(connection, &byte, 1, 0) > 0 {}
         close(connection)
     }
 
-    /// Waits for the connection, but not for ever: a stop may come first.
+    /// Waits for the connection in intervals, since a stop may come first.
     private func acceptOne() -> CInt {
         while !self.isStopped.load(ordering: .acquiring) {
             var wait = pollfd(fd: self.listener, events: Int16(POLLIN), revents: 0)
@@ -70,7 +70,7 @@ package final class DecodeWriter: Sendable {
         return -1
     }
 
-    /// Whether all of it went out.
+    /// Whether all bytes were written.
     private func writeAll(to connection: CInt) -> Bool {
         self.stream.bytes.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return false }

@@ -10,7 +10,7 @@ extension DecodeSink where Self: PacketSink, Failure == DecodeError {
     }
 }
 
-/// Looks into every topic that it is given, as a client does, and keeps none.
+/// Reads every topic as a client does, and keeps none.
 struct CountingSink: PacketSink, DecodeSink {
     typealias Failure = DecodeError
 
@@ -43,12 +43,12 @@ struct CountingSink: PacketSink, DecodeSink {
     }
 }
 
-/// Copies each payload, as an application does that keeps its messages: an allocation each.
+/// Copies each payload, as an application does that keeps its messages: one allocation per payload.
 struct CopyingSink: PacketSink, DecodeSink {
     typealias Failure = DecodeError
 
     private var counting = CountingSink()
-    /// The last one: it is there to be seen by the allocator.
+    /// The last payload, kept so that the copy is not optimised away.
     private var kept: [UInt8] = []
 
     init() {}
@@ -72,7 +72,7 @@ struct CopyingSink: PacketSink, DecodeSink {
     mutating func control(_ packet: Packet) -> Bool { self.counting.control(packet) }
 }
 
-/// Looks at nothing.
+/// Reads nothing.
 struct EmptySink: PacketSink, DecodeSink {
     typealias Failure = DecodeError
 

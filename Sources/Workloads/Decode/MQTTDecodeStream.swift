@@ -2,15 +2,15 @@ package import MQTTCodec
 import Measurement
 import NIOCore
 
-/// What an MQTT stream for the decoder benchmark is made of.
+/// The composition of an MQTT stream for the decoder benchmark.
 package struct DecodeStreamPlan: Hashable, Sendable {
     package var version: ProtocolVersion
-    /// Messages are those of clients 1 to ``publishers`` in turn: `%i` says which.
+    /// Messages are from clients 1 to ``publishers`` in turn, numbered by `%i`.
     package var topic: Template
-    /// Payload sizes and QoS levels, taken in turn; in a mix they are drawn.
+    /// Payload sizes and QoS levels, used in turn; in a mix they are drawn.
     package var sizes: [Int]
     package var qualities: [QoS]
-    /// What a client that publishes and subscribes is sent, in place of PUBLISH alone.
+    /// Packets for a client that publishes and subscribes, instead of PUBLISH alone.
     package var isMix: Bool
     package var seed: UInt64
 
@@ -35,8 +35,8 @@ package struct DecodeStreamPlan: Hashable, Sendable {
 
 extension DecodeStream {
     /// - Parameters:
-    ///   - plan: what is in it.
-    ///   - size: its least size in bytes; it goes on until every size came as often at every QoS.
+    ///   - plan: the composition.
+    ///   - size: minimum size in bytes. The stream continues until every size occurred equally often at every QoS.
     package init(_ plan: DecodeStreamPlan, atLeast size: Int) {
         self.init(
             .mqtt(plan.version),
@@ -47,7 +47,7 @@ extension DecodeStream {
     }
 }
 
-/// Encodes one packet after the other.
+/// Encodes one packet after another.
 private struct StreamWriter: DecodeStreamWriter {
     private let plan: DecodeStreamPlan
     private let payloads: [ByteBuffer]
@@ -71,13 +71,14 @@ private struct StreamWriter: DecodeStreamWriter {
         self.ends.append(Int32(self.buffer.writerIndex))
     }
 
-    /// Out of 100 packets 60 PUBLISH, 20 PUBACK, 6 each of the three of QoS 2, a SUBACK and a PINGRESP.
+    /// Out of 100 packets: 60 PUBLISH, 20 PUBACK, 6 of each of the three QoS 2 packets, a SUBACK and a PINGRESP.
     private mutating func writeAny() {
         let draw = Int.random(in: 0..<100, using: &self.random)
         guard draw >= 60 else { return self.writePublish() }
         if draw == 99 { return Packet.pingResp.encode(as: self.plan.version, into: &self.buffer) }
         guard let id = PacketID(rawValue: self.drawIdentifier()) else { return }
-        // A server that says why: one acknowledgement in four has a reason, one in eight words too.
+        // A server that gives reasons: one acknowledgement in four has a reason code, one in eight also a reason
+        // string.
         let speaks = self.plan.version == .v5 && UInt8.random(in: 0..<4, using: &self.random) == 0
         let reason = speaks ? ReasonCode.noMatchingSubscribers : .success
         var properties = Properties()
@@ -123,7 +124,7 @@ private struct StreamWriter: DecodeStreamWriter {
         self.checksum.payloadBytes += UInt64(payload.readableBytes)
     }
 
-    /// None, the ones that most applications set, or a user property beside them.
+    /// No properties, those that most applications set, or a user property in addition.
     private mutating func drawProperties() -> Properties {
         let draw = UInt8.random(in: 0..<4, using: &self.random)
         guard draw >= 2 else { return Properties() }

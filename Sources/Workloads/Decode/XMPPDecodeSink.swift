@@ -1,6 +1,6 @@
 import XMPPCodec
 
-/// Stanzas are what is looked at, and the stream around them is not.
+/// Only stanzas are counted, not the stream around them.
 extension DecodeSink where Self: XMPPReaderSink, Failure == XMPPReadError {
     mutating func opened(_ header: StreamHeader) -> ReadingGoesOn { .goOn }
     mutating func closed() -> ReadingGoesOn { .goOn }
@@ -14,7 +14,7 @@ extension DecodeSink where Self: XMPPReaderSink, Failure == XMPPReadError {
     }
 }
 
-/// Looks at what a client looks at in each stanza: what it is, who sent it, its id and its text.
+/// Reads the fields that a client reads in each stanza: its kind, sender, id and text.
 struct CountingStanzaSink: XMPPReaderSink, DecodeSink {
     typealias Failure = XMPPReadError
 
@@ -44,7 +44,7 @@ struct CountingStanzaSink: XMPPReaderSink, DecodeSink {
     }
 }
 
-/// What each kind of stanza adds to the sum.
+/// The value that each kind of stanza adds to the sum.
 enum StanzaSum {
     static func number(_ kind: StanzaKind) -> UInt64 {
         switch kind {
@@ -56,12 +56,12 @@ enum StanzaSum {
     }
 }
 
-/// Copies each text, as an application does that keeps its messages: an allocation each.
+/// Copies each text, as an application does that keeps its messages: one allocation per text.
 struct CopyingStanzaSink: XMPPReaderSink, DecodeSink {
     typealias Failure = XMPPReadError
 
     private var counting = CountingStanzaSink()
-    /// The last one: it is there to be seen by the allocator.
+    /// The last text, kept so that the copy is not optimised away.
     private var kept: [UInt8] = []
 
     init() {}
@@ -76,7 +76,7 @@ struct CopyingStanzaSink: XMPPReaderSink, DecodeSink {
     }
 }
 
-/// Looks at nothing.
+/// Reads nothing.
 struct EmptyStanzaSink: XMPPReaderSink, DecodeSink {
     typealias Failure = XMPPReadError
 

@@ -2,15 +2,15 @@ import Measurement
 import NIOCore
 import XMPPCodec
 
-/// What an XMPP stream for the decoder benchmark is made of.
+/// The composition of an XMPP stream for the decoder benchmark.
 package struct XMPPStreamPlan: Hashable, Sendable {
-    /// Sizes of bodies, taken in turn; in a mix they are drawn.
+    /// Sizes of bodies, used in turn; in a mix they are drawn.
     package var sizes: [Int]
-    /// What a client that chats is sent, in place of messages alone.
+    /// Stanzas for a client that chats, instead of messages alone.
     package var isMix: Bool
     package var seed: UInt64
 
-    /// Messages are those of so many users in turn.
+    /// Number of users that send messages in turn.
     package static let users = 100
 
     package init(sizes: [Int], isMix: Bool = false, seed: UInt64 = 1) {
@@ -22,14 +22,14 @@ package struct XMPPStreamPlan: Hashable, Sendable {
 
 extension DecodeStream {
     /// - Parameters:
-    ///   - plan: what is in it.
-    ///   - size: its least size in bytes; it goes on until every size came as often.
+    ///   - plan: the composition.
+    ///   - size: minimum size in bytes. The stream continues until every size occurred equally often.
     package init(_ plan: XMPPStreamPlan, atLeast size: Int) {
         self.init(.xmpp(.stream), StanzaWriter(plan), cycle: plan.isMix ? 1 : plan.sizes.count, atLeast: size)
     }
 }
 
-/// Writes one stanza after the other, as ejabberd relays them.
+/// Writes one stanza after another, as ejabberd relays them.
 private struct StanzaWriter: DecodeStreamWriter {
     private static let letters = Array("the quick brown fox jumps over the lazy dog and ".utf8)
 
@@ -56,7 +56,7 @@ private struct StanzaWriter: DecodeStreamWriter {
 
     private mutating func add(_ text: String) { self.buffer.writeString(text) }
 
-    /// From one of the users in turn.
+    /// The `from` attribute of the next user in turn.
     private mutating func from() -> String {
         self.named("user\(String(100_000 + self.stanzas % XMPPStreamPlan.users + 1).dropFirst())@localhost/clamor")
     }
@@ -67,14 +67,16 @@ private struct StanzaWriter: DecodeStreamWriter {
         return "from='\(sender)' to='user00012@localhost/clamor'"
     }
 
-    /// Of a stanza of this kind.
+    /// The id of a stanza of this kind.
     private mutating func id(_ kind: StanzaKind) -> String {
         let id = "c7-" + String(0x1_0000_0000 + self.stanzas, radix: 16).dropFirst()
         self.checksum.identifiers += StanzaSum.number(kind) + UInt64(id.utf8.last ?? 0)
         return "id='\(id)'"
     }
 
-    /// So many bytes when read; in a mix one text in eight has a reference, and one letters that are not ASCII.
+    /// Adds text of this many decoded bytes.
+    ///
+    /// In a mix one text in eight has a reference, and one non-ASCII letters.
     private mutating func addText(_ size: Int) {
         self.checksum.payloadBytes += UInt64(size)
         let kind = self.plan.isMix ? UInt8.random(in: 0..<8, using: &self.random) : 7
@@ -108,8 +110,8 @@ private struct StanzaWriter: DecodeStreamWriter {
         self.add("</body></message>")
     }
 
-    /// Out of 100 elements 45 chat messages, 15 of a room, 15 presences, 10 answers and 5 pings, 2 rosters, 5 requests for
-    /// an acknowledgement and 3 of these.
+    /// Out of 100 elements: 45 chat messages, 15 room messages, 15 presences, 10 answers, 5 pings, 2 rosters, 5
+    /// requests for an acknowledgement and 3 acknowledgements.
     private mutating func writeAny() {
         switch Int.random(in: 0..<100, using: &self.random) {
         case ..<45: self.writeChat()
@@ -130,7 +132,7 @@ private struct StanzaWriter: DecodeStreamWriter {
         }
     }
 
-    /// With what today's clients and servers put into messages; every other one.
+    /// Every other one has the extensions that current clients and servers add to messages.
     private mutating func writeChat() {
         self.add("<message xml:lang='en' \(self.from()) type='chat' \(self.id(.message))>")
         if Bool.random(using: &self.random) {

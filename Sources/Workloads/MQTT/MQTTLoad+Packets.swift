@@ -4,7 +4,7 @@ package import Measurement
 import NIOCore
 import SASL
 
-// What the clients of a load send, and whether it is allowed.
+// The packets that the clients of a load send, and their check.
 extension MQTTLoad {
     func subscription(_ filter: String, _ qos: QoS) -> Subscription {
         Subscription(
@@ -16,7 +16,7 @@ extension MQTTLoad {
         )
     }
 
-    /// What the client shows of itself in each of its CONNECTs.
+    /// The user name and password in each of the client's CONNECTs.
     package func credentials(of values: PlaceholderValues, random: inout SplitMix64) -> MQTTCredentials.Fields {
         if let account = self.account {
             return account.fields(clientID: String(decoding: values.clientID, as: UTF8.self))
@@ -36,7 +36,7 @@ extension MQTTLoad {
         return try SCRAMClient(hash, user: credentials.userName ?? "", password: password, cache: cache)
     }
 
-    /// The client's will, the same over all its connections.
+    /// The client's will, the same on all its connections.
     package func will(of values: PlaceholderValues) -> Will? {
         guard let will = self.will else { return nil }
         var random = SplitMix64(seed: self.seed &+ UInt64(values.clientNumber))
@@ -49,7 +49,7 @@ extension MQTTLoad {
         )
     }
 
-    /// The properties of a client's publishes, but for an alias.
+    /// The properties of a client's publishes, except the topic alias.
     private func properties(of values: PlaceholderValues) -> Properties {
         var properties = self.publishProperties
         if let template = self.responseTopic {
@@ -61,9 +61,11 @@ extension MQTTLoad {
         return properties
     }
 
-    /// The first rule of MQTT that the load would break, in words; asked of the first and the last client of each kind.
+    /// A description of the first MQTT rule that the load would break.
     ///
-    /// With `--validate off` it is sent as it is, to see what the server makes of it.
+    /// The first and the last client of each kind are checked.
+    ///
+    /// With `--validate off` the packets are sent unchecked, to test the server's reaction.
     package func problem() -> String? {
         let publishers = self.publishers > 0 ? [0, self.publishers - 1] : []
         let subscribers = self.subscribers > 0 ? [self.publishers, self.publishers + self.subscribers - 1] : []
@@ -103,7 +105,7 @@ extension MQTTLoad {
         return nil
     }
 
-    /// Answers that would be taken for requests: they come back to who sent them.
+    /// Answers that would be taken for requests, because a responder subscribes to their topic.
     private var answerProblem: String? {
         let answers = self.subscriptions(of: 0).first?.filter ?? ""
         let requests = self.topic.filterOfAllClients

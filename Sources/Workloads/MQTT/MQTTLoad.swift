@@ -7,34 +7,35 @@ package import NIOCore
 package import SASL
 package import Transport
 
-/// What the MQTT clients of a run are and do, as plain values: one for all shards.
+/// The settings and behaviour of a run's MQTT clients, as plain values shared by all shards.
 package struct MQTTLoad: Sendable {
-    /// Which publishers a subscriber of this run hears.
+    /// The publishers that each subscriber of this run receives from.
     package enum Topology: String, CaseIterable, Hashable, Sendable {
-        /// Subscriber k reads what publisher k writes.
+        /// Subscriber k receives from publisher k.
         case pair
-        /// Every subscriber reads what all publishers write.
+        /// Every subscriber receives from all publishers.
         case fanIn = "fan-in"
-        /// Every subscriber reads what the only publisher writes.
+        /// Every subscriber receives from the only publisher.
         case fanOut = "fan-out"
         /// Each message goes to one of the subscribers.
         case shared
-        /// Each message is a request (MQTT 5.0 §4.10): one of the subscribers answers it, and its publisher hears the answer.
+        /// Each message is a request (MQTT 5.0 §4.10). One subscriber answers it, and its publisher receives the
+        /// answer.
         case request
 
-        /// Whether the filter of a subscriber is made from the topic of one publisher.
+        /// Whether a subscriber's filter is derived from the topic of one publisher.
         package var readsOnePublisher: Bool { self == .pair || self == .fanOut }
     }
 
-    /// Publishers name their topic once a connection, then by a number.
+    /// The alias of a publisher's topic: the name is sent once per connection, then the alias.
     package enum TopicAlias: Hashable, Sendable {
-        /// 1, where the server allows any.
+        /// 1, if the server allows aliases.
         case automatic
-        /// This one, allowed or not.
+        /// This alias, even if the server does not allow it.
         case fixed(UInt16)
     }
 
-    /// What all subscriptions have in common beside their QoS; MQTT 5 only.
+    /// Options that all subscriptions share besides their QoS; MQTT 5 only.
     package struct SubscriptionOptions: Hashable, Sendable {
         package var noLocal = false
         package var retainAsPublished = false
@@ -44,7 +45,7 @@ package struct MQTTLoad: Sendable {
         package init() {}
     }
 
-    /// A part of a load whose other parts are in other processes.
+    /// A part of a load whose other parts run in other processes.
     package struct JointLoad: Hashable, Sendable {
         /// No segment begins its load before all subscriptions of all segments are in effect.
         package var beginsTogether: Bool
@@ -75,67 +76,75 @@ package struct MQTTLoad: Sendable {
     package var subscriberID: Template
     package var username: Template?
     package var password: Template?
-    /// In the place of both; their secrets stand in it.
+    /// Replaces user name and password; they contain its secrets.
     package var account: MQTTAlibabaCloud?
-    /// User name and password go by SCRAM instead of in CONNECT.
+    /// User name and password are sent by SCRAM instead of in CONNECT.
     package var scram: SCRAMHash?
-    /// Bytes in the place of CONNECT.
+    /// Bytes sent instead of CONNECT.
     package var raw: [UInt8]?
-    /// `%i` of the first publisher, and of the first subscriber.
+    /// `%i` of the first publisher and of the first subscriber.
     package var firstNumber = 1
     package var publishers: Int
     package var subscribers: Int
-    /// Addresses that clients go to in turn.
+    /// Addresses that clients connect to in turn.
     package var targets = 1
-    /// Targets that pass no message on to each other, each with a share of all clients; 1: all targets are one server.
+    /// Targets that do not forward messages to each other, each with a share of all clients.
+    ///
+    /// 1: all targets are one server.
     package var servers = 1
-    /// Of the run; none in a run without.
+    /// The run's stages; empty in a run without stages.
     package var stages: [MetricStage] = []
 
     package var topic: Template
     package var payload: LoadPayload
-    /// What columns in the templates stand for.
+    /// The cells for columns in the templates.
     package var rows: RowTable?
-    /// Publishers are spread over these in turn.
+    /// Publishers use these QoS levels in turn.
     package var qualities: [QoS]
     package var retain = false
-    /// MQTT 5 only; the response topic apart, for it may differ by client.
+    /// MQTT 5 only.
+    ///
+    /// Excludes the response topic, which may differ per client.
     package var publishProperties = Properties()
     package var responseTopic: Template?
     package var topicAlias: TopicAlias?
     package var subscribeOptions = SubscriptionOptions()
     package var will: WillTemplate?
-    /// Messages of one write at QoS 0 in closed loop.
+    /// Messages per write at QoS 0 in closed loop.
     package var batch = 1
     package var isOpenLoop = false
 
     package var topology = Topology.pair
-    /// In pairs: whether a subscriber's filter leaves out what other publishers write, see ``separatesPublishers``.
+    /// In pairs: whether a subscriber's filter excludes other publishers' messages, see ``separatesPublishers``.
     package var publishersAreApart = true
-    /// What `sub` subscribes to; empty where the topology says it.
+    /// Filters of `sub`; empty if the topology defines them.
     package var filters: [Template] = []
-    /// Subscribers of `sub` are spread over these in turn; those of `pubsub` take the highest of the publishers'.
+    /// Subscribers of `sub` use these QoS levels in turn.
+    ///
+    /// Those of `pubsub` use the publishers' highest.
     package var subscriberQualities: [QoS]
 
-    /// In every header of this run's messages.
+    /// In the header of every message of this run.
     package var run: UInt32
     package var hasLedger = true
-    /// Where publishers and those who hear them may be in different segments, as a segment of such a run.
+    /// For a segment of a run whose publishers and subscribers may be in different segments.
     package var joint: JointLoad?
     package var connectTimeout = TimeAmount.seconds(10)
     package var connectRetries = 0
     package var reconnects = 0
     package var reconnectPeriod = TimeAmount.seconds(1)
-    /// What clients subscribe to for a moment, each in its turn.
+    /// The filter of short-lived subscriptions, which clients make in turn.
     package var subscriptionChurn: Template?
-    /// What clients leave for by plan.
+    /// The reasons for which clients leave by plan.
     package var departures: Set<DeparturePlan.Cause> = []
-    /// What stands between TCP and MQTT.
+    /// The layers between TCP and MQTT.
     package var layers: Set<ConnectError.Phase> = []
     package var seed: UInt64 = 0
-    /// The flows of QoS 1 and 2 are kept in a store, which each step of them waits for.
+    /// QoS 1 and 2 flows are stored, and each step waits for the store.
     package var keepsFlows = false
-    /// CLOCK_REALTIME less the monotonic clock, taken once: headers carry the one, the run counts in the other.
+    /// CLOCK_REALTIME minus the monotonic clock, read once.
+    ///
+    /// Headers hold the former, the run counts in the latter.
     package var realtimeOffset: Int64
 
     package init(
@@ -168,10 +177,10 @@ package struct MQTTLoad: Sendable {
         self.realtimeOffset = realtimeOffset
     }
 
-    /// Whether RETAIN says that a message is a copy which the server had stored.
+    /// Whether RETAIN marks a message as a copy that the server had stored.
     ///
-    /// With Retain As Published it is the publisher's own flag (MQTT 5.0 §3.8.3.1). Stored copies then come only where
-    /// Retain Handling asks for them.
+    /// With Retain As Published it is the publisher's own flag (MQTT 5.0 §3.8.3.1). Stored copies then arrive only if
+    /// Retain Handling requests them.
     package var marksStoredCopies: Bool {
         !self.subscribeOptions.retainAsPublished || self.subscribeOptions.retainHandling != .doNotSend
     }
@@ -179,7 +188,7 @@ package struct MQTTLoad: Sendable {
     /// Whether clients connect more than once.
     package var comesBack: Bool { self.reconnects > 0 || !self.departures.isEmpty }
 
-    /// Empty `qualities`: nobody publishes.
+    /// `qualities` is empty if the load has no publishers.
     package func qos(ofPublisher number: Int) -> QoS {
         self.qualities.isEmpty ? .atMostOnce : self.qualities[number % self.qualities.count]
     }
@@ -190,9 +199,9 @@ package struct MQTTLoad: Sendable {
 
     package func isPublisher(_ number: Int) -> Bool { number < self.publishers }
 
-    /// What replaces the placeholders of a client, by its number in the run.
+    /// The values of a client's placeholders, by its number in the run.
     ///
-    /// The same for every call: a client keeps its random id over its reconnects and in its topics.
+    /// Every call returns the same values: a client keeps its random id over reconnects and in its topics.
     package func values(of number: Int) -> PlaceholderValues {
         var random = SplitMix64(seed: self.seed &+ UInt64(number) &* 0xD134_2543_DE82_EF95)
         let isPublisher = self.isPublisher(number)
@@ -206,13 +215,13 @@ package struct MQTTLoad: Sendable {
         return values
     }
 
-    /// What the subscriber asks for, one filter each.
+    /// The subscriber's requested subscriptions, one filter each.
     package func subscriptions(of number: Int) -> [Subscription] {
         var random = SplitMix64(seed: self.seed &+ UInt64(number))
         if self.topology == .request, self.isPublisher(number) {
             let template = self.responseTopic ?? Template(parsing: "")
             let topic = template.rendered(self.values(of: number), random: &random)
-            // As answers are sent.
+            // QoS 0, as answers are sent.
             return [self.subscription(String(decoding: topic, as: UTF8.self), .atMostOnce)]
         }
         let place = number - self.publishers
@@ -226,7 +235,7 @@ package struct MQTTLoad: Sendable {
         }
         switch self.topology {
         case .pair, .fanOut:
-            // The publisher's own values: its topic may hold its client id.
+            // The publisher's values, since its topic may contain its client id.
             let values = self.values(of: place % max(1, self.publishers))
             return [self.subscription(self.topic.filter(ofClient: values), qos)]
         case .fanIn:
@@ -234,13 +243,13 @@ package struct MQTTLoad: Sendable {
         case .shared:
             return [self.subscription("$share/clamor/" + self.topic.filterOfAllClients, qos)]
         case .request:
-            // One alone needs no group, and not every server has them.
+            // A single subscriber needs no group, and not every server supports groups.
             let group = self.subscribers > 1 ? "$share/clamor/" : ""
             return [self.subscription(group + self.topic.filterOfAllClients, qos)]
         }
     }
 
-    /// Clients of the run that hold a subscription which the ledger follows: its number, from 0.
+    /// The number, from 0, of a client's subscription that the ledger follows.
     package func subscription(of number: Int) -> Int? {
         switch self.topology {
         case .request: self.isPublisher(number) ? number : nil
@@ -249,18 +258,20 @@ package struct MQTTLoad: Sendable {
         }
     }
 
-    /// Whether two publishers' topics have different filters: a topic without a level of the client's own has not.
+    /// Whether each publisher's topic has a filter of its own.
+    ///
+    /// It has none without a level that differs per client.
     package var separatesPublishers: Bool {
         self.publishers < 2
             || self.topic.filter(ofClient: self.values(of: 0)) != self.topic.filter(ofClient: self.values(of: 1))
     }
 
-    /// Whether a subscription brings what one publisher writes, and nothing else.
+    /// Whether a subscription receives the messages of one publisher only.
     private var hearsOnePublisher: Bool {
         self.topology.readsOnePublisher && self.publishersAreApart && self.publishers > 0
     }
 
-    /// Which publishers feed which subscription; a share group counts as one.
+    /// The publishers that feed each subscription; a share group counts as one subscription.
     ///
     /// Subscriptions are numbered like their subscribers, from 0.
     package var feeds: [SubscriptionFeed] {
@@ -284,15 +295,15 @@ package struct MQTTLoad: Sendable {
         }
     }
 
-    /// Who feeds whom, and from when on, in a run that left these results on its loops.
+    /// The publishers that feed each subscription, and from which message on, given the loops' results.
     ///
-    /// Publishers that did not wait may have published before a subscription was in effect: what they had sent when its
-    /// SUBACK came is expected only if it arrived. Where no SUBACK ever came, that is everything.
+    /// Publishers that did not wait may have published before a subscription was in effect. A message sent before its
+    /// SUBACK is expected only if it arrived. Without any SUBACK this applies to every message.
     package func feeds(_ results: [MQTTResult]) -> [SubscriptionFeed] {
         let early = results.flatMap(\.earlySubscriptions)
         let begun = results.reduce(into: Set()) { $0.formUnion($1.subscriptions) }
         var bounds: [UInt32: [UInt32: UInt64]] = [:]
-        // Of a share group's members the first counts.
+        // The first member of a share group counts.
         for entry in early {
             let known = bounds[entry.subscription]?[entry.publisher] ?? .max
             bounds[entry.subscription, default: [:]][entry.publisher] = min(known, entry.sequence)
@@ -308,7 +319,7 @@ package struct MQTTLoad: Sendable {
         }
     }
 
-    /// Whether the publisher is heard by the subscription.
+    /// Whether the subscription receives the publisher's messages.
     package func feeds(_ subscription: UInt32, from publisher: Int) -> Bool {
         switch self.topology {
         case .request: return Int(subscription) == publisher
@@ -319,7 +330,7 @@ package struct MQTTLoad: Sendable {
         }
     }
 
-    /// How many subscriptions hear a publisher: deliveries that one of its messages causes.
+    /// The number of subscriptions that receive a publisher's messages, which is the number of deliveries per message.
     package func deliveries(ofPublisher number: Int) -> Int {
         switch self.topology {
         case .shared, .request: self.subscribers > 0 ? 1 : 0
@@ -335,7 +346,8 @@ package struct MQTTLoad: Sendable {
 extension MQTTLoad {
     /// The server that a client connects to, from 0.
     ///
-    /// Each has a run of publishers and a run of subscribers. A subscriber that reads one publisher is on its server.
+    /// Each server has contiguous publishers and contiguous subscribers. A subscriber to one publisher is on that
+    /// publisher's server.
     package func server(of number: Int) -> Int {
         guard self.servers > 1 else { return 0 }
         guard !self.isPublisher(number) else { return self.block(holding: number, of: self.publishers) }
@@ -346,7 +358,7 @@ extension MQTTLoad {
         return self.block(holding: place, of: self.subscribers)
     }
 
-    /// The number by which a client's target and source address are chosen, where targets are taken in turn.
+    /// The number that selects a client's target and source address if targets are used in turn.
     package func route(of number: Int) -> Int {
         self.servers > 1 ? number * self.servers + self.server(of: number) : number
     }
@@ -356,7 +368,7 @@ extension MQTTLoad {
         return UInt32(block.lowerBound)..<UInt32(block.upperBound)
     }
 
-    /// Those of `count` that belong to a server.
+    /// The clients of `count` that belong to a server.
     private static func block(_ server: Int, of count: Int, among servers: Int) -> Range<Int> {
         server * count / servers..<(server + 1) * count / servers
     }

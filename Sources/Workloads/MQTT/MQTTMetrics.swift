@@ -3,14 +3,14 @@ import MQTTCodec
 package import Measurement
 import Transport
 
-/// The metrics of an MQTT load, under the identifiers that the loops record by.
+/// The metrics of an MQTT load, with the identifiers that the loops record with.
 ///
-/// Only QoS levels that occur are in the catalog: what cannot happen is absent, not 0.
+/// The catalog has only QoS levels that occur: impossible metrics are absent rather than 0.
 package struct MQTTMetrics: Sendable {
     package struct Publish: Sendable {
         package let operation: OperationMetrics
         package let resent: CounterID
-        /// At QoS 0 what was confirmed, above what was acknowledged.
+        /// At QoS 0 confirmed messages, above it acknowledged messages.
         package let acked: CounterID
         package let write: DurationID
         /// By acknowledgement: PUBACK, or PUBREC and PUBCOMP; unused at QoS 0.
@@ -21,21 +21,21 @@ package struct MQTTMetrics: Sendable {
     package struct Arrival: Sendable {
         package let fresh: CounterID
         package let retained: CounterID
-        /// By the publisher's QoS, as the header has it.
+        /// By the publisher's QoS, which the header carries.
         package let duration: DurationID
-        /// Answers that came after their time, by the same.
+        /// Answers after their timeout, also by the publisher's QoS.
         package let late: CounterID?
     }
 
-    /// What a store of flows does.
+    /// The metrics of a flow store.
     package struct Store: Sendable {
         package let commit: DurationID
         package let changes: CounterID
-        /// By QoS, from 1 on: messages of this run that were stored before they were sent.
+        /// By QoS, from 1: messages of this run that were stored before they were sent.
         package let messages: [CounterID?]
-        /// QoS 2 messages that came, stored before PUBREC.
+        /// Received QoS 2 messages that were stored before PUBREC.
         package let recorded: CounterID
-        /// By QoS, from 1 on: messages of an earlier run that the store had, and what became of them.
+        /// By QoS, from 1: stored messages of an earlier run, and their outcome.
         package let restored: [CounterID]
         package let delivered: [CounterID]
         package let refused: [CounterID]
@@ -44,25 +44,25 @@ package struct MQTTMetrics: Sendable {
 
     package let catalog: MetricCatalog
     package let connect: ConnectMetrics
-    /// Of clients that were connected before; the same as ``connect`` where none comes back.
+    /// For clients that were connected before; the same as ``connect`` if no client reconnects.
     package let reconnect: ConnectMetrics
     package let departures: [DeparturePlan.Cause: DepartureMetrics]
     private let publishByQoS: [Publish]
     private let arrivalByQoS: [Arrival]
-    /// Only where clients keep their flows.
+    /// Only if clients store their flows.
     package let store: Store?
     /// Requests that the subscribers answered.
     package let answers: CounterID?
     package let scheduleLag: DurationID
     package let subscribe: DurationID
-    /// Only where clients have turns.
+    /// Only with subscription churn.
     package let subscriptionChurn: SubscriptionChurnMetrics?
     package let ping: DurationID
     package let traffic: TrafficMetrics
 
     /// - Parameters:
     ///   - load: decides which QoS levels can occur.
-    ///   - loops: event loops.
+    ///   - loops: number of event loops.
     package init(for load: MQTTLoad, loops: Int) {
         var catalog = MetricCatalog()
         catalog.stages = load.stages
@@ -73,7 +73,7 @@ package struct MQTTMetrics: Sendable {
         let published = load.publishers > 0 ? Array(Set(load.qualities)).sorted() : []
         var publish: [QoS: Publish] = [:]
         for qos in published { publish[qos] = Self.publish(qos, &catalog) }
-        // Levels that do not occur share the entry of one that does, so that the lookup is one array access.
+        // Levels that do not occur share an entry, so that the lookup is one array access.
         self.publishByQoS = published.isEmpty ? [] : QoS.allCases.compactMap { publish[$0] ?? publish[published[0]] }
         self.store = load.keepsFlows ? Self.store(published, &catalog) : nil
         let isRequest = load.topology == .request
@@ -89,7 +89,7 @@ package struct MQTTMetrics: Sendable {
             ? []
             : QoS.allCases.map { qos in
                 let published = deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos
-                // A message comes at the lower of the publisher's level and the subscriber's.
+                // A message is delivered at the lower of the publisher's and the subscriber's level.
                 let level = isRequest && qos == .atMostOnce ? qos : min(published, highest)
                 return Arrival(
                     fresh: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "false"]),
@@ -105,7 +105,7 @@ package struct MQTTMetrics: Sendable {
         self.catalog = catalog
     }
 
-    /// The metrics of the finished run: beside the recorded ones those that are settled at its end.
+    /// The metrics of the finished run: the recorded ones and those settled at the end.
     package func known(for load: MQTTLoad) -> MetricCatalog {
         var catalog = self.catalog
         _ = catalog.counter("decode_time", ["protocol": "mqtt"], unit: "seconds")
@@ -123,12 +123,14 @@ package struct MQTTMetrics: Sendable {
     /// By the publisher's QoS; empty in a load without subscribers.
     package var deliveryDurations: [DurationID] { self.arrivalByQoS.map(\.duration) }
 
-    /// By QoS, where a loop looks it up without touching an array's reference count; to be deallocated by the caller.
+    /// The publish metrics by QoS, in memory that a loop reads without reference counting.
     ///
-    /// Empty where nobody publishes.
+    /// The caller deallocates it.
+    ///
+    /// Empty in a load without publishers.
     func makePublishTable() -> UnsafeMutablePointer<Publish> { Self.table(self.publishByQoS) }
 
-    /// The same for what comes; empty where nobody subscribes.
+    /// The arrival metrics in the same form; empty in a load without subscribers.
     func makeArrivalTable() -> UnsafeMutablePointer<Arrival> { Self.table(self.arrivalByQoS) }
 
     private static func table<Row>(_ rows: [Row]) -> UnsafeMutablePointer<Row> {

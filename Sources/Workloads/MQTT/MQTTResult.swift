@@ -4,48 +4,51 @@ package import MQTTCodec
 package import Measurement
 package import NIOCore
 
-/// A subscription whose first SUBACK came after a publisher had begun: the publisher's messages below `sequence` are
-/// of unknown fate for it.
+/// A subscription whose first SUBACK came after a publisher had begun.
+///
+/// For this subscription, the publisher's messages below `sequence` have an unknown fate.
 package struct EarlySubscription: Hashable, Sendable {
     package var subscription: UInt32
     package var publisher: UInt32
     package var sequence: UInt64
 }
 
-/// What one loop holds at the end of a run.
+/// The results of one loop at the end of a run.
 package struct MQTTResult: Sendable {
     package var fates: [PublisherFate]
     package var ledger: LedgerExport
     package var books: [QoS: PublishBook]
-    /// What publishers had sent when a subscription came into effect under them.
+    /// The publishers' progress when late subscriptions came into effect.
     package var earlySubscriptions: [EarlySubscription]
-    /// Subscriptions whose first SUBACK came; a share group counts as one.
+    /// Subscriptions with a SUBACK; a share group counts as one.
     package var subscriptions: Set<UInt32>
-    /// Of a segment whose publishers others hear, or that hears others'.
+    /// For a segment whose publishers or subscribers have counterparts in other segments.
     package var joint: JointResult?
     /// By number in the run.
     package var tallies: [(number: Int, tally: ClientTally)]
 }
 
-/// What one loop of a segment noted for those who join its ledger with that of others; monotonic times.
+/// The observations of one loop of a segment, for the join of its ledger with the others.
+///
+/// Times are monotonic.
 package struct JointResult: Sendable {
-    /// How far the publishers of the loop were at a moment.
+    /// The progress of the loop's publishers at one moment.
     package struct Look: Sendable {
         package var at: NIODeadline
         /// By place.
         package var sent: [UInt64]
     }
 
-    /// When SUBACKs came: the first of each client.
+    /// Times of the SUBACKs, the first of each client.
     package var begun: [(subscription: UInt32, at: NIODeadline)] = []
     package var looks: [Look] = []
-    /// When the last publisher was told to close, and the first subscriber.
+    /// Times when the last publisher and the first subscriber were asked to close.
     package var publishersEnded: NIODeadline?
     package var subscribersLeft: NIODeadline?
     package var loadBegan = NIODeadline.distantFuture
     let mostLooks: Int
 
-    /// Moments over a run in which a publisher is looked at, and numbers kept of them all.
+    /// Limits per run: observations per publisher, and stored numbers in all.
     private static let most = (moments: 120, numbers: 1_000_000)
 
     init(publishers: Int) {
@@ -54,9 +57,9 @@ package struct JointResult: Sendable {
 }
 
 extension MQTTShardWork {
-    /// Notes how far the publishers are by now, for subscriptions that come into effect in another segment.
+    /// Records the publishers' progress, for subscriptions that come into effect in another segment.
     ///
-    /// Once a second, while there is room for it.
+    /// Called once a second, as long as there is space.
     func noteProgress(_ now: NIODeadline) {
         guard self.load.joint?.beginsTogether == false, self.places.operators > 0 else { return }
         guard let joint = self.joint, now >= self.shard.loadBegan, joint.looks.count < joint.mostLooks else { return }
@@ -64,7 +67,7 @@ extension MQTTShardWork {
         self.joint?.looks.append(JointResult.Look(at: now, sent: sent))
     }
 
-    /// A client is told to close.
+    /// The run asks a client to close.
     package func noteClosing(_ place: Int) {
         guard self.joint != nil else { return }
         let now = NIODeadline.now()

@@ -7,10 +7,10 @@ import NIOCore
 
 // Requests and their answers (MQTT 5.0 §4.10).
 extension MQTTShardWork {
-    /// Bytes of the correlation data: the request's sequence.
+    /// Bytes of the correlation data: the request's sequence number.
     static var correlationBytes: Int { 8 }
 
-    /// Sends what a request carries back to where it says, at QoS 0, with its correlation data.
+    /// Sends a request's payload back to its response topic, at QoS 0, with its correlation data.
     func answer(_ place: Int, _ view: PublishView) {
         guard let connection = self.clients[place].connection else { return }
         guard let request = view.request else {
@@ -49,12 +49,12 @@ extension MQTTShardWork {
             }
             return frame.count
         }
-        // It goes out with what else this read leads to.
+        // The answer shares a write with everything else that this read causes.
         self.meter.add(self.metrics.traffic.payloadSent, UInt64(view.payload.count))
         if let id = self.metrics.answers { self.meter.add(id) }
     }
 
-    /// Whether the correlation data of what came is that of the request whose payload it carries.
+    /// Whether the answer's correlation data belongs to the request whose payload it carries.
     func isAnswer(_ view: PublishView) -> Bool {
         if let data = view.correlation, data.count == Self.correlationBytes,
             let header = PayloadHeader.read(view.payload),

@@ -7,7 +7,7 @@ package import NIOCore
 import SASL
 package import Transport
 
-// How a client logs in.
+// A client's login.
 extension MQTTShardWork {
     package func makeLink(_ place: Int) -> MQTTConnection {
         // [MQTT-3.3.2-7]: aliases end with their connection.
@@ -36,7 +36,7 @@ extension MQTTShardWork {
         }
         let number = self.number(place)
         let values = self.load.values(of: number)
-        // The same on whichever event loop the client is.
+        // The seed depends on the client only, not on its event loop.
         var random = SplitMix64(seed: self.load.seed &+ UInt64(number))
         let credentials = self.load.credentials(of: values, random: &random)
         let connect = self.sessions[place].connect(
@@ -74,13 +74,14 @@ extension MQTTShardWork {
         }
     }
 
-    /// Whether the client reads anything.
+    /// Whether the client subscribes at all.
     func subscribes(_ place: Int) -> Bool {
         self.places.isOperator(place) ? self.load.topology == .request : self.load.subscribers > 0
     }
 
-    /// What the plan wants of this client and the server's CONNACK forbids (MQTT 5.0 §3.2.2.3): it would be a protocol
-    /// error to send it.
+    /// The reason if the server's CONNACK forbids a part of the client's plan (MQTT 5.0 §3.2.2.3).
+    ///
+    /// Sending it anyway would be a protocol error.
     func disallowed(_ place: Int) -> ReasonCode? {
         let limits = self.sessions[place].limits
         if self.subscribes(place) || !self.places.isOperator(place) {

@@ -5,7 +5,7 @@ import MQTTCodec
 import Measurement
 package import NIOCore
 
-// How a client's connection ends, and what its timer is for.
+// The end of a client's connection, and its timer.
 extension MQTTShardWork {
     package func handleEnd(_ place: Int, _ end: ConnectionEnd) -> (isCounted: Bool, goesOn: Bool) {
         self.endTurn(place, isLost: self.clients[place].stage == .up)
@@ -18,7 +18,7 @@ extension MQTTShardWork {
 
     package func close(_ place: Int) {
         guard !self.places.isOperator(place), self.load.subscribers > 0 else { return self.closeLink(place) }
-        // The subscriber reads what the server had queued before it reads the PINGRESP.
+        // The subscriber reads the server's queued messages before it reads the PINGRESP.
         self.clients[place].stage = .flushing
         self.clients[place].connection?.ping()
     }
@@ -29,7 +29,7 @@ extension MQTTShardWork {
     }
 
     package func settle(_ place: Int) {
-        // No connection of this run will answer what the session still holds.
+        // No connection of this run will answer the messages that the session still holds.
         let now = self.context.now
         self.sessions[place].discardState { publish, timedOut in
             if let store = self.store {
@@ -56,7 +56,7 @@ extension MQTTShardWork {
             return self.refuse(place, "timeout", "no SUBACK within the acknowledgement timeout")
         }
         self.clients[place].connection?.timerFired(now: self.context.now)
-        // SUBACK is awaited after CONNACK, whose timer this was.
+        // SUBACK is awaited after CONNACK, for which this timer was set.
         if self.clients[place].stage == .connecting, self.isSubscribing(place) {
             let sent = self.clients[place].own.subscribeSent
             self.wantsTimer(place, at: sent + self.sessions[place].options.ackTimeout)
@@ -68,7 +68,7 @@ extension MQTTShardWork {
         return self.isSubscribing(place) && self.context.now >= sent + self.sessions[place].options.ackTimeout
     }
 
-    /// Whether SUBSCRIBE went out on this connection.
+    /// Whether SUBSCRIBE was sent on this connection.
     func isSubscribing(_ place: Int) -> Bool {
         self.clients[place].own.subscribeSent >= self.clients[place].own.tcpUp
             && self.clients[place].own.tcpUp > .distantPast

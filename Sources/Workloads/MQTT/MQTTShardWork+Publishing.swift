@@ -6,14 +6,14 @@ package import MQTTCodec
 import Measurement
 package import NIOCore
 
-/// What became of the publishes of one QoS, beside what the counters say.
+/// The outcome of the publishes of one QoS, in addition to the counters.
 package struct PublishBook: Hashable, Sendable {
     package var timedOut: UInt64 = 0
-    /// Refused with a reason of 0x80 or above, or lost with their connection.
+    /// Refused with a reason code of 0x80 or above, or lost with their connection.
     package var failed: UInt64 = 0
-    /// Still without an answer when the run ended.
+    /// Without an answer when the run ended.
     package var inFlight: UInt64 = 0
-    /// QoS 0 whose connection did not end in good order.
+    /// QoS 0 messages whose connection did not end gracefully.
     package var unconfirmed: UInt64 = 0
 }
 
@@ -134,7 +134,7 @@ extension MQTTShardWork {
         {
             return
         }
-        // Told of as timed out already: late is not acknowledged.
+        // It has already been counted as timed out; a late answer is no acknowledgement.
         if timedOut { return }
         let ids = self.ids(publish.qos)
         let response = (now - publish.due).nanoseconds
@@ -180,7 +180,7 @@ extension MQTTShardWork {
         case .connectionLost(timedOutBefore: true):
             break
         case .connectionLost(timedOutBefore: false):
-            // The last ones of a connection may never have left this process.
+            // The last messages of a connection may never have left this process.
             let firstLost = self.clients[place].sequence - UInt64(self.clients[place].lost)
             if publish.sequence >= firstLost { return }
             if self.clients[place].stage == .finishing || self.clients[place].stage == .finished {
@@ -218,8 +218,8 @@ extension MQTTShardWork {
 
     /// How the client's next message names its topic.
     ///
-    /// A client that uses an alias has one topic, so one bit is the whole table: `TopicAliases` would cost a hash for each
-    /// message, and a hundred bytes for each client.
+    /// A client that uses an alias has one topic, so one bit replaces the table. `TopicAliases` would cost a hash per
+    /// message and a hundred bytes per client.
     func aliasUse(_ place: Int) -> TopicAliasUse {
         guard let alias = self.load.topicAlias else { return .none }
         let number: UInt16
@@ -232,14 +232,14 @@ extension MQTTShardWork {
     }
 
     package func lostUnsent(_ place: Int, of count: Int, bytes unsentBytes: Int) -> Int {
-        // A session that goes on sends them again; one that ends with its connection never will.
+        // A persistent session sends them again; a session that ends with its connection does not.
         guard self.load.publisherSession.cleanStart || self.clients[place].own.qos == .atMostOnce else { return 0 }
         let handed = self.clients[place].connection?.bytesHanded ?? 0
         let behind = Int(handed - min(handed, self.clients[place].own.batchEnd))
         return self.wholeMessages(place, of: count, in: max(0, unsentBytes - behind))
     }
 
-    /// Settles the fate of what QoS 0 sent on a connection.
+    /// Settles the fate of the QoS 0 messages of a connection.
     package func settleSent(_ place: Int, isConfirmed: Bool) {
         guard self.places.isOperator(place), !self.load.qualities.isEmpty, self.load.publishers > 0,
             self.clients[place].own.qos == .atMostOnce

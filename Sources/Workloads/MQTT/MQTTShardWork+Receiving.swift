@@ -35,16 +35,17 @@ extension MQTTShardWork {
         guard self.load.hasLedger, !(view.retain && self.load.marksStoredCopies),
             let header = PayloadHeader.read(view.payload)
         else { return }
-        // Leftovers of another run are nobody's loss here; `sub` alone follows whoever publishes.
+        // Messages left over from another run are not losses of this run. `sub` alone follows any run.
         guard self.isOurs(header) else { return }
         if self.isFirst(header, place, now: now) { self.recordDelivery(header, now: now) }
     }
 
     package func released(_ place: Int, _ id: UInt16, now: NIODeadline) { self.store?.released(place, id) }
 
-    /// Whether the message is of the run that the ledger follows: this one, or for `sub` alone the first that is heard.
+    /// Whether the message belongs to the run that the ledger follows: this run, or for `sub` alone the first one
+    /// heard.
     ///
-    /// Another run has publishers of the same numbers, whose sequences begin anew.
+    /// Another run's publishers have the same numbers, and their sequence numbers start again.
     private func isOurs(_ header: PayloadHeader) -> Bool {
         if self.load.publishers > 0 { return header.run == self.load.run }
         if self.followedRun == nil { self.followedRun = header.run }
@@ -55,10 +56,12 @@ extension MQTTShardWork {
         return false
     }
 
-    /// Notes the arrival; whether it is known here to be a first one.
+    /// Records the arrival.
+    ///
+    /// Returns whether it is known here to be the first.
     private func isFirst(_ header: PayloadHeader, _ place: Int, now: NIODeadline) -> Bool {
         let index = Int(self.clients[place].own.subscription)
-        // To one that did not subscribe: the server's own idea.
+        // The message came to a client that did not subscribe; only the server knows why.
         guard index >= 0 else {
             self.meter.error("stray", at: Int64(self.context.now.uptimeNanoseconds)) {
                 "a message came to a client without a subscription"
@@ -66,7 +69,7 @@ extension MQTTShardWork {
             return false
         }
         if self.load.topology == .shared {
-            // Another member may have it already: the durations are recorded where the batches are merged.
+            // Another member may have it already, so durations are recorded when the batches are merged.
             self.members.arrived(
                 member: index,
                 ShareBatch.Arrival(
@@ -93,7 +96,7 @@ extension MQTTShardWork {
     }
 
     private func lane(of header: PayloadHeader) -> Int {
-        // The plan of `sub` alone is not the publisher's: its own stages count, by their times.
+        // `sub` alone does not know the publisher's plan, so the stages of its own plan count, by their times.
         guard self.load.publishers == 0 else { return header.lane(stages: self.load.stages.count) }
         guard !self.load.stages.isEmpty else { return MetricLane.measured }
         let due = header.due &- self.load.realtimeOffset
@@ -110,7 +113,7 @@ extension MQTTShardWork {
         }
     }
 
-    /// What must still come to the listeners, as far as it is known on this loop.
+    /// The messages that the subscribers still await, as far as this loop knows.
     package var balance: DeliveryBalance {
         guard self.load.hasLedger, self.load.publishers > 0, self.load.subscribers > 0 else { return DeliveryBalance() }
         var balance = self.received

@@ -5,7 +5,7 @@ package import MQTTCodec
 import Measurement
 package import NIOCore
 
-// What a client does between its CONNACK and its SUBACK.
+// A client between its CONNACK and its SUBACK.
 extension MQTTShardWork {
     func subscribe(_ place: Int, now: NIODeadline) {
         self.clients[place].own.subscribeSent = now
@@ -19,7 +19,7 @@ extension MQTTShardWork {
 
     package func subscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
         if self.takesTurn(place, id, codes: codes, now: now) { return }
-        // To a turn that was given up.
+        // It answers a churn subscription that was given up.
         guard self.clients[place].stage == .connecting else { return }
         self.meter.record(self.metrics.subscribe, (now - self.clients[place].own.subscribeSent).nanoseconds)
         if let code = codes.first(where: { $0 >= 0x80 }) {
@@ -36,17 +36,19 @@ extension MQTTShardWork {
         self.markUp(place, now: now)
     }
 
-    /// The client cannot do its part here, now or later.
+    /// The client cannot take part in the load, now or later.
     func refuse(_ place: Int, _ kind: String, _ words: String) {
         self.meter.error(kind, at: Int64(self.context.now.uptimeNanoseconds)) { words }
         self.clients[place].attempts = .max
         self.clients[place].connection?.abort()
     }
 
-    /// A subscription is in effect: what its publishers have sent until now is of unknown fate for it.
+    /// A subscription is in effect.
+    ///
+    /// For it, the messages that its publishers sent before have an unknown fate.
     package func noteEarly(_ subscription: UInt32) {
         for place in 0..<self.places.operators {
-            // With a store they have their numbers some time before they are sent.
+            // With a store, messages get their numbers before they are sent.
             let stored = self.clients[place].own.qos == .atMostOnce ? nil : self.store?.sentCount(place)
             let sequence = stored ?? self.clients[place].sequence
             let publisher = self.number(place)

@@ -5,21 +5,21 @@ package import MQTTCodec
 package import Measurement
 package import NIOCore
 
-/// Clients that subscribe to a filter of their own and unsubscribe again, each in its turn.
+/// Subscription churn: clients in turn subscribe to a filter of their own and unsubscribe again.
 ///
-/// Nobody publishes to what these filters hear, so that nothing else of the run is changed by it: what is measured is how
-/// long a server takes to put a subscription in and to take it out.
+/// The run publishes nothing that matches these filters, so the churn does not change its other figures. The churn
+/// measures how long a server takes to add and to remove a subscription.
 package struct SubscriptionChurnMetrics: Sendable {
-    /// From when the turn was due to SUBACK, and from UNSUBSCRIBE to UNSUBACK.
+    /// From the time when the churn was due to SUBACK, and from UNSUBSCRIBE to UNSUBACK.
     package let subscribed: DurationID
     package let unsubscribed: DurationID
-    /// What became of the turns that were due, each of them once.
+    /// Each due churn is counted in exactly one of these.
     package let done: CounterID
-    /// Its client was not connected, or still busy with the turn before, or the load's end came first.
+    /// The client was not connected, was still busy with its previous churn, or the load ended first.
     package let missed: CounterID
     /// Refused, not answered in time, or the connection was lost.
     package let failed: CounterID
-    /// The end of the load, or of the connection by plan, came before the answer.
+    /// The load, or by plan the connection, ended before the answer.
     package let unfinished: CounterID
 
     init(_ catalog: inout MetricCatalog) {
@@ -32,11 +32,11 @@ package struct SubscriptionChurnMetrics: Sendable {
     }
 }
 
-/// A client's turn, from SUBSCRIBE to UNSUBACK.
+/// A client's churn, from SUBSCRIBE to UNSUBACK.
 struct SubscriptionTurn {
     let filter: String
     let due: NIODeadline
-    /// Of the packet that waits for its answer, and when that was written.
+    /// The id of the unanswered packet, and the time when it was written.
     var id: PacketID
     var sent: NIODeadline
 }
@@ -61,7 +61,7 @@ extension MQTTShardWork {
         guard let id = connection.subscribe([Subscription(filter: filter)]) else {
             return self.turnFailed("suback", "no packet identifier is free, or the server takes no SUBSCRIBE so large")
         }
-        // The write may have found the connection dead, and ended it.
+        // The write may have found a dead connection, and ended it.
         guard self.clients[place].connection === connection else { return self.meter.add(churn.failed) }
         self.turns[place] = SubscriptionTurn(filter: filter, due: due, id: id, sent: now)
     }
@@ -70,7 +70,7 @@ extension MQTTShardWork {
         if let churn = self.metrics.subscriptionChurn { self.meter.add(churn.missed, count) }
     }
 
-    /// Whether the answer is to the SUBSCRIBE of a turn.
+    /// Whether this SUBACK answers the SUBSCRIBE of a churn.
     func takesTurn(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) -> Bool {
         guard let churn = self.metrics.subscriptionChurn, var turn = self.turns[place], turn.id == id else {
             return false
@@ -81,7 +81,7 @@ extension MQTTShardWork {
             self.turnFailed("suback 0x" + String(code, radix: 16), "SUBACK refused: \(Self.name(of: code))")
             return true
         }
-        // Nothing is sent any more behind the DISCONNECT of its own.
+        // The client sends nothing after its own DISCONNECT.
         let client = self.clients[place]
         guard client.stage == .up || client.stage == .flushing, let connection = client.connection else {
             self.meter.add(churn.unfinished)
@@ -104,7 +104,7 @@ extension MQTTShardWork {
         self.turnFailed("unsuback 0x" + String(code, radix: 16), "UNSUBACK refused: \(Self.name(of: code))")
     }
 
-    /// The client's connection is gone, and what was under way on it.
+    /// The client's connection is gone, and with it the churn in flight.
     func endTurn(_ place: Int, isLost: Bool) {
         guard let churn = self.metrics.subscriptionChurn, self.turns.removeValue(forKey: place) != nil else { return }
         self.meter.add(isLost ? churn.failed : churn.unfinished)
@@ -119,25 +119,26 @@ extension MQTTShardWork {
 }
 
 extension MQTTLoad {
-    /// What the client subscribes to in its turn, by its number in the run.
+    /// The filter of a client's churn, by its number in the run.
     func churnFilter(of number: Int) -> String? {
         guard let template = self.subscriptionChurn else { return nil }
         var random = SplitMix64(seed: self.seed &+ UInt64(number))
         return String(decoding: template.rendered(self.values(of: number), random: &random), as: UTF8.self)
     }
 
-    /// Why a client cannot subscribe to it.
+    /// The reason why a client cannot subscribe to its churn filter.
     func churnProblem(of number: Int) -> String? {
         guard let filter = self.churnFilter(of: number) else { return nil }
         return Subscribe(1, [Subscription(filter: filter)]).problem(as: self.version)
             .map { "filter '\(filter)' of the subscription churn: \($0.words)" }
     }
 
-    /// Why subscriptions that come and go would change what the run counts.
+    /// The reason why the churn's subscriptions would change the run's counts.
     var churnProblem: String? {
         guard let template = self.subscriptionChurn else { return nil }
         let own = template.filterOfAllClients
-        // UNSUBSCRIBE takes away what has the same text. Every client is asked only where that can be.
+        // UNSUBSCRIBE removes the subscription with the same text. The check over every client runs only if that can
+        // happen.
         let levels = own.count { $0 == "/" }
         let mayBeSame = self.filters.map(\.filterOfAllClients).contains { filter in
             filter.count { $0 == "/" } == levels && Self.overlap(own, filter)
@@ -161,7 +162,7 @@ extension MQTTLoad {
             + "give the churn another filter"
     }
 
-    /// Whether a topic may be heard by both.
+    /// Whether a topic may match both filters.
     static func overlap(_ one: String, _ other: String) -> Bool {
         func levels(_ filter: String) -> ArraySlice<Substring> {
             let levels = filter.split(separator: "/", omittingEmptySubsequences: false)

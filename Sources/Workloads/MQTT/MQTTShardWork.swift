@@ -8,66 +8,67 @@ package import NIOCore
 import SASL
 package import Transport
 
-/// What only MQTT clients have in their row.
+/// State that only MQTT clients have.
 package struct MQTTClientState {
-    /// Of what it publishes.
+    /// QoS of the client's publishes.
     var qos = QoS.atMostOnce
-    /// When the layers below MQTT were up, and when SUBSCRIBE was sent.
+    /// Times when the layers below MQTT were up, and when SUBSCRIBE was sent.
     var tcpUp = NIODeadline.distantPast
     var subscribeSent = NIODeadline.distantPast
-    /// Where unsent messages end in the connection's stream: acknowledgements may follow them.
+    /// Stream offset after the unsent messages; acknowledgements may follow them.
     var batchEnd: UInt64 = 0
-    /// Publishes acknowledged or confirmed.
+    /// Acknowledged or confirmed publishes.
     var known: UInt64 = 0
     var subscription: Int32 = -1
-    /// A SUBACK granted what it asked for: from then on the run holds its subscription.
+    /// A SUBACK granted the client's request; from then on the run counts its subscription.
     var hasSubscribed = false
-    /// The server knows its topic by an alias, on this connection.
+    /// The server knows the client's topic by an alias on this connection.
     var hasAlias = false
 }
 
-/// The MQTT clients of one event loop: what they say to the server and record of its answers.
+/// The MQTT clients of one event loop: the packets they send, and the records of the server's answers.
 ///
-/// Confined to its loop. A client is a row of the slab, its session, its tally of 64 bytes, and its connection while it
-/// has one.
+/// Confined to its loop. A client consists of a row of the slab, its session, its tally of 64 bytes, and its connection
+/// if it has one.
 package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     package typealias Sample = LoadSample
 
     package let load: MQTTLoad
     package let metrics: MQTTMetrics
     package let context: LoopContext
-    /// Kept alive, by the handle that made it, until its loop has ended.
+    /// The handle that made the shard keeps it alive until its loop has ended.
     package unowned(unsafe) let shard: Shard<MQTTShardWork>
     package let connector: any ClientConnector
     package let slab: ClientSlab<MQTTConnection, MQTTClientState>
     let sessions: UnsafeMutablePointer<MQTTSession>
-    // Behind pointers, since exclusivity checks of a class's property cost as much as a message.
+    // Pointers, since exclusivity checks of a class's property cost as much as a message.
     let writer: UnsafeMutablePointer<MessageWriter>
     let ledger: UnsafeMutablePointer<SubscriberLedger>
-    /// By QoS: what is recorded of a publish.
+    /// By QoS: the metrics of a publish.
     let publishes: UnsafeMutablePointer<MQTTMetrics.Publish>
-    /// By QoS: what is recorded of a message that came.
+    /// By QoS: the metrics of an arrival.
     let arrivals: UnsafeMutablePointer<MQTTMetrics.Arrival>
-    /// Messages of one write at most, by their size.
+    /// Messages per write at most, given their size.
     let largestBatch: Int
-    /// The same at QoS 0, as the load has it.
+    /// Messages per write at QoS 0, from the load.
     let messagesPerWrite: Int
-    /// Of SCRAM: many clients, few salts.
+    /// For SCRAM: there are many clients, but few salts.
     let keys = SCRAMKeyCache()
     var members: ShareMembers
     var books = PerQoS(repeating: PublishBook())
     var received = DeliveryBalance()
     /// The run that `sub` alone follows.
     var followedRun: UInt32?
-    /// Told of the first SUBACK of each subscription, if publishers may have begun already: every shard has to note
-    /// how far its publishers are, see ``noteEarly(_:)``.
+    /// Called at the first SUBACK of each subscription if publishers may have begun.
+    ///
+    /// Every shard then records its publishers' progress, see ``noteEarly(_:)``.
     package var subscriptionBegan: ((_ subscription: UInt32) -> Void)?
     var earlySubscriptions: [EarlySubscription] = []
-    /// Of a segment that shares its ledger with others.
+    /// For a segment that shares its ledger with others.
     var joint: JointResult?
-    /// Of those whose turn is not over: few of many clients.
+    /// Clients with a churn in flight: few of many.
     var turns: [Int: SubscriptionTurn] = [:]
-    /// Where clients keep their flows.
+    /// Set if clients store their flows.
     var store: StoreGate?
 
     package init(
@@ -127,7 +128,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         self.arrivals.deallocate()
     }
 
-    /// Whether the client publishes at QoS 1 or 2, and so waits for acknowledgements.
+    /// Whether the client publishes at QoS 1 or 2, and so awaits acknowledgements.
     func awaitsAnswers(_ place: Int) -> Bool { self.clients[place].own.qos != .atMostOnce }
 
     func addSubscriptions() {

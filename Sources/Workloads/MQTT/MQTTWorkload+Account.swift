@@ -4,18 +4,18 @@ import MQTTCodec
 package import Measurement
 import Report
 
-// What became of the messages of a run, and of its clients.
+// The outcome of a run's messages and clients.
 extension MQTTWorkload {
     package func account(_ results: [MQTTResult], shares: LedgerExport, record: RunRecord) -> LoadAccount {
         let delivery = self.reconciliation(results, shares)
         var account = LoadAccount()
         account.metrics =
             delivery?.rows.flatMap { row in
-                // What is missing here may have come to another segment.
+                // Messages missing here may have reached another segment.
                 row.metrics(hasGaps: self.load.joint == nil) + self.requestMetrics(row)
             } ?? []
         account.books = self.books(results, record, delivery)
-        // Of a part of a ledger its merge says what does not go together.
+        // For a part of a ledger, the merge reports what does not add up.
         account.unreconciled = self.load.joint == nil ? delivery?.problems.map(\.reason) ?? [] : []
         account.notes = self.targetNotes(results, shares)
         account.segment = self.segmentLedger(results, shares)
@@ -32,10 +32,10 @@ extension MQTTWorkload {
         return Reconciliation(ledgers: ledgers, fates: fates, feeds: fates == nil ? [] : self.load.feeds(results))
     }
 
-    /// Whether the targets look like servers that know nothing of each other, while they are taken for one.
+    /// Whether the targets look like unconnected servers although the load treats them as one.
     ///
-    /// Between targets nothing arrived of all that was acknowledged, and by way of a publisher's own target nothing is
-    /// missing.
+    /// That is so if no acknowledged message arrived at another target, and none is missing at the publisher's own
+    /// target.
     private func targetNotes(_ results: [MQTTResult], _ shares: LedgerExport) -> [Verdict.Reason] {
         let targets = self.load.targets
         guard targets > 1, self.load.servers == 1, self.load.joint == nil, self.load.publishers > 0,
@@ -54,7 +54,7 @@ extension MQTTWorkload {
         for feed in self.load.feeds(results) {
             let holders = self.targets(of: feed.subscription)
             for publisher in feed.publishers {
-                // Of a subscription that came late some messages are not expected.
+                // Some messages of a late subscription are not expected.
                 let sent = (known[publisher] ?? 0) - min(known[publisher] ?? 0, feed.expectedFrom[publisher] ?? 0)
                 let arrived = came[StreamKey(subscription: feed.subscription, publisher: publisher)] ?? 0
                 if holders.contains(Int(publisher) % targets) {
@@ -77,14 +77,14 @@ extension MQTTWorkload {
         ]
     }
 
-    /// Where the clients of a subscription connect; those of a share group are many.
+    /// The targets of a subscription's clients; a share group may have several.
     private func targets(of subscription: UInt32) -> Set<Int> {
         let subscribers = self.load.publishers..<self.load.publishers + self.load.subscribers
         let clients = self.load.topology == .shared ? subscribers : subscribers.dropFirst(Int(subscription)).prefix(1)
         return Set(clients.map { $0 % self.load.targets })
     }
 
-    /// What is delivered is the answer.
+    /// Of a request, the delivery is its answer.
     private func requestMetrics(_ row: Reconciliation.Row) -> [Metric] {
         guard self.load.topology == .request, let lost = row.lost else { return [] }
         return [row.metric("requests_lost", lost)]
@@ -138,7 +138,7 @@ extension MQTTWorkload {
         var ledger = self.ledger
         guard ledger.on else { return ledger }
         let exports = self.load.topology == .shared ? [shares] : results.map(\.ledger)
-        // Of this process, which may be one segment of several.
+        // Clients of this process, which may be one segment of several.
         let numbers = results.flatMap { $0.tallies.map(\.number) }
         let publishers = numbers.count(where: self.load.isPublisher)
         ledger.publishers = self.load.publishers > 0 ? publishers : nil

@@ -1,7 +1,7 @@
 import Ledger
 import NIOCore
 
-// What a segment hands over to those who join its ledger with that of the others.
+// The data of a segment for the join of its ledger with the others.
 extension MQTTWorkload {
     func segmentLedger(_ results: [MQTTResult], _ shares: LedgerExport) -> SegmentLedger? {
         guard self.load.joint != nil, self.load.hasLedger, self.load.subscribers > 0 else { return nil }
@@ -25,7 +25,7 @@ extension MQTTWorkload {
         Int64(time.uptimeNanoseconds) + self.load.realtimeOffset
     }
 
-    /// Those of this segment's clients; of a share group's members the first counts.
+    /// Subscriptions of this segment's clients; the first member of a share group counts.
     private func subscriptions(_ results: [MQTTResult], _ joint: [JointResult]) -> [SegmentLedger.Subscription] {
         let own = Set(results.flatMap { $0.tallies.compactMap { self.load.subscription(of: $0.number) } })
         let begun = Dictionary(joint.flatMap(\.begun).map { ($0.subscription, $0.at) }, uniquingKeysWith: min)
@@ -38,7 +38,7 @@ extension MQTTWorkload {
         }
     }
 
-    /// Loops look one behind the other: the k-th look of all of them is as late as the first one's.
+    /// The loops are observed one after another, so the time of the k-th observation is that of its first loop.
     private func looks(_ results: [MQTTResult]) -> [SegmentLedger.Look] {
         let looking = results.filter { !$0.fates.isEmpty }
         let count = looking.map { $0.joint?.looks.count ?? 0 }.min() ?? 0
@@ -53,7 +53,7 @@ extension MQTTWorkload {
         }
     }
 
-    /// What all loops received.
+    /// Messages received on all loops.
     private static func joined(_ ledgers: [LedgerExport]) -> LedgerExport {
         ledgers.reduce(into: LedgerExport()) { joint, own in
             joint.keys += own.keys

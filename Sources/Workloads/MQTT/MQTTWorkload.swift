@@ -11,9 +11,9 @@ package struct MQTTWorkload: Workload {
     private let store: KeptFlows?
 
     /// - Parameters:
-    ///   - load: what the clients are and do.
-    ///   - metrics: made for it.
-    ///   - store: where clients keep their flows, if not in memory.
+    ///   - load: the clients' settings.
+    ///   - metrics: the metrics made for the load.
+    ///   - store: the store of the clients' flows, if they are not in memory.
     package init(_ load: MQTTLoad, metrics: MQTTMetrics, store: KeptFlows? = nil) {
         self.load = load
         self.metrics = metrics
@@ -29,7 +29,7 @@ package struct MQTTWorkload: Workload {
     package var shareDurations: [DurationID] { self.load.topology == .shared ? self.metrics.deliveryDurations : [] }
 
     package var completion: DeliveryCompletion {
-        // `sub` alone ends by the clock: what others still publish is not awaited.
+        // `sub` alone ends by the clock; it does not wait for messages of other publishers.
         guard self.load.hasLedger || self.load.publishers == 0 else {
             return self.load.subscribers > 0 ? .silence : .nothing
         }
@@ -57,8 +57,8 @@ package struct MQTTWorkload: Workload {
         MQTTShardWork(self.load, metrics: self.metrics, shard: shard, connector: connector, store: self.store)
     }
 
-    /// Has every shard note how far its publishers are when a subscription anywhere comes into effect, if they do not
-    /// wait for that.
+    /// Makes every shard record its publishers' progress when any subscription comes into effect, unless publishers
+    /// wait for subscriptions.
     package func prepare(_ shards: [ShardHandle<MQTTShardWork>], plan: LoadPlan) {
         guard !plan.waitsForConnects, plan.listeners > 0 else { return }
         for handle in shards {

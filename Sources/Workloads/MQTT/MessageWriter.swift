@@ -4,37 +4,37 @@ import MQTTCodec
 import Measurement
 import NIOCore
 
-/// Puts a client's publishes together, straight into the memory that is written.
+/// Encodes a client's publishes directly into the memory of the write.
 ///
-/// The first message of a write is built, the others are copies of it with identifier, sequence and due time
-/// patched: about 5 ns a message. One per event loop.
+/// The first message of a write is built. The others are copies with a new packet identifier, sequence number and due
+/// time, at about 5 ns per message. One per event loop.
 struct MessageWriter: ~Copyable {
     private let load: MQTTLoad
     /// As long as the longest payload.
     private let filler: [UInt8]
-    /// Of payloads without a template.
+    /// Sizes of payloads without a template.
     private let sizes: ClosedRange<Int>
     private let variesPerMessage: Bool
-    /// Whether `%c` or `%u` stand in topic or message.
+    /// Whether topic or message contain `%c` or `%u`.
     private let needsIdentity: Bool
-    /// Whether properties have to be put together for each client, or each message.
+    /// Whether properties are encoded per client or per message.
     private let rendersProperties: Bool
     private var random = SplitMix64(seed: 0)
     private var topic: [UInt8] = []
-    /// Encoded, with their length in front; empty where there are none.
+    /// Encoded properties with their length first; empty without properties.
     private var properties: [UInt8] = []
-    /// Those of them that all messages have.
+    /// Encoded properties that all messages share.
     private let constantProperties: [UInt8]
-    /// Whether each message carries its sequence as correlation data, and where.
+    /// Whether each message carries its sequence number as correlation data, and at which offset.
     private let correlates: Bool
     private var correlationOffset: Int?
     private var answerTopic: [UInt8] = []
     private var alias = TopicAliasUse.none
     private var payload: [UInt8] = []
-    /// The last one that was made for a store.
+    /// The last message that was made for a store.
     private var message = MQTTMessage(topic: "")
     private var frame = PublishFrame(topic: 0, payload: 0, qos: .atMostOnce, version: .v311)
-    // What the frame says, asked once for each write.
+    // Frame values that are determined once per write.
     private var size = 0
     private var idOffset: Int?
     private var payloadOffset = 0
@@ -57,13 +57,13 @@ struct MessageWriter: ~Copyable {
         self.encodeProperties()
     }
 
-    /// Whether all messages of the write look alike, but for what is patched.
+    /// Whether all messages of the write are equal except for the patched fields.
     var isUniform: Bool { !self.variesPerMessage && !self.alias.introducesTopic }
 
     /// Whether the server knows the client's topic by an alias after this write.
     var usesAlias: Bool { self.alias.number != nil }
 
-    /// Turns to a client and returns the size of its next message.
+    /// Selects a client and returns the size of its next message.
     mutating func begin(
         _ number: Int,
         qos: QoS,
@@ -82,7 +82,7 @@ struct MessageWriter: ~Copyable {
         return self.render(message: message, now: now)
     }
 
-    /// Renders what varies per message and returns its size; only where messages are not uniform.
+    /// Renders the parts that vary per message and returns its size; only if messages are not uniform.
     mutating func render(message: UInt64, now: Int64) -> Int {
         self.values.messageNumber = message
         self.values.nanoseconds = now
@@ -115,12 +115,12 @@ struct MessageWriter: ~Copyable {
 
     var payloadSize: Int { self.frame.payload }
 
-    /// The topic has been told: messages behind this one name it by its alias.
+    /// The alias has been introduced; later messages use it instead of the topic.
     mutating func introduced() {
         if case .introduces(let alias) = self.alias { self.alias = .replaces(alias) }
     }
 
-    /// Puts the properties of the next messages together, in memory that is kept.
+    /// Encodes the properties of the next messages, in reused memory.
     private mutating func encodeProperties() {
         guard self.load.version == .v5 else { return }
         self.properties.removeAll(keepingCapacity: true)
@@ -146,7 +146,7 @@ struct MessageWriter: ~Copyable {
             self.properties += self.answerTopic
         }
         if let alias = self.alias.number { self.append(.topicAlias, alias) }
-        // The last, so that its place is known.
+        // It comes last, so that its offset is known.
         if self.correlates {
             self.append(.correlationData, UInt16(MQTTShardWork.correlationBytes))
             for _ in 0..<MQTTShardWork.correlationBytes { self.properties.append(0) }
@@ -159,7 +159,7 @@ struct MessageWriter: ~Copyable {
         self.properties.append(UInt8(number & 0xFF))
     }
 
-    /// Those of a message for a store.
+    /// The properties of a message for a store.
     private func storedProperties() -> Properties {
         var properties = self.load.publishProperties
         if self.load.responseTopic != nil {
@@ -169,18 +169,18 @@ struct MessageWriter: ~Copyable {
         return properties
     }
 
-    /// What stands in every message, without the length in front.
+    /// The properties that all messages share, without the length in front.
     private static func constant(_ properties: Properties) -> [UInt8] {
         guard !properties.isEmpty else { return [] }
         var buffer = ByteBuffer()
         properties.encode(into: &buffer)
         let bytes = Array(buffer.readableBytesView)
-        // The last byte of the length is the first below 0x80.
+        // The last byte of the length is the first one below 0x80.
         let length = (bytes.firstIndex { $0 < 0x80 } ?? 0) + 1
         return Array(bytes[length...])
     }
 
-    /// Writes one whole message; `lane` is the part of the load that it was due in.
+    /// Writes one whole message; `lane` is the lane of the load in which it was due.
     func write(
         id: UInt16,
         sequence: UInt64,
@@ -205,7 +205,7 @@ struct MessageWriter: ~Copyable {
         memory.storeBytes(of: sequence.bigEndian, toByteOffset: offset, as: UInt64.self)
     }
 
-    /// The message as a value, for a store.
+    /// The message as a value for a store.
     mutating func stored(sequence: UInt64, due: NIODeadline, lane: Int) -> MQTTMessage {
         let size = self.payloadSize
         let payload = [UInt8](unsafeUninitializedCapacity: size) { memory, count in
@@ -240,7 +240,7 @@ struct MessageWriter: ~Copyable {
         }
     }
 
-    /// Writes a message like the one at `model`.
+    /// Writes a message that copies the one at `model`.
     func copy(
         _ model: UnsafeRawPointer,
         id: UInt16,
@@ -272,7 +272,7 @@ struct MessageWriter: ~Copyable {
 /// How a message names its topic (MQTT 5.0 §3.3.2.3.4).
 enum TopicAliasUse: Hashable, Sendable {
     case none
-    /// By its name, and the server is to keep this alias of it.
+    /// By name; the server shall keep this alias for it.
     case introduces(UInt16)
     /// By the alias alone.
     case replaces(UInt16)

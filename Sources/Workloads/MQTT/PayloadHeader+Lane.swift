@@ -2,16 +2,16 @@ package import Ledger
 import Measurement
 
 extension PayloadHeader {
-    /// The flags of a message that was due in the part of the load that `lane` stands for.
+    /// The flags of a message that was due in this lane of the load.
     ///
-    /// A load without stages has one, the measured phase.
+    /// A load without stages has one lane, the measured phase.
     package static func flags(qos: UInt8, lane: Int) -> UInt32 {
         Self.flags(qos: qos, stage: lane == MetricLane.unmeasured ? 0 : max(1, lane &- 1))
     }
 
-    /// The lane that the publisher's stage is recorded in, by a run of so many stages.
+    /// The lane that records the publisher's stage, in a run with this many stages.
     ///
-    /// A stage that the run does not have counts nowhere.
+    /// A stage that the run does not have is not recorded.
     package func lane(stages: Int) -> Int {
         let stage = self.stage
         guard stage > 0 else { return MetricLane.unmeasured }

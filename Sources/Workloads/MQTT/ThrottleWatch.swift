@@ -1,18 +1,22 @@
 package import Measurement
 
-/// Looks for a server that holds every client at a rate of bytes (a shaper, a rate limit): what is measured then is its
-/// configuration, not its speed.
+/// Detects a server that limits every client to a rate in bytes (a shaper, a rate limit).
 ///
-/// All it sees is what clients see, so it wants everything at once: clients that would do more, and wait much longer than
-/// the way there and back takes; a rate of bytes for each that is one of those that servers come with; a host with CPU to
-/// spare, since on a full one any rate may come about; and clients and seconds that are alike, but for what goes through at
-/// once, and strictly alike where so much gets through that the server may be busy.
+/// The figures then show the server's configuration and not its speed.
+///
+/// Only the clients' view is available, so all of these conditions must hold:
+///
+/// - Clients would send more, and they wait much longer than the network round trip.
+/// - Each client's rate is a default limit of a known server.
+/// - The host has idle CPU, since a full host may produce any rate.
+/// - Clients and seconds are alike, except for bursts. They are strictly alike if the rate is high enough to keep the
+///   server busy.
 package struct ThrottleWatch: RunWatch {
-    /// What a server's configuration says of itself unless somebody changes it.
+    /// A default rate limit of a known server.
     package struct Known: Hashable, Sendable {
-        /// Of one connection.
+        /// Per connection.
         package let bytesPerSecond: Double
-        /// Whether more than that goes through at first.
+        /// Whether an initial burst may exceed the limit.
         package let hasBurst: Bool
         package let words: String
     }
@@ -33,51 +37,53 @@ package struct ThrottleWatch: RunWatch {
         var clients: Double
         var offered: Double
         var progress: Double
-        /// Who had work on this host had a CPU for it.
+        /// Work on this host did not wait for a CPU.
         var isCalm: Bool
     }
 
     private enum Limit {
-        /// Behind the first third of them: limits let a burst through.
+        /// Minimum observation time, without its first third: limits let a burst through.
         static let seconds = 4.0
-        /// The least share of the host's CPU that nobody uses, and the largest share of the time in which somebody waits for
-        /// a CPU: a server that gets a thirtieth of its rate through for want of one waits nearly all the time.
+        /// The least idle share of the host's CPU, and the largest share of the time in which a task waits for a CPU.
+        ///
+        /// A server slowed to a thirtieth of its rate by lack of CPU waits nearly all the time.
         static let idleCPU = 0.2
         static let pressure = 0.25
-        /// Stanzas a second of all clients together that no server is busy with.
+        /// Stanzas per second of all clients together that keep no server busy.
         static let idle = 300.0
         /// How much longer than a connect the answers take.
         static let waits = 5.0
         static let shortest = 0.005
-        /// Above the known rate, and what comes to it since a window's bytes go at once; a small window does not use all
-        /// of it, since it waits for its answers as well.
+        /// Upper tolerance above the known rate, besides the burst of one window.
+        ///
+        /// A small window uses less of it, since it also waits for answers.
         static let above = 0.05
         static let atMost = 0.12
         static let below = 0.12
-        /// The same where the server may be busy.
+        /// The upper tolerance if the server may be busy.
         static let strictAbove = 0.02
         static let strictBelow = 0.08
-        /// Of what is offered, at least so much is held back.
+        /// The least share of the offered messages that is held back.
         static let heldBack = 0.1
-        /// What goes through at first, in the seconds' mean: at least, where the limit lets a burst through, and at most,
-        /// where it does not.
+        /// The initial burst relative to the mean second: the minimum for a limit with a burst, the maximum for one
+        /// without.
         static let burst = 1.5
         static let noBurst = 1.2
-        /// Between clients, and between seconds.
+        /// The tolerated spread between clients, and between seconds.
         static let spread = 0.05
     }
 
     private let isOpenLoop: Bool
     private let window: Int
     private var seconds: [Second] = []
-    /// Of all seconds, the warm-up's as well.
+    /// Over all seconds, including the warm-up.
     private var mostInOneSecond = 0.0
     private var sent = 0.0
     private var bytes = 0.0
 
     /// - Parameters:
-    ///   - isOpenLoop: whether clients would send more, whatever comes back.
-    ///   - window: operations under way per client otherwise.
+    ///   - isOpenLoop: whether clients send regardless of answers.
+    ///   - window: operations in flight per client in closed loop.
     package init(isOpenLoop: Bool, window: Int) {
         self.isOpenLoop = isOpenLoop
         self.window = window
@@ -107,7 +113,7 @@ package struct ThrottleWatch: RunWatch {
     }
 
     package func notes(_ record: RunRecord, _ clients: [ClientAccount]) -> [Verdict.Reason] {
-        // Where the host was full somebody waited for it, and not for the server's limit.
+        // On a full host, clients may wait for a CPU and not for the server's limit.
         let steady = self.seconds.dropFirst(max(1, self.seconds.count / 3)).filter(\.isCalm)
         let time = steady.reduce(0) { $0 + $1.seconds }
         let progress = steady.reduce(0) { $0 + $1.progress }
@@ -118,11 +124,11 @@ package struct ThrottleWatch: RunWatch {
         let size = self.bytes / self.sent
         let rate = progress * size / members / time
         let isIdle = progress / time < Limit.idle
-        // What comes to a second or the next: a window's answers, since a limit lets whole reads through. A server that
-        // slows down as it fills its tables passes each rate once; a limit stays where it is.
+        // A window's answers may fall into one second or the next, since a limit lets whole reads through. A server
+        // that slows down as its tables grow passes each rate once; a limit stays constant.
         let lump = members * Double(self.isOpenLoop ? 1 : max(1, self.window))
         guard Self.areEven(clients), Self.isEven(steady, lump: isIdle ? lump : 0) else { return [] }
-        // What goes through at once may lie on either side of the time's ends.
+        // A burst may fall on either side of the interval's ends.
         let burst = self.isOpenLoop ? 0 : Double(self.window) * size / (rate * time)
         let above = isIdle ? min(Limit.atMost, Limit.above + burst) : Limit.strictAbove
         let below = isIdle ? Limit.below : Limit.strictBelow
@@ -144,15 +150,15 @@ package struct ThrottleWatch: RunWatch {
         ]
     }
 
-    /// Whether the host had CPU to spare, by two accounts of the kernel's: what nobody used, and how long somebody waited.
+    /// Whether the host had idle CPU, by two kernel figures: the idle share, and the time that tasks waited for a CPU.
     ///
-    /// What it does not tell (the second is not kept everywhere) is no objection.
+    /// A missing figure passes; not every kernel has the second.
     private static func isCalm(_ interval: TimelineInterval) -> Bool {
         func gauge(_ name: String) -> Double? { interval.metrics.first { $0.name == name }?.gauge?.value }
         return gauge("host_cpu_idle") ?? 1 >= Limit.idleCPU && gauge("host_cpu_pressure") ?? 0 <= Limit.pressure
     }
 
-    /// Whether the clients would have done more, and it is not the way that keeps them from it.
+    /// Whether the clients would have done more and the network is not what limits them.
     private func isHeldBack(
         _ steady: [Second],
         _ progress: Double,
@@ -164,13 +170,13 @@ package struct ThrottleWatch: RunWatch {
             let offered = steady.reduce(0) { $0 + $1.offered }
             return progress < offered * (1 - Limit.heldBack)
         }
-        // Little's law: so many are under way, and so many come back in a second.
+        // Little's law: the window is in flight, and this many operations complete per second.
         let response = members * Double(self.window) / (progress / time)
         let way = record.metrics.first { $0.name == "connect_duration" && $0.labels["phase"] == "tcp" }?.duration?.p50
         return response >= max(Limit.shortest, Limit.waits * (way ?? 0))
     }
 
-    /// Whether all clients got the same, but for what goes through at once.
+    /// Whether all clients got the same rate, except for bursts.
     private static func areEven(_ clients: [ClientAccount]) -> Bool {
         let counts = clients.map { Double($0.receives ? $0.tally.received : $0.tally.acked) }.sorted()
         guard let last = counts.last, last > 0 else { return false }
@@ -179,7 +185,7 @@ package struct ThrottleWatch: RunWatch {
         return low >= high * (1 - Limit.spread)
     }
 
-    /// Whether the seconds are alike; half a lump is within what they may differ by.
+    /// Whether the seconds are alike; they may differ by half a lump.
     private static func isEven(_ steady: [Second], lump: Double) -> Bool {
         let rates = steady.filter { $0.seconds > 0 }.map { $0.progress / $0.seconds }
         let mean = rates.reduce(0, +) / Double(max(1, rates.count))

@@ -1,19 +1,19 @@
-/// What became of the account of a client that registers or removes it.
+/// The outcome of a client's registration or removal of its account.
 package enum AccountFate: UInt8, Hashable, Sendable {
-    /// The server was asked for nothing.
+    /// No request was sent to the server.
     case untouched
     case created
-    /// It was there before.
+    /// The account existed before.
     case existed
     case refused
-    /// The server was asked, and no answer came: it may have done it all the same.
+    /// The request was sent and not answered, so the server may have carried it out.
     case unknown
     case removed
 }
 
-/// Why the server made, or removed, no account.
+/// The server's reason for not registering or removing an account.
 package struct AccountRefusal: Hashable, Sendable {
-    /// Among the errors of a run.
+    /// The kind among the errors of a run.
     package var kind: String
     package var words: String
 
@@ -23,13 +23,13 @@ package struct AccountRefusal: Hashable, Sendable {
     }
 }
 
-/// One account at the end of a run that makes or removes accounts.
+/// One account at the end of a run that registers or removes accounts.
 package struct AccountResult: Hashable, Sendable {
-    /// Of the client, in the run.
+    /// The client's number in the run.
     package var number: Int
     package var fate: AccountFate
-    /// Its turn had come.
+    /// The client was started.
     package var isBegun: Bool
-    /// Of one that was neither made nor removed.
+    /// Set if the account was neither registered nor removed.
     package var refusal: AccountRefusal?
 }

@@ -1,49 +1,50 @@
 package import Ledger
 
-/// The ledger's header as text at the front of a `<body>`: base64, which needs no escaping in XML.
+/// The ledger's header as text at the front of a `<body>`, in base64, which needs no escaping in XML.
 ///
-/// 32 bytes are 43 characters and one of padding. What varies from message to message begins at byte 12: the flags, whose
-/// upper 30 bits are here how long the message waited from when it was due until it was written, then sequence and due
-/// time.
+/// 32 bytes give 43 characters and one of padding. The parts that vary per message begin at byte 12: flags, sequence
+/// number and due time. The upper 30 bits of the flags are the message's delay from due to written.
 package enum XMPPBody {
     /// Characters.
     package static let headerSize = 44
     private static let groups = 11
-    /// The group that begins with the flags.
+    /// The base64 group where the flags begin.
     private static let firstPatchedGroup = 4
     private static let flagsOffset = 12
     private static let longestDelay: UInt32 = (1 << 30) - 1
 
     private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    /// By character: its six bits, 255 for what is none.
+    /// The six bits of each character; 255 for a character outside the alphabet.
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: 255, count: 256)
         for index in 0..<64 { values[Int(Self.alphabet.utf8Start[index])] = UInt8(index) }
         return values
     }()
 
-    /// The table for a loop, which looks it up without a reference count; to be deallocated by the caller.
+    /// The table for a loop, which reads it without reference counting.
+    ///
+    /// The caller deallocates it.
     static func makeDecodingTable() -> UnsafeMutablePointer<UInt8> {
         let table = UnsafeMutablePointer<UInt8>.allocate(capacity: 256)
         table.initialize(from: Self.values, count: 256)
         return table
     }
 
-    /// Notes how long the message waited, in microseconds; 18 minutes at most.
+    /// Stores the message's delay from due to written, in microseconds; 18 minutes at most.
     static func setDelay(_ delay: UInt32, in header: UnsafeMutableRawPointer) {
         let flags = min(delay, Self.longestDelay) << 2
         header.storeBytes(of: flags.bigEndian, toByteOffset: Self.flagsOffset, as: UInt32.self)
     }
 
-    /// From due to written, microseconds.
+    /// Time from due to written, in microseconds.
     static func delay(of header: PayloadHeader) -> UInt32 { header.flags >> 2 }
 
-    /// Writes all 44 characters of a header of 32 bytes.
+    /// Writes all 44 characters of a 32-byte header.
     package static func encode(_ header: UnsafeRawPointer, to text: UnsafeMutableRawPointer) {
         self.encode(header, to: text, from: 0)
     }
 
-    /// Writes the characters that hold what varies; the others stay.
+    /// Writes only the characters that vary per message.
     package static func patch(_ header: UnsafeRawPointer, to text: UnsafeMutableRawPointer) {
         self.encode(header, to: text, from: Self.firstPatchedGroup)
     }
@@ -54,7 +55,7 @@ package enum XMPPBody {
         func byte(_ index: Int) -> UInt32 { UInt32(header.load(fromByteOffset: index, as: UInt8.self)) }
         for group in first..<Self.groups {
             let isLast = group == Self.groups - 1
-            // The 33rd byte is none.
+            // There is no 33rd byte.
             let bits = byte(group * 3) << 16 | byte(group * 3 + 1) << 8 | (isLast ? 0 : byte(group * 3 + 2))
             let place = group * 4
             text.storeBytes(of: alphabet[Int(bits >> 18)], toByteOffset: place, as: UInt8.self)
@@ -65,7 +66,7 @@ package enum XMPPBody {
         }
     }
 
-    /// Reads the header at the front of a body; for those who do it seldom.
+    /// Reads the header at the front of a body; for infrequent callers.
     package static func header(of body: UnsafeRawBufferPointer) -> PayloadHeader? {
         self.values.withUnsafeBufferPointer { table in
             table.baseAddress.flatMap { self.header(of: body, table: $0) }

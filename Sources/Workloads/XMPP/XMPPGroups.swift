@@ -4,25 +4,25 @@ import NIOCore
 
 /// The groups of one event loop: rooms and their occupants, or circles of contacts.
 ///
-/// A group lives whole on one loop (``LoadPlan/row``), so that who received a message first, and who last, is known without
-/// asking any other. A client costs some 100 bytes here, 32 for each member of its group, 8 for each message under way (128
-/// at least), and in a circle one more for each contact and some 100 for its address. Who comes in when others have spoken
-/// costs 16 more for each member, and 40 for each that it missed something of.
+/// All members of a group are on one loop (``LoadPlan/row``), so the first and the last receiver of a message are known
+/// without other loops. A client costs about 100 bytes, plus 32 per group member and 8 per message in flight (128 at
+/// least). A circle adds 1 per contact and about 100 for the client's address. A client that joins after others have
+/// sent costs 16 more per member, and 40 per member whose messages it missed.
 final class XMPPGroups {
-    /// How far a client is on its way into its group.
+    /// A client's progress on the way into its group.
     enum Step: UInt8 {
         case out
-        /// Somebody else is opening the room.
+        /// Another client is opening the room.
         case waiting
-        /// Its presence is on its way to the room.
+        /// The client has sent its presence to the room.
         case asked
-        /// The room still holds its nick, perhaps for its connection before: it asks again.
+        /// The room still holds the client's nick, perhaps for its previous connection. The client retries.
         case held
-        /// It is in a new room, which has to be unlocked (XEP-0045 §10.1.2).
+        /// The client is in a new room, which must be unlocked (XEP-0045 §10.1.2).
         case opening
-        /// It has asked for its roster.
+        /// The client has requested its roster.
         case listing
-        /// It is about to be subscribed to those contacts that were there before it, and they to it.
+        /// The client and the contacts that were there before it are being subscribed to each other.
         case subscribing
         case within
     }
@@ -30,41 +30,42 @@ final class XMPPGroups {
     struct Member {
         var step = Step.out
         var wasWithin = false
-        /// What keeps it out may pass.
+        /// The obstacle may be temporary.
         var mayRetry = true
-        /// When it gives up.
+        /// Time when the client gives up.
         var deadline = NIODeadline.distantFuture
-        /// When it asked to be let in.
+        /// Time when the client asked to enter.
         var asked = NIODeadline.distantPast
-        /// When it asks again for a nick that is held; of who need not, and has not, the distant future.
+        /// Time of the next retry for a nick that is held; the distant future without a retry.
         var again = NIODeadline.distantFuture
         var flights = FanOutFlights()
-        /// When it last sent something.
+        /// Time of the client's last send.
         var sentAt = NIODeadline.distantPast
-        /// Of its contacts: those that it waits for, and the server itself.
+        /// Contacts that the client waits for, plus one for the server itself.
         var waits: Int32 = 0
-        /// Its place in the order of those who came in; 0 for nobody's.
+        /// Position in the order of joining; 0 for clients that have not joined.
         var order: UInt32 = 0
-        /// The server has its presence.
+        /// The server has the client's presence.
         var isKnown = false
-        /// By member, the first sequence that it has to get, or, while it is out, that it may miss; empty for 0.
+        /// By member, the first sequence number that the client must get, or that it may miss while it is out; empty
+        /// means 0.
         var from: [UInt64] = []
-        /// By member, what was sent while it was not there; empty for nothing.
+        /// By member, the messages sent while the client was not in the group; empty for none.
         var missed: [SequenceRanges] = []
     }
 
     struct Group {
-        /// Members that are in.
+        /// Members in the group.
         var within: Int32 = 0
-        /// Who opens the room; -1 for nobody.
+        /// The client that opens the room; -1 for none.
         var opener: Int32 = -1
-        /// The room is there, and anybody may enter.
+        /// The room exists and clients may enter.
         var isOpen = false
         var waiting: [Int32] = []
     }
 
     let size: Int
-    /// Groups of this loop.
+    /// Number of groups on this loop.
     let count: Int
     private let places: ShardClients
     private let clients: Int
@@ -72,12 +73,12 @@ final class XMPPGroups {
     let members: UnsafeMutableBufferPointer<Member>
     let groups: UnsafeMutableBufferPointer<Group>
     let ledger: UnsafeMutablePointer<GroupLedger>
-    /// A byte for each contact of each client; only of circles.
+    /// A byte per contact of each client; only for circles.
     let contacts: UnsafeMutableBufferPointer<UInt8>
-    /// By bare JID; only of circles.
+    /// Places by bare JID; only for circles.
     var addresses: [String: Int32] = [:]
     var lastOrder: UInt32 = 0
-    /// Stanzas of which it will never be known when the last receiver had them.
+    /// Stanzas whose last arrival will never be known.
     var givenUp: UInt64 = 0
 
     init(_ load: XMPPLoad, places: ShardClients) {
@@ -107,7 +108,7 @@ final class XMPPGroups {
         self.contacts.deallocate()
     }
 
-    // MARK: - Who is where
+    // MARK: - Places of clients
 
     /// A client's group on this loop, and its number among the members.
     @inline(__always)
@@ -118,26 +119,26 @@ final class XMPPGroups {
 
     func place(group: Int, member: Int) -> Int { member * self.count + group }
 
-    /// The number of a group in the whole run.
+    /// The group's number in the whole run.
     func number(ofGroup group: Int) -> Int { group * self.places.shards + self.places.index }
 
-    /// What stands for a client in headers and ledger: the members of a group lie side by side.
+    /// The client's id in headers and ledger; members of a group have consecutive ids.
     func id(group: Int, member: Int) -> UInt32 {
         UInt32(truncatingIfNeeded: self.number(ofGroup: group) * self.size + member)
     }
 
-    /// Who sent a message, as seen from a client: `nil` if nobody of its group.
+    /// The sender of a message that arrived in this group: `nil` if it is not a member.
     func sender(_ id: UInt32, heardBy group: Int) -> Int? {
         let (number, member) = Int(id).quotientAndRemainder(dividingBy: self.size)
         return number == self.number(ofGroup: group) ? member : nil
     }
 
-    /// Whether what a client sends comes to nobody.
+    /// Whether a client's messages have no receiver.
     func isAlone(_ place: Int, _ work: XMPPLoad.Work) -> Bool {
         work == .presence && self.groups[self.seat(place).group].within < 2
     }
 
-    /// What a client did not get of a member, and need not.
+    /// Records a member's messages that a client did not get and need not get.
     func addMissed(_ place: Int, _ member: Int, _ range: Range<UInt64>) {
         if self.members[place].missed.isEmpty {
             self.members[place].missed = Array(repeating: SequenceRanges(), count: self.size)
@@ -145,6 +146,6 @@ final class XMPPGroups {
         self.members[place].missed[member].insert(range)
     }
 
-    /// Whether there is such a client at all.
+    /// Whether a client with this id exists.
     func exists(_ id: UInt32) -> Bool { Int(id) < self.total }
 }

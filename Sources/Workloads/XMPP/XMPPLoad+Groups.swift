@@ -3,14 +3,16 @@ import Measurement
 import Transport
 import XMPP
 
-// Groups in which everybody hears everybody: rooms, and circles of contacts.
+// Groups in which every member receives from every other: rooms, and circles of contacts.
 extension XMPPLoad {
     package var hasGroups: Bool { self.work == .muc || self.work == .presence }
 
-    /// How many; client k is in group k mod that many, so that the first ones open the rooms and the next ones join them.
+    /// Number of groups.
+    ///
+    /// Client k is in group k mod this number, so the first clients open the rooms and later ones join them.
     package var groups: Int { self.clients / max(1, self.groupSize) }
 
-    /// The kind of stanza that carries the ledger's header; `nil` where none does.
+    /// The kind of stanza that carries the ledger's header; `nil` if none does.
     package var stanza: String? {
         switch self.work {
         case .login, .ping, .register, .unregister: nil
@@ -19,14 +21,14 @@ extension XMPPLoad {
         }
     }
 
-    /// What stands for a client in the header of what it sends: in groups the members lie side by side.
+    /// The client's id in the header of its messages; members of a group have consecutive ids.
     package func ledgerID(_ number: Int) -> UInt32 {
         guard self.hasGroups else { return UInt32(truncatingIfNeeded: number) }
         let (member, group) = number.quotientAndRemainder(dividingBy: self.groups)
         return UInt32(truncatingIfNeeded: group * self.groupSize + member)
     }
 
-    /// Whose stanzas come to a client, as ledger ids.
+    /// The senders whose stanzas a client receives, as ledger ids.
     package func publishers(heardBy number: Int) -> [Range<UInt32>] {
         let own = self.ledgerID(number)
         guard self.hasGroups else {
@@ -35,23 +37,23 @@ extension XMPPLoad {
         }
         let size = UInt32(self.groupSize)
         let all = own / size * size..<(own / size + 1) * size
-        // A room sends everybody's messages back to who wrote them; nobody is a contact of his own.
+        // A room also sends messages back to their sender; a client is no contact of its own.
         return self.work == .muc ? [all] : [all.lowerBound..<own, own + 1..<all.upperBound].filter { !$0.isEmpty }
     }
 
-    /// A room's bare JID, by its number from 0 on.
+    /// A room's bare JID, by its number from 0.
     package func room(_ number: Int) -> String {
         "\(self.room.replacing("%r", with: "\(number + 1)"))@\(self.service)"
     }
 
-    /// A client's room and its nick there.
+    /// A client's room and its nick in it.
     package func occupant(_ number: Int) -> String {
         var random = SplitMix64(seed: self.seed &+ UInt64(number) &* 0x9FB2_1C65_1E98_DF25)
         let nick = self.nick.rendered(self.values(of: number), random: &random)
         return "\(self.room(number % self.groups))/\(String(decoding: nick, as: UTF8.self))"
     }
 
-    /// The words around id, address and text of what a client sends; `%n` is a namespace where one is wanted.
+    /// The markup around id, address and text of a client's stanzas; `%n` marks the place of a namespace.
     var stanzaForm: (start: String, hasAddress: Bool, tail: String, end: String) {
         switch self.work {
         case .login, .message, .ping, .register, .unregister:
@@ -61,13 +63,13 @@ extension XMPPLoad {
         }
     }
 
-    /// In the words before the text of a presence, its closing `'>` included: where what `<show>` says begins.
+    /// Offset of the text of `<show>`, counted from the closing `'>` of the start tag.
     static var showOffset: Int { 8 }
 
-    /// A part of a room that can be impossible.
+    /// The part of a room's address that is invalid.
     package enum RoomPart: Hashable, Sendable { case name, nick }
 
-    /// The first thing that is impossible about the groups, in words.
+    /// A description of the groups' first invalid setting.
     package func groupProblem() -> (part: RoomPart, words: String)? {
         guard self.hasGroups else { return nil }
         if self.work == .muc {
@@ -84,7 +86,7 @@ extension XMPPLoad {
                     let words =
                         self.work == .muc
                         ? "two clients would be \(jid), and the room lets in one of them; put %i into it"
-                        : "two clients are \(jid), and nobody is a contact of his own; give each a user of its own"
+                        : "two clients are \(jid), and a client cannot be its own contact; give each a user of its own"
                     return (.nick, words)
                 }
             } catch {

@@ -2,9 +2,9 @@ import NIOCore
 import Transport
 import XMPP
 
-// What the streams of a load are told, and whether it is possible.
+// The stream options of a load, and their check.
 extension XMPPLoad {
-    /// One for all clients of an event loop, with its cache of derived keys.
+    /// One value for all clients of an event loop, with its cache of derived keys.
     var streamOptions: XMPPStreamOptions {
         var options = XMPPStreamOptions()
         options.tlsPolicy =
@@ -20,7 +20,7 @@ extension XMPPLoad {
         options.allowsPlainWithoutTLS = self.allowsPlainWithoutTLS
         options.registration = self.work == .register ? .only : .none
         options.management = self.streamManagement ? .acknowledge : .off
-        // An `<r/>` behind each write.
+        // One `<r/>` after each write.
         options.acknowledgesEvery = self.streamManagement ? 1 : 0
         return options
     }
@@ -31,7 +31,7 @@ extension XMPPLoad {
         return XMPPAccount(jid, password: user.password)
     }
 
-    /// The first thing that is impossible about the load, in words.
+    /// A description of the load's first invalid setting.
     package func problem() -> String? {
         var seen: Set<JID> = []
         for number in 0..<self.clients {

@@ -4,7 +4,7 @@ package import NIOCore
 package import Transport
 import XMPPCodec
 
-/// Who one XMPP client is.
+/// The JID and password of one XMPP client.
 package struct XMPPUser: Hashable, Sendable {
     package var local: String
     package var domain: String
@@ -22,7 +22,7 @@ package struct XMPPUser: Hashable, Sendable {
     package var full: String { "\(self.bare)/\(self.resource)" }
 }
 
-/// What the XMPP clients of a run are and do, as plain values: one for all shards.
+/// The settings and behaviour of a run's XMPP clients, as plain values shared by all shards.
 package struct XMPPLoad: Sendable {
     package enum Work: String, CaseIterable, Sendable {
         /// Clients log in and stay.
@@ -31,36 +31,37 @@ package struct XMPPLoad: Sendable {
         case message
         /// IQ pings to the server (XEP-0199).
         case ping
-        /// Messages in rooms, each to everybody who is in (XEP-0045).
+        /// Messages in rooms, each to all occupants (XEP-0045).
         case muc
         /// Changes of presence, each to all contacts (RFC 6121 §4.4).
         case presence
-        /// Accounts are made (XEP-0077), by one connection each, which ends then.
+        /// Accounts are registered (XEP-0077), each on a connection of its own that then ends.
         case register
-        /// They are removed, by those who can log in to them.
+        /// Accounts are removed, by clients that can log in to them.
         case unregister
 
-        /// Whether what the clients do is done when each has come and gone.
+        /// Whether each client connects once and then ends.
         package var isOfAccounts: Bool { self == .register || self == .unregister }
     }
 
-    /// Whom a client writes to.
+    /// The peer that a client sends to.
     package enum Pairing: String, CaseIterable, Sendable {
-        /// Clients 1 and 2 to each other, 3 and 4, and so on; the last of an odd number to itself.
+        /// Clients 1 and 2 send to each other, as do 3 and 4, and so on. With an odd number the last one sends to
+        /// itself.
         case neighbour
-        /// A ring over all clients in an order drawn by the seed: each has one writer and one reader.
+        /// A ring over all clients in an order drawn from the seed: each client has one sender and one receiver.
         case random
-        /// Everybody to the first client, which writes to the second.
+        /// Every client sends to the first one, which sends to the second.
         case hotspot
     }
 
-    /// When a stream is secured.
+    /// When a stream uses TLS.
     package enum TLSPolicy: String, CaseIterable, Sendable {
         /// STARTTLS if the server requires it.
         case allowed
         /// STARTTLS if the server offers it.
         case preferred
-        /// STARTTLS, or no login.
+        /// STARTTLS; without it the client does not log in.
         case required
         /// TLS from the first byte (XEP-0368).
         case direct
@@ -69,57 +70,59 @@ package struct XMPPLoad: Sendable {
 
     package var work: Work
     package var clients: Int
-    /// `user%i@domain/resource`, parsed.
+    /// The parts of `user%i@domain/resource`.
     package var local: Template
     package var domain: String
     package var resource: Template
     package var password: Template
-    /// In the place of those four, by the number of the client.
+    /// Replaces those four, by the client's number.
     package var users: [XMPPUser] = []
     /// `%i` of the first client.
     package var firstNumber = 1
 
     package var tls = TLSPolicy.preferred
-    /// The only one that is used; `nil`: the strongest that is offered.
+    /// The only mechanism allowed; `nil`: the strongest one that the server offers.
     package var mechanism: String?
-    /// PLAIN may go over a stream without TLS.
+    /// PLAIN is allowed on a stream without TLS.
     package var allowsPlainWithoutTLS = false
     package var streamManagement = false
-    /// Accounts that could not be made before the run: why, by the bare JID.
+    /// Accounts that could not be registered before the run, and the reason, by bare JID.
     package var unregistered: [String: AccountRefusal] = [:]
 
     package var payload = LoadPayload.generated(size: 256)
-    /// Occupants of a room, or contacts and oneself; a divisor of ``clients``.
+    /// Occupants per room, or a client and its contacts; a divisor of ``clients``.
     package var groupSize = 1
-    /// The local part of a room's JID, with `%r` for its number.
+    /// The local part of a room's JID; `%r` is its number.
     package var room = "clamor%r"
-    /// Where the rooms are.
+    /// The address of the rooms' service.
     package var service = ""
     package var nick = Template(parsing: "clamor%i")
     package private(set) var pairing: Pairing
-    /// The order of a random ring, and each client's place in it.
+    /// The order of a random ring, and each client's position in it.
     private let ring: [Int32]
     private let placeInRing: [Int32]
-    /// Operations under way per client in closed loop.
+    /// Operations in flight per client in closed loop.
     package var window = 16
     package var isOpenLoop = false
-    /// How long an answer is awaited.
+    /// Timeout of an answer.
     package var ackTimeout = TimeAmount.seconds(30)
 
-    /// In every header of this run's messages.
+    /// In the header of every message of this run.
     package var run: UInt32
     package var connectTimeout = TimeAmount.seconds(10)
     package var connectRetries = 0
     package var reconnects = 0
     package var reconnectPeriod = TimeAmount.seconds(1)
-    /// What clients leave for by plan.
+    /// The reasons for which clients leave by plan.
     package var departures: Set<DeparturePlan.Cause> = []
-    /// What stands between TCP and the stream.
+    /// The layers between TCP and the stream.
     package var layers: Set<ConnectError.Phase> = []
     package var seed: UInt64
-    /// Of the run; none in a run without.
+    /// The run's stages; empty in a run without stages.
     package var stages: [MetricStage] = []
-    /// CLOCK_REALTIME less the monotonic clock, taken once: headers carry the one, the run counts in the other.
+    /// CLOCK_REALTIME minus the monotonic clock, read once.
+    ///
+    /// Headers hold the former, the run counts in the latter.
     package var realtimeOffset: Int64
 
     package init(
@@ -157,10 +160,12 @@ package struct XMPPLoad: Sendable {
         self.placeInRing = places
     }
 
-    /// The domain as servers compare it: small letters, U-labels; as it is where it is none.
+    /// The domain in the form that servers compare: lower case, U-labels.
+    ///
+    /// An invalid domain is returned unchanged.
     package static func prepared(domain: String) -> String { (try? JID(domain: domain))?.domain ?? domain }
 
-    /// Why a client has no account to log in to.
+    /// The reason why a client has no account to log in to.
     func refusal(of number: Int) -> AccountRefusal? {
         self.unregistered.isEmpty ? nil : self.unregistered[self.user(number).bare]
     }
@@ -174,12 +179,12 @@ package struct XMPPLoad: Sendable {
         return sizes.lowerBound >= XMPPBody.headerSize
     }
 
-    /// What replaces the placeholders of a client, by its number in the run.
+    /// The values of a client's placeholders, by its number in the run.
     package func values(of number: Int) -> PlaceholderValues {
         PlaceholderValues(clientNumber: self.firstNumber + number)
     }
 
-    /// The same for every call.
+    /// Every call returns the same user.
     package func user(_ number: Int) -> XMPPUser {
         guard self.users.isEmpty else { return self.users[number] }
         var random = SplitMix64(seed: self.seed &+ UInt64(number) &* 0xD134_2543_DE82_EF95)
@@ -195,7 +200,7 @@ package struct XMPPLoad: Sendable {
         )
     }
 
-    /// Whom a client writes to, by number.
+    /// The number of the client's peer.
     package func peer(of number: Int) -> Int {
         switch self.pairing {
         case .neighbour: number ^ 1 < self.clients ? number ^ 1 : number
@@ -204,7 +209,7 @@ package struct XMPPLoad: Sendable {
         }
     }
 
-    /// How many write to a client.
+    /// The number of senders to a client.
     package func writers(to number: Int) -> Range<Int> {
         switch self.pairing {
         case .neighbour:

@@ -3,43 +3,43 @@ import Measurement
 import NIOCore
 import Transport
 
-/// Puts a client's messages together, or its presences, straight into the memory that is written.
+/// Encodes a client's messages or presences directly into the memory of the write.
 ///
-/// The first one of a write is built, the others are copies of it with number, sequence and due time patched. One per
+/// The first one of a write is built. The others are copies with a new number, sequence number and due time. One per
 /// event loop.
 struct XMPPMessageWriter: ~Copyable {
-    /// Hexadecimal digits of a message's number in its id, behind the letter `m`.
+    /// Hexadecimal digits of a message's number in its id, after the letter `m`.
     static let digits = 8
 
     private let load: XMPPLoad
     private let head: [UInt8]
-    /// All addresses of the loop's clients, as attribute text, one behind the other; and where each ends.
+    /// The addresses of all the loop's clients as attribute text, one after another, with their end offsets.
     private var addresses: [UInt8] = []
     private var ends: [Int32] = [0]
     private var body: [UInt8] = []
-    /// Of bodies without a template; ``body`` is as long as the longest then.
+    /// Sizes of bodies without a template; ``body`` is then as long as the longest one.
     private let sizes: ClosedRange<Int>
     private var raw: [UInt8] = []
     private var values = PlaceholderValues(clientNumber: 0)
     private var bodyOffset = 0
     /// The ledger's header.
     private let header: UnsafeMutableRawPointer
-    /// Bytes of the message that is turned to.
+    /// Bytes of the current message.
     private(set) var size = 0
 
     private static let hex: StaticString = "0123456789abcdef"
-    /// Between id and address; nothing where there is none.
+    /// Markup between id and address; empty without an address.
     private let address: [UInt8]
     private let tail: [UInt8]
     private let end: [UInt8]
-    /// RFC 6121 §4.7.2.1: four letters each, so that the one changes into the other in its place.
+    /// RFC 6121 §4.7.2.1: both have four letters, so one can replace the other in place.
     private static let shows: StaticString = "chataway"
 
     init(_ load: XMPPLoad) {
         self.load = load
         self.header = .allocate(byteCount: PayloadHeader.size, alignment: 8)
         self.header.initializeMemory(as: UInt8.self, repeating: 0, count: PayloadHeader.size)
-        // RFC 7395 §3.3.3: each message stands alone.
+        // RFC 7395 §3.3.3: each message is a document of its own.
         let namespace = load.layers.contains(.webSocket) ? " xmlns='jabber:client'" : ""
         let form = load.stanzaForm
         self.head = Array("<\(form.start.replacing("%n", with: namespace)) id='m".utf8)
@@ -52,22 +52,22 @@ struct XMPPMessageWriter: ~Copyable {
 
     deinit { self.header.deallocate() }
 
-    /// Adds the address that the next client of the loop writes to.
+    /// Adds the peer address of the loop's next client.
     mutating func addAddress(_ text: String) {
         Self.escape(text.utf8, into: &self.addresses)
         self.ends.append(Int32(self.addresses.count))
     }
 
-    /// Whether all messages of a client look alike, but for what is patched.
+    /// Whether all messages of a client are equal except for the patched fields.
     var isUniform: Bool {
         if case .message(let template) = self.load.payload { return !template.variesPerMessage }
         return self.sizes.count == 1
     }
 
-    /// Bytes of the body of the message that is turned to.
+    /// Bytes of the current message's body.
     private(set) var payloadSize = 0
 
-    /// Turns to a client and returns the size of its next message.
+    /// Selects a client and returns the size of its next message.
     mutating func begin(_ place: Int, number: Int, message: UInt64, now: Int64) -> Int {
         self.values.clientNumber = self.load.firstNumber + number
         if self.load.hasLedger {
@@ -83,7 +83,7 @@ struct XMPPMessageWriter: ~Copyable {
         return self.render(place, message: message, now: now)
     }
 
-    /// Renders what varies per message and returns its size; only where messages are not uniform.
+    /// Renders the parts that vary per message and returns its size; only if messages are not uniform.
     mutating func render(_ place: Int, message: UInt64, now: Int64) -> Int {
         var random = SplitMix64(seed: self.load.seed, client: self.values.clientNumber, message: message)
         if case .message(let template) = self.load.payload {
@@ -103,7 +103,7 @@ struct XMPPMessageWriter: ~Copyable {
         return self.size
     }
 
-    /// Writes one whole message; `delay` is from when it was due to this write, microseconds.
+    /// Writes one whole message; `delay` is the time from due to this write, in microseconds.
     func write(_ place: Int, sequence: UInt64, due: NIODeadline, delay: UInt32, to memory: UnsafeMutableRawPointer) {
         var offset = 0
         func add(_ bytes: ArraySlice<UInt8>) {
@@ -124,7 +124,7 @@ struct XMPPMessageWriter: ~Copyable {
         self.patch(sequence: sequence, due: due, delay: delay, at: memory)
     }
 
-    /// Writes a message like the one at `model`.
+    /// Writes a message that copies the one at `model`.
     func copy(
         _ model: UnsafeRawPointer,
         sequence: UInt64,
@@ -157,7 +157,7 @@ struct XMPPMessageWriter: ~Copyable {
         XMPPBody.patch(self.header, to: memory + self.bodyOffset)
     }
 
-    /// The lower 32 bits of a message's sequence by its id; `nil` for an id of something else.
+    /// The lower 32 bits of a message's sequence number, from its id; `nil` for any other id.
     static func number(ofID id: UnsafeRawBufferPointer) -> UInt32? {
         guard id.count == 1 + Self.digits, id[0] == UInt8(ascii: "m") else { return nil }
         var number: UInt32 = 0
@@ -171,7 +171,7 @@ struct XMPPMessageWriter: ~Copyable {
         return number
     }
 
-    /// As text, and as an attribute in single quotation marks (XML 1.0 §2.4).
+    /// Escapes text, also for attributes in single quotation marks (XML 1.0 §2.4).
     static func escape(_ text: some Sequence<UInt8>, into bytes: inout [UInt8]) {
         for byte in text {
             switch byte {

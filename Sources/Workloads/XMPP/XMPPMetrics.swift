@@ -2,31 +2,31 @@ package import LoadEngine
 package import Measurement
 import Transport
 
-/// The metrics of an XMPP load, under the identifiers that the loops record by.
+/// The metrics of an XMPP load, with the identifiers that the loops record with.
 ///
-/// What cannot happen in the load is absent, not 0.
+/// Metrics that cannot occur in the load are absent rather than 0.
 package struct XMPPMetrics: Sendable {
-    /// What the clients send by plan: messages, changes of presence, or IQ pings.
+    /// The planned operations of the clients: messages, presence changes, or IQ pings.
     package struct Operation: Sendable {
         package let counts: OperationMetrics
-        /// Of messages what was confirmed, of pings what was answered.
+        /// Confirmed messages, or answered pings.
         package let known: CounterID
-        /// Came back as an error.
+        /// Returned as errors.
         package let refused: CounterID
     }
 
     package struct Message: Sendable {
         package let fresh: CounterID
-        /// Kept by the server while nobody was there (XEP-0203).
+        /// Stored by the server while the receiver was offline (XEP-0203).
         package let delayed: CounterID
-        /// Due → received, and written → received.
+        /// From due to received, and from written to received.
         package let delivery: DurationID
         package let duration: DurationID
     }
 
-    /// Of pings, and of requests that make or remove an account.
+    /// For pings, and for requests that register or remove an account.
     package struct Ping: Sendable {
-        /// Due → answer, and written → answer.
+        /// From due to the answer, and from written to the answer.
         package let response: DurationID
         package let service: DurationID
     }
@@ -38,30 +38,30 @@ package struct XMPPMetrics: Sendable {
 
     package let catalog: MetricCatalog
     package let connect: ConnectMetrics
-    /// Of clients that were connected before; the same as ``connect`` where none comes back.
+    /// For clients that were connected before; the same as ``connect`` if no client reconnects.
     package let reconnect: ConnectMetrics
     package let departures: [DeparturePlan.Cause: DepartureMetrics]
     package let operation: Operation?
     package let message: Message?
     package let ping: Ping?
     package let fanOut: FanOutMetrics?
-    /// Written → acknowledged by stream management (XEP-0198), and how many stanzas were.
+    /// Time from written to acknowledged by stream management (XEP-0198), and the number of acknowledged stanzas.
     package let acknowledged: (duration: DurationID, count: CounterID)?
     package let scheduleLag: DurationID
-    /// Stanzas that are not the load's own.
+    /// Stanzas that do not belong to the load.
     package let otherMessages: CounterID
     package let presences: CounterID
     package let iqs: CounterID
     package let traffic: TrafficMetrics
 
     /// - Parameters:
-    ///   - load: decides what can occur.
-    ///   - loops: event loops.
+    ///   - load: decides which metrics can occur.
+    ///   - loops: number of event loops.
     package init(for load: XMPPLoad, loops: Int) {
         var catalog = MetricCatalog()
         catalog.stages = load.stages
         var layers = load.layers
-        // By STARTTLS it comes inside the stream, and is timed there.
+        // STARTTLS happens inside the stream, and is timed there.
         if load.tls != .off { layers.insert(.tls) }
         let steps = Self.steps(of: load.work)
         self.connect = ConnectMetrics("connect", layers: layers, steps: steps, &catalog)
@@ -86,7 +86,7 @@ package struct XMPPMetrics: Sendable {
             self.operation = Self.operation("presence", known: "stanza_confirmed", &catalog)
             self.message = Message(
                 fresh: catalog.counter("received", ["stanza": "presence", "from": "contact"]),
-                // Told apart from those of contacts, as all others are.
+                // Counted apart from those of contacts, like all other foreign presences.
                 delayed: catalog.counter("received", ["stanza": "presence", "from": "other"]),
                 delivery: catalog.duration("delivery_duration", ["stanza": "presence"]),
                 duration: catalog.duration("presence_duration")
@@ -103,7 +103,7 @@ package struct XMPPMetrics: Sendable {
             let request: Labels = ["request": load.work == .register ? "register" : "remove"]
             self.operation = Self.operation("iq", known: "stanza_answered", &catalog)
             self.message = nil
-            // As all that belongs to a connect, over the whole run.
+            // Like everything that belongs to a connect, it covers the whole run.
             self.ping = Ping(
                 response: catalog.duration("iq_duration", request, wholeRun: true),
                 service: catalog.duration("iq_service_duration", request, wholeRun: true)
@@ -124,7 +124,7 @@ package struct XMPPMetrics: Sendable {
         self.catalog = catalog
     }
 
-    /// The metrics of the finished run: beside the recorded ones those that are settled at its end.
+    /// The metrics of the finished run: the recorded ones and those settled at the end.
     package func known(for load: XMPPLoad) -> MetricCatalog {
         var catalog = self.catalog
         catalog.addProcessGauges()

@@ -6,14 +6,14 @@ import Transport
 package import XMPP
 import XMPPCodec
 
-// Accounts that are made and removed (XEP-0077): one connection for each, of which nothing is left.
+// Registration and removal of accounts (XEP-0077): each uses a connection of its own, which ends afterwards.
 extension XMPPShardWork {
-    /// Of clients that register or remove their account; others have none.
+    /// State of a client that registers or removes its account.
     struct Account {
         var fate = AccountFate.untouched
-        /// When the plan wanted the connect begun.
+        /// Time when the connect was due.
         var due = NIODeadline.distantPast
-        /// The request that matters was written; how the last one of them ended.
+        /// The decisive request was written; the next two say how the last one ended.
         var asked = false
         var isTimedOut = false
         var isAborted = false
@@ -27,14 +27,14 @@ extension XMPPShardWork {
     private static let head = Array("<iq type='set' id='".utf8)
     private static let headAlone = Array("<iq xmlns='jabber:client' type='set' id='".utf8)
 
-    /// The client's turn has come.
+    /// The client is due to start.
     func beginAccount(_ place: Int, due: NIODeadline) {
         guard self.load.work.isOfAccounts else { return }
         self.accounts[place].due = due
         self.offered(place, count: 1)
     }
 
-    // MARK: - Making one
+    // MARK: - Registration
 
     package func registered(_ place: Int, _ phases: XMPPPhases, answer: TimeAmount, now: NIODeadline) {
         let total = now - self.clients[place].begun
@@ -44,9 +44,9 @@ extension XMPPShardWork {
         self.completeAccount(place, .created, answer: answer, now: now)
     }
 
-    // MARK: - Removing one
+    // MARK: - Removal
 
-    /// Asks for it; the client is logged in.
+    /// Requests the removal; the client is logged in.
     func removeAccount(_ place: Int, _ connection: XMPPConnection) {
         self.accounts[place].asked = true
         let isTaken = connection.request(
@@ -74,7 +74,7 @@ extension XMPPShardWork {
         self.closeLink(place)
     }
 
-    /// No answer in time: whoever asks again, asks on another connection.
+    /// No answer in time; a retry uses another connection.
     func removalUnanswered(_ place: Int, _ error: XMPPRequestError) {
         guard error == .timedOut else { return }
         self.accounts[place].fate = .unknown
@@ -83,9 +83,9 @@ extension XMPPShardWork {
         self.clients[place].connection?.abort()
     }
 
-    // MARK: - Ends
+    // MARK: - Endings
 
-    /// The server has done it: nothing else is wanted of this client.
+    /// The server has carried out the request, so the client has finished.
     private func completeAccount(_ place: Int, _ fate: AccountFate, answer: TimeAmount, now: NIODeadline) {
         self.accounts[place].fate = fate
         let response = (now - self.accounts[place].due).nanoseconds
@@ -99,7 +99,7 @@ extension XMPPShardWork {
         self.closeLink(place)
     }
 
-    /// Who registers many from one address meets a limit first.
+    /// Many registrations from one address reach a limit of the server first.
     private static func remedy(_ error: StanzaError) -> String {
         guard error.type == .wait || error.condition == .resourceConstraint else { return "" }
         return "; servers limit registrations by address: ejabberd by registration_timeout, prosody by "
@@ -113,21 +113,21 @@ extension XMPPShardWork {
         self.error(kind, words)
     }
 
-    /// What the stream still knows, just before it forgets.
+    /// Reads the stream's state just before the stream is gone.
     func noteOpenRequest(_ place: Int) {
         guard self.load.work == .register, self.accounts[place].fate != .created else { return }
         let stream = self.streams + place
         if stream.pointee.negotiationPhase == .register { self.accounts[place].asked = true }
-        // Until it is known to be refused. What one connection has left open another one cannot close.
+        // Unknown until a refusal is known. A request that one connection left open stays open on the next one.
         if stream.pointee.hasAskedForAccount { self.accounts[place].fate = .unknown }
     }
 
-    /// Takes a connection's end, where it says something of the account.
+    /// Handles the end of a connection if it concerns the account.
     ///
-    /// - Returns: whether the end is told of with this.
+    /// - Returns: whether the end has thereby been reported.
     func settleAccountEnd(_ place: Int, _ end: XMPPConnectionEnd) -> Bool {
         let fate = self.accounts[place].fate
-        // However the server takes leave of one that has its answer.
+        // The request has its answer, so the way the server closes does not matter.
         if fate == .created || fate == .removed || fate == .refused && self.clients[place].stage == .finishing {
             return true
         }
@@ -145,7 +145,8 @@ extension XMPPShardWork {
         case .registrationImpossible:
             self.refuseAccount(place, end.kind, "\(end)")
             return true
-        // Asked before, without an answer (XEP-0077 §3.2: the stream's end may be one): now nobody is there to log in as.
+        // The removal was requested before without an answer, and the stream's end may be one (XEP-0077 §3.2). Now the
+        // account to log in to is gone.
         case .notAuthenticated(let failure) where self.isOpen(place) && failure.condition == .notAuthorized:
             self.accounts[place].fate = .removed
             return true
@@ -159,10 +160,10 @@ extension XMPPShardWork {
         }
     }
 
-    /// Whether its removal was asked for, and nobody knows what came of it: another connection tells.
+    /// Whether the removal was requested with an unknown outcome; another connection will show it.
     func isOpen(_ place: Int) -> Bool { self.load.work == .unregister && self.accounts[place].fate == .unknown }
 
-    /// Puts the account into the books, once, when nothing more is tried.
+    /// Counts the account once, when there will be no more attempts.
     func settleAccount(_ place: Int) {
         guard self.load.work.isOfAccounts, let operation = self.metrics.operation, !self.accounts[place].isCounted,
             self.accounts[place].due != .distantPast
@@ -191,7 +192,7 @@ extension XMPPShardWork {
         }
     }
 
-    /// Whether it has something under way that the end of a run should wait for.
+    /// Whether the client has a request in flight that the end of a run should wait for.
     func isAtAccount(_ place: Int) -> Bool {
         self.load.work.isOfAccounts && self.clients[place].stage == .connecting && self.clients[place].hasLink
     }

@@ -5,7 +5,7 @@ package import NIOCore
 package import Transport
 package import XMPP
 
-// How a client logs in.
+// A client's login.
 extension XMPPShardWork {
     package func admit(_ place: Int, due: NIODeadline) -> Bool {
         self.beginAccount(place, due: due)
@@ -63,7 +63,7 @@ extension XMPPShardWork {
         }
     }
 
-    /// The connection went with the handshake, and why that failed was found out behind it.
+    /// The connection ended with the handshake, and the reason of the failure was found afterwards.
     private func handshakeFailed(_ place: Int, _ result: Result<Void, ConnectError.Reason>) {
         let end: XMPPConnectionEnd =
             switch result {
@@ -101,7 +101,7 @@ extension XMPPShardWork {
         self.markUp(place, now: now)
     }
 
-    /// The server's word for who a client is (RFC 6120 §7.6); peers write to the JID that was asked for.
+    /// The JID that the server assigns (RFC 6120 §7.6) must be the requested one, since peers send to that.
     private func checkBinding(_ place: Int, _ jid: JID) {
         let asked = self.streams[place].account.jid
         guard jid != asked, asked.resource != nil || jid.bare != asked, self.load.mechanism != "ANONYMOUS" else {

@@ -4,7 +4,7 @@ import Measurement
 import NIOCore
 package import XMPP
 
-// How a client's connection ends, and what its timer is for.
+// The end of a client's connection, and its timer.
 extension XMPPShardWork {
     package func prepareEnd(_ place: Int) { self.noteOpenRequest(place) }
 
@@ -22,7 +22,7 @@ extension XMPPShardWork {
     }
 
     package func mayRetry(_ place: Int, after end: XMPPConnectionEnd) -> Bool {
-        // RFC 6120 §6.4.6: a client that the server does not want must not hammer at it.
+        // RFC 6120 §6.4.6: a client that the server rejects must not retry aggressively.
         end.allowsRetry || self.load.work.isOfAccounts && self.isOpen(place)
     }
 
@@ -47,7 +47,7 @@ extension XMPPShardWork {
 }
 
 extension XMPPConnectionEnd {
-    /// What it counts as among the disconnects.
+    /// The reason under which the disconnect is counted.
     var reason: DisconnectReason {
         switch self {
         case .answered, .aborted, .closedByPeer, .lost: .closed

@@ -6,15 +6,15 @@ import NIOCore
 import XMPP
 import XMPPCodec
 
-// Stanzas to a whole group: how they go out, what came of them, and who is there to hear them.
+// Stanzas to a whole group: their sending, their outcome, and the members that receive them.
 extension XMPPShardWork {
-    /// Notes that stanzas leave for everybody who is in.
+    /// Records that stanzas are sent to all members of the group.
     ///
-    /// - Returns: how many deliveries that are.
+    /// - Returns: the number of deliveries.
     func beginFlights(_ place: Int, _ groups: XMPPGroups, _ first: UInt64, _ count: Int) -> Int64 {
         groups.members[place].sentAt = self.context.now
         var receivers = groups.groups[groups.seat(place).group].within
-        // Nobody is a contact of his own.
+        // A client is no contact of its own.
         if self.load.work == .presence { receivers -= 1 }
         guard self.load.hasLedger else { return 0 }
         var expected = Int64(receivers) * Int64(count)
@@ -40,7 +40,7 @@ extension XMPPShardWork {
         }
     }
 
-    /// Takes what was said in the room.
+    /// Handles a message of the room.
     private func roomMessage(
         _ place: Int,
         _ groups: XMPPGroups,
@@ -48,18 +48,18 @@ extension XMPPShardWork {
         now: NIODeadline
     ) {
         if element.attribute("type", is: "error") { return self.refused(place, element) }
-        // §8.1: what the room is about, which it tells everybody who enters.
+        // §8.1: the room's subject, which it sends to each new occupant.
         guard let ids = self.metrics.message, !(element.firstChild("subject") != nil) else { return }
         self.tallies[place].received += 1
-        // A room may remember in spite of `maxstanzas='0'`.
+        // A room may send history in spite of `maxstanzas='0'`.
         guard !(element.firstChild("delay", "urn:xmpp:delay") != nil) else { return self.meter.add(ids.delayed) }
         self.meter.add(ids.fresh)
         _ = self.matchArrival(place, groups, element, in: "body", now: now)
     }
 
-    /// Matches what came to what was sent, by the header in its text.
+    /// Matches an arrival with its send, by the header in its text.
     ///
-    /// - Returns: whether a member of its group sent it.
+    /// - Returns: whether a member of the client's group sent it.
     func matchArrival(
         _ place: Int,
         _ groups: XMPPGroups,
@@ -93,7 +93,7 @@ extension XMPPShardWork {
         return true
     }
 
-    /// One more has the sender's stanza.
+    /// One more receiver has the sender's stanza.
     private func countArrival(
         _ sender: Int,
         _ groups: XMPPGroups,
@@ -102,7 +102,7 @@ extension XMPPShardWork {
         now: NIODeadline
     ) {
         let arrival = groups.members[sender].flights.arrived(header.sequence)
-        // What is waited for, and nothing else, is in the balance.
+        // Only tracked stanzas are part of the balance.
         if arrival.isKnown { self.received.received += 1 }
         guard arrival.isFirst || arrival.isLast, let ids = self.metrics.fanOut?.receivers else { return }
         let due = header.due &- self.load.realtimeOffset
@@ -114,16 +114,16 @@ extension XMPPShardWork {
         self.giveCredit(sender, header.sequence, reader: reader, now: now)
     }
 
-    /// In closed loop a client may send one more for each stanza of this connection that everybody has.
+    /// In closed loop a client may send one more for each stanza of this connection that has reached every receiver.
     private func giveCredit(_ place: Int, _ sequence: UInt64, reader: Int?, now: NIODeadline) {
         guard !self.load.isOpenLoop, sequence >= self.clients[place].connectionFirst else { return }
         let before = self.room(place)
         self.clients[place].own.credit += 1
-        // Of the client whose read this is, the read's end asks.
+        // For the client whose read this is, the end of the read checks.
         if before == 0, place != reader, self.room(place) > 0 { self.shard.markAble(place, at: now) }
     }
 
-    /// Somebody of this run, but of another group: rosters hold contacts of earlier runs.
+    /// The sender is a client of this run in another group: rosters keep contacts of earlier runs.
     private func countStranger(_ groups: XMPPGroups, _ header: PayloadHeader) {
         guard groups.exists(header.publisher) else { return groups.ledger.pointee.countForeign() }
         self.error(
@@ -134,7 +134,7 @@ extension XMPPShardWork {
         )
     }
 
-    /// A stanza came back: nobody waits for it.
+    /// A stanza was returned as an error and is no longer awaited.
     func refused(_ place: Int, _ groups: XMPPGroups, _ sequence: UInt64) {
         let left = groups.members[place].flights.drop(sequence)
         guard left > 0 else { return }
@@ -142,7 +142,7 @@ extension XMPPShardWork {
         self.giveCredit(place, sequence, reader: place, now: self.context.now)
     }
 
-    /// Who listens on a server that is full, or far away, bounced it alone.
+    /// Only one receiver returned the stanza, because its server is full or unreachable.
     func refused(_ place: Int, _ groups: XMPPGroups, byContact element: borrowing ElementView) {
         self.countError(element)
         let number = element.withAttribute("id") { XMPPMessageWriter.number(ofID: $0) }
@@ -158,7 +158,7 @@ extension XMPPShardWork {
         self.countMiss(place, groups, sequence, reader: place)
     }
 
-    /// A stanza will not come to one of its receivers.
+    /// A stanza will not reach one of its receivers.
     private func countMiss(_ sender: Int, _ groups: XMPPGroups, _ sequence: UInt64, reader: Int?) {
         let flight = groups.members[sender].flights.miss(sequence)
         guard flight.isKnown else { return }
@@ -168,9 +168,9 @@ extension XMPPShardWork {
         self.giveCredit(sender, sequence, reader: reader, now: self.context.now)
     }
 
-    /// The last stanzas of a connection never left.
+    /// The last stanzas of a connection were never sent.
     ///
-    /// What did leave may still come, and is waited for.
+    /// The sent ones may still arrive and are awaited.
     func dropUnsent(_ place: Int, _ groups: XMPPGroups, _ range: Range<UInt64>, neverSent: UInt64) {
         let sent = range.upperBound - min(neverSent, range.upperBound - range.lowerBound)
         for sequence in groups.members[place].flights.sequences(below: range.upperBound) where sequence >= sent {
@@ -178,9 +178,9 @@ extension XMPPShardWork {
         }
     }
 
-    // MARK: - In and out
+    // MARK: - Joining and leaving
 
-    /// The client is in, and hears everything from now on.
+    /// The client has joined, and receives every message from now on.
     func markWithin(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
         let seat = groups.seat(place)
         let member = groups.members.baseAddress.map { $0 + place }
@@ -192,7 +192,7 @@ extension XMPPShardWork {
         self.clients[place].own.credit = Int32(clamping: self.load.window)
         if let ids = self.metrics.fanOut { self.meter.record(ids.joined, (now - member.pointee.asked).nanoseconds) }
         self.markUp(place, now: now)
-        // In closed loop nobody speaks to nobody.
+        // In closed loop a client does not send while it is alone.
         guard self.load.work == .presence, !self.load.isOpenLoop, groups.groups[seat.group].within == 2 else { return }
         for number in 0..<groups.size {
             let other = groups.place(group: seat.group, member: number)
@@ -200,7 +200,7 @@ extension XMPPShardWork {
         }
     }
 
-    /// Others spoke before the client was in.
+    /// Other members sent messages before the client joined.
     private func noteMissed(_ place: Int, _ groups: XMPPGroups, _ group: Int) {
         let next = (0..<groups.size).map { self.clients[groups.place(group: group, member: $0)].sequence }
         guard next.contains(where: { $0 > 0 }) else { return }
@@ -213,7 +213,7 @@ extension XMPPShardWork {
         groups.members[place].from = next
     }
 
-    /// The client goes: nobody waits any more until it has what was sent.
+    /// The client leaves, so its messages are no longer awaited.
     func leaveGroup(_ place: Int, _ groups: XMPPGroups, saysSo: Bool) {
         guard groups.members[place].step == .within else { return }
         if saysSo { self.sayGoodbye(place) }
@@ -221,7 +221,7 @@ extension XMPPShardWork {
         let seat = groups.seat(place)
         groups.members[place].step = .out
         groups.groups[seat.group].within -= 1
-        // A room that is not persistent is gone with the last of its occupants.
+        // The last occupant's departure ends a room that is not persistent.
         if groups.groups[seat.group].within == 0 { groups.groups[seat.group].isOpen = false }
         guard self.load.hasLedger else { return }
         let from = groups.members[place].from
@@ -229,7 +229,7 @@ extension XMPPShardWork {
             let sender = groups.place(group: seat.group, member: member)
             if self.load.work == .presence, sender == place { continue }
             for sequence in groups.members[sender].flights.sequences(below: self.clients[sender].sequence) {
-                // What was sent before it came in does not wait for it, nor what it has.
+                // Messages sent before the client joined do not wait for it, nor do messages that it has.
                 guard from.isEmpty || sequence >= from[member],
                     !groups.ledger.pointee.has(client: place, member: member, sequence: sequence)
                 else { continue }
@@ -243,7 +243,7 @@ extension XMPPShardWork {
 
     // MARK: - The end
 
-    /// What this loop's groups hold, for the books.
+    /// The books of this loop's groups.
     func takeGroups(_ groups: XMPPGroups) -> XMPPResult.Groups {
         var result = XMPPResult.Groups(
             ledger: groups.ledger.pointee.export { place, member in

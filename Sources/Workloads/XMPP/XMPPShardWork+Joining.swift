@@ -6,9 +6,9 @@ import Transport
 package import XMPP
 import XMPPCodec
 
-// A client that is logged in, on its way into its group.
+// A client that is logged in and on its way into its group.
 extension XMPPShardWork {
-    /// Requests of the way in, by their tokens.
+    /// Tokens of the requests on the way in.
     enum Request {
         static let configuration: UInt64 = 0
         static let roster: UInt64 = 1
@@ -54,13 +54,13 @@ extension XMPPShardWork {
             case .subscribing, .within, .out:
                 "a client missed \(groups.members[place].waits) contacts after the acknowledgement timeout: not subscribed"
             }
-        // A room that is silent to one would be so to all, one after the other.
+        // A room that does not answer one client would not answer the next ones either.
         let others = isOpener ? groups.groups[group].waiting : []
         for other in others { self.joinFailed(Int(other), "join timeout", words, mayRetry: true) }
         self.joinFailed(place, "join timeout", words, mayRetry: true)
     }
 
-    /// The client stays outside, and its connection is of no use.
+    /// The client does not join, and its connection is of no use.
     func joinFailed(_ place: Int, _ kind: String, _ words: String, mayRetry: Bool) {
         guard self.clients[place].stage == .joining, let groups = self.groups else { return }
         self.error(kind, words)
@@ -68,7 +68,7 @@ extension XMPPShardWork {
         self.clients[place].connection?.abort()
     }
 
-    /// The connection of a client on its way in has ended.
+    /// The connection of a joining client has ended.
     package func joinEnded(_ place: Int, _ end: XMPPConnectionEnd) {
         guard let groups = self.groups else { return }
         self.forgetContacts(place, groups)
@@ -79,16 +79,16 @@ extension XMPPShardWork {
             groups.groups[group].opener = -1
             self.letNextOpen(groups, group)
         }
-        // Who never was in has not come up yet: it is still the first connect.
+        // A client that never joined has not come up, so this is still its first connect.
         if !groups.members[place].wasWithin { self.tallies[place].connectNanoseconds = 0 }
-        // An abort is this side's own decision, which says for itself whether to try again.
+        // This side decided to abort, and decided on a retry as well.
         self.connectFailed(place, canRetry: (end == .aborted || end.allowsRetry) && groups.members[place].mayRetry)
     }
 
-    /// Sends a stanza of the way in.
+    /// Sends a stanza of the join.
     func tell(_ place: Int, _ element: XMPPElement) { _ = try? self.clients[place].connection?.send(element) }
 
-    /// Asks a question of the way in; `payload` is all of the IQ.
+    /// Sends a request of the join; `payload` is the whole content of the IQ.
     func ask(
         _ place: Int,
         _ token: UInt64,
@@ -135,7 +135,7 @@ extension XMPPShardWork {
                 mayRetry: false
             )
         case Request.roster: self.rosterCame(place, groups, answer.element())
-        // An error is an answer too: what was said before it is with the server.
+        // An error is an answer too: the server has received everything sent before.
         case Request.barrier:
             groups.members[place].isKnown = true
             self.countMutualContact(place, groups, now: now)
@@ -143,7 +143,9 @@ extension XMPPShardWork {
         }
     }
 
-    /// Leaves the room before the stream is closed (XEP-0045 §7.14); a presence without an address the stream takes care of.
+    /// Leaves the room before the stream closes (XEP-0045 §7.14).
+    ///
+    /// The stream itself sends the presence without an address.
     func sayGoodbye(_ place: Int) {
         guard self.load.work == .muc, let groups = self.groups, groups.members[place].step == .within else { return }
         let address = self.load.occupant(self.number(place))

@@ -4,23 +4,25 @@ import Measurement
 package import NIOCore
 import XMPP
 
-// Acknowledgements of stream management (XEP-0198), and what they are of.
+// Acknowledgements of stream management (XEP-0198), and the stanzas that they cover.
 extension XMPPShardWork {
-    /// Puts what the stream has said by itself since the last write, answers to requests, into the row of what is
-    /// acknowledged; before each write, and each acknowledgement.
+    /// Adds the stanzas that the stream itself has sent since the last write, answers to requests, to the list of
+    /// unacknowledged writes.
     ///
-    /// The server's count is of all stanzas: else each of these would confirm a message that it does not have.
+    /// Called before each write and each acknowledgement.
+    ///
+    /// The server counts all stanzas. Otherwise each of these would confirm a message that the server does not have.
     func noteOwnStanzas(_ place: Int) {
         guard self.metrics.acknowledged != nil else { return }
         let sent = self.streams[place].stanzasSent
         let own = sent &- self.clients[place].own.counted
         self.clients[place].own.counted = sent
-        // Less than before: stream management is gone, or begins anew.
+        // The count has decreased: stream management is off, or begins anew.
         guard own > 0, own < 1 << 31 else { return }
         self.clients[place].own.writes.append(Write(at: self.context.now, count: Int32(clamping: own), isOwn: true))
     }
 
-    /// The load's own stanzas, once they are appended.
+    /// Adds the load's stanzas after they have been appended.
     func noteUnacknowledged(_ place: Int, count: Int, at began: NIODeadline) {
         guard self.metrics.acknowledged != nil, count > 0 else { return }
         self.clients[place].own.counted = self.streams[place].stanzasSent
@@ -29,7 +31,7 @@ extension XMPPShardWork {
 
     package func acknowledged(_ place: Int, count: Int, now: NIODeadline) {
         guard let ids = self.metrics.acknowledged else { return }
-        // Of what was said by itself since, too: else it would stand before the next write, and be acknowledged already.
+        // Also adds what the stream sent meanwhile; otherwise it would precede the next write as acknowledged.
         self.noteOwnStanzas(place)
         var left = count
         var done = 0

@@ -8,13 +8,13 @@ package import XMPPCodec
 // IQ pings to the server (XEP-0199), and their answers.
 extension XMPPShardWork {
     private static let head = Array("<iq type='get'".utf8)
-    /// RFC 7395 §3.3.3: on a WebSocket each message stands alone.
+    /// RFC 7395 §3.3.3: on a WebSocket each message is a document of its own.
     private static let namespace = Array(" xmlns='jabber:client'".utf8)
     private static let to = Array(" to='".utf8)
     private static let id = Array("' id='".utf8)
     private static let tail = Array("'><ping xmlns='urn:xmpp:ping'/></iq>".utf8)
 
-    /// All of them leave in one write.
+    /// All pings of the batch share one write.
     func sendPings(_ place: Int, _ connection: XMPPConnection, _ batch: OperationBatch, began: NIODeadline) {
         var taken = 0
         self.noteOwnStanzas(place)
@@ -38,13 +38,15 @@ extension XMPPShardWork {
         connection.flushRequests()
     }
 
-    /// A slot for one more ping; a client has as many as it ever had under way.
+    /// A slot for one more ping.
+    ///
+    /// A client has as many slots as it ever had pings in flight.
     private func takeSlot(_ place: Int, due: NIODeadline, began: NIODeadline) -> Int32 {
         let count = Int(self.clients[place].own.pings)
         if count == self.clients[place].own.slots.count {
             self.clients[place].own.slots.append(Ping(due: due, written: began, next: Int32(count)))
         }
-        // Behind those under way lie the free slots, each with the number of one that is free.
+        // The slots in flight come first. After them, each entry holds the number of a free slot.
         let slot = self.clients[place].own.slots[count].next
         self.clients[place].own.slots[Int(slot)].due = due
         self.clients[place].own.slots[Int(slot)].written = began
@@ -106,7 +108,7 @@ extension XMPPShardWork {
         }
     }
 
-    /// What stands before the id of every ping.
+    /// The text before the id of every ping.
     static func pingHead(to domain: String, isAlone: Bool) -> [UInt8] {
         var bytes = Self.head + (isAlone ? Self.namespace : []) + Self.to
         XMPPMessageWriter.escape(domain.utf8, into: &bytes)

@@ -5,21 +5,22 @@ package import NIOCore
 import XMPP
 package import XMPPCodec
 
-// Circles of contacts: everybody is subscribed to everybody else's presence (RFC 6121 §3).
+// Circles of contacts: all members are subscribed to each other's presence (RFC 6121 §3).
 //
-// Who comes later sees to it that it and those who were there before are subscribed to each other, and is in when both rosters
-// say so. So nobody waits for who is still to come, and what an earlier run has left in the rosters is taken as it is.
+// A client that comes later arranges the mutual subscriptions with the members that came before, and has joined when
+// both rosters show them. So clients do not wait for later ones, and subscriptions of an earlier run are used as they
+// are.
 extension XMPPShardWork {
-    /// What a client's roster says of one contact.
+    /// The roster entry of one contact.
     enum Contact {
         static let to: UInt8 = 1
         static let from: UInt8 = 2
         static let both: UInt8 = 3
-        /// It was asked on this connection.
+        /// The subscription was requested on this connection.
         static let asked: UInt8 = 4
     }
 
-    /// The bare JIDs of the loop's clients, by which contacts are known; and the address of what each sends.
+    /// The bare JIDs of the loop's clients, which identify contacts, and the address that each client sends to.
     func addAddresses(_ groups: XMPPGroups) {
         for place in 0..<self.places.count {
             let number = self.number(place)
@@ -34,7 +35,7 @@ extension XMPPShardWork {
 
     func askForRoster(_ place: Int, _ groups: XMPPGroups) {
         groups.members[place].step = .listing
-        // RFC 6121 §2.2: who has not asked for it gets no pushes.
+        // RFC 6121 §2.2: a client gets roster pushes only after it has requested the roster.
         self.ask(place, Request.roster, "get", to: nil, "<query xmlns='\(XMPPNamespace.roster)'/>")
     }
 
@@ -48,7 +49,7 @@ extension XMPPShardWork {
         groups.lastOrder += 1
         groups.members[place].order = groups.lastOrder
         groups.members[place].step = .subscribing
-        // One for the server's word that it knows of the presence.
+        // One for the server's confirmation that it has the presence.
         groups.members[place].waits = 1
         groups.members[place].isKnown = false
         self.tell(place, .presence(to: nil))
@@ -57,7 +58,7 @@ extension XMPPShardWork {
             guard groups.members[other].order != 0, !self.isMutual(place, other, groups) else { continue }
             groups.members[place].waits += 1
             self.subscribe(place, groups, to: member)
-            // An earlier run, or somebody else, may have left half of it.
+            // An earlier run, or another program, may have left one direction of it.
             self.subscribe(other, groups, to: seat.member)
         }
         self.ask(
@@ -81,7 +82,7 @@ extension XMPPShardWork {
         return self.load.user(self.number(other)).bare
     }
 
-    /// The member of a group with that address.
+    /// The group member with this address.
     func contact(_ address: String?, _ groups: XMPPGroups, of group: Int) -> Int? {
         guard let address, let jid = try? JID(address), let place = groups.addresses[jid.bare.description] else {
             return nil
@@ -107,7 +108,7 @@ extension XMPPShardWork {
 
     func contactPresence(_ place: Int, _ groups: XMPPGroups, _ element: borrowing ElementView, now: NIODeadline) {
         guard let type = element.attribute("type") else {
-            // Answers to the server's own probes repeat what was said before.
+            // Answers to the server's own probes repeat earlier presences.
             guard let ids = self.metrics.message, !(element.firstChild("delay", "urn:xmpp:delay") != nil),
                 self.matchArrival(place, groups, element, in: "status", now: now)
             else { return self.meter.add(self.metrics.presences) }
@@ -132,7 +133,7 @@ extension XMPPShardWork {
         }
     }
 
-    /// A push of the roster (RFC 6121 §2.1.6).
+    /// A roster push (RFC 6121 §2.1.6).
     package func requested(_ place: Int, _ request: borrowing ElementView, now: NIODeadline) -> Bool {
         guard let groups = self.groups, self.load.work == .presence, let connection = self.clients[place].connection,
             request.firstChild("query", "jabber:iq:roster") != nil
@@ -163,7 +164,7 @@ extension XMPPShardWork {
         if groups.members[place].waits == 0 { self.markWithin(place, groups, now: now) }
     }
 
-    /// The client is gone: nobody waits to be subscribed to it.
+    /// The client is gone; its subscriptions are no longer awaited.
     func forgetContacts(_ place: Int, _ groups: XMPPGroups) {
         let order = groups.members[place].order
         guard order != 0 else { return }

@@ -9,7 +9,7 @@ package import XMPPCodec
 extension XMPPShardWork {
     package func read(_ place: Int, _ bytes: UnsafeRawBufferPointer, atBoundary: Bool) {
         self.countRead(place, bytes, room: self.room(place))
-        // Behind the login: what negotiates it is read with other eyes, and a new header makes a new reader.
+        // Only after the login: negotiation is parsed in a different way, and a new header begins a new reader.
         if self.slab.probe.place == place, self.clients[place].stage == .up {
             self.slab.probe.copy(bytes, atBoundary: atBoundary)
         }
@@ -49,14 +49,14 @@ extension XMPPShardWork {
             return XMPPBody.header(of: body, table: table)
         }
         self.meter.add(self.metrics.traffic.payloadReceived, UInt64(size))
-        // What the server kept for somebody who was away says so, and is no measure of its speed.
+        // The server marks stanzas that it stored for an offline client; they do not measure its speed.
         guard !(element.firstChild("delay", "urn:xmpp:delay") != nil) else { return self.meter.add(ids.delayed) }
         self.meter.add(ids.fresh)
         guard self.load.hasLedger else {
             self.received.received += 1
             return self.addCredit(place)
         }
-        // Leftovers of another run are nobody's loss here.
+        // Messages left over from another run are not losses of this run.
         guard case .some(.some(let header)) = header, header.run == self.load.run else { return }
         let arrival = self.ledger.pointee.arrived(
             subscription: place,
@@ -65,14 +65,14 @@ extension XMPPShardWork {
             sequence: header.sequence
         )
         guard let arrival else { return }
-        // One that comes twice lets no other go: else a server that doubles them would widen the window without end.
+        // A duplicate gives no credit: a server that duplicates messages would otherwise widen the window without end.
         if case .duplicate = arrival { return }
         self.received.received += 1
         self.addCredit(place)
         self.recordDelivery(header, ids, now: now)
     }
 
-    /// In closed loop one that came lets one go.
+    /// In closed loop each arrival allows one send.
     private func addCredit(_ place: Int) {
         if !self.load.isOpenLoop { self.clients[place].own.credit += 1 }
     }
@@ -86,7 +86,9 @@ extension XMPPShardWork {
         self.meter.record(ids.duration, max(0, duration - waited), lane: lane)
     }
 
-    /// A message of this client came back: it is not expected at its peer any more, unless it arrived all the same.
+    /// A message of this client was returned as an error.
+    ///
+    /// Its peer no longer expects it, unless it arrived all the same.
     func refused(_ place: Int, _ element: borrowing ElementView) {
         self.countError(element)
         guard let operation = self.metrics.operation, self.load.stanza != nil else { return }
@@ -95,7 +97,7 @@ extension XMPPShardWork {
         let number = element.withAttribute("id") { XMPPMessageWriter.number(ofID: $0) }
         guard case .some(.some(let number)) = number else { return }
         let next = self.clients[place].sequence
-        // The id has the lower half of the sequence.
+        // The id holds the lower half of the sequence number.
         var sequence = next & ~0xFFFF_FFFF | UInt64(number)
         if sequence >= next { sequence = sequence &- 0x1_0000_0000 }
         guard sequence < next, !self.clients[place].unknown.contains(sequence) else { return }
@@ -104,7 +106,7 @@ extension XMPPShardWork {
         self.received.expected -= 1
     }
 
-    /// An error by its condition (RFC 6120 §8.3.3).
+    /// Counts an error by its condition (RFC 6120 §8.3.3).
     func countError(_ element: borrowing ElementView) {
         let error = StanzaError(element.element())
         let condition = error?.condition.rawValue ?? "undefined-condition"

@@ -5,7 +5,7 @@ import NIOCore
 import XMPP
 import XMPPCodec
 
-// Rooms (XEP-0045): one occupant opens each, the others follow.
+// Rooms (XEP-0045): one occupant opens each, and the others follow.
 extension XMPPShardWork {
     func room(of place: Int) -> String {
         self.groups.map { self.load.room($0.number(ofGroup: $0.seat(place).group)) } ?? ""
@@ -14,7 +14,8 @@ extension XMPPShardWork {
     func enterRoom(_ place: Int, _ groups: XMPPGroups) {
         let group = groups.seat(place).group
         if groups.groups[group].isOpen { return self.askForRoom(place, groups) }
-        // A new room is locked until its first occupant has configured it (§10.1.2): nobody else gets in before.
+        // A new room is locked until its first occupant has configured it (§10.1.2), so no other client can enter
+        // before.
         if groups.groups[group].opener < 0 {
             groups.groups[group].opener = Int32(place)
             return self.askForRoom(place, groups)
@@ -33,14 +34,15 @@ extension XMPPShardWork {
     private func sayHello(_ place: Int, _ groups: XMPPGroups) {
         groups.members[place].step = .asked
         var x = XMPPElement("x", namespace: XMPPNamespace.muc)
-        // §7.2.15: what was said before counts for nobody.
+        // §7.2.15: earlier messages of the room are not wanted.
         x.add(XMPPElement("history", namespace: XMPPNamespace.muc, attributes: ["maxstanzas": "0"]))
         self.tell(place, .presence(to: self.load.occupant(self.number(place)), children: [.element(x)]))
     }
 
-    /// Its nick was its own before (§7.2.8): a room that has not heard of a lost connection holds it for that one.
+    /// The client's nick is held (§7.2.8), perhaps by its old connection, whose loss the room has not noticed.
     ///
-    /// Another login would find it as it is, so this one waits: until the room lets go, or `--ack-timeout` is over.
+    /// Another login would meet the same conflict, so this client waits until the room releases the nick or
+    /// `--ack-timeout` ends.
     private func nickIsHeld(_ place: Int, _ groups: XMPPGroups) {
         if groups.members[place].again == .distantFuture {
             self.error(
@@ -54,7 +56,7 @@ extension XMPPShardWork {
         self.wantsTimer(place, at: groups.members[place].again)
     }
 
-    /// A timer of who waits for its nick.
+    /// The timer of a client that waits for its nick.
     func askAgain(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
         guard groups.members[place].step == .held else { return }
         guard now >= groups.members[place].again else {
@@ -63,7 +65,7 @@ extension XMPPShardWork {
         self.sayHello(place, groups)
     }
 
-    /// Somebody else tries, since who was to open the room could not.
+    /// Another client tries, since the first one could not open the room.
     func letNextOpen(_ groups: XMPPGroups, _ group: Int) {
         guard !groups.groups[group].isOpen, let next = groups.groups[group].waiting.first else { return }
         groups.groups[group].waiting.removeFirst()
@@ -74,7 +76,7 @@ extension XMPPShardWork {
     func roomPresence(_ place: Int, _ groups: XMPPGroups, _ element: borrowing ElementView, now: NIODeadline) {
         let step = groups.members[place].step
         guard let type = element.attribute("type") else {
-            // §7.2.2: the own presence comes behind those of all others.
+            // §7.2.2: the client's own presence comes after all others.
             guard step == .asked, Self.hasStatus(element, "110"), self.isOfRoom(place, element) else { return }
             // §10.1.1: the room is new.
             guard Self.hasStatus(element, "201") else { return self.roomOpens(place, groups, now: now) }
@@ -91,16 +93,16 @@ extension XMPPShardWork {
         }
     }
 
-    /// Whether the client's room says it, or is about to be told to be none: anybody can write to a client.
+    /// Whether the stanza is from the client's room or its service; any other sender may write to a client too.
     private func isOfRoom(_ place: Int, _ element: borrowing ElementView) -> Bool {
         guard let from = element.attribute("from").flatMap({ try? JID($0) }) else { return false }
         let room = try? JID(self.room(of: place))
         return from.bare == room || from.isBare && from.domain == room?.domain
     }
 
-    /// Whether a presence is the client's own: not every room that is destroyed says 110 (§10.9).
+    /// Whether a presence is the client's own; not every room sends 110 when it is destroyed (§10.9).
     private func isOwn(_ place: Int, _ element: borrowing ElementView) -> Bool {
-        // Most are of somebody who just leaves, and who it is need not be found out.
+        // Most presences are of other occupants that leave; without a code the address need not be parsed.
         let codes: [StaticString] = ["110", "301", "307", "321", "322", "332"]
         let x = element.firstChild("x", "http://jabber.org/protocol/muc#user")
         let isDestroyed = x?.firstChild("destroy") != nil
@@ -109,7 +111,7 @@ extension XMPPShardWork {
         return from == (try? JID(self.load.occupant(self.number(place))))
     }
 
-    /// Takes the room as it is (§10.1.2).
+    /// Accepts the room's default configuration (§10.1.2).
     private func configure(_ place: Int) {
         self.ask(
             place,
@@ -120,7 +122,7 @@ extension XMPPShardWork {
         )
     }
 
-    /// The client is in, and the room is anybody's.
+    /// The client is in, and the room is open to all.
     func roomOpens(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
         let group = groups.seat(place).group
         groups.groups[group].isOpen = true
@@ -139,7 +141,7 @@ extension XMPPShardWork {
         {
             return self.nickIsHeld(place, groups)
         }
-        // Who is not wanted, or has somebody else's nick, will not be let in the next time either.
+        // A client that is banned, or whose nick another occupant has, will be rejected again.
         let mayRetry: Bool
         let hint: String
         switch condition {
@@ -167,7 +169,7 @@ extension XMPPShardWork {
         )
     }
 
-    /// The room has thrown the client out (§8.2, §9.1), or goes itself.
+    /// The room has removed the client (§8.2, §9.1), or the room itself is gone.
     private func thrownOut(_ place: Int, _ element: borrowing ElementView) {
         let reasons: [(StaticString, String)] = [
             ("307", "kicked"), ("301", "banned"), ("321", "affiliation"), ("322", "members-only"), ("332", "shutdown"),
@@ -184,7 +186,7 @@ extension XMPPShardWork {
         return self.has(status, code, left: 16)
     }
 
-    /// `left`: a room has a handful of codes to tell.
+    /// `left`: limits the search, since a room sends only a few codes.
     private static func has(_ status: borrowing ElementView, _ code: StaticString, left: Int) -> Bool {
         if status.attribute("code", is: code) { return true }
         guard left > 0, let next = status.nextSibling("status") else { return false }

@@ -6,14 +6,14 @@ package import NIOCore
 import Transport
 package import XMPP
 
-/// What became of the stanzas of a loop, beside what the counters say.
+/// The outcome of a loop's stanzas, in addition to the counters.
 package struct StanzaBook: Hashable, Sendable {
     package var timedOut: UInt64 = 0
     /// Answered with an error, or lost with their connection.
     package var failed: UInt64 = 0
-    /// Still without an answer when the run ended.
+    /// Without an answer when the run ended.
     package var inFlight: UInt64 = 0
-    /// Messages whose stream did not end in good order.
+    /// Messages whose stream did not end gracefully.
     package var unconfirmed: UInt64 = 0
 }
 
@@ -26,7 +26,7 @@ extension XMPPShardWork {
         case .login, .register, .unregister: return 0
         case .ping: return self.load.window - Int(self.clients[place].own.pings)
         case .message, .muc, .presence:
-            // Nobody waits for what comes to nobody.
+            // A client whose messages have no receiver does not send.
             if !self.load.isOpenLoop, let groups = self.groups, groups.isAlone(place, self.load.work) { return 0 }
             let most = self.load.isOpenLoop ? Self.largestJoined : Int(self.clients[place].own.credit)
             return min(max(0, most), self.largestBatch)
@@ -54,7 +54,7 @@ extension XMPPShardWork {
         self.writer.pointee.begin(place, number: self.number(place), message: first, now: self.time(began))
     }
 
-    /// A WebSocket takes messages one by one.
+    /// A WebSocket carries each message in a frame of its own.
     package var isWriteUniform: Bool { self.writer.pointee.isUniform && !self.load.layers.contains(.webSocket) }
     package var payloadSize: Int { self.writer.pointee.payloadSize }
 
@@ -86,8 +86,10 @@ extension XMPPShardWork {
 
     private static func microseconds(_ time: TimeAmount) -> UInt32 { UInt32(clamping: time.nanoseconds / 1_000) }
 
-    /// Settles the fate of what was sent on a connection: a closing tag is answered behind everything before it
-    /// (RFC 6120 §4.4), and stream management knows up to where the server came.
+    /// Settles the fate of a connection's stanzas.
+    ///
+    /// A closing tag confirms everything sent before it (RFC 6120 §4.4), and stream management knows the server's
+    /// count.
     package func settleSent(_ place: Int, isConfirmed: Bool) {
         guard self.load.stanza != nil, let operation = self.metrics.operation else { return }
         let first = self.clients[place].connectionFirst
@@ -107,7 +109,7 @@ extension XMPPShardWork {
         }
         let refused = self.clients[place].unknown.clamped(to: range).count
         self.received.expected -= Int64(last - first - known - refused)
-        // Any of them may have arrived, and is then among those received.
+        // Any of them may have arrived, and then counts among the received ones.
         self.received.uncertain += Int64(last - first - known - refused - lost)
         self.clients[place].unknown.insert(range)
     }

@@ -4,10 +4,10 @@ import Measurement
 import NIOCore
 import XMPP
 
-// In closed loop: clients that would wait for ever.
+// Clients in closed loop that would wait forever.
 extension XMPPShardWork {
-    /// Looks once a second for who waits longer than `--ack-timeout` until everybody has a stanza, and for who has nobody to
-    /// send to and never will.
+    /// Checks once a second for clients whose stanza has not reached all receivers within `--ack-timeout`, and for
+    /// clients that will never have a receiver.
     func checkStalled(_ now: NIODeadline) {
         guard let groups = self.groups, !self.load.isOpenLoop, self.shard.phase == .loading else { return }
         for place in 0..<self.places.count where self.clients[place].stage == .up {
@@ -38,7 +38,7 @@ extension XMPPShardWork {
             return other == place || self.clients[other].stage == .idle && self.clients[other].attempts == .max
         }
         guard nobodyComes else { return }
-        self.error("no contacts", "none of a client's contacts could come up, so it had nobody to send to")
+        self.error("no contacts", "none of a client's contacts came up, so it had no receiver")
         self.clients[place].connection?.abort()
     }
 }

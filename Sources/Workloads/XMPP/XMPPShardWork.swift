@@ -8,49 +8,49 @@ package import Transport
 package import XMPP
 import XMPPCodec
 
-/// What only XMPP clients have in their row.
+/// State that only XMPP clients have.
 package struct XMPPClientState {
-    /// A handshake of STARTTLS.
+    /// State of a STARTTLS handshake.
     enum Handshake: UInt8 {
         case none
         case underWay
-        /// The connection has gone; why, is still to be told.
+        /// The connection has ended; the reason is not known yet.
         case lost
     }
 
-    /// Stanzas that left together.
+    /// Stanzas of one write.
     struct Write {
         var at: NIODeadline
         var count: Int32
-        /// The stream's own answers to what it was asked, which are acknowledged as well.
+        /// Answers of the stream itself, which are acknowledged as well.
         var isOwn = false
     }
 
-    /// A ping under way.
+    /// A ping in flight.
     struct Ping {
         var due: NIODeadline
         var written: NIODeadline
-        /// The next free one; only of a slot that is free.
+        /// The next free slot; only in a free slot.
         var next: Int32
     }
 
     var tls = Handshake.none
-    /// In closed loop, messages that the client may send: one for each that came.
+    /// In closed loop, messages that the client may send: one for each arrival.
     var credit: Int32 = 0
-    /// Pings in flight, and a slot for each that there ever were at once: made when it is needed.
+    /// Number of pings in flight, and a slot for each; slots are allocated on demand and reused.
     var pings: Int32 = 0
     var slots: [Ping] = []
-    /// With stream management: writes that are not acknowledged, and up to where the stream's count is in them.
+    /// With stream management: unacknowledged writes, and the stream's count up to which they reach.
     var writes: [Write] = []
     var counted: UInt32 = 0
-    /// Of this connection's messages, those that were acknowledged.
+    /// Acknowledged messages of this connection.
     var acknowledged: UInt64 = 0
 }
 
-/// The XMPP clients of one event loop: what they say to the server and to each other, and record of the answers.
+/// The XMPP clients of one event loop: the stanzas they send, and the records of the answers.
 ///
-/// Confined to its loop. A client is a row of the slab, its stream, its tally of 64 bytes, and its connection while it
-/// has one.
+/// Confined to its loop. A client consists of a row of the slab, its stream, its tally of 64 bytes, and its connection
+/// if it has one.
 package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
     package typealias Sample = LoadSample
     typealias Write = XMPPClientState.Write
@@ -59,29 +59,29 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
     package let load: XMPPLoad
     package let metrics: XMPPMetrics
     package let context: LoopContext
-    /// Kept alive, by the handle that made it, until its loop has ended.
+    /// The handle that made the shard keeps it alive until its loop has ended.
     package unowned(unsafe) let shard: Shard<XMPPShardWork>
     package let connector: any ClientConnector
     package let slab: ClientSlab<XMPPConnection, XMPPClientState>
-    /// What STARTTLS puts in.
+    /// The TLS layer for STARTTLS.
     let tls: TLSLayer?
-    /// Whose certificate it wants, where the settings name nobody.
+    /// The host name for certificates, if the settings have none.
     let identity: Target
     let server: JID?
-    /// Of clients that make or remove their account.
+    /// For clients that register or remove their account.
     var accounts: [Account] = []
     let pingHead: [UInt8]
     let streams: UnsafeMutablePointer<XMPPStream>
-    // Behind pointers, since exclusivity checks of a class's property cost as much as a message.
+    // Pointers, since exclusivity checks of a class's property cost as much as a message.
     let writer: UnsafeMutablePointer<XMPPMessageWriter>
     let ledger: UnsafeMutablePointer<SubscriberLedger>
-    /// By character, for the headers of the ledger.
+    /// By character; decodes the headers of the ledger.
     let base64: UnsafeMutablePointer<UInt8>
-    /// For what reads cut, of whichever client.
+    /// Shared memory for stanzas that are split over reads.
     let readerMemory = XMPPReaderMemory()
-    /// Only of rooms, and of circles of contacts.
+    /// Only for rooms and circles of contacts.
     let groups: XMPPGroups?
-    /// Messages of one write at most, by their size.
+    /// Messages per write at most, given their size.
     let largestBatch: Int
     var books = StanzaBook()
     var received = DeliveryBalance()
@@ -137,7 +137,7 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
         self.base64.deallocate()
     }
 
-    /// Every client hears whoever writes to it; the number of its subscription is its own.
+    /// Every client receives from its senders; its subscription has the client's number.
     private func addSubscriptions() {
         if let groups = self.groups { return self.addAddresses(groups) }
         guard self.load.work == .message else { return }

@@ -5,7 +5,7 @@ import NIOCore
 import Report
 package import Transport
 
-/// What one loop of XMPP clients holds at the end of a run.
+/// The results of one loop of XMPP clients at the end of a run.
 package struct XMPPResult: Sendable {
     package var fates: [PublisherFate]
     package var ledger: LedgerExport
@@ -14,10 +14,10 @@ package struct XMPPResult: Sendable {
     package var tallies: [(number: Int, tally: ClientTally)]
     package var groups: Groups?
 
-    /// What rooms and circles of contacts have beside it.
+    /// Additional results of rooms and circles of contacts.
     package struct Groups: Sendable {
         package var ledger: LedgerExport
-        /// By ledger ids, what others sent while a client was not in its group.
+        /// By ledger ids, the messages sent while a client was not in its group.
         package var missed: [UInt32: [UInt32: SequenceRanges]] = [:]
         package var unfinished: UInt64 = 0
 
@@ -25,7 +25,7 @@ package struct XMPPResult: Sendable {
     }
 
     var ledgers: [LedgerExport] { [self.groups?.ledger ?? self.ledger] }
-    /// Of a run that makes or removes accounts.
+    /// For a run that registers or removes accounts.
     package var accounts: [AccountResult] = []
 }
 
@@ -36,9 +36,9 @@ package struct XMPPWorkload: Workload {
     private let tls: TLSContext?
 
     /// - Parameters:
-    ///   - load: what the clients are and do.
-    ///   - metrics: made for it.
-    ///   - tls: what STARTTLS puts in, if anything.
+    ///   - load: the clients' settings.
+    ///   - metrics: the metrics made for the load.
+    ///   - tls: the TLS settings for STARTTLS, if any.
     package init(_ load: XMPPLoad, metrics: XMPPMetrics, tls: TLSContext? = nil) {
         self.load = load
         self.metrics = metrics
@@ -49,7 +49,7 @@ package struct XMPPWorkload: Workload {
     package var catalog: MetricCatalog { self.metrics.catalog }
     package var known: MetricCatalog { self.metrics.known(for: self.load) }
     package var answerMetric: String { self.isAnswered ? "iq_duration" : "sm_ack_duration" }
-    /// Each operation by itself.
+    /// Whether each operation has an answer of its own.
     private var isAnswered: Bool { self.load.work == .ping || self.isOfAccounts }
     package var isOfAccounts: Bool { self.load.work.isOfAccounts }
     package var realtimeOffset: Int64 { self.load.realtimeOffset }
