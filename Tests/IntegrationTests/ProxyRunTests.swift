@@ -178,7 +178,8 @@ extension Integration {
             #expect(counters.ends.values.reduce(0, +) == counters.connections)
             let closed = try #require(broker.disconnects["closed"])
             #expect(closed >= 1)
-            #expect(closed <= made)
+            // At its end the run aborts the connects of clients that are not up: one for each of the four at most.
+            #expect(closed <= made + 4)
             #expect(broker.disconnects["client", default: 0] + closed <= counters.connections)
         }
 
