@@ -16,6 +16,11 @@ extension Integration {
             run.record.metrics.first { $0.name == name && $0.labels.contains(["form": form, "path": path]) }?.gauge
         }
 
+        private func counter(_ run: ClamorRun, _ name: String, _ form: String, _ path: String) -> Double? {
+            run.record.metrics.first { $0.name == name && $0.labels.contains(["form": form, "path": path]) }?.counter?
+                .value
+        }
+
         @Test("every form on both paths has its figures, each relative to its own time")
         func figures() async throws {
             let run = try await ClamorRun.of("decode -V 4 -s 64 -t bench/topic/abcdefgh --duration 100ms --seed 1")
@@ -126,8 +131,10 @@ extension Integration {
             for path in ["memory", "socket"] {
                 let none = try #require(self.gauge(view, "decode_packet_allocated_bytes", "pipelined", path)?.value)
                 let each = try #require(self.gauge(copy, "decode_packet_allocated_bytes", "pipelined", path)?.value)
-                // The one packet at the end of a read of 64 KiB is carried: some 16 bytes for each of the 64 in it.
-                #expect(none < 50, "\(path)")
+                // At most one packet for each read is carried to the next read; its copy takes up to 1,280 bytes.
+                let reads = try #require(self.counter(view, "reads", "pipelined", path))
+                let packets = try #require(self.counter(view, "decode_packets", "pipelined", path))
+                #expect(none <= 1_280 * reads / packets, "\(path)")
                 #expect(each >= 1_000 + none, "\(path)")
             }
             #expect(view.ending.output.contains("allocated"))

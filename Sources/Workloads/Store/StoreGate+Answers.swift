@@ -1,3 +1,4 @@
+import Ledger
 import LoadEngine
 import LoopContext
 import MQTT
