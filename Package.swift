@@ -101,6 +101,7 @@ let package = Package(
                 collections,
             ]
         ),
+        source("RunResult", ["Measurement", "Ledger", "LoadEngine", nioCore]),
         source("FaultProxy", ["FaultInjection", "LoopContext", "Transport", nioCore, nioPosix]),
         // Floor 3
         source("MQTTSQLiteStore", ["MQTT", "MQTTCodec", grdb]),
@@ -108,8 +109,7 @@ let package = Package(
             "Workloads",
             [
                 "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "Transport", "SASL", "LoadEngine", "LoopContext",
-                "Measurement",
-                "Ledger", "Report", "CPosix", nioCore,
+                "Measurement", "Ledger", "Report", "RunResult", "CPosix", nioCore,
             ]
         ),
         // Floor 4
@@ -117,8 +117,8 @@ let package = Package(
             name: "clamor",
             dependencies: [
                 "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy",
-                "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "Report",
-                "CPosix", nioCore, nioPosix,
+                "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "RunResult",
+                "Report", "CPosix", nioCore, nioPosix,
                 arguments, x509,
                 asn1,
                 crypto, yams,
@@ -152,6 +152,7 @@ let package = Package(
             "LoadEngineTests",
             ["LoadEngine", "LoopContext", "Measurement", "TestSupport", nioCore, nioEmbedded]
         ),
+        test("RunResultTests", ["RunResult", "Measurement", "Ledger", "LoadEngine", nioCore]),
         test("ReportTests", ["Report", "Measurement", "Ledger", "TestSupport"], data: ["Golden"]),
         test(
             "MQTTTests",
@@ -193,15 +194,15 @@ let package = Package(
             "WorkloadsTests",
             [
                 "Workloads", "MQTT", "MQTTCodec", "XMPPCodec", "LoadEngine", "LoopContext", "Measurement", "Ledger",
-                "Transport",
-                "EmbeddedBroker", "FaultInjection", "SASL", "TestSupport", nioCore, nioEmbedded,
+                "RunResult", "Transport", "EmbeddedBroker", "FaultInjection", "SASL", "TestSupport", nioCore,
+                nioEmbedded,
             ]
         ),
         test(
             "clamorTests",
             [
-                "clamor", "MQTTCodec", "Measurement", "HostFit", "Report", "LoadEngine", "Workloads", "EmbeddedBroker",
-                "FaultInjection", "FaultProxy",
+                "clamor", "MQTTCodec", "Measurement", "HostFit", "RunResult", "Report", "LoadEngine", "Workloads",
+                "EmbeddedBroker", "FaultInjection", "FaultProxy",
                 "SASL", "Transport", "TestSupport", nioCore, nioPosix,
             ]
         ),

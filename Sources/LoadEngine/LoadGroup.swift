@@ -32,6 +32,11 @@ package struct GroupOutcome: Hashable, Sendable {
     package var up: Int
     /// Of a group that had no connection left: ``StopReason/everyConnectFailed`` or ``StopReason/everyConnectionLost``.
     package var loss: StopReason?
+
+    package init(up: Int, loss: StopReason? = nil) {
+        self.up = up
+        self.loss = loss
+    }
 }
 
 /// A group as its run leads it.

@@ -76,16 +76,17 @@ package actor LoadRun<Observer: RunObserver> {
             if self.groups.allSatisfy(\.isFinished) { break }
         }
         await self.sample()
-        return RunOutcome(
+        var outcome = RunOutcome(
             began: self.began,
-            loadBegan: self.loadBegan,
-            measured: self.measured,
-            stages: self.stages,
             ended: self.clock.now,
             stop: self.stop ?? .planned,
-            groups: self.groups.map(\.outcome),
-            wasAborted: self.wasAborted
+            groups: self.groups.map(\.outcome)
         )
+        outcome.loadBegan = self.loadBegan
+        outcome.measured = self.measured
+        outcome.stages = self.stages
+        outcome.wasAborted = self.wasAborted
+        return outcome
     }
 
     private func handle(_ event: RunEvent) async {

@@ -68,7 +68,14 @@ package struct RunOutcome: Hashable, Sendable {
     /// One for each group of the run.
     package var groups: [GroupOutcome]
     /// Clients never closed in good order, since the time for it ran out.
-    package var wasAborted: Bool
+    package var wasAborted = false
+
+    package init(began: NIODeadline, ended: NIODeadline, stop: StopReason, groups: [GroupOutcome]) {
+        self.began = began
+        self.ended = ended
+        self.stop = stop
+        self.groups = groups
+    }
 
     /// Clients that came up at first.
     package var up: Int { self.groups.reduce(0) { $0 + $1.up } }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import RunResult
 
 /// The command itself; all work is in its subcommands.
 struct Clamor: ParsableCommand {

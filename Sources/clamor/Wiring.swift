@@ -4,6 +4,7 @@ import MQTTCodec
 import Measurement
 import Report
 import Workloads
+import RunResult
 
 /// The places where the command line meets the rest of the program.
 enum Wiring {

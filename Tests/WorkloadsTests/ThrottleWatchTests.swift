@@ -1,4 +1,5 @@
 import Measurement
+import RunResult
 import Testing
 import Workloads
 

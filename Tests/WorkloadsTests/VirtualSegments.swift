@@ -6,6 +6,7 @@ import LoopContext
 import MQTT
 import MQTTCodec
 import Measurement
+import RunResult
 import NIOCore
 import Synchronization
 import TestSupport

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 import clamor
+import RunResult
 
 @Suite("The program's streams and codes")
 struct ProgramTests {

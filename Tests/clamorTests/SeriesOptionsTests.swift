@@ -3,6 +3,7 @@ import Report
 import Testing
 import Transport
 import clamor
+import RunResult
 
 @Suite("Options of clamor run for several runs")
 struct SeriesOptionsTests {

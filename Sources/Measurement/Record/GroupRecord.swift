@@ -25,8 +25,9 @@ package struct GroupRecord: Codable, Hashable, Sendable {
 extension RunRecord {
     /// The record as it would be of one group alone: what is of others is left out, and so is the group's own name.
     ///
-    /// What is of the process stays; of the stages there is nothing.
-    package func part(_ group: String) -> RunRecord {
+    /// What is of the process stays; of the stages there is nothing. Without a group it is the whole record.
+    package func part(_ group: String?) -> RunRecord {
+        guard let group else { return self }
         var part = self
         part.groups = nil
         part.metrics = self.metrics.part(group)
@@ -55,7 +56,8 @@ extension RunRecord {
 
 extension TimelineInterval {
     /// The interval as it would be of one group alone; what is of the process stays.
-    package func part(_ group: String) -> TimelineInterval {
+    package func part(_ group: String?) -> TimelineInterval {
+        guard let group else { return self }
         var part = self
         part.metrics = self.metrics.part(group)
         return part

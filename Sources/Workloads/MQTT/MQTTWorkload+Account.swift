@@ -3,6 +3,7 @@ import MQTT
 import MQTTCodec
 package import Measurement
 import Report
+package import RunResult
 
 // The outcome of a run's messages and clients.
 extension MQTTWorkload {

@@ -1,6 +1,7 @@
 package import LoadEngine
 import MQTT
 package import Measurement
+package import RunResult
 import NIOCore
 package import Transport
 

@@ -1,4 +1,5 @@
 package import Measurement
+package import RunResult
 
 /// Detects a server that limits every client to a rate in bytes (a shaper, a rate limit).
 ///

@@ -1,6 +1,7 @@
 package import Ledger
 package import LoadEngine
 package import Measurement
+package import RunResult
 import NIOCore
 import Report
 package import Transport

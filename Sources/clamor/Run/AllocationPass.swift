@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import Workloads
+import RunResult
 
 /// Bytes allocated per packet, told by another process of this program: one that jemalloc was loaded into, for no other
 /// allocator counts what a thread allocates.

@@ -2,6 +2,7 @@ import EmbeddedBroker
 import Foundation
 import SASL
 import Transport
+import RunResult
 
 /// `clamor broker`: serves until a signal, or until its parent is gone; then says what it counted.
 struct BrokerService {

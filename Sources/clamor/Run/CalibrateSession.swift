@@ -5,6 +5,7 @@ import Foundation
 import HostFit
 import Measurement
 import Report
+import RunResult
 
 /// One calibration, from its runs to its file and its exit status.
 struct CalibrateSession {

@@ -2,6 +2,7 @@ import Foundation
 import LoadEngine
 import Measurement
 import Report
+import RunResult
 
 /// One search, from its options to its files and its exit status.
 struct CapacitySession {
@@ -93,8 +94,10 @@ struct CapacitySession {
     ) async -> ExitStatus {
         var record = record
         let isStopped = await self.runs.isStopped
-        if case .end(let answer) = search.next, !isStopped {
-            record.answer = CapacityRecord.Answer(answer)
+        var answer: CapacityAnswer?
+        if case .end(let end) = search.next, !isStopped {
+            answer = end
+            record.answer = CapacityRecord.Answer(end)
             if !search.isSettled {
                 record.answer?.reason = "\(search.steps.count) steps are the most of a search, and more were to be made"
             }
@@ -116,13 +119,7 @@ struct CapacitySession {
         } else {
             self.screen.show(record.summary(files: directory.path))
         }
-        if isStopped { return .interrupted }
-        if let failure { return failure.status }
-        switch record.answer?.kind {
-        case "generator-limited" where self.options.strict: return .generatorLimited
-        case "nothing-holds": return .thresholdFailed
-        default: return .success
-        }
+        return ExitStatus(of: answer, isStopped: isStopped, failure: failure?.status, isStrict: self.options.strict)
     }
 }
 
@@ -134,16 +131,11 @@ private struct StepOutcome {
 
     /// Nothing where the step did not run.
     init?(directory: String, status: Int32) {
-        guard let record = try? RunJSON.read(directory: directory), let verdict = record.verdict else { return nil }
-        // Where nobody is, no smaller load would find somebody.
-        if status == ExitStatus.unavailable.rawValue, verdict.reasons.contains(where: { $0.code == "no-connection" }) {
+        guard let record = try? RunJSON.read(directory: directory), let step = record.step(status: status) else {
             return nil
         }
         self.record = record
-        let broken = record.thresholds.filter { !$0.ok }.map(\.expression)
-        self.verdict = verdict.ofStep(broken: broken)
-        // That a load held although the run was late is told, too.
-        self.reason = self.verdict.reason ?? verdict.reasons.first?.text
+        (self.verdict, self.reason) = step
     }
 
     var word: String {

@@ -1,4 +1,5 @@
 import Foundation
+import RunResult
 
 /// Runs of this program, each a process of its own, one after the other.
 ///

@@ -1,6 +1,7 @@
 import Foundation
 import Measurement
 import Report
+import RunResult
 
 /// One comparison, from its directories to its exit status.
 struct CompareSession {
@@ -103,9 +104,10 @@ struct CompareSession {
             self.screen.warn(problem)
             return .cannotCreate
         }
-        guard comparison.hasFailed else { return .success }
-        let names = comparison.regressions.map { "\($0.title) \($0.field.text) \($0.changeText)" }
-        self.screen.warn("regression: " + names.joined(separator: ", "))
-        return .thresholdFailed
+        if comparison.hasFailed {
+            let names = comparison.regressions.map { "\($0.title) \($0.field.text) \($0.changeText)" }
+            self.screen.warn("regression: " + names.joined(separator: ", "))
+        }
+        return ExitStatus(hasRegressed: comparison.hasFailed)
     }
 }

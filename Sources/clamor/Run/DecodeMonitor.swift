@@ -1,15 +1,8 @@
 import CPosix
 import Measurement
 import Report
+import RunResult
 import Workloads
-
-/// How a decode ended.
-enum DecodeOutcome: Hashable, Sendable {
-    case planned
-    case interrupted
-    case thresholdBroken(String)
-    case fault(DecodeLane, DecodeFault)
-}
 
 /// Takes what the lanes measured, off the loop: adds it up, writes it down, shows it.
 actor DecodeMonitor {
@@ -89,7 +82,7 @@ actor DecodeMonitor {
     // MARK: - The end
 
     /// Everything that was measured, with the verdict on it.
-    func finish(_ outcome: DecodeOutcome) -> RunRecord {
+    func finish(_ end: DecodeEnd) -> RunRecord {
         self.record.metrics = self.metrics
         self.record.durationSeconds = Double(clamor_monotonic_nanoseconds() - self.began) / 1e9
         self.record.stages = self.results.compactMap { result in
@@ -106,52 +99,12 @@ actor DecodeMonitor {
             .map { Double($0) / 1e9 }
         self.record.generator.peakMemoryBytes = self.memory.reading?.max.map { UInt64($0) }
         self.record.generator.hostSteal = self.audit.stealShare
-        self.record.thresholds = self.thresholds.map { threshold in
-            var result = threshold.evaluate(in: self.record)
-            // It was broken when it ended the run; that it would hold again now does not mend it.
-            if threshold.expression == self.brokenThreshold { result.ok = false }
-            return result
+        // In memory nothing is waited for: where the thread did not run, another process did.
+        let shares = self.results.filter { $0.lane.path == .memory }.compactMap { result in
+            result.cpuShare.map { LaneShare(lane: result.lane.name, share: $0, words: Human.percent($0)) }
         }
-        self.record.verdict = self.verdict(outcome)
+        self.record.judge(end, by: self.thresholds, broken: self.brokenThreshold, self.audit, shares: shares)
         return self.record
-    }
-
-    private func verdict(_ outcome: DecodeOutcome) -> Verdict {
-        var verdict = Verdict()
-        switch outcome {
-        case .planned: break
-        case .interrupted:
-            verdict.add(
-                .aborted,
-                Verdict.Reason(code: "interrupted", text: "a signal ended the run before its time")
-            )
-        case .thresholdBroken(let expression):
-            verdict.add(
-                .aborted,
-                Verdict.Reason(code: "threshold", text: "a threshold that aborts was broken: \(expression)")
-            )
-        case .fault(let lane, .connection(let words)):
-            verdict.add(.aborted, Verdict.Reason(code: "connection", text: "\(lane.name): \(words)"))
-        case .fault(let lane, let fault):
-            verdict.add(.unreconciled, Verdict.Reason(code: "decoded", text: "\(lane.name): \(fault)"))
-        }
-        verdict.add(.generatorLimited, self.audit.reasons + self.results.compactMap(Self.sharedCore))
-        return verdict
-    }
-
-    private static let coreShare = 0.9
-
-    /// In memory nothing is waited for: where the thread did not run, somebody else did.
-    private static func sharedCore(_ result: DecodeLaneResult) -> Verdict.Reason? {
-        guard result.lane.path == .memory, let share = result.cpuShare, share < self.coreShare else { return nil }
-        let percent = Human.percent(share)
-        return Verdict.Reason(
-            code: "core-shared",
-            text: "\(result.lane.name): the decoding thread had a core for \(percent) of its time, under 90 %; "
-                + "rates are that much too low, times per packet or stanza count CPU time and are not",
-            measured: share,
-            limit: self.coreShare
-        )
     }
 
     /// Writes the results and gives the directory its name.

@@ -4,6 +4,7 @@ import Measurement
 import NIOCore
 import NIOPosix
 import Report
+import RunResult
 import Workloads
 
 /// `clamor decode` from its options to its files and its exit status.
@@ -58,14 +59,14 @@ struct DecodeSession {
             await monitor.add(allocations: allocations)
         }
         let complete = await monitor.finish(outcome)
-        return await self.save(complete, outcome, monitor)
+        return await self.save(complete, monitor)
     }
 
     /// Lane after lane.
-    private func measure(_ monitor: DecodeMonitor, _ stop: StopFlag) async -> DecodeOutcome {
+    private func measure(_ monitor: DecodeMonitor, _ stop: StopFlag) async -> DecodeEnd {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let streams = DecodeStreams(self.options, seed: self.seed)
-        var outcome = DecodeOutcome.planned
+        var outcome = DecodeEnd.planned
         for lane in self.options.lanes where outcome == .planned {
             await monitor.begin(lane)
             let run = DecodeLaneRun(
@@ -77,10 +78,12 @@ struct DecodeSession {
             )
             do {
                 try await run.perform(streams) { await monitor.add($0) }
-                if let broken = await monitor.brokenThreshold { outcome = .thresholdBroken(broken) }
+                if await monitor.brokenThreshold != nil { outcome = .thresholdBroken }
                 if stop.isSet { outcome = .interrupted }
+            } catch let fault as DecodeFault {
+                outcome = fault.end(of: lane)
             } catch {
-                outcome = .fault(lane, error as? DecodeFault ?? .connection("\(error)"))
+                outcome = .connection("\(lane.name): \(error)")
             }
         }
         try? await group.shutdownGracefully()
@@ -113,51 +116,26 @@ struct DecodeSession {
         return try RunWriter(directory, record: record, startedAt: self.startedAt)
     }
 
-    private func save(_ record: RunRecord, _ outcome: DecodeOutcome, _ monitor: DecodeMonitor) async -> ExitStatus {
+    private func save(_ record: RunRecord, _ monitor: DecodeMonitor) async -> ExitStatus {
         var files: String?
         do throws(ResultError) {
             files = try await monitor.save(record)
         } catch {
             self.screen.warn("\(error)")
         }
-        if self.options.json {
-            if let text = try? RunJSON.text(record) { self.screen.write(text) }
-        } else {
-            self.screen.show(Summary(record, files: files, style: self.screen.style).text)
-        }
-        if let problem = self.options.files.write(record, isStrict: self.options.strict) {
-            self.screen.warn(problem)
-            files = nil
-        }
-        if files == nil { return .cannotCreate }
-        let status = self.status(record, outcome)
-        switch status {
-        case .success, .usage, .dataError, .cannotCreate: break
-        case .unavailable, .interrupted, .unreconciled, .generatorLimited:
-            if let words = record.verdict?.reasons.first?.text { self.screen.warn(words) }
-        case .thresholdFailed:
-            let failed = record.thresholds.filter { !$0.ok }.map { "'\($0.expression)'" }
-            self.screen.warn("threshold failed: " + failed.joined(separator: ", "))
-        }
-        return status
-    }
-
-    /// The first status that applies, in the order of the design.
-    private func status(_ record: RunRecord, _ outcome: DecodeOutcome) -> ExitStatus {
-        switch outcome {
-        case .fault(_, .connection): return .unavailable
-        case .interrupted: return .interrupted
-        // The speed of a decoder that loses packets is worth nothing, so this needs no --strict.
-        case .fault: return .unreconciled
-        case .planned, .thresholdBroken: break
-        }
-        if self.options.strict, record.verdict?.state == .generatorLimited { return .generatorLimited }
-        return record.thresholds.allSatisfy(\.ok) ? .success : .thresholdFailed
+        return self.screen.show(record, files, self.options.files, isStrict: self.options.strict)
     }
 
     private func refuse(_ line: String, _ status: ExitStatus) -> ExitStatus {
         self.screen.warn(line)
         return status
+    }
+}
+
+extension DecodeFault {
+    fileprivate func end(of lane: DecodeLane) -> DecodeEnd {
+        if case .connection(let words) = self { return .connection("\(lane.name): \(words)") }
+        return .decoded("\(lane.name): \(self)")
     }
 }
 

@@ -2,6 +2,7 @@ import HostFit
 import Measurement
 import NIOCore
 import Report
+import RunResult
 
 /// `clamor doctor`: asks the question that guards every run, and prints all of the answer.
 struct DoctorSession {

@@ -2,6 +2,7 @@ import Ledger
 import LoadEngine
 import Measurement
 import NIOCore
+import RunResult
 import Workloads
 
 /// What the monitor of a run keeps of one of its groups.
@@ -13,7 +14,7 @@ struct GroupMonitor {
     /// By what the parent of all segments says.
     private var hasEverything = false
     private var lastPart: DeliveryBalance?
-    private(set) var shares = ShareGroupLedger()
+    private var shares = ShareGroupLedger()
     /// By shard: takes back what a sample held.
     private var recyclers: [@Sendable (LoopSample) -> Void] = []
     private var lastOffered: [UInt64] = []
@@ -95,15 +96,8 @@ struct GroupMonitor {
 
     /// Takes an interval of the load.
     mutating func second(_ interval: TimelineInterval) {
-        let own = self.facts.name.map { interval.part($0) } ?? interval
+        let own = interval.part(self.facts.name)
         self.watch?.second(own)
-    }
-
-    /// By the finished record.
-    func notes(_ record: RunRecord, _ clients: [ClientAccount]) -> [Verdict.Reason] {
-        guard let watch = self.watch else { return [] }
-        let name = self.facts.name
-        return watch.notes(name.map { record.part($0) } ?? record, clients).map { $0.of(group: name) }
     }
 
     // MARK: - Decoding
@@ -191,17 +185,17 @@ struct GroupMonitor {
         return loops
     }
 
-    /// Tells the audit how the connects went that `-R` asked for.
-    func judgeConnects(_ audit: inout GeneratorAudit, began: NIODeadline) {
-        guard let rate = self.facts.connectRate, self.connectsBegun > 0 else { return }
-        let elapsed = self.lastConnectBegun - began
-        audit.connects(
-            rate: rate,
-            begun: UInt64(self.connectsBegun),
-            elapsed: elapsed.nanoseconds,
-            of: self.facts.name
-        )
-        audit.returns(rate: rate, share: self.returnShare, of: self.facts.name)
+    /// What was measured until now.
+    var samples: GroupSamples {
+        var samples = GroupSamples()
+        samples.connects = self.facts.connectRate.map { rate in
+            var pace = ConnectPace(rate: rate, begun: UInt64(self.connectsBegun), lastBegun: self.lastConnectBegun)
+            pace.returnShare = self.returnShare
+            return pace
+        }
+        samples.shares = self.shares.export()
+        samples.watch = self.watch
+        return samples
     }
 }
 

@@ -2,6 +2,7 @@ import EmbeddedBroker
 import LoadEngine
 import LoopContext
 import Measurement
+import RunResult
 import Transport
 import Workloads
 
@@ -147,9 +148,11 @@ final class MQTTPart: RunPart {
         return ["--store: \(line)"]
     }
 
-    func mismatches() -> @Sendable (_ books: [Books]) -> [Verdict.Reason] {
-        let counters = self.broker?.counters()
-        return { books in counters?.mismatches(with: books) ?? [] }
+    func mismatches(_ books: [Books]) -> [Verdict.Reason] {
+        guard let counters = self.broker?.counters() else { return [] }
+        return books.compactMap {
+            $0.mismatch(received: { counters.received[$0] }, receivedDUP: { counters.receivedDUP[$0] })
+        }
     }
 
     /// Lines for standard error about what the run found beside its figures.

@@ -1,5 +1,6 @@
 import Measurement
 import Report
+import RunResult
 
 /// Segments that become one result: read, checked, added, judged, written and shown.
 struct MergeSession {
@@ -54,44 +55,6 @@ struct MergeSession {
         } catch {
             self.screen.warn("\(error)")
         }
-        if self.options.json {
-            if let text = try? RunJSON.text(record) { self.screen.write(text) }
-        } else {
-            self.screen.show(Summary(record, files: files, style: self.screen.style).text)
-        }
-        if let problem = self.options.files.write(record, isStrict: self.options.strict) {
-            self.screen.warn(problem)
-            files = nil
-        }
-        guard files != nil else { return .cannotCreate }
-        let status = Self.status(record, isStrict: self.options.strict)
-        if let line = Self.lastWord(status, record) { self.screen.warn(line) }
-        return status
-    }
-
-    /// The first status that applies, in the order of the design.
-    static func status(_ record: RunRecord, isStrict: Bool) -> ExitStatus {
-        let state = record.verdict?.state
-        if state == .aborted {
-            let codes = Set(record.verdict?.reasons.map(\.code) ?? [])
-            if !codes.isDisjoint(with: ["no-connection", "connections-lost"]) { return .unavailable }
-            // Whatever else ended a segment before its plan did it is not all that was to be measured.
-            return .interrupted
-        }
-        if isStrict {
-            if state == .unreconciled { return .unreconciled }
-            if state == .generatorLimited { return .generatorLimited }
-        }
-        return record.thresholds.allSatisfy(\.ok) ? .success : .thresholdFailed
-    }
-
-    private static func lastWord(_ status: ExitStatus, _ record: RunRecord) -> String? {
-        switch status {
-        case .success, .usage, .dataError, .cannotCreate: return nil
-        case .unavailable, .interrupted, .unreconciled, .generatorLimited: return record.verdict?.reasons.first?.text
-        case .thresholdFailed:
-            let failed = record.thresholds.filter { !$0.ok }.map { "'\($0.expression)'" }
-            return "threshold failed: " + failed.joined(separator: ", ")
-        }
+        return self.screen.show(record, files, self.options.files, isStrict: self.options.strict)
     }
 }

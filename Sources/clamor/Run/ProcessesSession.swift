@@ -6,6 +6,7 @@ import LoadEngine
 import Measurement
 import NIOCore
 import Report
+import RunResult
 
 /// One run over several processes on this host: starts them, begins them together, shows what they do, and merges what
 /// they leave.
@@ -219,8 +220,7 @@ final class ProcessesSession {
         // Whatever its status is, a segment that has its results has ended in good order.
         guard isSignal || (try? RunJSON.read(directory: directory)) == nil else { return }
         let isFirst = self.failure == nil
-        let known = isSignal ? nil : ExitStatus(rawValue: status)
-        self.fail(known.flatMap { $0 == .success ? nil : $0 } ?? .dataError)
+        self.fail(ExitStatus(ofLostSegment: status, isSignal: isSignal))
         guard self.hasBegun || isFirst else { return }
         // Before the beginning all are refused alike, and what the first of them says is enough.
         let words = self.early.filter { $0.index == index }

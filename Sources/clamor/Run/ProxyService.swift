@@ -1,6 +1,7 @@
 import FaultProxy
 import Foundation
 import Transport
+import RunResult
 
 /// `clamor proxy`: serves until a signal, then says what it counted.
 struct ProxyService {

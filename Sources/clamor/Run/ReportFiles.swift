@@ -1,5 +1,6 @@
 import Measurement
 import Report
+import RunResult
 
 extension ReportFileOptions {
     /// Why a file could not be written at the end, to be asked before the start.
@@ -24,5 +25,36 @@ extension ReportFileOptions {
         } catch {
             return "\(error)"
         }
+    }
+}
+
+extension ProgressScreen {
+    /// Shows a finished run, and writes the files beside its results.
+    ///
+    /// - Parameters:
+    ///   - record: of the run.
+    ///   - files: where its results are; `nil` where they could not be written.
+    ///   - reports: what else is written of it.
+    ///   - isStrict: `--strict`.
+    ///   - remarks: lines for standard error after the summary.
+    /// - Returns: how the program ends.
+    func show(
+        _ record: RunRecord,
+        _ files: String?,
+        _ reports: ReportFileOptions,
+        isStrict: Bool,
+        remarks: [String] = []
+    ) -> ExitStatus {
+        if self.isJSON {
+            if let text = try? RunJSON.text(record) { self.write(text) }
+        } else {
+            self.show(Summary(record, files: files, style: self.style).text)
+        }
+        for line in remarks { self.warn(line) }
+        let problem = reports.write(record, isStrict: isStrict)
+        if let problem { self.warn(problem) }
+        let status = ExitStatus(of: record, isStrict: isStrict, isWritten: files != nil && problem == nil)
+        if let line = status.lastWord(of: record) { self.warn(line) }
+        return status
     }
 }

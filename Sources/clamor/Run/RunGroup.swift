@@ -4,6 +4,7 @@ import LoadEngine
 import LoopContext
 import Measurement
 import NIOCore
+import RunResult
 import Transport
 import Workloads
 
@@ -42,8 +43,14 @@ protocol RunGroup: AnyObject {
     ) async -> LoadGroup<LoadSample>
     /// By shard: takes back what a sample held.
     var recyclers: [@Sendable (LoopSample) -> Void] { get }
-    /// Every client has ended: what became of it all, and lines for standard error.
-    func ending() async -> (ending: GroupEnding, lines: [String])
+    /// Every client has ended.
+    ///
+    /// - Returns: lines for standard error.
+    func end() async -> [String]
+    /// CPU of this process that was not the run's, nanoseconds.
+    var cpuBeside: Int64 { get }
+    /// What became of it all, by the record of what was measured.
+    func result(_ record: RunRecord, shares: LedgerExport) -> GroupResult
     func remarks(_ record: RunRecord) -> [String]
     func close()
 }
@@ -69,25 +76,6 @@ struct GroupFacts: Sendable {
     var watch: (any RunWatch)?
 }
 
-/// What is made of a group once everything has stopped.
-struct GroupEnding: Sendable {
-    let name: String?
-    /// What a client is called, by its number.
-    let clientID: @Sendable (_ number: Int) -> String
-    /// What became of everything, by the record of what was measured, as if it were the group's alone.
-    let account: @Sendable (_ record: RunRecord, _ shares: LedgerExport) -> LoadAccount
-    /// What does not go together with anybody else's count, by the books.
-    let mismatches: @Sendable (_ books: [Books]) -> [Verdict.Reason]
-    /// What is to be said beside the figures.
-    let notes: [Verdict.Reason]
-    /// By which clock messages were stamped, where other segments hear them.
-    let clock: ClockRecord?
-    /// CPU of this process that was not the run's, nanoseconds.
-    let cpuBeside: Int64
-    /// The words for a group of which no client came up.
-    let nothingCameUp: String
-}
-
 /// A part with its workload and shards.
 final class PartGroup<Part: RunPart>: RunGroup {
     private struct Prepared {
@@ -99,6 +87,7 @@ final class PartGroup<Part: RunPart>: RunGroup {
     private let part: Part
     private var prepared: Prepared?
     private var handles: [ShardHandle<Part.Load.Work>] = []
+    private var results: [Part.Load.Result] = []
 
     init(_ name: String?, _ part: Part) {
         self.name = name
@@ -200,24 +189,29 @@ final class PartGroup<Part: RunPart>: RunGroup {
         self.handles.map { handle in { sample in handle.tell { $0.work?.recycle(sample) } } }
     }
 
-    func ending() async -> (ending: GroupEnding, lines: [String]) {
+    func end() async -> [String] {
         let load = self.load
-        var results: [Part.Load.Result] = []
         for handle in self.handles {
-            if let result = await handle.ask({ $0.work.map { load.result(of: $0) } }) ?? nil { results.append(result) }
+            if let result = await handle.ask({ $0.work.map { load.result(of: $0) } }) ?? nil {
+                self.results.append(result)
+            }
         }
-        let lines = await self.part.clientsEnded(results)
-        let ending = GroupEnding(
-            name: self.name,
-            clientID: { load.clientID($0) },
-            account: { [results] in load.account(results, shares: $1, record: $0) },
-            mismatches: self.part.mismatches(),
+        return await self.part.clientsEnded(self.results)
+    }
+
+    var cpuBeside: Int64 { self.part.cpuBeside }
+
+    func result(_ record: RunRecord, shares: LedgerExport) -> GroupResult {
+        let account = self.load.account(self.results, shares: shares, record: record.part(self.name))
+        return GroupResult(
+            self.name,
+            account,
+            mismatches: self.part.mismatches(account.books),
             notes: self.part.notes,
             clock: self.part.clock,
-            cpuBeside: self.part.cpuBeside,
-            nothingCameUp: self.part.nothingCameUp
+            nothingCameUp: self.part.nothingCameUp,
+            clientID: { [load = self.load] in load.clientID($0) }
         )
-        return (ending, lines)
     }
 
     func remarks(_ record: RunRecord) -> [String] { self.part.remarks(record) }

@@ -4,6 +4,7 @@ import LoadEngine
 import Measurement
 import NIOCore
 import Report
+import RunResult
 import Workloads
 
 /// Takes what the loops measured each second, off the loops: adds it up, writes it down, shows it, and judges the
@@ -24,8 +25,8 @@ actor RunMonitor: RunObserver {
     private var accountsDone = 0.0
     private var loopShares: [[Double]] = []
     private var memory = MemoryLevel()
-    private(set) var writeError: ResultError?
-    private(set) var brokenThreshold: String?
+    private var writeError: ResultError?
+    private var brokenThreshold: String?
 
     init(
         _ groups: [GroupFacts],
@@ -174,45 +175,30 @@ actor RunMonitor: RunObserver {
 
     // MARK: - The end
 
-    /// Everything that was measured, with the exact length of the measured phase; the accounts by group.
-    func finish(_ ending: RunEnding) -> (record: RunRecord, accounts: [LoadAccount]) {
-        let outcome = ending.outcome
-        if let seconds = ending.measuredSeconds { self.measuredSeconds = seconds }
-        for group in self.groups { group.judgeConnects(&self.audit, began: outcome.began) }
-        self.record.errors = self.accumulator.errors
-        func count(_ kind: String) -> UInt64 {
-            self.record.errors.filter { $0.kind == kind }.reduce(0) { $0 + $1.count }
-        }
-        self.audit.exhausted(ports: count("ports"), descriptors: count("descriptors"))
-        self.record.metrics = self.allMetrics()
-        if let startedAt = ending.startedAt { self.record.startedAt = WallClock.rfc3339(startedAt) }
-        self.record.durationSeconds = Double((outcome.ended - outcome.began).nanoseconds) / 1e9
-        self.record.generator = self.generator(without: ending.cpuBeside)
-        let accounts = ending.complete(
-            &self.record,
-            stageMetrics: self.accumulator.stageMetrics(seconds: ending.stageSeconds),
-            shares: self.groups.map { $0.shares.export() },
-            audit: self.audit,
-            brokenThreshold: self.brokenThreshold
-        )
-        // Whoever is at its own limit has nothing to say about the server.
-        if self.audit.reasons.isEmpty {
-            let notes = zip(self.groups, accounts).flatMap { $0.notes(self.record, $1.clients) }
-            if !notes.isEmpty { self.record.notes = (self.record.notes ?? []) + notes }
-        }
-        return (self.record, accounts)
+    /// Everything that was measured, with the exact lengths of the measured phase and of the stages.
+    ///
+    /// `cpuBeside` is CPU of this process that was not the run's, nanoseconds.
+    func finish(_ outcome: RunOutcome, _ terms: RunTerms, cpuBeside: Int64) -> RunSamples {
+        if let seconds = terms.measuredSeconds(outcome) { self.measuredSeconds = seconds }
+        var samples = RunSamples()
+        samples.metrics = self.allMetrics()
+        samples.stageMetrics = self.accumulator.stageMetrics(seconds: terms.stageSeconds(outcome))
+        samples.errors = self.accumulator.errors
+        samples.generator = self.generator(without: cpuBeside)
+        samples.audit = self.audit
+        samples.groups = self.groups.map(\.samples)
+        samples.brokenThreshold = self.brokenThreshold
+        return samples
     }
 
     /// What the run itself took; `cpuBeside` went into something else.
     private func generator(without cpuBeside: Int64) -> GeneratorRecord {
-        var generator = GeneratorRecord()
-        generator.eventLoops = self.loopShares.count
+        var generator = self.record.generator
         generator.cpuSeconds = ProcessFacts.read(countingDescriptors: false).cpuNanoseconds
             .map { Double(Int64($0) - cpuBeside) / 1e9 }
         let shares = self.loopShares.compactMap { $0.isEmpty ? nil : $0.reduce(0, +) / Double($0.count) }
         generator.loopCPUShares = shares.isEmpty ? nil : shares
         generator.peakMemoryBytes = self.memory.reading?.max.map { UInt64($0) }
-        generator.hostSteal = self.audit.stealShare
         return generator
     }
 

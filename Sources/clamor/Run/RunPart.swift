@@ -1,6 +1,7 @@
 import LoadEngine
 import LoopContext
 import Measurement
+import RunResult
 import Transport
 import Workloads
 
@@ -74,8 +75,8 @@ protocol RunPart: AnyObject, SendableMetatype {
     var cpuBeside: Int64 { get }
     /// The words for a run of which no client came up.
     var nothingCameUp: String { get }
-    /// By what the run's own servers counted.
-    func mismatches() -> @Sendable (_ books: [Books]) -> [Verdict.Reason]
+    /// Where the counts of the run's own servers differ from the books.
+    func mismatches(_ books: [Books]) -> [Verdict.Reason]
     /// Lines for standard error behind the summary.
     func remarks(_ record: RunRecord) -> [String]
     /// The run is over, or does not take place.
@@ -96,7 +97,7 @@ extension RunPart {
     var clock: ClockRecord? { nil }
     var cpuBeside: Int64 { 0 }
     var nothingCameUp: String { "every connect attempt failed" }
-    func mismatches() -> @Sendable (_ books: [Books]) -> [Verdict.Reason] { { _ in [] } }
+    func mismatches(_ books: [Books]) -> [Verdict.Reason] { [] }
     func remarks(_ record: RunRecord) -> [String] { [] }
     func close() {}
 }

@@ -3,6 +3,7 @@ import LoadEngine
 import Measurement
 import NIOCore
 import Report
+import RunResult
 
 /// What makes a run a segment: its place among the others, and the moment at which all of them begin.
 struct RunSegment {

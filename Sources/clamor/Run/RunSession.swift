@@ -8,6 +8,7 @@ import Measurement
 import NIOCore
 import NIOPosix
 import Report
+import RunResult
 import Transport
 import Workloads
 
@@ -83,7 +84,7 @@ struct RunSession {
         // Whoever begins with others has its servers before they say when.
         if self.options.segment.isChild { try self.startServers() }
         let start = try await self.segment.start()
-        var record = self.firstRecord(startedAt: start ?? self.startedAt)
+        let record = self.firstRecord(startedAt: start ?? self.startedAt)
         let writer: RunWriter
         do throws(ResultError) {
             writer = try Self.openResults(self.options, record, startedAt: start ?? self.startedAt)
@@ -91,7 +92,6 @@ struct RunSession {
             throw RunRefusal("--out \(error)", .cannotCreate)
         }
         if !self.options.segment.isChild { try self.startServers() }
-        record.generator.eventLoops = self.threads
         return await self.perform(record, writer, start: start)
     }
 
@@ -147,23 +147,21 @@ struct RunSession {
         )
         let outcome = await run.perform()
         self.screen.endProgress()
-        var endings: [GroupEnding] = []
         for group in self.groups {
-            let (ending, lines) = await group.ending()
-            endings.append(ending)
-            for line in lines { self.screen.warn(line) }
+            for line in await group.end() { self.screen.warn(line) }
         }
         listening.cancel()
         waiting?.cancel()
-        var ending = RunEnding(
-            outcome: outcome,
+        let terms = RunTerms(
             thresholds: self.judged,
-            groups: endings,
-            stages: self.options.stages
+            stages: self.options.stages.map { RunTerms.Stage(name: $0.name, isWarmup: $0.isWarmup) }
         )
-        if start != nil { ending.startedAt = RunSegment.realtime(outcome.began) }
-        let complete = await monitor.finish(ending)
-        let status = await self.save(complete.record, complete.accounts, ending, monitor)
+        let samples = await monitor.finish(outcome, terms, cpuBeside: self.groups.reduce(0) { $0 + $1.cpuBeside })
+        var begun = record
+        if start != nil { begun.startedAt = WallClock.rfc3339(RunSegment.realtime(outcome.began)) }
+        let measured = begun.measured(samples)
+        let results = zip(self.groups, samples.groups).map { $0.result(measured, shares: $1.shares) }
+        let status = await self.save(begun.finished(samples, outcome, results, by: terms), outcome, results, monitor)
         try? await threads.shutdownGracefully()
         withExtendedLifetime(shards) {}
         return status
@@ -171,35 +169,21 @@ struct RunSession {
 
     private func save(
         _ record: RunRecord,
-        _ accounts: [LoadAccount],
-        _ ending: RunEnding,
+        _ outcome: RunOutcome,
+        _ results: [GroupResult],
         _ monitor: RunMonitor
     ) async -> ExitStatus {
+        // Whoever merges segments needs every client of theirs.
+        let isListed = self.options.perClient || self.options.segment.part != nil
+        let rows = isListed ? results.flatMap { $0.rows(outcome, record) } : nil
         var files: String?
         do throws(ResultError) {
-            // Whoever merges segments needs every client of theirs.
-            let isListed = self.options.perClient || self.options.segment.part != nil
-            let rows = isListed ? ending.rows(accounts.map(\.clients), record) : nil
-            files = try await monitor.save(record, clients: rows, ledgers: accounts.compactMap(\.segment))
+            files = try await monitor.save(record, clients: rows, ledgers: results.compactMap(\.account.segment))
         } catch {
             self.screen.warn("\(error)")
         }
-        if self.options.json {
-            if let text = try? RunJSON.text(record) { self.screen.write(text) }
-        } else {
-            self.screen.show(Summary(record, files: files, style: self.screen.style).text)
-        }
-        for group in self.groups {
-            for line in group.remarks(group.name.map { record.part($0) } ?? record) { self.screen.warn(line) }
-        }
-        if let problem = self.options.files.write(record, isStrict: self.options.strict) {
-            self.screen.warn(problem)
-            files = nil
-        }
-        if files == nil { return .cannotCreate }
-        let status = ending.status(record, isStrict: self.options.strict)
-        if let line = ending.lastWord(status, record) { self.screen.warn(line) }
-        return status
+        let remarks = self.groups.flatMap { $0.remarks(record.part($0.name)) }
+        return self.screen.show(record, files, self.options.files, isStrict: self.options.strict, remarks: remarks)
     }
 
     // MARK: - Before the first socket
@@ -230,6 +214,8 @@ struct RunSession {
 
     private func firstRecord(startedAt: Int64) -> RunRecord {
         let facts = self.groups.map(\.facts)
+        var generator = GeneratorRecord()
+        generator.eventLoops = self.threads
         var record = RunRecord(
             command: self.options.redactedCommand,
             tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
@@ -241,6 +227,7 @@ struct RunSession {
                 seed: self.seed,
                 thresholds: self.thresholds.map(\.expression)
             ),
+            generator: generator,
             ledger: facts.first?.ledger ?? LedgerRecord(on: false)
         )
         let named = facts.compactMap { facts in

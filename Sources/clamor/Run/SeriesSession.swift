@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Measurement
 import Report
+import RunResult
 
 /// Runs of a scenario one after the other, alone or in turn with what it is held against.
 struct SeriesSession {
@@ -120,16 +121,6 @@ struct SeriesSession {
         )
         if self.options.sides.count > 1, !self.areComparable { statuses.append(.dataError) }
         return .first(statuses)
-    }
-}
-
-extension ExitStatus {
-    /// Whether the run came to its planned end, whatever was found there.
-    fileprivate var leavesWholeRun: Bool {
-        switch self {
-        case .success, .thresholdFailed, .generatorLimited, .unreconciled: true
-        case .usage, .dataError, .cannotCreate, .unavailable, .interrupted: false
-        }
     }
 }
 

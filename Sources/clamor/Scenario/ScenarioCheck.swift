@@ -3,6 +3,7 @@ import Measurement
 import NIOCore
 import Report
 import Workloads
+import RunResult
 
 /// `clamor run FILE --check`: what would run, group by group, and whether this host carries it.
 struct ScenarioCheck {

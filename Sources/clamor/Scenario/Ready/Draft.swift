@@ -1,4 +1,5 @@
 import Foundation
+import RunResult
 
 extension GivenOptions {
     /// The file that `init` writes.

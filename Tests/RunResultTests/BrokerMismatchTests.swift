@@ -1,7 +1,6 @@
-import EmbeddedBroker
 import Measurement
 import Testing
-import clamor
+import RunResult
 
 @Suite("The embedded broker's counts against the generator's")
 struct BrokerMismatchTests {
@@ -9,10 +8,8 @@ struct BrokerMismatchTests {
         var books = Books(qos: 1)
         books.sent = sent
         books.failed = failed
-        var broker = BrokerCounters()
-        broker.received = CountPerQoS(0, received)
-        broker.receivedDUP = CountPerQoS(0, again)
-        return broker.mismatches(with: [books]).map { "\($0.code): \($0.text)" }
+        let reason = books.mismatch(received: { $0 == 1 ? received : 0 }, receivedDUP: { $0 == 1 ? again : 0 })
+        return reason.map { ["\($0.code): \($0.text)"] } ?? []
     }
 
     @Test(

@@ -1,7 +1,7 @@
 import LoadEngine
 import Measurement
 import Testing
-import clamor
+import RunResult
 
 @Suite("The verdict of a search step")
 struct CapacityVerdictTests {
@@ -28,6 +28,9 @@ struct CapacityVerdictTests {
     func verdicts(_ row: Row) {
         var verdict = Verdict()
         verdict.add(row.state, row.reasons.map { Verdict.Reason(code: $0, text: "\($0)!") })
-        #expect(verdict.ofStep(broken: row.broken) == row.verdict)
+        var record = RunRecord.begun
+        record.verdict = verdict
+        record.thresholds = row.broken.map { ThresholdResult(expression: $0, ok: false, value: nil) }
+        #expect(record.step(status: 0)?.verdict == row.verdict)
     }
 }

@@ -14,7 +14,7 @@ extension Verdict {
     ///
     /// - Parameter broken: the objectives that did not hold.
     /// - Returns: whether the load held, broke, or nothing is known of it.
-    package func ofStep(broken: [String]) -> CapacitySearch.Verdict {
+    func ofStep(broken: [String]) -> CapacitySearch.Verdict {
         let words = self.reasons.first?.text ?? self.state.rawValue
         switch self.state {
         case .aborted, .unreconciled: return .broken(words)
@@ -25,5 +25,21 @@ extension Verdict {
             return broken.isEmpty ? .held : .disturbed(words)
         case .valid: return broken.isEmpty ? .held : .broken(broken.joined(separator: ", "))
         }
+    }
+}
+
+extension RunRecord {
+    /// What a step of a search comes to by its own results.
+    ///
+    /// - Parameter status: how its process ended.
+    /// - Returns: the verdict on the load, and why it is no better; `nil` where the step did not run.
+    package func step(status: Int32) -> (verdict: CapacitySearch.Verdict, reason: String?)? {
+        guard let verdict = self.verdict else { return nil }
+        // Where nobody is, no smaller load would find somebody.
+        let isAlone = verdict.reasons.contains { $0.code == Verdict.Reason.noConnectionCode }
+        if status == ExitStatus.unavailable.rawValue, isAlone { return nil }
+        let step = verdict.ofStep(broken: self.thresholds.filter { !$0.ok }.map(\.expression))
+        // That a load held although the run was late is told, too.
+        return (step, step.reason ?? verdict.reasons.first?.text)
     }
 }

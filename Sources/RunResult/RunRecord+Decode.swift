@@ -1,0 +1,71 @@
+package import Measurement
+
+/// How a decode ended.
+package enum DecodeEnd: Hashable, Sendable {
+    case planned
+    case interrupted
+    case thresholdBroken
+    /// The connection of a lane was lost.
+    case connection(String)
+    /// A lane decoded something else than was encoded.
+    case decoded(String)
+}
+
+/// How much of a core a lane's thread had, where nothing is waited for: the rest went to other processes.
+package struct LaneShare: Sendable {
+    /// Under this share rates are too low.
+    private static let limit = 0.9
+
+    package var lane: String
+    /// 0 to 1.
+    package var share: Double
+    /// ``share`` for people.
+    package var words: String
+
+    package init(lane: String, share: Double, words: String) {
+        self.lane = lane
+        self.share = share
+        self.words = words
+    }
+
+    fileprivate var reason: Verdict.Reason? {
+        guard self.share < Self.limit else { return nil }
+        return Verdict.Reason(
+            code: "core-shared",
+            text: "\(self.lane): the decoding thread had a core for \(self.words) of its time, under 90 %; "
+                + "rates are that much too low, times per packet or stanza count CPU time and are not",
+            measured: self.share,
+            limit: Self.limit
+        )
+    }
+}
+
+extension RunRecord {
+    /// Judges a decode by its metrics.
+    ///
+    /// - Parameters:
+    ///   - end: how it ended.
+    ///   - thresholds: what is to hold.
+    ///   - broken: the threshold that ended it.
+    ///   - audit: of the host.
+    ///   - shares: of lanes in memory.
+    package mutating func judge(
+        _ end: DecodeEnd,
+        by thresholds: [Threshold],
+        broken: String?,
+        _ audit: GeneratorAudit,
+        shares: [LaneShare]
+    ) {
+        var verdict = Verdict()
+        switch end {
+        case .planned: break
+        case .interrupted: verdict.add(.aborted, .signal)
+        case .thresholdBroken: verdict.add(.aborted, .threshold(broken))
+        case .connection(let words): verdict.add(.aborted, .connection(words))
+        case .decoded(let words): verdict.add(.unreconciled, .decoded(words))
+        }
+        verdict.add(.generatorLimited, audit.reasons + shares.compactMap(\.reason))
+        self.verdict = verdict
+        self.thresholds = thresholds.results(in: self, broken: broken)
+    }
+}

@@ -1,0 +1,110 @@
+package import LoadEngine
+package import Measurement
+package import NIOCore
+
+/// What the monitor of a run has measured when everything has stopped.
+package struct RunSamples: Sendable {
+    package var metrics: [Metric] = []
+    /// Those with a stage.
+    package var stageMetrics: [Metric] = []
+    package var errors: [ErrorRecord] = []
+    package var generator = GeneratorRecord()
+    /// Fed with every second of the load.
+    package var audit = GeneratorAudit(isOpenLoop: false)
+    /// One for each group of the run.
+    package var groups: [GroupSamples] = []
+    /// The threshold that ended the run.
+    package var brokenThreshold: String?
+
+    package init() {}
+}
+
+/// What the monitor has measured of one group.
+package struct GroupSamples: Sendable {
+    /// How the group kept to `-R`; `nil` without `-R`.
+    package var connects: ConnectPace?
+    /// What its share groups received.
+    package var shares = ShareGroupLedger().export()
+    package var watch: (any RunWatch)?
+
+    package init() {}
+}
+
+/// How connects kept to `-R`.
+package struct ConnectPace: Sendable {
+    /// Per second.
+    package var rate: Double
+    package var begun: UInt64
+    package var lastBegun: NIODeadline
+    /// The least share of the rate at which clients came back.
+    package var returnShare = 1.0
+
+    package init(rate: Double, begun: UInt64, lastBegun: NIODeadline) {
+        self.rate = rate
+        self.begun = begun
+        self.lastBegun = lastBegun
+    }
+}
+
+/// What a run is judged by.
+package struct RunTerms: Sendable {
+    package struct Stage: Sendable {
+        package var name: String
+        package var isWarmup: Bool
+
+        package init(name: String, isWarmup: Bool) {
+            self.name = name
+            self.isWarmup = isWarmup
+        }
+    }
+
+    package var thresholds: [Threshold]
+    /// Of the plan.
+    package var stages: [Stage]
+
+    package init(thresholds: [Threshold], stages: [Stage] = []) {
+        self.thresholds = thresholds
+        self.stages = stages
+    }
+
+    /// How long each stage was, in seconds; 0 for a stage that never began.
+    package func stageSeconds(_ outcome: RunOutcome) -> [Double] {
+        self.stages.indices.map { $0 < outcome.stages.count ? outcome.stages[$0].seconds : 0 }
+    }
+
+    /// How long what counts took; `nil` if nothing did.
+    package func measuredSeconds(_ outcome: RunOutcome) -> Double? {
+        guard !self.stages.isEmpty else { return outcome.measured?.seconds }
+        let measured = zip(self.stages, self.stageSeconds(outcome)).filter { !$0.0.isWarmup }.reduce(0) { $0 + $1.1 }
+        return measured > 0 ? measured : nil
+    }
+
+    func stageRecords(_ outcome: RunOutcome) -> [StageRecord] {
+        let load = outcome.loadBegan ?? outcome.ended
+        var spans: [(name: String, from: NIODeadline, to: NIODeadline, isMeasured: Bool)] = []
+        spans.append(("connect", outcome.began, load, false))
+        spans += zip(self.stages, outcome.stages).map { ($0.name, $1.lowerBound, $1.upperBound, !$0.isWarmup) }
+        if let last = outcome.stages.last { spans.append(("drain", last.upperBound, outcome.ended, false)) }
+        if let measured = outcome.measured, self.stages.isEmpty {
+            spans.append(("warmup", load, measured.lowerBound, false))
+            spans.append(("measure", measured.lowerBound, measured.upperBound, true))
+            spans.append(("drain", measured.upperBound, outcome.ended, false))
+        }
+        return spans.filter { $0.to > $0.from }.map { span in
+            StageRecord(
+                name: span.name,
+                start: (span.from - outcome.began).seconds,
+                durationSeconds: (span.to - span.from).seconds,
+                measured: span.isMeasured
+            )
+        }
+    }
+}
+
+extension TimeAmount {
+    var seconds: Double { Double(self.nanoseconds) / 1e9 }
+}
+
+extension Range<NIODeadline> {
+    fileprivate var seconds: Double { (self.upperBound - self.lowerBound).seconds }
+}
