@@ -2,7 +2,7 @@ import MQTTCodec
 import NIOCore
 
 extension Broker {
-    /// - Returns: false when the connection has been ended.
+    /// - Returns: false if the connection was ended.
     mutating func acknowledged(
         _ type: PacketType,
         id: UInt16,
@@ -49,14 +49,16 @@ extension Broker {
 
     /// Whether there was no CONNACK yet, which ends the connection [MQTT-3.1.2-30].
     ///
-    /// Asked only about what is unknown, for before CONNACK nothing else is.
+    /// Called only for unknown packet identifiers, since every identifier is unknown before CONNACK.
     private mutating func isEarly(_ connection: ConnectionID, now: NIODeadline) -> Bool {
         guard self.connections[connection].state == .authenticating else { return false }
         self.fail(connection, .protocolError, now: now)
         return true
     }
 
-    /// The next step of a QoS 2 flow; in MQTT 5 with 0x92 when there is no such flow (§3.6.2.1, §3.7.2.1).
+    /// Sends the next packet of a QoS 2 flow.
+    ///
+    /// In MQTT 5 its reason is 0x92 if there is no such flow (§3.6.2.1, §3.7.2.1).
     private mutating func answer(
         _ type: PacketType,
         _ id: UInt16,
@@ -78,7 +80,7 @@ extension Broker {
         }
     }
 
-    /// Lets waiting messages go as far as the window has room.
+    /// Sends waiting messages while the window has room.
     mutating func refill(_ connection: ConnectionID) {
         guard self.connections[connection].deliveries.hasQueue else { return }
         self.prepareOutput(connection)
@@ -99,7 +101,7 @@ extension Broker {
         switch moved {
         case .sent(let tally):
             if tally.kind == .copy { self.tally.waiting[tally.qos] &-= 1 }
-            // What has waited here is at QoS 1 or 2.
+            // Waiting messages are at QoS 1 or 2.
             self.count(tally, on: connection, qos: 1)
         case .sentAgain(let tally): self.tally.resent[tally.qos] += 1
         case .released: self.tally.acknowledgementsSent.pubrel += 1

@@ -7,7 +7,7 @@ import Synchronization
 //
 // Spec: MQTT 5.0 §4.12.
 extension Broker {
-    /// Begins the exchange that a CONNECT with an Authentication Method asks for.
+    /// Begins the exchange that the Authentication Method of a CONNECT requests.
     mutating func beginAuthentication(_ connect: Connect, on connection: ConnectionID, now: NIODeadline) {
         guard let method = connect.properties.authenticationMethod, let hash = SCRAMHash(rawValue: method),
             !self.configuration.access.users.isEmpty, hash == self.configuration.access.scram ?? hash
@@ -26,7 +26,7 @@ extension Broker {
         return SCRAMServer(hash) { name in users[name].flatMap { keys.credentials(name, $0, hash, iterations) } }
     }
 
-    /// A packet between CONNECT and CONNACK [MQTT-3.1.2-30].
+    /// Handles a packet between CONNECT and CONNACK [MQTT-3.1.2-30].
     mutating func control(_ packet: Packet, beforeConnAckOn connection: ConnectionID, now: NIODeadline) {
         switch packet {
         case .auth(let auth): self.authenticate(auth, on: connection, now: now)
@@ -38,12 +38,12 @@ extension Broker {
     }
 
     mutating func authenticate(_ auth: Auth, on connection: ConnectionID, now: NIODeadline) {
-        // [MQTT-4.12.0-5], [MQTT-4.12.0-6]: the method of the CONNECT, and only if it had one.
+        // [MQTT-4.12.0-5], [MQTT-4.12.0-6]: the method of the CONNECT, and none without one.
         guard let authentication = self.connections[connection].extras?.authentication,
             auth.properties.authenticationMethod == authentication.hash.mechanism
         else { return self.fail(connection, .protocolError, now: now) }
         if auth.reason == .reAuthenticate {
-            // [MQTT-4.12.1-1]: behind a CONNACK, and one at a time.
+            // [MQTT-4.12.1-1]: only after CONNACK, and one at a time.
             guard self.connections[connection].state == .open, !authentication.isUnderWay else {
                 return self.fail(connection, .protocolError, now: now)
             }
@@ -62,7 +62,7 @@ extension Broker {
     ) {
         var properties: Properties = [.authenticationMethod(authentication.hash.mechanism)]
         guard let data else {
-            // The client speaks first; it is asked to.
+            // The client must send first, so the broker asks it to.
             return self.send(.auth(Auth(reason: .continueAuthentication, properties: properties)), to: connection)
         }
         switch authentication.received(data) {
@@ -83,10 +83,10 @@ extension Broker {
     }
 }
 
-/// The exchange of one connection: for its CONNACK, and anew whenever the client asks.
+/// The authentication exchange of one connection: for its CONNACK, and again whenever the client requests it.
 final class Authentication {
     let hash: SCRAMHash
-    /// Until its CONNACK.
+    /// Set until the CONNACK.
     var connect: Connect?
     private var server: SCRAMServer?
 
@@ -107,14 +107,16 @@ final class Authentication {
     }
 }
 
-/// The users' keys, which cost thousands of hashes each and are made when they are first asked for.
+/// The users' keys.
+///
+/// Each costs thousands of hashes and is made at its first use.
 final class BrokerKeys: Sendable {
     private struct Key: Hashable {
         let user: String
         let hash: SCRAMHash
     }
 
-    // Asked for by one event loop; the lock is for the compiler, and off every message's path.
+    // Only one event loop uses it. The lock satisfies the compiler and is not on the path of messages.
     private let known = Mutex<[Key: SCRAMCredentials]>([:])
 
     func credentials(
@@ -126,7 +128,7 @@ final class BrokerKeys: Sendable {
         self.known.withLock { known in
             let key = Key(user: user, hash: hash)
             if let credentials = known[key] { return credentials }
-            // A salt of its own for every user, and the same in every run.
+            // Each user has a different salt, which is the same in every run.
             let made = try? SCRAMCredentials(
                 hash,
                 password: String(decoding: rules.password, as: UTF8.self),

@@ -4,9 +4,9 @@ import MQTTCodec
 package import NIOCore
 
 extension Broker {
-    /// When `advance` is to be called next.
+    /// The time of the next call of `advance`.
     package var nextDeadline: NIODeadline {
-        // Asked for at each read, and mutating because the compiler copies a borrowed non-copyable struct.
+        // Read after each socket read; mutating because the compiler copies a borrowed non-copyable struct.
         mutating get {
             var next = self.scanDue
             if self.statisticsSubscriptions > 0 { next = min(next, self.statisticsDue) }
@@ -19,7 +19,7 @@ extension Broker {
         }
     }
 
-    /// Does what has become due.
+    /// Performs everything that is due.
     package mutating func advance(to now: NIODeadline) {
         self.clock = now
         if let due = self.stallDue, let stall = self.faults.stall, due <= now {
@@ -44,14 +44,14 @@ extension Broker {
         }
     }
 
-    /// A stall is over; both times are CLOCK_REALTIME in nanoseconds.
+    /// A stall has ended; both times are CLOCK_REALTIME in nanoseconds.
     package mutating func stalled(from begin: Int64, to end: Int64, now: NIODeadline) {
         self.tally.stalls.append(BrokerCounters.Stall(begin: begin, end: end))
-        // Nobody was silent while nobody was heard.
+        // The broker read nothing during the stall, so no client counts as silent.
         for index in self.connections.indices { self.connections[index].lastHeard = now }
     }
 
-    /// The connection was not read for reasons of our own until now.
+    /// The broker itself had stopped reading the connection until now.
     package mutating func heard(_ connection: ConnectionID, now: NIODeadline) {
         self.connections[connection].lastHeard = now
     }
@@ -63,7 +63,7 @@ extension Broker {
         }
     }
 
-    /// Starts the clocks of stall and disconnects with the first CONNECT.
+    /// Starts the timers of stall and disconnects at the first CONNECT.
     mutating func beginFaults(now: NIODeadline) {
         guard self.firstConnect == nil else { return }
         self.firstConnect = now
@@ -73,8 +73,8 @@ extension Broker {
 
     /// Resets the next open connection, round robin.
     ///
-    /// It leaves the tree here and now; what lies in its output is still written, so that every copy that counts as
-    /// delivered has reached the client before the reset does.
+    /// It leaves the tree immediately. Its output is still written, so every copy counted as delivered reaches the
+    /// client before the reset.
     private mutating func disconnectNext(now: NIODeadline) {
         for offset in 0..<self.connections.count {
             let connection = (self.disconnectCursor + offset) % self.connections.count
@@ -109,8 +109,8 @@ extension Broker {
 
     // MARK: Counters
 
-    /// Bytes of the routes that are remembered, of the memory for frames that several share, and what is noted of
-    /// sessions and wills that are due some time: all are bounded.
+    /// Memory that is bounded: bytes of cached routes, of shared frames, and of the entries for sessions and wills that
+    /// are due later.
     package var routeBytes: Int { self.cache.byteCount }
     package var frameBytes: Int { self.frames.capacity }
     package var dueEntries: Int { self.sessionsDue.count }

@@ -40,7 +40,7 @@ extension Broker {
         self.accept(connect, user: connect.username, on: connection, ConnAck(), now: now)
     }
 
-    /// The CONNACK code that the CONNECT deserves for its form, if not 0; of MQTT 5, or of 3.1 and 3.1.1.
+    /// The CONNACK code for an invalid CONNECT, or nil; a code of MQTT 5, or of 3.1 and 3.1.1.
     private func refusal(of connect: Connect) -> UInt8? {
         if let will = connect.will {
             // [MQTT-3.2.2-12], [MQTT-3.2.2-13]
@@ -57,7 +57,7 @@ extension Broker {
         }
     }
 
-    /// Opens the session and says so.
+    /// Opens the session and sends CONNACK.
     mutating func accept(
         _ connect: Connect,
         user: String?,
@@ -72,7 +72,7 @@ extension Broker {
         var answer = answer
         var clientID = connect.clientID
         if clientID.isEmpty {
-            // [MQTT-3.2.2-16]: one that nobody has, not even by a name of its own choice.
+            // [MQTT-3.2.2-16]: an id that no client has, including ids that clients chose themselves.
             repeat {
                 self.assignedIDs += 1
                 clientID = "clamor-auto-\(self.assignedIDs)"
@@ -91,7 +91,7 @@ extension Broker {
         self.tally.clientsNow += 1
         self.tally.clientsMaximum = max(self.tally.clientsMaximum, self.tally.clientsNow)
         guard self.sendFitting(.connAck(answer), to: connection) else {
-            // There is nothing that it could be told.
+            // Even the CONNACK does not fit, so nothing can be sent.
             self.end(connection, .protocol, now: now)
             return self.actions.append(.close(connection))
         }
@@ -100,7 +100,7 @@ extension Broker {
 
     private func announce(to connect: Connect, in properties: inout Properties) {
         let configuration = self.configuration
-        // §3.2.2.3.2: said when it is not what was asked for.
+        // §3.2.2.3.2: sent if it differs from the requested value.
         if let wanted = connect.properties.sessionExpiryInterval, wanted != self.sessionExpiry(of: connect) {
             properties.sessionExpiryInterval = self.sessionExpiry(of: connect)
         }
@@ -141,7 +141,7 @@ extension Broker {
         self.connections[connection].isRestricted = hasRules || limits.restrictPublish
     }
 
-    /// Answers a CONNECT that is not taken, with a code of either family.
+    /// Answers a rejected CONNECT, with a code of either family.
     mutating func refuse(_ connection: ConnectionID, code: UInt8, _ properties: Properties = Properties()) {
         self.tally.connectsRefused += 1
         let version5 = self.connections[connection].isVersion5

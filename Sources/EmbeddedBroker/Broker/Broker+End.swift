@@ -1,7 +1,7 @@
 package import MQTTCodec
 package import NIOCore
 
-/// Why a connection ends.
+/// The cause of a connection's end.
 enum DisconnectCause: String {
     case client, closed, keepalive, takeover, `protocol`, injected, shutdown
 }
@@ -11,7 +11,7 @@ extension Broker {
         if let seconds = packet.properties.sessionExpiryInterval {
             let session = Int(self.connections[connection].session)
             guard let kept = self.sessions[session].kept else {
-                // [MQTT-3.14.2-2]: what CONNECT said is 0 stays 0.
+                // [MQTT-3.14.2-2]: an expiry of 0 in CONNECT cannot be changed.
                 if seconds > 0 { self.fail(connection, .protocolError, now: now) }
                 if seconds == 0 { self.leave(connection, packet, now: now) }
                 return
@@ -28,7 +28,7 @@ extension Broker {
         self.actions.append(.close(connection))
     }
 
-    /// Bytes that are no packet, or not one that may come now; `version` is that of the CONNECT, as far as it is known.
+    /// Handles malformed bytes or a packet that is not allowed now; `version` is the CONNECT's, if known.
     mutating func refuse(
         _ connection: ConnectionID,
         _ error: DecodeError,
@@ -38,14 +38,14 @@ extension Broker {
         guard self.connections[connection].state == .awaitingConnect else {
             return self.fail(connection, error.reason, now: now)
         }
-        // §4.13.1: the answer to a CONNECT is a CONNACK.
+        // §4.13.1: a CONNECT is answered by a CONNACK.
         if version == .v5 {
             self.connections[connection].version = .v5
             return self.refuse(connection, code: error.reason.rawValue)
         }
         self.tally.connectsRefused += 1
         self.connections[connection].state = .closing
-        // [MQTT-3.1.2-2] of 3.1.1; a client of an unknown level can read no other form.
+        // [MQTT-3.1.2-2] of 3.1.1; a client with an unknown level can read no other form.
         if let code = error.returnCode {
             self.connections[connection].version = .v311
             self.send(.connAck(ConnAck(code: code.rawValue)), to: connection)
@@ -53,16 +53,16 @@ extension Broker {
         self.actions.append(.close(connection))
     }
 
-    /// Ends the connection for what its client did.
+    /// Ends the connection because of a violation by its client.
     mutating func fail(_ connection: ConnectionID, _ reason: ReasonCode, now: NIODeadline) {
-        // [MQTT-3.14.0-1]: there is no DISCONNECT before CONNACK.
+        // [MQTT-3.14.0-1]: no DISCONNECT before CONNACK.
         if self.connections[connection].state == .authenticating {
             return self.refuse(connection, code: reason.rawValue)
         }
         self.disconnect(connection, reason, cause: .protocol, now: now)
     }
 
-    /// Says why, in MQTT 5 (§4.13.1), and closes.
+    /// Sends the reason in MQTT 5 (§4.13.1), and closes.
     mutating func disconnect(
         _ connection: ConnectionID,
         _ reason: ReasonCode,
@@ -80,7 +80,7 @@ extension Broker {
         self.actions.append(.close(connection))
     }
 
-    /// Sends every client away, in MQTT 5 with a reason and where to go.
+    /// Disconnects every client; in MQTT 5 with a reason and a server reference.
     package mutating func dismiss(_ reason: ReasonCode, reference: String? = nil, now: NIODeadline) {
         self.clock = now
         var properties = Properties()
@@ -90,7 +90,9 @@ extension Broker {
         }
     }
 
-    /// The layer below MQTT was broken: nothing more can reach the client but what lies in its output.
+    /// The layer below MQTT has failed.
+    ///
+    /// Only what is already in the output can still reach the client.
     package mutating func broken(_ connection: ConnectionID, now: NIODeadline) {
         self.clock = now
         guard self.connections[connection].state != .closing else { return }
@@ -98,7 +100,7 @@ extension Broker {
         self.actions.append(.close(connection))
     }
 
-    /// Takes an open connection out of everything but its output; without effect on any other.
+    /// Removes an open connection from everything except its output; no effect on any other connection.
     mutating func end(_ connection: ConnectionID, _ cause: DisconnectCause, now: NIODeadline) {
         let wasOpen = self.connections[connection].state == .open
         self.connections[connection].state = .closing
@@ -106,7 +108,7 @@ extension Broker {
         self.tally.clientsNow -= 1
         self.tally.disconnects[cause.rawValue, default: 0] += 1
         let session = self.connections[connection].session
-        // Before what waits is given up, for it may be for this very client.
+        // Runs before waiting messages are given up, since a released message may be for this client.
         self.releaseReordered(of: self.sessions[Int(session)].publisher, now: now)
         if self.connections[connection].isCongested {
             self.connections[connection].isCongested = false
@@ -115,13 +117,15 @@ extension Broker {
         let will = self.connections[connection].extras?.will
         self.connections[connection].extras?.will = nil
         self.leave(session, from: connection, for: cause, now: now)
-        // The stop of the server is not the client's end (§3.1.2.5 lets it wait).
+        // A stop of the server is not the client's end (§3.1.2.5 allows a delay).
         if let will, cause != .shutdown { self.releaseWill(will, of: session, now: now) }
         self.forgetIfEmpty(session)
     }
 
-    /// Parks the session, or ends it: forgets the subscriptions of a client that said DISCONNECT or whose session might
-    /// have lasted, and puts to sleep those of any other.
+    /// Parks the session, or ends it.
+    ///
+    /// The subscriptions are forgotten if the client sent DISCONNECT or if the session might have lasted. Otherwise
+    /// they sleep.
     private mutating func leave(
         _ session: Int32,
         from connection: ConnectionID,
@@ -155,18 +159,18 @@ extension Broker {
         self.freeSessions.append(session)
     }
 
-    // MARK: Words
+    // MARK: Reason strings
 
-    /// Says in words what a code says, where that is wanted; the caller leaves it out again if it does not fit.
+    /// Adds a reason string for the code, if enabled; the caller removes it if it does not fit.
     mutating func explain(_ code: UInt8, in properties: inout Properties, on connection: ConnectionID) {
         guard self.configuration.limits.explains, code >= 0x80, self.connections[connection].isVersion5 else { return }
         properties.reasonString = ReasonCode(rawValue: code)?.name
     }
 
-    /// Sends an answer, without its words where those would be more than the client takes
-    /// [MQTT-3.2.2-19] [MQTT-3.9.2-1] [MQTT-3.14.2-3].
+    /// Sends an answer, without its reason string if that exceeds the client's limit [MQTT-3.2.2-19] [MQTT-3.9.2-1]
+    /// [MQTT-3.14.2-3].
     ///
-    /// - Returns: false when not even then it fits, so that it was not sent [MQTT-3.1.2-24].
+    /// - Returns: false if the answer did not fit even so and was not sent [MQTT-3.1.2-24].
     @discardableResult
     mutating func sendFitting(_ packet: Packet, to connection: ConnectionID) -> Bool {
         let maximum = self.connections[connection].maximumPacketSize
@@ -175,7 +179,7 @@ extension Broker {
             self.send(packet, to: connection)
             return true
         }
-        // [MQTT-3.1.2-29]: but for these two, who does not ask gets no words.
+        // [MQTT-3.1.2-29]: except in these two packets, reason strings need the client's request.
         let isAsked =
             packet.type == .connAck || packet.type == .disconnect
             || self.connections[connection].extras?.wantsProblems ?? true

@@ -1,9 +1,9 @@
 import MQTTCodec
 package import NIOCore
 
-// What goes to a client: `out`, and behind it a range of the shared frames.
+// Output to a client: `out`, and after it a range of the shared frames.
 extension Broker {
-    /// The kernel takes bytes for this connection again, or does not any more.
+    /// Reports whether the kernel accepts bytes for this connection.
     package mutating func setWritable(_ connection: ConnectionID, _ isWritable: Bool) {
         self.connections[connection].isWritable = isWritable
         if isWritable {
@@ -14,19 +14,21 @@ extension Broker {
         }
     }
 
-    /// Whether there is output to take.
+    /// Whether the connection has output.
     package mutating func hasOutput(_ connection: ConnectionID) -> Bool {
         self.connections[connection].outputBytes > 0
     }
 
-    /// Whether the clients with output are to be written before more is read.
+    /// Whether clients with output should be written before more is read.
     package var wantsFlush: Bool {
         mutating get { self.frames.count > SharedFrames.wantedBytes }
     }
 
-    /// Gives the output to `write`, which says how many bytes it took; what is taken counts as delivered.
+    /// Passes the output to `write`, which returns how many bytes it took.
     ///
-    /// - Returns: whether all was taken; if not, the rest is to be taken by ``takeOutput(_:)`` now.
+    /// Bytes taken count as delivered.
+    ///
+    /// - Returns: whether all bytes were taken; if not, the caller must take the rest with ``takeOutput(_:)`` now.
     package mutating func writeOutput(
         _ connection: ConnectionID,
         by write: (UnsafeRawBufferPointer) -> Int
@@ -53,7 +55,7 @@ extension Broker {
         return true
     }
 
-    /// What is to be written now, all of it; what is taken counts as delivered.
+    /// The whole output to write now; it counts as delivered.
     package mutating func takeOutput(_ connection: ConnectionID) -> ByteBuffer {
         self.unshare(connection)
         var output = ByteBuffer()
@@ -73,7 +75,7 @@ extension Broker {
         if self.connections[connection].isChoked { self.unchoke(connection) }
     }
 
-    /// Throws away what was never handed out, and so did not reach the client.
+    /// Discards output that was never handed out, and so did not reach the client.
     mutating func dropOutput(_ connection: ConnectionID) {
         self.tally.delivered -= self.connections[connection].unwritten
         self.tally.delivered -= self.connections[connection].unwrittenExtra
@@ -85,7 +87,7 @@ extension Broker {
         self.dropShared(connection)
     }
 
-    /// Gives a written buffer back for the next output, whether the channel is done with it or not.
+    /// Returns a written buffer for the next output, even if the channel still uses it.
     package mutating func recycle(_ buffer: ByteBuffer) {
         guard self.spare.count < 64, buffer.storageCapacity <= 1 << 20 else { return }
         self.spare.append(buffer)
@@ -99,9 +101,9 @@ extension Broker {
         self.actions.append(.flush(connection))
     }
 
-    // MARK: Bytes of a client's own
+    // MARK: Bytes of a single client
 
-    /// Makes `out` the end of the output, with a buffer to write to.
+    /// Prepares `out` as the end of the output, with a writable buffer.
     @inline(__always)
     mutating func prepareOutput(_ connection: ConnectionID) {
         if self.connections[connection].sharedBytes > 0 { self.unshare(connection) }
@@ -110,7 +112,7 @@ extension Broker {
 
     private mutating func giveBuffer(_ connection: ConnectionID) {
         guard var buffer = self.spare.popLast() else { return }
-        // Still the channel's: clear() then takes a new small one.
+        // The channel still uses it: clear() then allocates a new small buffer.
         buffer.clear(minimumCapacity: 256)
         self.connections[connection].out = buffer
     }
@@ -136,7 +138,7 @@ extension Broker {
         }
     }
 
-    /// Writes one copy to a client's output, or into its queue when its window is full.
+    /// Writes one copy to a client's output, or into its queue if its window is full.
     mutating func send(
         _ message: MessageView,
         to connection: ConnectionID,
@@ -183,7 +185,7 @@ extension Broker {
         }
     }
 
-    /// Whether a copy of `count` bytes may go to a client now; books it if not.
+    /// Whether a copy of `count` bytes may go to a client now; if not, counts it.
     @inline(__always)
     private mutating func admits(_ count: Int, _ tally: Tally, to connection: ConnectionID) -> Bool {
         // [MQTT-3.1.2-24]
@@ -200,16 +202,16 @@ extension Broker {
         return true
     }
 
-    /// Has a large output written at once, for the rest of the turn would only make it larger.
+    /// Requests an immediate write of a large output, which would only grow during the turn.
     private mutating func hurry(_ connection: ConnectionID) {
         guard self.connections[connection].isWritable, !self.connections[connection].isUrgent else { return }
         self.connections[connection].isUrgent = true
         self.actions.append(.flushNow(connection))
     }
 
-    /// Books a copy that has reached a client's output at `qos`.
+    /// Counts a copy that has reached a client's output at `qos`.
     mutating func count(_ tally: Tally, on connection: ConnectionID, qos: UInt8) {
-        // The journal knows which of its own were not handed out.
+        // The journal knows which of its messages were not handed out.
         let isKept = qos > 0 && self.connections[connection].deliveries.journal != nil
         switch tally.kind {
         case .copy:
@@ -226,12 +228,12 @@ extension Broker {
 
     // MARK: Shared bytes
 
-    /// Writes one copy at QoS 0 to a client's output, by a frame that other clients may get too.
+    /// Writes one copy at QoS 0 to a client's output, as a frame that other clients may share.
     mutating func share(_ message: MessageView, to connection: ConnectionID, retain: Bool) {
         let version5 = self.connections[connection].isVersion5
         let tally = Tally(kind: .copy, qos: message.qos)
         guard let frame = self.frames.frame(of: message, version5: version5, retain: retain) else {
-            // More than a gibibyte in one turn, or more than a PUBLISH can be.
+            // More than a gibibyte in one turn, or larger than a PUBLISH can be.
             let none = UnsafeRawBufferPointer(start: nil, count: 0)
             return self.send(message, to: connection, qos: 0, retain: retain, identifiers: none, tally: tally)
         }
@@ -259,7 +261,7 @@ extension Broker {
         if !self.connections[connection].isDirty { self.markDirty(connection) }
     }
 
-    /// Moves what a client has in the shared frames behind what it has of its own.
+    /// Copies a client's shared frames to the end of its own output.
     mutating func unshare(_ connection: ConnectionID) {
         guard self.connections[connection].sharedBytes > 0 else { return }
         self.copyShared(connection)
@@ -272,7 +274,7 @@ extension Broker {
         self.connections[connection].out.writeBytes(self.frames.bytes(range))
     }
 
-    /// Forgets what a client has in the shared frames.
+    /// Drops a client's shared frames.
     mutating func dropShared(_ connection: ConnectionID) {
         guard self.connections[connection].sharedBytes > 0 else { return }
         self.connections[connection].sharedStart = 0

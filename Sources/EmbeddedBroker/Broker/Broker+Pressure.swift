@@ -1,10 +1,10 @@
 import NIOCore
 
-// Back-pressure: who publishes to a slow consumer is not read for a while.
+// Back-pressure: publishers to a slow consumer are not read for a while.
 extension Broker {
     mutating func checkCongestion(_ connection: ConnectionID) {
         guard !self.connections[connection].isCongested else { return }
-        // What a writable client has in its output goes out at the end of this turn.
+        // A writable client's output is written at the end of this turn.
         let output = self.connections[connection].isWritable ? 0 : self.connections[connection].out.readableBytes
         let waiting = output + self.connections[connection].deliveries.queuedBytes
         guard waiting > self.configuration.highWaterMark else { return }
@@ -28,7 +28,7 @@ extension Broker {
         self.paused.removeAll(keepingCapacity: true)
     }
 
-    /// Stops reading a publisher that feeds a slow consumer; but not one whose acknowledgements others wait for.
+    /// Stops reading a publisher that feeds a slow consumer, unless other clients wait for its acknowledgements.
     mutating func pause(_ publisher: ConnectionID) {
         guard !self.connections[publisher].isPaused, !self.connections[publisher].isCongested,
             !self.connections[publisher].deliveries.hasQueue
@@ -39,7 +39,7 @@ extension Broker {
         if !self.connections[publisher].isChoked { self.actions.append(.pauseReading(publisher)) }
     }
 
-    /// Stops reading a client that lets its answers pile up.
+    /// Stops reading a client whose unread answers pile up.
     mutating func chokeIfNeeded(_ connection: ConnectionID) {
         guard self.connections[connection].out.readableBytes > self.configuration.highWaterMark,
             !self.connections[connection].isChoked, self.connections[connection].state != .closing
@@ -49,7 +49,7 @@ extension Broker {
         if !self.connections[connection].isPaused { self.actions.append(.pauseReading(connection)) }
     }
 
-    /// Reads it again, for it has taken its answers.
+    /// Reads the client again after it has read its answers.
     mutating func unchoke(_ connection: ConnectionID) {
         self.connections[connection].isChoked = false
         guard !self.connections[connection].isPaused, self.connections[connection].state != .closing else { return }

@@ -1,17 +1,17 @@
-// Connections that a proxy passes on.
+// Connections through a proxy.
 extension Broker {
-    /// Addresses counted by name; whoever claims more of them is one of the others.
+    /// Addresses that are counted separately; further ones are counted as `others`.
     private static let maximumAddresses = 1_024
 
-    /// A proxy has said whose connection it is.
+    /// A PROXY header has arrived.
     ///
-    /// - Parameter address: the client's; `nil` where the proxy says that it is its own connection, or does not know.
+    /// - Parameter address: the client's; `nil` if the connection is the proxy's own or the address is unknown.
     package mutating func proxied(from address: String?) {
         var name = address ?? "unknown"
         if self.tally.proxied[name] == nil, self.tally.proxied.count >= Self.maximumAddresses { name = "others" }
         self.tally.proxied[name, default: 0] += 1
     }
 
-    /// A connection without a PROXY header, where one is wanted, or with one that is none.
+    /// A required PROXY header is missing or malformed.
     package mutating func proxyRefused() { self.tally.proxyRefused += 1 }
 }

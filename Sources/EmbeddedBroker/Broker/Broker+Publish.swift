@@ -2,7 +2,7 @@ import MQTTCodec
 package import NIOCore
 
 extension Broker {
-    /// - Returns: false when the connection has been ended.
+    /// - Returns: false if the connection was ended.
     mutating func publish(_ view: PublishView, from connection: ConnectionID, now: NIODeadline) -> Bool {
         if view.firstByte & 0b1000 == 0 {
             self.tally.received[view.firstByte >> 1 & 3] &+= 1
@@ -17,7 +17,7 @@ extension Broker {
         return self.take(view, view.topic, view.rawProperties, from: connection, now: now)
     }
 
-    /// Takes a PUBLISH whose topic is known, and whose properties are those that go on.
+    /// Accepts a PUBLISH with its full topic and the properties to forward.
     @inline(__always)
     mutating func take(
         _ view: PublishView,
@@ -79,7 +79,7 @@ extension Broker {
         )
     }
 
-    /// Gives a message to every client with a matching subscription, and to one member of every share group.
+    /// Delivers a message to every client with a matching subscription, and to one member of every share group.
     package mutating func distribute(_ message: MessageView, from source: MessageSource, now: NIODeadline) {
         let route = self.route(message.topic)
         self.frames.beginMessage()
@@ -119,7 +119,7 @@ extension Broker {
         if self.connections[connection].isCongested, source.connection >= 0 { self.pause(source.connection) }
     }
 
-    /// To a client that is away: waits in its session, if it has one and the QoS is above 0.
+    /// Delivers to an offline client: the message waits in its session, if it has one and the QoS is above 0.
     private mutating func deliver(
         _ message: MessageView,
         toAbsent target: RouteTarget,
@@ -176,7 +176,9 @@ extension Broker {
         }
     }
 
-    /// The members in turn: who is connected first, then whose session can keep the message.
+    /// The group's next member in turn.
+    ///
+    /// Connected members come first, then those whose session can store the message.
     private mutating func nextMember(of group: Int, forQoS qos: UInt8) -> Int32? {
         if let member = self.nextMember(of: group, isConnected: true) { return member }
         return qos > 0 ? self.nextMember(of: group, isConnected: false) : nil
@@ -200,7 +202,7 @@ extension Broker {
     }
 }
 
-/// Where a message comes from.
+/// The source of a message.
 package struct MessageSource {
     var session: Int32
     /// -1 for a will.

@@ -1,9 +1,9 @@
 import MQTTCodec
 import NIOCore
 
-// PUBLISH that are not taken as they are: topic aliases, limits, rules.
+// PUBLISH packets that need a check: topic aliases, limits, rules.
 extension Broker {
-    /// Puts the topic in the place of its alias, and takes the alias out of what goes on.
+    /// Replaces a topic alias by its topic, and removes the alias from the forwarded properties.
     ///
     /// Spec: MQTT 5.0 §3.3.2.3.4.
     mutating func publishAliased(
@@ -29,16 +29,16 @@ extension Broker {
             topic = Array(view.topic)
             self.extras(of: connection).aliases[alias] = topic
         }
-        // An alias is the connection's own and goes no further.
+        // An alias belongs to its connection and is not forwarded.
         let properties = Array(view.rawProperties[..<(offset - 1)]) + Array(view.rawProperties[(offset + 2)...])
         return topic.withUnsafeBytes { topic in
             properties.withUnsafeBytes { self.take(view, topic, $0, from: connection, now: now) }
         }
     }
 
-    /// What speaks against a PUBLISH, said to its client.
+    /// Checks a PUBLISH, and reports a violation to its client.
     ///
-    /// - Returns: nil when nothing does; else whether the connection goes on.
+    /// - Returns: nil if it is accepted; otherwise whether the connection continues.
     mutating func object(
         to view: PublishView,
         _ topic: UnsafeRawBufferPointer,
@@ -69,9 +69,10 @@ extension Broker {
         return nil
     }
 
-    /// Answers a PUBLISH and goes no further with it.
+    /// Answers a rejected PUBLISH, which is not forwarded.
     ///
-    /// Before MQTT 5 there is no way to say so but the end (3.1.1 §3.3.5.2), so it is acknowledged.
+    /// Before MQTT 5 the only rejection is to close the connection (3.1.1 §3.3.5.2), so the packet is acknowledged
+    /// instead.
     private mutating func turnDown(
         _ view: PublishView,
         _ reason: ReasonCode,
@@ -81,7 +82,7 @@ extension Broker {
         self.tally.turnedDown[view.qos.rawValue] += 1
         let version5 = self.connections[connection].isVersion5
         guard let id = PacketID(rawValue: view.packetID) else {
-            // §3.3.2.3.2: at QoS 0 there is no answer that could say it.
+            // §3.3.2.3.2: QoS 0 has no answer that could carry the reason.
             if reason == .notAuthorized || !version5 { return true }
             self.fail(connection, reason, now: now)
             return false
@@ -102,7 +103,7 @@ extension Broker {
         return true
     }
 
-    /// §3.3.2.3.2: 1 says that the payload is UTF-8.
+    /// §3.3.2.3.2: the value 1 declares a UTF-8 payload.
     private func isFormatRight(_ view: PublishView) -> Bool {
         guard let offset = RawProperties.offset(of: RawProperties.payloadFormat, in: view.rawProperties),
             view.rawProperties[offset] == 1
@@ -110,7 +111,7 @@ extension Broker {
         return String(validating: view.payload, as: UTF8.self) != nil
     }
 
-    /// The connection's rare state, made when it is first needed.
+    /// The connection's rarely used state, allocated at first use.
     mutating func extras(of connection: ConnectionID) -> ConnectionExtras {
         if let extras = self.connections[connection].extras { return extras }
         let extras = ConnectionExtras()
@@ -118,17 +119,17 @@ extension Broker {
         return extras
     }
 
-    // MARK: Our own aliases
+    // MARK: The broker's aliases
 
-    /// Writes a PUBLISH with an alias, where the client allows one.
+    /// Writes a PUBLISH with an alias if the client allows one.
     ///
-    /// - Returns: false when it is to be written as it is.
+    /// - Returns: false if the caller must write it unchanged.
     mutating func writeAliased(_ writer: PublishWriter, _ packetID: UInt16, to connection: ConnectionID) -> Bool {
         guard let extras = self.connections[connection].extras, extras.ownAliasMaximum > 0 else { return false }
         let topic = Array(writer.message.topic)
         let known = extras.ownAliases[topic]
         guard let alias = known ?? extras.nextAlias else { return false }
-        // [MQTT-3.3.2-12]: the topic stands in the packet that sets the alias.
+        // [MQTT-3.3.2-12]: the packet that sets the alias carries the topic.
         let value = [RawProperties.topicAlias, UInt8(alias >> 8), UInt8(truncatingIfNeeded: alias)]
         let message = writer.message
         return (value + message.properties).withUnsafeBytes { properties in
@@ -159,7 +160,7 @@ extension Broker {
 }
 
 extension ConnectionExtras {
-    /// The lowest that is not set.
+    /// The lowest unused alias.
     fileprivate var nextAlias: UInt16? {
         self.ownAliases.count < Int(self.ownAliasMaximum) ? UInt16(self.ownAliases.count + 1) : nil
     }

@@ -1,6 +1,6 @@
-// Where the messages of a topic go.
+// The receivers of a topic's messages.
 extension Broker {
-    /// The route of a topic, resolved anew when it is not cached or a subscription has changed.
+    /// The route of a topic, resolved again if it is not cached or a subscription has changed.
     ///
     /// Its pointers are valid until the next call.
     @inline(__always)
@@ -32,7 +32,7 @@ extension Broker {
         return route
     }
 
-    /// Adds a subscription to the one target that its client has.
+    /// Merges a subscription into its client's only target.
     private func merge(
         _ index: Int32,
         into targets: inout [RouteTarget],
@@ -57,7 +57,7 @@ extension Broker {
         }
         let old = targets[position]
         if !new.isLive {
-            // What all of them would have kept from the publisher itself, it does not miss.
+            // A publisher's own message does not count as missed if all its lost subscriptions are No Local.
             if !old.isLive { targets[position].noLocal = old.noLocal && new.noLocal }
             return
         }

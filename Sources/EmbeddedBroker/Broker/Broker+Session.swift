@@ -5,15 +5,15 @@ import NIOCore
 //
 // Spec: MQTT 5.0 §3.1.2.11.2, §4.1, §4.4.
 extension Broker {
-    /// Seconds that the session of a CONNECT is to outlive its connection.
+    /// Seconds that the CONNECT's session outlives its connection.
     func sessionExpiry(of connect: Connect) -> UInt32 {
-        // §3.1.2.11.2: Clean Session 0 is an expiry of never.
+        // §3.1.2.11.2: Clean Session 0 means that the session never expires.
         let wanted =
             connect.version == .v5 ? connect.properties.sessionExpiryInterval ?? 0 : connect.cleanStart ? 0 : .max
         return min(wanted, self.configuration.limits.maximumSessionExpiry)
     }
 
-    /// Gives the client's session to the connection, a new one if there is none to go on with.
+    /// Attaches the client's session to the connection, or a new one if it has none.
     mutating func takeSession(
         _ key: [UInt8],
         of connect: Connect,
@@ -36,7 +36,7 @@ extension Broker {
         }
         self.sessionsAway -= 1
         self.storedBytes -= kept.deliveries.storedBytes
-        // [MQTT-3.1.3-9]: back in time.
+        // [MQTT-3.1.3-9]: the client is back in time, so the will is dropped.
         kept.will = nil
         kept.willDue = .distantFuture
         kept.endsAt = nil
@@ -65,7 +65,7 @@ extension Broker {
         return session
     }
 
-    /// Gives the connection what the session has in flight and waiting, so that it is there however the connection ends.
+    /// Attaches the session's in-flight and waiting messages to the connection, so that they survive any kind of end.
     mutating func adopt(_ connection: ConnectionID) {
         guard let kept = self.sessions[Int(self.connections[connection].session)].kept else { return }
         let version = self.connections[connection].version
@@ -79,15 +79,15 @@ extension Broker {
         kept.heldIDs = []
     }
 
-    /// Goes on with it, behind CONNACK.
+    /// Resumes the session after CONNACK.
     mutating func resume(_ connection: ConnectionID) {
         let session = Int(self.connections[connection].session)
-        // A session that now ends with its connection needs no more than what is left of it.
+        // A session that now ends with its connection does not need its stored state.
         if self.sessions[session].kept?.expiry == 0 { self.sessions[session].kept = nil }
         self.refill(connection)
     }
 
-    /// Takes back what of the session's messages was never handed out.
+    /// Takes back the session's messages that were never handed out.
     mutating func takeBack(_ connection: ConnectionID) {
         guard self.connections[connection].deliveries.journal != nil else { return }
         var copies = CountPerQoS()
@@ -109,11 +109,11 @@ extension Broker {
         self.tally.deliveredRetained -= retained
         self.tally.resent -= resent
         self.tally.waiting += copies
-        // What the session sends again must not reach the old connection too.
+        // Messages that the session will send again must not also reach the old connection.
         if copies.total + extra.total + retained.total + resent.total > 0 { self.dropOutput(connection) }
     }
 
-    /// The connection has ended and the session goes on.
+    /// The connection has ended and the session continues.
     mutating func park(_ session: Int32, from connection: ConnectionID, now: NIODeadline) {
         guard let kept = self.sessions[Int(session)].kept else { return }
         self.takeBack(connection)
@@ -133,14 +133,14 @@ extension Broker {
         self.sessionsDue.add(DueQueue.Entry(due: end, session: session, ticket: kept.ticket))
     }
 
-    /// Entries of clients that came back in time do not pile up.
+    /// Removes the entries of clients that came back in time, so that they do not pile up.
     mutating func tidyDue() {
         guard self.sessionsDue.count > 4 * self.sessionsAway + 1_024 else { return }
         let sessions = self.sessions
         self.sessionsDue.keep { sessions[Int($0.session)].kept?.ticket == $0.ticket }
     }
 
-    /// Ends the session of a client that is away, with all that was its own.
+    /// Ends the session of an offline client, and discards its state.
     mutating func discard(_ session: Int32, now: NIODeadline) {
         guard let kept = self.sessions[Int(session)].kept else { return }
         self.sessionsAway -= 1
@@ -149,7 +149,7 @@ extension Broker {
         self.abandon(&kept.deliveries)
         let will = kept.will
         kept.will = nil
-        // §3.1.3.2.2: the session's end is the end of the delay.
+        // §3.1.3.2.2: the session's end also ends the delay.
         if let will { self.publish(will, of: session, now: now) }
         for (filter, subscription) in self.sessions[Int(session)].subscriptions {
             self.remove(subscription, filter, of: session)
@@ -158,7 +158,7 @@ extension Broker {
         self.forgetIfEmpty(session)
     }
 
-    /// Books what a session had still to send when it ended.
+    /// Counts the messages that a session still had to send when it ended.
     mutating func abandon(_ deliveries: inout DeliveryQueue) {
         for tally in deliveries.undelivered { self.abandon(tally) }
         while let tally = deliveries.abandonNext() { self.abandon(tally) }
@@ -170,7 +170,7 @@ extension Broker {
         self.tally.undelivered[tally.qos] += 1
     }
 
-    // MARK: Messages for a client that is away
+    // MARK: Messages for offline clients
 
     mutating func store(
         _ message: MessageView,
@@ -207,7 +207,7 @@ extension Broker {
 
     // MARK: Time
 
-    /// Publishes wills whose delay is over, and ends sessions.
+    /// Publishes wills whose delay has passed, and ends sessions.
     mutating func advanceSessions(now: NIODeadline) {
         while let entry = self.sessionsDue.popDue(at: now) {
             guard let kept = self.sessions[Int(entry.session)].kept, kept.ticket == entry.ticket else { continue }

@@ -3,7 +3,7 @@ import NIOCore
 
 // `$SYS`.
 extension Broker {
-    /// Topics below `$SYS/broker/` and their values, by mosquitto's names where it has one.
+    /// Topics below `$SYS/broker/` and their values, with mosquitto's names where it has them.
     func statistics(now: NIODeadline) -> [(topic: String, value: String)] {
         let counters = self.counters
         let stored = counters.waiting.total + counters.retained
@@ -52,7 +52,7 @@ extension Broker {
         }
     }
 
-    /// The values at once, as mosquitto's retained ones come.
+    /// Sends the values at once, as mosquitto sends its retained ones.
     mutating func sendStatistics(to index: Int32, now: NIODeadline) {
         let subscription = self.subscriptions[Int(index)]
         let filter = TopicLevels.split(subscription.filter)

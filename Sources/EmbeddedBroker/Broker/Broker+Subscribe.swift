@@ -2,10 +2,10 @@ import MQTTCodec
 import NIOCore
 
 extension Broker {
-    /// Levels of a filter, `$share` and the name included.
+    /// Levels of a filter, including `$share` and the group name.
     ///
-    /// Tree and retained messages are searched by recursion, as deep as a filter goes: the 65,536 levels that fit into
-    /// one would run over the stack.
+    /// The tree and the retained messages are searched by recursion, as deep as a filter goes. A filter's maximum of
+    /// 65,536 levels would overflow the stack.
     private static let maximumLevels = 1_024
 
     mutating func subscribe(_ packet: Subscribe, from connection: ConnectionID, now: NIODeadline) {
@@ -32,7 +32,7 @@ extension Broker {
             // [MQTT-3.8.3-4]
             if filter.share != nil, wanted.noLocal { return self.fail(connection, .protocolError, now: now) }
             if let reason = self.objection(to: filter) {
-                // §3.2.2.3.11, §3.2.2.3.13: who was told and asks all the same.
+                // §3.2.2.3.11, §3.2.2.3.13: the client knows the limit from CONNACK and ignores it.
                 if self.connections[connection].isVersion5 { return self.fail(connection, reason, now: now) }
                 guard self.refuse(reason, &codes, on: connection, now: now) else { return }
                 continue
@@ -67,9 +67,9 @@ extension Broker {
         return nil
     }
 
-    /// Adds the code of a refused filter.
+    /// Adds the return code of a rejected filter.
     ///
-    /// - Returns: false when the connection has been ended: the SUBACK of 3.1 has no code for a refusal.
+    /// - Returns: false if the connection was ended: the SUBACK of 3.1 has no code for a failure.
     private mutating func refuse(
         _ reason: ReasonCode,
         _ codes: inout [UInt8],
@@ -78,7 +78,7 @@ extension Broker {
     ) -> Bool {
         switch self.connections[connection].version {
         case .v31:
-            // What was granted before it stays granted.
+            // Earlier filters of the packet stay granted.
             self.version += 1
             self.fail(connection, reason, now: now)
             return false
@@ -88,10 +88,10 @@ extension Broker {
         return true
     }
 
-    /// Finds the client's subscription with exactly this filter, or makes it.
+    /// Finds the client's subscription with exactly this filter, or creates it.
     private mutating func place(_ filter: TopicFilter, key: [UInt8], for session: Int32) -> (Int32, isNew: Bool) {
         if let index = self.sessions[Int(session)].subscriptions[key] {
-            // [MQTT-3.8.4-3]: replaced in place, so no message is lost; one that slept wakes up.
+            // [MQTT-3.8.4-3]: replaced in place, so no message is lost; a sleeping subscription wakes up.
             let wasLive = self.subscriptions[Int(index)].isLive
             self.subscriptions[Int(index)].isLive = true
             if !wasLive, self.subscriptions[Int(index)].isStatistics { self.statisticsSubscriptions += 1 }
@@ -144,7 +144,7 @@ extension Broker {
         var codes: [UInt8] = []
         for filter in packet.filters {
             let key = Array(filter.utf8)
-            // [MQTT-3.10.4-1]: bytes against bytes.
+            // [MQTT-3.10.4-1]: compared byte by byte.
             if let index = self.sessions[Int(session)].subscriptions[key], self.subscriptions[Int(index)].isLive {
                 self.remove(index, key, of: session)
                 codes.append(ReasonCode.success.rawValue)
@@ -158,7 +158,7 @@ extension Broker {
         }
     }
 
-    /// The caller raises `version`.
+    /// Removes a subscription; the caller increments `version`.
     mutating func remove(_ index: Int32, _ key: [UInt8], of session: Int32) {
         let old = self.subscriptions[Int(index)]
         if old.isLive, old.isStatistics { self.statisticsSubscriptions -= 1 }
@@ -179,7 +179,7 @@ extension Broker {
         self.freeSubscriptions.append(index)
     }
 
-    /// Keeps a subscription whose client lost its connection, to count what it misses.
+    /// Keeps a subscription whose client lost its connection, to count the messages it misses.
     mutating func sleep(_ index: Int32) {
         guard self.subscriptions[Int(index)].isLive else { return }
         if self.subscriptions[Int(index)].isStatistics { self.statisticsSubscriptions -= 1 }

@@ -5,7 +5,7 @@ import NIOCore
 //
 // Spec: MQTT 5.0 §3.1.2.5, §3.1.3.2.
 extension Broker {
-    /// The connection has ended without DISCONNECT 0x00: its will goes out, now or behind its delay.
+    /// The connection ended without DISCONNECT 0x00: its will is published now or after its delay.
     mutating func releaseWill(_ will: StoredWill, of session: Int32, now: NIODeadline) {
         guard will.delay > 0, let kept = self.sessions[Int(session)].kept, kept.ticket > 0 else {
             return self.publish(will, of: session, now: now)
@@ -13,7 +13,7 @@ extension Broker {
         let due = now + .seconds(Int64(will.delay))
         kept.will = will
         kept.willDue = due
-        // The session's end comes first then, and publishes it.
+        // The session ends first, and its end publishes the will.
         if let end = kept.endsAt, end < due { return }
         self.sessionsDue.add(DueQueue.Entry(due: due, session: session, ticket: kept.ticket))
         self.tidyDue()

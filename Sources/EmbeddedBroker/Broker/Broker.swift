@@ -3,30 +3,30 @@ import FaultInjection
 package import MQTTCodec
 package import NIOCore
 
-/// Names a connection of a ``Broker``; used again once its end has been told.
+/// The id of a connection of a ``Broker``; reused after the end of the connection was reported.
 package typealias ConnectionID = Int
 
-/// What a broker wants done.
+/// An action that a broker requests.
 package enum BrokerAction: Hashable, Sendable {
-    /// There is output to take and write, best when all that came in with this turn has been read.
+    /// Output is ready. It is best written after everything that arrived in this turn has been read.
     case flush(ConnectionID)
-    /// The same, but without waiting.
+    /// Output is ready and should be written without waiting.
     case flushNow(ConnectionID)
-    /// Write the output, then close; nothing more is read.
+    /// Write the output, then close; read nothing more.
     case close(ConnectionID)
-    /// Write the output, wait until the peer has it, then reset; nothing more is read.
+    /// Write the output, wait until the peer has it, then reset; read nothing more.
     case reset(ConnectionID)
     case pauseReading(ConnectionID)
     case resumeReading(ConnectionID)
-    /// Neither read nor write until then, and say `stalled` after it.
+    /// Neither read nor write until then, and call `stalled` afterwards.
     case stall(until: NIODeadline)
 }
 
-/// An MQTT broker without IO: bytes and the time go in, bytes and actions come out.
+/// An MQTT broker without IO: its input is bytes and time, its output bytes and actions.
 ///
-/// A session that ends with its connection takes its subscriptions along. Of a client that goes without DISCONNECT they
-/// are remembered, but only to count what it misses.
-/// A client whose filters overlap gets one copy, at the highest QoS, with all subscription identifiers.
+/// A session that ends with its connection loses its subscriptions. After an end without DISCONNECT they are
+/// remembered, but only to count the messages that the client misses. A client with overlapping filters gets one copy,
+/// at the highest QoS, with all subscription identifiers.
 ///
 /// Spec: MQTT 5.0, MQTT 3.1.1, MQTT 3.1.
 package struct Broker: ~Copyable {
@@ -44,19 +44,19 @@ package struct Broker: ~Copyable {
     var groups: [ShareGroup] = []
     var freeGroups: [Int32] = []
     var groupsByName: [[UInt8]: Int32] = [:]
-    /// Values: a subscription's index times 2, or a group's times 2 plus 1.
+    /// Values: a subscription's index times 2, or a group's index times 2 plus 1.
     var trie = SubscriptionTrie()
     var cache = TopicCache()
-    /// Raised by every change of a subscription; a cached route of another version is stale.
+    /// Incremented by every change of a subscription; a cached route with another version is stale.
     var version: UInt64 = 1
     var retained = RetainedStore()
     var statisticsSubscriptions = 0
-    /// Ends of sessions and delays of wills.
+    /// Ends of sessions and will delays.
     var sessionsDue = DueQueue()
     var sessionTickets: UInt64 = 0
-    /// Sessions without their client.
+    /// Sessions of offline clients.
     var sessionsAway = 0
-    /// Bytes that wait in them.
+    /// Bytes waiting in them.
     var storedBytes = 0
     /// The time of the latest event.
     var clock: NIODeadline
@@ -83,9 +83,9 @@ package struct Broker: ~Copyable {
     var delayed = Deque<DelayedMessage>()
     var reorderTimeouts = Deque<ReorderTimeout>()
 
-    /// How often silence is looked for: 1.5 keep-alives are exact to this.
+    /// Interval of the silence check, which is the precision of the limit of 1.5 keep-alives.
     static let scanInterval = TimeAmount.milliseconds(500)
-    /// Output of one client that is written without waiting for the end of the turn.
+    /// Output of one client above this size is written without waiting for the end of the turn.
     static let urgentBytes = 256 << 10
 
     package init(_ configuration: BrokerConfiguration, now: NIODeadline) {
@@ -117,7 +117,7 @@ package struct Broker: ~Copyable {
         return connection
     }
 
-    /// Bytes came in on a connection; `decoder` is its own, in the server's role.
+    /// Handles bytes from a connection; `decoder` is the connection's decoder, in the server's role.
     package mutating func received(
         _ bytes: UnsafeRawBufferPointer,
         from connection: ConnectionID,
@@ -141,7 +141,7 @@ package struct Broker: ~Copyable {
         if !self.connections[connection].isWritable { self.chokeIfNeeded(connection) }
     }
 
-    /// The connection has ended, whoever ended it; its name may be used again.
+    /// The connection has ended, on either side; its id may be reused.
     package mutating func closed(_ connection: ConnectionID, now: NIODeadline) {
         self.clock = now
         self.end(connection, .closed, now: now)
@@ -151,7 +151,7 @@ package struct Broker: ~Copyable {
     }
 }
 
-/// Takes a connection's packets straight out of the receive buffer.
+/// Takes a connection's packets directly from the receive buffer.
 struct BrokerSink: PacketSink {
     let broker: UnsafeMutablePointer<Broker>
     let connection: ConnectionID

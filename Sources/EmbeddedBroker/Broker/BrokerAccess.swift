@@ -1,14 +1,14 @@
 package import MQTTCodec
 package import SASL
 
-/// Who may connect, and what each may do.
+/// The users that may connect, and their permissions.
 package struct BrokerAccess: Hashable, Sendable {
     /// One user.
     package struct User: Hashable, Sendable {
         package var password: [UInt8]
-        /// Topics it may publish to; nil is all.
+        /// Topics that the user may publish to; nil means all.
         package var publishes: [TopicFilter]?
-        /// Topics it may read; nil is all.
+        /// Topics that the user may subscribe to; nil means all.
         package var subscribes: [TopicFilter]?
 
         package init(password: [UInt8], publishes: [TopicFilter]? = nil, subscribes: [TopicFilter]? = nil) {
@@ -20,9 +20,9 @@ package struct BrokerAccess: Hashable, Sendable {
 
     package var users: [String: User] = [:]
     package var allowsAnonymous = true
-    /// The mechanism by which everybody has to prove who they are; nil: a password will do, and each mechanism.
+    /// The SCRAM mechanism required of every user; nil: passwords and every mechanism are accepted.
     package var scram: SCRAMHash?
-    /// Of SCRAM: what a client has to compute, too.
+    /// SCRAM iterations; each login costs the client as many.
     package var iterations = 4_096
 
     package init() {}
@@ -32,16 +32,16 @@ package struct BrokerAccess: Hashable, Sendable {
         self.allowsAnonymous = allowsAnonymous
     }
 
-    /// What the user and password of a CONNECT are good for: a CONNACK code of MQTT 5, 0 to go on.
+    /// The CONNACK code of MQTT 5 for the CONNECT's user and password; 0 to continue.
     func code(of connect: Connect) -> UInt8 {
         if self.scram != nil {
-            // Before MQTT 5 there is no mechanism, and no code that names one.
+            // Before MQTT 5 there is neither a mechanism nor a code for it.
             return (connect.version == .v5 ? ReasonCode.badAuthenticationMethod : .notAuthorized).rawValue
         }
         guard let name = connect.username else {
             return self.allowsAnonymous ? 0 : ReasonCode.notAuthorized.rawValue
         }
-        // Without a table every name is as good as none.
+        // Without a user table, names do not matter.
         if self.users.isEmpty, self.allowsAnonymous { return 0 }
         guard let user = self.users[name], let password = connect.password,
             Self.isEqual(user.password, password)
@@ -49,7 +49,7 @@ package struct BrokerAccess: Hashable, Sendable {
         return 0
     }
 
-    /// Without an early end, so that its time does not tell how much was right.
+    /// Compares in constant time, so that the duration does not reveal how much was right.
     private static func isEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         guard left.count == right.count else { return false }
         var difference: UInt8 = 0
@@ -67,7 +67,7 @@ extension BrokerAccess.User {
 
     func mayPublish(to topic: String) -> Bool { self.publishes?.contains { $0.matches(topic: topic) } ?? true }
 
-    /// A filter is granted when it is one of the list, or a topic that one of them takes.
+    /// A filter is granted if the list has it, or if it is a topic that a listed filter matches.
     func maySubscribe(to filter: TopicFilter) -> Bool {
         guard let allowed = self.subscribes else { return true }
         if filter.hasWildcard { return allowed.contains { $0.filter.utf8.elementsEqual(filter.filter.utf8) } }

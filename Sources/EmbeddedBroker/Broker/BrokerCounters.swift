@@ -1,6 +1,6 @@
 package import FaultInjection
 
-/// One count for each QoS level: the publisher's, whatever QoS a copy was delivered at.
+/// One count per QoS level: the publisher's level, whatever the QoS of the delivered copy.
 package struct CountPerQoS: Hashable, Sendable, Codable {
     package var qos0: UInt64 = 0
     package var qos1: UInt64 = 0
@@ -14,7 +14,7 @@ package struct CountPerQoS: Hashable, Sendable, Codable {
 
     package var total: UInt64 { self.qos0 &+ self.qos1 &+ self.qos2 }
 
-    /// Level 3 and above does not exist and reads as 2.
+    /// Levels from 3 on do not exist and read as 2.
     package subscript(qos: UInt8) -> UInt64 {
         get {
             switch qos {
@@ -45,13 +45,14 @@ package struct CountPerQoS: Hashable, Sendable, Codable {
     }
 }
 
-/// What a broker has seen and done since it started.
+/// The counters of a broker since its start.
 ///
-/// The books of deliveries, per QoS: for every PUBLISH that was received and taken, once per subscription (or share
-/// group) of a client that is here or has lost its connection without saying DISCONNECT,
+/// The books of deliveries, per QoS, cover every PUBLISH that was received and accepted. Each counts once per
+/// subscription (or share group) of a client that is connected or lost its connection without DISCONNECT:
 /// expected = delivered − duplicated + dropped + not_delivered_offline + undelivered + queue_full + too_large + expired.
-/// Wills that were published count like received ones. While messages are held by a fault, or wait for a window or for
-/// a client that is away, those are missing on the right (``waiting``).
+///
+/// Published wills count like received messages. Messages held by a fault, or waiting for a window or an offline client,
+/// are missing on the right (``waiting``).
 package struct BrokerCounters: Hashable, Sendable, Codable {
     // Received.
     /// PUBLISH packets without the DUP flag.
@@ -60,7 +61,8 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     package var receivedDUP = CountPerQoS()
     /// QoS 2 PUBLISH whose packet id was already held: acknowledged, not delivered again.
     package var receivedRepeated = CountPerQoS()
-    /// PUBLISH that the user may not send, or whose payload is not what it says: answered, and not taken.
+    /// PUBLISH packets that the user may not send, or whose payload is not of the declared format: answered, but not
+    /// accepted.
     package var turnedDown = CountPerQoS()
     /// Wills published.
     package var wills = CountPerQoS()
@@ -68,11 +70,12 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     package var receivedPackets: UInt64 = 0
 
     // Sent.
-    /// Copies written to subscribers, extra copies of `--duplicate` included, retained and `$SYS` not.
+    /// Copies written to subscribers, including the extra copies of `--duplicate`, without retained and `$SYS`
+    /// messages.
     package var delivered = CountPerQoS()
     /// Copies of retained messages sent because of a new subscription.
     package var deliveredRetained = CountPerQoS()
-    /// Copies that were sent once more, with DUP, to a client that came back to its session.
+    /// Copies sent again, with DUP, to a client that resumed its session.
     package var resent = CountPerQoS()
     package var sentBytes: UInt64 = 0
 
@@ -81,27 +84,26 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     package var acknowledgementsReceived = Acknowledgements()
 
     // Not delivered.
-    /// Would have gone to a client that lost its connection and has not subscribed anew, or at QoS 0 to one that is
-    /// away.
+    /// For a client that lost its connection and has not subscribed again, or at QoS 0 for an offline client.
     package var notDeliveredOffline = CountPerQoS()
-    /// Was waiting for a client, unwritten, when its session ended.
+    /// Waiting for a client, unwritten, when its session ended.
     package var undelivered = CountPerQoS()
-    /// Was dropped because a client's queue was full.
+    /// Dropped because a client's queue was full.
     package var queueFull = CountPerQoS()
-    /// Was larger than the subscriber's Maximum Packet Size.
+    /// Larger than the subscriber's Maximum Packet Size.
     package var tooLarge = CountPerQoS()
-    /// Its Message Expiry Interval passed before it could be sent.
+    /// The Message Expiry Interval passed before the message could be sent.
     package var expired = CountPerQoS()
-    /// Is held by a fault, or waits for room in a client's window or for the client itself, now.
+    /// Currently held by a fault, or waiting for a client's window or for an offline client.
     package var waiting = CountPerQoS()
 
     // Injected.
     package var dropped = CountPerQoS()
     /// Extra copies sent.
     package var duplicated = CountPerQoS()
-    /// Messages that were sent after a later one of the same publisher to the same subscription, extra copies apart.
+    /// Messages sent after a later one of the same publisher to the same subscription, without extra copies.
     package var reordered = CountPerQoS()
-    /// Messages chosen by `--reorder` that found no successor and went out in order.
+    /// Messages chosen by `--reorder` that had no successor and were sent in order.
     package var reorderReleased = CountPerQoS()
     package var delayed = CountPerQoS()
     package var delayHolds = HoldTimes.Summary()
@@ -115,27 +117,28 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     package var connections: UInt64 = 0
     package var connects: UInt64 = 0
     package var connectsRefused: UInt64 = 0
-    /// Connections by the client's address that their PROXY header claims, without the port; `unknown` where it claims
-    /// none, `others` beyond the first 1,024 addresses.
+    /// Connections by the client address in their PROXY header, without the port.
+    ///
+    /// `unknown` has no address; `others` is beyond the first 1,024 addresses.
     package var proxied: [String: UInt64] = [:]
-    /// Connections that were closed for want of a right PROXY header.
+    /// Connections closed because of a missing or malformed PROXY header.
     package var proxyRefused: UInt64 = 0
-    /// Ends of connections that had a CONNECT accepted, by cause: `client` (DISCONNECT), `closed`, `keepalive`,
+    /// Ends of connections with an accepted CONNECT, by cause: `client` (DISCONNECT), `closed`, `keepalive`,
     /// `takeover`, `protocol`, `injected`, `shutdown`.
     package var disconnects: [String: UInt64] = [:]
     package var clientsNow: UInt64 = 0
     package var clientsMaximum: UInt64 = 0
-    /// Sessions whose client is away, now.
+    /// Sessions whose client is offline now.
     package var sessionsAway: UInt64 = 0
-    /// Sessions that ended because their client stayed away.
+    /// Sessions that ended because their client stayed offline.
     package var sessionsExpired: UInt64 = 0
-    /// Bytes that wait in sessions whose client is away, now.
+    /// Bytes waiting in sessions whose client is offline now.
     package var storedBytes: UInt64 = 0
     package var subscriptions: UInt64 = 0
     package var retained: UInt64 = 0
-    /// Times that a publisher was no longer read because a subscriber was slow.
+    /// How often a publisher was paused because a subscriber was slow.
     package var publishersPaused: UInt64 = 0
-    /// Times that a client was no longer read because it did not read its answers.
+    /// How often a client was paused because it did not read its answers.
     package var clientsChoked: UInt64 = 0
 
     package struct Acknowledgements: Hashable, Sendable, Codable {
@@ -145,7 +148,7 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
         package var pubcomp: UInt64 = 0
     }
 
-    /// One stall, CLOCK_REALTIME in nanoseconds.
+    /// One stall, in CLOCK_REALTIME nanoseconds.
     package struct Stall: Hashable, Sendable, Codable {
         package var begin: Int64
         package var end: Int64
@@ -153,7 +156,7 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
 
     package init() {}
 
-    /// What expected deliveries must come to, by this broker's own books.
+    /// The sum that expected deliveries must equal, by this broker's own books.
     package var expected: CountPerQoS {
         var sum = self.delivered
         sum -= self.duplicated

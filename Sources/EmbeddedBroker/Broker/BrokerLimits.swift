@@ -1,10 +1,10 @@
 import MQTTCodec
 
-/// What a broker grants its clients: all of it, unless a test wants less.
+/// The limits that a broker grants its clients: the maximum, unless a test lowers them.
 package struct BrokerLimits: Hashable, Sendable {
-    /// Where clients are sent instead of being served.
+    /// A server that clients are referred to instead of being served.
     package struct Redirect: Hashable, Sendable {
-        /// 0x9D, Server moved, instead of 0x9C, Use another server.
+        /// 0x9D, Server moved; otherwise 0x9C, Use another server.
         package var isPermanent: Bool
         package var reference: String
 
@@ -20,29 +20,29 @@ package struct BrokerLimits: Hashable, Sendable {
     package var wildcardsAvailable = true
     package var subscriptionIdentifiersAvailable = true
     package var sharedAvailable = true
-    /// Topic aliases that a client may set; 0 is none.
+    /// Topic aliases that a client may set; 0 means none.
     package var topicAliasMaximum: UInt16 = 10
-    /// Whether topic aliases are set towards clients that allow them.
+    /// Whether the broker sets topic aliases for clients that allow them.
     package var setsTopicAliases = false
-    /// Seconds, for every client of MQTT 5 in place of its own.
+    /// Keep-alive in seconds for every MQTT 5 client, overriding the client's own.
     package var serverKeepAlive: UInt16?
-    /// Seconds that a session may outlive its connection; `.max` is for ever.
+    /// Seconds that a session may outlive its connection; `.max` means forever.
     package var maximumSessionExpiry = UInt32.max
-    /// For clients that ask for it.
+    /// Sent to clients that request it.
     package var responseInformation: String?
-    /// Every CONNECT is refused with it.
+    /// Every CONNECT is answered with this redirect.
     package var redirect: Redirect?
     /// Whether refusals have a reason string.
     package var explains = false
-    /// Whether a payload that says that it is UTF-8 has to be.
+    /// Whether payloads that are declared as UTF-8 are checked.
     package var checksPayloadFormat = false
 
     package init() {}
 
-    /// Whether a PUBLISH can break one of these.
+    /// Whether a PUBLISH can violate one of these limits.
     var restrictPublish: Bool { self.maximumQoS < 2 || !self.retainAvailable || self.checksPayloadFormat }
 
-    /// What CONNACK says of it.
+    /// Adds the limits to the properties of CONNACK.
     ///
     /// Spec: MQTT 5.0 §3.2.2.3.
     func announce(in properties: inout Properties) {

@@ -3,51 +3,51 @@ import NIOCore
 
 /// One TCP connection, from accept to its end.
 ///
-/// About 250 bytes when idle; output and queue have no buffer then.
+/// About 250 bytes when idle, since output and queue then have no buffer.
 struct BrokerConnection: ~Copyable {
     enum State {
         case free
         case awaitingConnect
-        /// CONNECT came, and an exchange of AUTH is under way (§4.12).
+        /// After CONNECT, while an AUTH exchange is in progress (§4.12).
         case authenticating
         case open
-        /// Said goodbye to; what it still sends is nobody's.
+        /// Closed by the broker; further input is ignored.
         case closing
     }
 
     var state = State.free
     var version = ProtocolVersion.v311
-    /// The kernel takes bytes; when it does not, they gather in `out`.
+    /// The kernel accepts bytes; otherwise they collect in `out`.
     var isWritable = true
-    /// A flush action is under way.
+    /// A flush action has been requested.
     var isDirty = false
-    /// A flush action for at once is under way.
+    /// An immediate flush action has been requested.
     var isUrgent = false
-    /// More waits for it than the high-water mark.
+    /// More than the high-water mark is waiting for it.
     var isCongested = false
-    /// Not read, because it publishes to a congested one.
+    /// Not read because it publishes to a congested connection.
     var isPaused = false
-    /// Not read, because it does not read what it is answered.
+    /// Not read because it does not read its answers.
     var isChoked = false
-    /// Its PUBLISH are looked at before they are taken: it is not open yet, or there are rules.
+    /// Its PUBLISH packets are checked: it is not open yet, or there are rules.
     var isRestricted = true
     var session: Int32 = -1
-    /// Where in the ``SharedFrames`` the output goes on behind `out`; empty when it does not.
+    /// Where the output continues in the ``SharedFrames`` after `out`; empty if it does not.
     var sharedStart: Int32 = 0
     var sharedEnd: Int32 = 0
-    /// The client's Maximum Packet Size, or what a PUBLISH can have at all.
+    /// The client's Maximum Packet Size, or the protocol's maximum for a PUBLISH.
     var maximumPacketSize = PublishWriter.maximumCount
     var out = ByteBuffer()
-    /// Copies that lie in the output, and extra ones of `--duplicate`.
+    /// Copies in the output, and extra copies of `--duplicate`.
     var unwritten = CountPerQoS()
     var deliveries = DeliveryQueue(limit: 0)
     var unwrittenExtra = CountPerQoS()
     /// QoS 2 packet identifiers between PUBLISH and PUBREL.
     var heldIDs: Set<UInt16> = []
-    /// 1.5 times the client's keep-alive; nil is off.
+    /// 1.5 times the client's keep-alive; nil means off.
     var silenceLimit: TimeAmount?
     var lastHeard: NIODeadline
-    /// What most clients do not have.
+    /// State that most clients do not have.
     var extras: ConnectionExtras?
 
     init(lastHeard: NIODeadline) { self.lastHeard = lastHeard }
@@ -59,15 +59,17 @@ struct BrokerConnection: ~Copyable {
     var waitingBytes: Int { mutating get { self.outputBytes &+ self.deliveries.queuedBytes } }
 }
 
-/// What is known of a client id: for as long as it is connected, has a session that outlives the connection, or
-/// subscriptions that it lost with its connection.
+/// The state of a client id.
+///
+/// It exists while the client is connected, has a session that outlives the connection, or has subscriptions that it
+/// lost with its connection.
 struct BrokerSession {
     var key: [UInt8]
-    /// -1 when the client is away.
+    /// -1 while the client is offline.
     var connection: Int32 = -1
-    /// Filter, `$share/name/` included, to the index of the subscription.
+    /// Maps each filter, including `$share/name/`, to the index of the subscription.
     var subscriptions: [[UInt8]: Int32] = [:]
-    /// The same for a client id through all its sessions; counted only when faults follow the order.
+    /// The number of the client id, the same through all its sessions; assigned only if faults track the order.
     var publisher: UInt32 = 0
     /// Set when the session outlives its connection.
     var kept: KeptSession?
@@ -83,19 +85,19 @@ struct BrokerSubscription {
     var retainAsPublished = false
     /// Encoded as a property, or empty.
     var identifier: [UInt8] = []
-    /// -1 when it is not shared.
+    /// -1 if it is not shared.
     var group: Int32 = -1
-    /// False once the session has ended with a lost connection: messages for it are counted, until the client
-    /// subscribes anew.
+    /// False after the session ended with a lost connection: its messages are counted until the client subscribes
+    /// again.
     var isLive = true
     /// The filter begins with `$SYS`.
     var isStatistics = false
-    /// Tells it from an earlier one at the same index.
+    /// Distinguishes it from an earlier subscription at the same index.
     var serial: UInt64
     var faults: FaultState?
 }
 
-/// A share group: one of its members gets each message, in turn.
+/// A share group: each message goes to one of its members, in turn.
 struct ShareGroup {
     var name: [UInt8]
     var filter: [UInt8]
@@ -103,19 +105,19 @@ struct ShareGroup {
     var next = 0
 }
 
-/// What the faults of one subscription remember.
+/// The fault state of one subscription.
 struct FaultState {
     /// The messages of one publisher on one subscription.
     struct Stream {
-        /// Number of the next one.
+        /// Number of the next message.
         var next: UInt64 = 1
         /// Highest number sent.
         var highest: UInt64 = 0
-        /// The one that waits for a successor.
+        /// The message that waits for a successor.
         var held: HeldMessage?
     }
 
-    /// Parts per billion gathered towards the next drop.
+    /// Parts per billion accumulated towards the next drop.
     var dropShare: UInt64
     var duplicates: UInt64 = 0
     var reorders: UInt64 = 0
@@ -128,6 +130,6 @@ struct HeldMessage {
     var message: KeptMessage
     var number: UInt64
     var isDuplicated: Bool
-    /// Tells this hold from later ones of the same stream.
+    /// Distinguishes this hold from later ones of the same stream.
     var ticket: UInt64
 }

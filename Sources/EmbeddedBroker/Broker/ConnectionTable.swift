@@ -1,7 +1,7 @@
-/// The connections by their name, in one piece of memory that grows by doubling.
+/// The connections by id, in one block of memory that grows by doubling.
 ///
-/// Not an array: its elements can be copied, and for a field read the compiler copies the whole element now and then,
-/// which takes and drops a reference to each buffer it holds, several times a message.
+/// It is not an array because array elements can be copied. For the read of a field the compiler sometimes copies the
+/// whole element, which retains and releases each of its buffers several times per message.
 struct ConnectionTable: ~Copyable {
     private var base: UnsafeMutablePointer<BrokerConnection>
     private var capacity = 16

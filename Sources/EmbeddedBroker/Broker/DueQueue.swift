@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// What is due when, soonest and then oldest first: a binary heap.
+/// Events by due time, soonest and then oldest first: a binary heap.
 ///
-/// An entry whose reason has gone stays until it is due; its ticket tells.
+/// An obsolete entry stays until it is due; its ticket identifies it.
 package struct DueQueue {
     package struct Entry {
         package var due: NIODeadline
@@ -26,7 +26,7 @@ package struct DueQueue {
 
     package var isEmpty: Bool { self.entries.isEmpty }
     var count: Int { self.entries.count }
-    /// Of the soonest; to be asked only when there is one.
+    /// Due time of the soonest entry; requires an entry.
     package var nextDue: NIODeadline { self.entries[0].due }
 
     package mutating func add(_ entry: Entry) {
@@ -64,7 +64,7 @@ package struct DueQueue {
         }
     }
 
-    /// Drops the entries that are of no use any more.
+    /// Drops obsolete entries.
     package mutating func keep(where isUseful: (Entry) -> Bool) {
         self.entries.removeAll { !isUseful($0) }
         for index in stride(from: self.entries.count / 2 - 1, through: 0, by: -1) { self.sink(from: index) }

@@ -12,7 +12,7 @@ struct DelayedMessage {
     var held: HeldMessage
 }
 
-/// When a message that `--reorder` holds stops waiting for a successor.
+/// The time when a message that `--reorder` holds stops waiting for a successor.
 struct ReorderTimeout {
     var due: NIODeadline
     var subscription: Int32
@@ -21,18 +21,18 @@ struct ReorderTimeout {
     var ticket: UInt64
 }
 
-// Drop, reorder, duplicate, delay: in this order, on the messages of one subscription.
+// Drop, reorder, duplicate, delay: applied in this order to the messages of one subscription.
 extension Broker {
     private static let billion: UInt64 = 1_000_000_000
 
-    /// What a new subscription starts with; `number` counts subscriptions from 1 on.
+    /// The initial state of a new subscription; `number` counts subscriptions from 1.
     func makeFaultState(number: UInt64) -> FaultState {
-        // The golden ratio spreads the phases evenly, however many subscriptions there are; the first one's is 0.
+        // The golden ratio spreads the phases evenly over any number of subscriptions; the first phase is 0.
         let phase = ((number - 1) &* 0x9E37_79B9_7F4A_7C15).multipliedFullWidth(by: Self.billion).high
         return FaultState(dropShare: phase)
     }
 
-    /// One message on its way to one subscription that is live.
+    /// Applies the faults to one message for one live subscription.
     mutating func inject(
         _ message: MessageView,
         into index: Int32,
@@ -90,7 +90,7 @@ extension Broker {
         }
     }
 
-    /// A message that was held, unless its time has run out.
+    /// Sends a message that was held, unless it has expired.
     private mutating func emit(
         _ held: HeldMessage,
         _ faults: inout FaultState,
@@ -106,7 +106,7 @@ extension Broker {
         message.withView { self.emit($0, held.number, &faults, &stream, into: index, of: publisher, now: now) }
     }
 
-    /// Behind drop and reorder: sends, or holds for the delay.
+    /// After drop and reorder: sends the message, or holds it for the delay.
     private mutating func emit(
         _ message: MessageView,
         _ number: UInt64,
@@ -140,7 +140,7 @@ extension Broker {
         self.sendInOrder(message, number, &stream, isDuplicated: isDuplicated, to: index)
     }
 
-    /// Sends, and notes whether a later one of the same publisher has gone before.
+    /// Sends a message, and records whether a later one of the same publisher was sent before.
     private mutating func sendInOrder(
         _ message: MessageView,
         _ number: UInt64,
@@ -149,7 +149,7 @@ extension Broker {
         to index: Int32
     ) {
         let identifiers = self.subscriptions[Int(index)].identifier
-        // What does not go out overtakes nothing, and is not overtaken.
+        // A message that is not sent neither overtakes others nor is overtaken.
         let isSent = identifiers.withUnsafeBytes {
             self.release(message, isDuplicated: isDuplicated, to: index, identifiers: $0)
         }
@@ -161,7 +161,7 @@ extension Broker {
         }
     }
 
-    /// - Returns: whether there was a client to send it to.
+    /// - Returns: whether a client was there to receive it.
     @discardableResult
     private mutating func release(
         _ message: MessageView,
@@ -199,7 +199,7 @@ extension Broker {
 
     // MARK: Held messages
 
-    /// Sends what its delay has held long enough.
+    /// Sends messages whose delay has passed.
     mutating func releaseDelayed(now: NIODeadline) {
         while let first = self.delayed.first, first.due <= now {
             self.delayed.removeFirst()
@@ -231,7 +231,7 @@ extension Broker {
         }
     }
 
-    /// Lets go what has waited for a successor in vain.
+    /// Releases messages that waited for a successor in vain.
     mutating func releaseReordered(now: NIODeadline) {
         while let first = self.reorderTimeouts.first, first.due <= now {
             self.reorderTimeouts.removeFirst()
@@ -243,7 +243,7 @@ extension Broker {
         }
     }
 
-    /// Lets go what waits for a successor that cannot come, for its publisher has gone.
+    /// Releases messages whose publisher has gone, so that no successor can come.
     mutating func releaseReordered(of publisher: UInt32, now: NIODeadline) {
         guard self.faults.reorderEvery > 0 else { return }
         for timeout in self.reorderTimeouts where timeout.publisher == publisher {
@@ -267,7 +267,7 @@ extension Broker {
         self.subscriptions[Int(index)].faults = faults
     }
 
-    /// Books what a subscription that ends was still to get out of a swap; what is delayed is booked when it is due.
+    /// Counts a message held for a swap when its subscription ends; delayed messages are counted when due.
     mutating func loseHeld(of index: Int32) {
         guard let streams = self.subscriptions[Int(index)].faults?.streams else { return }
         for held in streams.values.compactMap(\.held) {

@@ -1,33 +1,34 @@
 package import FaultInjection
 package import NIOCore
 
-/// The faults a broker injects on command.
+/// The faults that a broker injects.
 ///
-/// Drop, duplicate, reorder and delay act on outgoing PUBLISH, each subscription counting for itself, in this
-/// order: drop, reorder, duplicate, delay. Retained messages sent because of a new subscription, `$SYS` and the
-/// acknowledgements to publishers are left alone.
+/// Drop, duplicate, reorder and delay act on outgoing PUBLISH packets, counted per subscription, in this order: drop,
+/// reorder, duplicate, delay. They do not affect retained messages for a new subscription, `$SYS`, and acknowledgements
+/// to publishers.
 package struct FaultPlan: Hashable, Sendable {
-    /// Parts per billion of the outgoing PUBLISH that are never sent.
+    /// Parts per billion of the outgoing PUBLISH packets that are never sent.
     ///
-    /// Spread evenly, without chance: of any n messages of one subscription ⌊n·p⌋ or ⌈n·p⌉ are dropped. Every
-    /// subscription starts at another phase, so the share also holds over many subscriptions of a few messages.
+    /// Drops are spread evenly and are not random: of any n messages of one subscription ⌊n·p⌋ or ⌈n·p⌉ are dropped.
+    /// Every subscription starts at another phase, so the share also holds over many subscriptions with few messages.
     package var dropPerBillion: UInt64 = 0
-    /// Every Nth is sent twice, the second copy as a message of its own; 0 is off.
+    /// Every Nth message is sent twice, the second copy as a message of its own; 0 means off.
     package var duplicateEvery: UInt64 = 0
-    /// Every Nth is held until the next message of the same publisher has gone to the same subscription; 0 is off.
+    /// Every Nth message is held until the next message of the same publisher was sent to the subscription; 0 means
+    /// off.
     package var reorderEvery: UInt64 = 0
-    /// How long a message chosen by `delayEvery` is held; later ones pass it.
+    /// How long a message chosen by `delayEvery` is held; later ones overtake it.
     package var delay: TimeAmount?
     package var delayEvery: UInt64 = 1
     /// Counted from the first CONNECT.
     package var stall: FaultStall?
-    /// One connection is reset every so often, round robin over all.
+    /// Interval after which one connection is reset, round robin over all connections.
     package var disconnectEvery: TimeAmount?
-    /// PUBLISH read per second over all clients.
+    /// PUBLISH packets read per second, over all clients.
     package var maximumRate: Double?
     /// Bytes per write.
     package var fragment: ClosedRange<Int>?
-    /// CONNACK code for every CONNECT, as given; translated for a client of the other family.
+    /// CONNACK code for every CONNECT; translated for a client of the other family.
     package var refuse: UInt8?
 
     package init() {}
@@ -37,11 +38,11 @@ package struct FaultPlan: Hashable, Sendable {
         self.dropPerBillion > 0 || self.duplicateEvery > 0 || self.reorderEvery > 0 || self.delay != nil
     }
 
-    /// Whether messages can overtake each other, so that their order must be followed.
+    /// Whether messages can overtake each other, so that their order must be tracked.
     var touchesOrder: Bool { self.reorderEvery > 0 || self.delay != nil }
 }
 
-/// A fault that cannot be read; `description` is one line that names it.
+/// An invalid fault; `description` is one line that names it.
 package struct FaultPlanError: Error, Hashable, Sendable, CustomStringConvertible {
     package let name: String
     package let problem: String
@@ -55,9 +56,9 @@ extension FaultPlan {
         "refuse",
     ]
 
-    /// Reads faults with their values.
+    /// Parses faults with their values.
     ///
-    /// - Returns: the plan, and an error for each fault with a wrong value.
+    /// - Returns: the plan, and an error for each fault with an invalid value.
     package static func read(_ faults: [(name: String, value: String)]) -> (plan: FaultPlan, errors: [FaultPlanError]) {
         var plan = FaultPlan()
         var errors: [FaultPlanError] = []
@@ -72,9 +73,9 @@ extension FaultPlan {
         return (plan, errors)
     }
 
-    /// Reads one line of names and values, apart by spaces: `drop 0.1% delay 5ms`.
+    /// Parses one line of names and values, separated by spaces: `drop 0.1% delay 5ms`.
     ///
-    /// - Throws: `FaultPlanError` for the first fault that is unknown, lacks a value or has a wrong one.
+    /// - Throws: `FaultPlanError` for the first fault that is unknown, or has a missing or invalid value.
     package static func parse(line: String) throws(FaultPlanError) -> FaultPlan {
         var faults: [(name: String, value: String)] = []
         var words = line.split(whereSeparator: \.isWhitespace).map(String.init)[...]
@@ -92,7 +93,7 @@ extension FaultPlan {
 
     /// Sets one fault.
     ///
-    /// - Returns: what is wrong with `value` and what to write instead, or nil.
+    /// - Returns: what is wrong with `value` and the correct form, or nil.
     private mutating func set(_ name: String, _ value: String) -> String? {
         switch name {
         case "drop":
@@ -140,7 +141,7 @@ extension FaultPlan {
     }
 }
 
-/// Values of faults, each nil when the text is not one.
+/// Parsers of fault values; nil for invalid text.
 enum FaultValue {
     static func time(_ text: String) -> TimeAmount? {
         // Longest suffixes first: `ms` ends in `s`.
@@ -184,7 +185,7 @@ enum FaultValue {
     }
 }
 
-/// CONNACK codes that refuse, and how one family's reads in the other.
+/// CONNACK codes of refusals, translated between the two families.
 ///
 /// Spec: MQTT 5.0 §3.2.2.2, MQTT 3.1.1 §3.2.2.3.
 enum ConnectRefusal {
@@ -196,7 +197,7 @@ enum ConnectRefusal {
 
     static func isKnown(_ code: UInt8) -> Bool { (1...5).contains(code) || self.version5.contains(code) }
 
-    /// The code for a client of MQTT 5, or of 3.1 and 3.1.1; what 3.1.1 has no word for is 3, server unavailable.
+    /// The code for a client of MQTT 5, or of 3.1 and 3.1.1; codes unknown to 3.1.1 become 3, server unavailable.
     static func code(_ code: UInt8, version5: Bool) -> UInt8 {
         if version5 { return self.pairs.first { $0.v3 == code }?.v5 ?? code }
         return code < 0x80 ? code : self.pairs.first { $0.v5 == code }?.v3 ?? 3

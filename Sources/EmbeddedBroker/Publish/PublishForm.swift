@@ -1,9 +1,9 @@
 import MQTTCodec
 import NIOCore
 
-/// A PUBLISH that the broker itself has encoded, put into the form of another version.
+/// Converts a PUBLISH that the broker has encoded to the form of another version.
 enum PublishForm {
-    /// Takes the properties out, or puts none in.
+    /// Removes the properties, or adds empty ones.
     static func convert(
         _ header: MessageQueue.Header,
         _ bytes: ByteBuffer,
@@ -38,7 +38,7 @@ enum PublishForm {
         }
     }
 
-    /// A variable byte integer and how many bytes it takes.
+    /// A variable byte integer and its size in bytes.
     private static func length(_ bytes: UnsafeRawBufferPointer, at start: Int) -> (value: Int, count: Int) {
         var value = 0
         var count = 0

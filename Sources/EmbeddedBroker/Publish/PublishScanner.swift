@@ -1,4 +1,4 @@
-/// Follows the packets of a byte stream, to cut it in front of a PUBLISH that may not be read yet.
+/// Tracks the packets of a byte stream, to cut it before a PUBLISH that may not be read yet.
 package struct PublishScanner {
     private enum Position {
         case firstByte
@@ -10,7 +10,9 @@ package struct PublishScanner {
 
     package init() {}
 
-    /// How many of `bytes` may be read with `budget` PUBLISH, which is taken down by those that begin in them.
+    /// How many of `bytes` may be read with a budget of PUBLISH packets.
+    ///
+    /// Each PUBLISH that begins in them reduces the budget.
     package mutating func prefix(of bytes: UnsafeRawBufferPointer, budget: inout Int) -> Int {
         var offset = 0
         while offset < bytes.count {
@@ -26,7 +28,7 @@ package struct PublishScanner {
                 let byte = bytes[offset]
                 offset += 1
                 let sum = value | Int(byte & 0x7F) << shift
-                // A fifth byte is an error for the decoder to find.
+                // The decoder reports a fifth byte as an error.
                 if byte & 0x80 != 0, shift < 21 {
                     self.position = .length(value: sum, shift: shift + 7)
                 } else {

@@ -1,16 +1,16 @@
 import MQTTCodec
 import NIOCore
 
-/// An application message where it lies: in the receive buffer, or in what somebody kept of it.
+/// An application message in place: in the receive buffer, or in a stored copy.
 package struct MessageView {
     let topic: UnsafeRawBufferPointer
     let payload: UnsafeRawBufferPointer
-    /// MQTT 5 properties behind their length.
+    /// MQTT 5 properties, after their length.
     let properties: UnsafeRawBufferPointer
-    /// The publisher's.
+    /// The publisher's QoS.
     let qos: UInt8
     let retain: Bool
-    /// All behind the fixed header, as it came, when it came at QoS 0 and without properties; else empty.
+    /// The packet after its fixed header, if it came at QoS 0 and without properties; else empty.
     private var body = UnsafeRawBufferPointer(start: nil, count: 0)
     private var bodyIsVersion5 = false
 
@@ -28,24 +28,24 @@ package struct MessageView {
         self.retain = retain
     }
 
-    /// Says that topic and payload lie in a whole PUBLISH of QoS 0 without properties.
+    /// Records that topic and payload are part of a whole PUBLISH of QoS 0 without properties.
     @inline(__always)
     mutating func setBody(isVersion5: Bool) {
         guard let topic = self.topic.baseAddress, let payload = self.payload.baseAddress else { return }
-        // The property length in its one-byte form, or none.
+        // The property length is one zero byte, or absent.
         guard payload == topic + self.topic.count + (isVersion5 ? 1 : 0) else { return }
         self.body = UnsafeRawBufferPointer(start: topic - 2, count: payload + self.payload.count - (topic - 2))
         self.bodyIsVersion5 = isVersion5
     }
 
-    /// What a client of this version can be sent behind a fixed header, at QoS 0, or nil when it has to be made.
+    /// The bytes after the fixed header for a client of this version, at QoS 0; nil if they must be encoded.
     @inline(__always)
     func body(version5: Bool) -> UnsafeRawBufferPointer? {
         version5 == self.bodyIsVersion5 && !self.body.isEmpty ? self.body : nil
     }
 }
 
-/// A copy of a message that is kept for later.
+/// A stored copy of a message.
 struct KeptMessage {
     let topic: [UInt8]
     let payload: [UInt8]
@@ -53,7 +53,7 @@ struct KeptMessage {
     let qos: UInt8
     let retain: Bool
 
-    /// When it expires; nil is never.
+    /// Expiry time; nil means never.
     let expiry: NIODeadline?
 
     init(_ view: MessageView, now: NIODeadline) {
@@ -82,11 +82,11 @@ struct KeptMessage {
         self.expiry = expiry
     }
 
-    /// With what is left of its Message Expiry Interval [MQTT-3.3.2-6]; nil when nothing is.
+    /// The message with its remaining Message Expiry Interval [MQTT-3.3.2-6]; nil if it has expired.
     func aged(to now: NIODeadline) -> KeptMessage? {
         guard let expiry = self.expiry else { return self }
         guard expiry > now else { return nil }
-        // A second that has begun counts whole, so that what is not over is never 0.
+        // A started second counts in full, so that the remainder is never 0 before the end.
         let seconds = UInt32(clamping: ((expiry - now).nanoseconds + 999_999_999) / 1_000_000_000)
         return KeptMessage(
             topic: self.topic,
@@ -117,13 +117,13 @@ struct KeptMessage {
     }
 }
 
-/// A PUBLISH for one receiver, measured first and then written into raw memory in one go.
+/// A PUBLISH for one receiver: its size is computed first, then it is written into raw memory in one go.
 ///
 /// Spec: MQTT 5.0 §3.3, MQTT 3.1.1 §3.3.
 struct PublishWriter {
     /// A Remaining Length of 268,435,455 and its fixed header (§2.1.4).
     ///
-    /// What came at another version may be more in this: it is measured, but not sent.
+    /// A message from another version may be larger in this form: its size is computed, but it is not sent.
     static let maximumCount = 268_435_460
 
     let message: MessageView
@@ -157,10 +157,10 @@ struct PublishWriter {
     /// Bytes of the whole packet.
     var count: Int { 1 + Self.lengthOfLength(self.remaining) + self.remaining }
 
-    /// Where the packet identifier lies at QoS 1 and 2.
+    /// Offset of the packet identifier at QoS 1 and 2.
     var packetIDOffset: Int { 1 + Self.lengthOfLength(self.remaining) + 2 + self.message.topic.count }
 
-    /// Where the value of the Message Expiry Interval lies, if the packet has one.
+    /// Offset of the value of the Message Expiry Interval, if the packet has one.
     var expiryOffset: Int? {
         guard self.version5,
             let offset = RawProperties.offset(of: RawProperties.messageExpiry, in: self.message.properties)

@@ -1,7 +1,7 @@
 import MQTTCodec
 import NIOCore
 
-/// Looks into the properties of a PUBLISH without making objects of them; the decoder has checked the bytes.
+/// Reads the properties of a PUBLISH without allocating objects; the decoder has checked the bytes.
 enum RawProperties {
     static let payloadFormat: UInt8 = 0x01
     static let messageExpiry: UInt8 = 0x02

@@ -1,22 +1,24 @@
-/// Where the PUBLISH of this turn lie that need no packet identifier: each written once, however many clients get it.
+/// The PUBLISH frames of this turn without packet identifier.
 ///
-/// A client's output is a range of it for as long as what goes to the client lies there without a gap, as it does for
-/// one publisher's messages to one client, for all that goes to one client, and for the same messages to many. It is
-/// empty again as soon as no client refers to it, so the bytes stay in the cache for the writes.
+/// Each is written once, however many clients get it.
+///
+/// A client's output is a range of these frames as long as its frames are contiguous. That is so for one publisher's
+/// messages to one client, for all messages to one client, and for the same messages to many clients. The memory is
+/// emptied as soon as no client refers to it, so the bytes stay in the cache for the writes.
 struct SharedFrames: ~Copyable {
-    /// From here on the clients that refer to it are to be written, for the rest of the turn would only make it larger.
+    /// From this size on the clients that refer to it should be written, since the turn would only make it larger.
     static let wantedBytes = 128 << 10
     /// Offsets have 31 bits.
     private static let maximum = 1 << 30
-    /// What an empty one keeps.
+    /// Capacity that is kept when empty.
     private static let kept = 1 << 20
 
     private var memory: UnsafeMutableRawPointer
     private(set) var capacity = 256 << 10
     private(set) var count = 0
-    /// Clients whose output refers to it.
+    /// Number of clients whose output refers to it.
     private var holders = 0
-    /// The frames of the message that is being distributed, by form; those that are not written yet are below 0.
+    /// Frames of the current message, by form; below 0 if not written yet.
     private var starts = SIMD4<Int32>(repeating: -1)
     private var ends = SIMD4<Int32>(repeating: -1)
 
@@ -30,7 +32,7 @@ struct SharedFrames: ~Copyable {
         return UnsafeRawBufferPointer(start: self.memory + range.lowerBound, count: range.count)
     }
 
-    /// Another message comes.
+    /// Begins another message.
     @inline(__always)
     mutating func beginMessage() {
         self.starts = SIMD4(repeating: -1)
@@ -38,12 +40,12 @@ struct SharedFrames: ~Copyable {
         if self.holders == 0, self.count > 0 { self.empty() }
     }
 
-    /// Gives back the memory of frames that nobody holds.
+    /// Frees the memory if no client holds a frame.
     mutating func trim() { if self.holders == 0 { self.empty() } }
 
-    /// The frame of the message for a client of this version, written if no client before wanted the same one.
+    /// The current message's frame for a client of this version, written at its first use.
     ///
-    /// - Returns: nil when there is no room left, or the frame would be more than a PUBLISH can be.
+    /// - Returns: nil if there is no room left, or if the frame exceeds the maximum of a PUBLISH.
     @inline(__always)
     mutating func frame(of message: MessageView, version5: Bool, retain: Bool) -> Range<Int>? {
         let form = (version5 ? 1 : 0) | (retain ? 2 : 0)
@@ -55,7 +57,7 @@ struct SharedFrames: ~Copyable {
     private mutating func write(_ message: MessageView, form: Int, version5: Bool, retain: Bool) -> Range<Int>? {
         let start = self.count
         if let body = message.body(version5: version5) {
-            // As it came, but for what the flags say.
+            // As it came, except for the flags.
             let header = 1 + PublishWriter.lengthOfLength(body.count)
             guard self.reserve(header + body.count), let source = body.baseAddress else { return nil }
             var end = self.memory + start
@@ -89,7 +91,9 @@ struct SharedFrames: ~Copyable {
 
     mutating func hold() { self.holders += 1 }
 
-    /// One client less; without any the frames are gone, also those of the message that is being distributed.
+    /// One holder fewer.
+    ///
+    /// Without holders the frames are gone, including those of the current message.
     mutating func letGo() {
         self.holders -= 1
         assert(self.holders >= 0, "let go more often than held")

@@ -3,7 +3,7 @@ import NIOCore
 import NIOSSL
 import Transport
 
-/// Puts the handlers of an accepted connection together.
+/// Assembles the channel handlers of an accepted connection.
 ///
 /// Confined to the broker's event loop.
 final class BrokerDoors {
@@ -28,7 +28,7 @@ final class BrokerDoors {
         try pipeline.addHandler(door)
         if let reader = self.makeProxyReader() { try pipeline.addHandler(reader) }
         if transport.isSecure, let tls = self.tls {
-            // TLS keeps the buffer that it is handed, so the loop's would be made anew for each read.
+            // TLS keeps the buffer it gets, so the loop's buffer would be reallocated for each read.
             let sizes = AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 16_384)
             try channel.syncOptions?.setOption(.recvAllocator, value: sizes)
             try pipeline.addHandler(NIOSSLServerHandler(context: tls))
@@ -55,7 +55,7 @@ final class BrokerDoors {
     }
 }
 
-/// Stands next to the socket, so that a connection can be ended past everything else.
+/// Sits next to the socket, so that a connection can be ended past all other handlers.
 final class SocketDoor: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
 

@@ -3,18 +3,18 @@ import MQTTCodec
 import NIOCore
 import Transport
 
-/// One client's channel: hands bytes to the broker and the broker's bytes to the channel, and decides nothing.
+/// One client's channel: it passes bytes between channel and broker, and makes no decisions.
 final class BrokerLink: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// How the connection ends once all output is written.
+    /// How the connection ends after all output is written.
     enum Ending {
         case close
         case reset
     }
 
-    /// Why nothing is read at the moment.
+    /// The reasons why reading is paused.
     struct Blocks: OptionSet {
         let rawValue: UInt8
         static let slowConsumer = Blocks(rawValue: 1)
@@ -23,27 +23,27 @@ final class BrokerLink: ChannelInboundHandler {
     }
 
     let loop: BrokerLoop
-    /// Where the connection can be ended past TLS and WebSocket; `nil` when none of them is there.
+    /// Ends the connection past TLS and WebSocket; `nil` without these layers.
     private let door: SocketDoor?
     private(set) var id: ConnectionID = -1
     var decoder: PacketDecoder
     private(set) var context: ChannelHandlerContext?
-    /// The channel's, while it is open.
+    /// The channel's descriptor, while it is open.
     private var descriptor: CInt = -1
     /// At most one byte is pending in the channel.
     private var isWritable = true
-    /// Something went by way of the channel, which may still have it.
+    /// Bytes were written through the channel, which may still hold them.
     private var channelMayHold = false
     var ending: Ending?
-    /// The write side is shut; when to stop waiting for the peer's FIN, or for it to take what is written.
+    /// Set once the write side is shut: the deadline for the peer's FIN, or for the peer to take the written bytes.
     var endDeadline: NIODeadline?
-    /// Output that `--fragment` has not written yet.
+    /// Output that `--fragment` still holds.
     private var fragments = ByteBuffer()
-    /// Input that `--max-rate` has not let through yet.
+    /// Input that `--max-rate` still holds.
     var backlog = ByteBuffer()
     var scanner = PublishScanner()
     var isWaitingForRate = false
-    /// The client's FIN has come.
+    /// The client has sent FIN.
     private(set) var inputEnded = false
     private var blocks: Blocks = []
 
@@ -68,7 +68,7 @@ final class BrokerLink: ChannelInboundHandler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         self.isWritable = context.channel.isWritable
-        // The handshakes of the layers below write before the connection is the broker's.
+        // The handshakes of the lower layers write before the broker knows the connection.
         if self.isWritable, self.id >= 0 { self.loop.becameWritable(self) }
     }
 
@@ -90,11 +90,11 @@ final class BrokerLink: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if error is WebSocketViolation { return self.loop.isBroken(self) }
         if PeerClosing.isBareFIN(error) { return self.endInput() }
-        // The client reset the connection or went in the middle of a write; channelInactive says so.
+        // The client reset the connection or left during a write; channelInactive reports it.
         context.close(promise: nil)
     }
 
-    /// Ends the connection by RST, whatever is still under way in the layers below.
+    /// Ends the connection by RST, whatever the lower layers still hold.
     func reset() {
         guard let context = self.door?.context ?? self.context else { return }
         SocketEnd.reset(context)
@@ -115,7 +115,7 @@ final class BrokerLink: ChannelInboundHandler {
     }
 
     private func setReading(_ isReading: Bool) {
-        // Fails on a closed channel only, which reads nothing anyway.
+        // Fails only on a closed channel, which does not read anyway.
         try? self.context?.channel.syncOptions?.setOption(.autoRead, value: isReading)
     }
 
@@ -123,7 +123,7 @@ final class BrokerLink: ChannelInboundHandler {
 
     var canWrite: Bool { self.isWritable && self.fragments.readableBytes == 0 && self.context != nil }
 
-    /// Whether nothing that the channel still has would be overtaken.
+    /// Whether a direct write would overtake nothing in the channel.
     var canWriteDirectly: Bool {
         guard self.descriptor >= 0, self.canWrite else { return false }
         guard self.channelMayHold else { return true }
@@ -132,10 +132,10 @@ final class BrokerLink: ChannelInboundHandler {
         return held == 0
     }
 
-    /// Writes past the channel, which spends as much on a write as the kernel does on a small one.
+    /// Writes past the channel, whose cost per write equals the kernel's for a small write.
     ///
-    /// - Returns: bytes taken. The rest is to go through ``write(_:)``, so that the channel waits for room, or meets
-    ///   the error.
+    /// - Returns: bytes taken. The caller passes the rest to ``write(_:)``, so that the channel waits for room or
+    ///   reports the error.
     func writeDirectly(_ bytes: UnsafeRawBufferPointer) -> Int { Socket.write(bytes, to: self.descriptor) }
 
     func write(_ bytes: ByteBuffer) {
@@ -149,9 +149,9 @@ final class BrokerLink: ChannelInboundHandler {
         self.writeFragments()
     }
 
-    /// Writes fragments, each by a call of its own, until the kernel takes no more.
+    /// Writes fragments, each in a call of its own, until the kernel takes no more.
     ///
-    /// - Returns: whether it stopped only so that others get their turn.
+    /// - Returns: whether it stopped only to give other connections their turn.
     @discardableResult
     func writeFragments() -> Bool {
         guard let context = self.context else { return false }

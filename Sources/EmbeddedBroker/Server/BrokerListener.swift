@@ -1,6 +1,6 @@
 import Transport
 
-/// Where a broker listens, and what is spoken below MQTT there.
+/// A listening port of a broker, and the layers below MQTT on it.
 package struct BrokerListener: Hashable, Sendable, CustomStringConvertible {
     package enum Transport: String, Hashable, Sendable, CaseIterable {
         case tcp, tls
@@ -12,7 +12,7 @@ package struct BrokerListener: Hashable, Sendable, CustomStringConvertible {
     }
 
     package var transport: Transport
-    /// 0 takes a free one.
+    /// 0 takes a free port.
     package var port: Int
 
     package init(_ transport: Transport, port: Int) {
@@ -23,11 +23,11 @@ package struct BrokerListener: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(self.transport.rawValue) \(self.port)" }
 }
 
-/// Why a broker does not serve.
+/// The reason why a broker did not start.
 package enum BrokerStartError: Error, CustomStringConvertible {
-    /// What bind(2) or the resolver said.
+    /// The error of bind(2) or of the resolver.
     case cannotListen(BrokerListener, host: String, any Error)
-    /// A listener wants TLS, and there is no certificate and no key for it.
+    /// A TLS listener has no certificate and key.
     case noTLS(BrokerListener)
 
     package var description: String {

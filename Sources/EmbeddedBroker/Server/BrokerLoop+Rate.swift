@@ -2,7 +2,7 @@ import DequeModule
 import FaultInjection
 import NIOCore
 
-// `--max-rate`: links wait in turn for what the gate lets through.
+// `--max-rate`: links wait in turn for the gate.
 extension BrokerLoop {
     func readGated(_ link: BrokerLink, now: NIODeadline) {
         guard !link.isWaitingForRate else { return }
@@ -14,7 +14,7 @@ extension BrokerLoop {
         self.waitingForRate.append(link)
     }
 
-    /// Gives the broker what of a link's input may go with `budget` PUBLISH.
+    /// Passes on as much of a link's input as `budget` PUBLISH packets allow.
     private func letThrough(_ link: BrokerLink, at budget: Int, now: NIODeadline) {
         var left = budget
         let bytes = link.backlog
@@ -33,7 +33,7 @@ extension BrokerLoop {
         if link.backlog.readableBytes == 0 { link.backlog = ByteBuffer() }
     }
 
-    /// Shares what the gate has among those who wait, in turn.
+    /// Distributes the gate's budget among waiting links, in turn.
     func serveWaiting(now: NIODeadline) {
         for _ in 0..<self.waitingForRate.count {
             guard let available = self.gate?.available(now: now), available > 0,

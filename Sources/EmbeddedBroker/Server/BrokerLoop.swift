@@ -3,10 +3,10 @@ import FaultInjection
 import LoopContext
 import NIOCore
 
-/// Runs a ``Broker`` on one event loop: carries its actions out, and tells it of bytes and time.
+/// Runs a ``Broker`` on one event loop: performs its actions and passes bytes and time to it.
 ///
-/// One write per client and turn: clients with output are gathered and written once all that the selector had for this
-/// turn has been read.
+/// There is one write per client and turn. Clients with output are collected and written after everything that the
+/// selector had for this turn was read.
 final class BrokerLoop {
     let configuration: BrokerConfiguration
     let context: LoopContext
@@ -15,19 +15,19 @@ final class BrokerLoop {
     private var links: [BrokerLink?] = []
     /// Clients whose output is written at the end of the turn.
     private var dirty: [ConnectionID] = []
-    /// Those whose output is being written, or an empty array with the memory for the next.
+    /// Clients whose output is being written; otherwise an empty array that keeps its memory.
     private var flushing: [ConnectionID] = []
-    /// What the timers were told last.
+    /// The deadline that the timers were last set to.
     private var due = NIODeadline.distantPast
     private var fragmenting: [BrokerLink] = []
     private var isFlushScheduled = false
-    /// Links that end, until their channel has.
+    /// Links that are ending, until their channel has closed.
     private var ending: [BrokerLink] = []
     var gate: RateGate?
     var waitingForRate = Deque<BrokerLink>()
     private var isStopped = false
 
-    /// How long a connection that was ended may take to answer with its FIN, or a reset one to take its output.
+    /// How long an ended connection may take to send its FIN, or a reset one to take its output.
     private static let endPatience = TimeAmount.milliseconds(500)
     private static let endPoll = TimeAmount.milliseconds(1)
 
@@ -75,7 +75,7 @@ final class BrokerLoop {
             self.context.receive.give(back: buffer)
         }
         self.act()
-        // A write that fails reads its socket dry within the flush; what that brings waits for the next.
+        // A failing write reads its socket empty within the flush; input from that waits for the next flush.
         if self.broker.wantsFlush, self.flushing.isEmpty { self.flushDirty() }
     }
 
@@ -126,7 +126,7 @@ final class BrokerLoop {
     }
 
     private func flushDirty() {
-        // Writing may make others dirty; they are for the next round.
+        // Writing may add further clients, which wait for the next round.
         swap(&self.dirty, &self.flushing)
         for id in self.flushing { self.flush(id) }
         self.flushing.removeAll(keepingCapacity: true)
@@ -148,7 +148,7 @@ final class BrokerLoop {
         self.broker.recycle(output)
     }
 
-    /// Fragments that are to be written when the others have had their turn.
+    /// Continues with the fragments after other connections had their turn.
     func continueLater(_ link: BrokerLink) {
         self.fragmenting.append(link)
         self.scheduleFlush()
@@ -180,29 +180,29 @@ final class BrokerLoop {
         self.finish(link)
     }
 
-    /// Goes on with the end of a link whose output is all written.
+    /// Continues with the end of a link whose output is all written.
     private func finish(_ link: BrokerLink) {
         guard link.ending == .close, link.endDeadline == nil, link.canWrite, !self.broker.hasOutput(link.id) else {
             return
         }
-        // The write side first, and then to the peer's FIN: closing at once could reset the connection, and with it
-        // what the peer has not read yet.
+        // Shuts the write side first and waits for the peer's FIN: an immediate close could reset the connection, and
+        // with it bytes that the peer has not read yet.
         link.endDeadline = self.context.now + Self.endPatience
         self.ending.append(link)
         link.context?.channel.close(mode: link.inputEnded ? .all : .output, promise: nil)
     }
 
-    /// The client's FIN has come.
+    /// The client has sent FIN.
     ///
-    /// It is answered when all before it has been served, for the client takes the answer as a receipt.
+    /// It is answered after everything before it was served, since the client takes the answer as a receipt.
     func inputEnded(_ link: BrokerLink) {
         guard link.ending == nil else { return self.finish(link) }
-        // The answers to what came in the same read, which a WebSocket's end can.
+        // Answers to packets of the same read, which is possible when a WebSocket ends.
         if link.id >= 0 { self.flush(link.id) }
         if link.backlog.readableBytes == 0 { link.context?.close(promise: nil) }
     }
 
-    /// The layer below MQTT was broken: what is written already still goes out, and nothing more is read.
+    /// The layer below MQTT has failed: bytes already written still go out, and nothing more is read.
     func isBroken(_ link: BrokerLink) {
         guard link.id >= 0 else { return }
         self.broker.broken(link.id, now: self.context.refresh())
@@ -210,7 +210,7 @@ final class BrokerLoop {
     }
 
     private func pollEnding(now: NIODeadline) {
-        // Closing a channel may call back at once, so the list is not held meanwhile.
+        // Closing a channel may call back at once, so the list is copied first.
         let links = self.ending
         self.ending.removeAll(keepingCapacity: true)
         for link in links where !self.hasEnded(link, now: now) { self.ending.append(link) }
@@ -234,7 +234,7 @@ final class BrokerLoop {
     private var nextDeadline: NIODeadline {
         var next = self.broker.nextDeadline
         if !self.ending.isEmpty {
-            // Resets wait for milliseconds, FINs have time.
+            // Resets wait for milliseconds, FINs for longer.
             let step = self.ending.contains { $0.ending == .reset } ? Self.endPoll : Self.endPatience
             next = min(next, self.context.now + step)
         }
@@ -252,7 +252,7 @@ final class BrokerLoop {
         return self.due
     }
 
-    /// Ends every connection; what they still have to do takes `endPatience` at most.
+    /// Ends every connection, within `endPatience` at most.
     func shutDown() {
         self.isStopped = true
         self.broker.shutDown(now: self.context.refresh())

@@ -4,11 +4,11 @@ import NIOPosix
 package import NIOSSL
 import Transport
 
-/// A broker that listens on one or more sockets, on one event loop of its own.
+/// A broker that listens on one or more sockets, on an event loop of its own.
 package final class BrokerServer: Sendable {
-    /// Plain TCP's port that is bound, also where the configuration said 0.
+    /// The bound port of plain TCP, also if the configuration said 0.
     package var port: Int { self.listeners[0].port }
-    /// All listeners with the ports that are bound, plain TCP first, then as configured.
+    /// All listeners with their bound ports: plain TCP first, then in the configured order.
     package let listeners: [BrokerListener]
     private let group: MultiThreadedEventLoopGroup
     private let sockets: [any Channel]
@@ -34,10 +34,10 @@ package final class BrokerServer: Sendable {
     /// Binds and serves.
     ///
     /// - Parameters:
-    ///   - configuration: what to serve, and where.
-    ///   - tls: the context of all listeners that speak TLS.
+    ///   - configuration: the settings and addresses.
+    ///   - tls: the context of all TLS listeners.
     /// - Returns: the broker, which serves until ``stop()``.
-    /// - Throws: ``BrokerStartError``; nothing is left running then.
+    /// - Throws: ``BrokerStartError``; nothing keeps running then.
     package static func start(
         _ configuration: BrokerConfiguration,
         tls: NIOSSLContext? = nil
@@ -96,25 +96,25 @@ package final class BrokerServer: Sendable {
             .serverChannelOption(.maxMessagesPerRead, value: 64)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.maxMessagesPerRead, value: 1)
-            // A client's FIN is answered once all that came before it has been served.
+            // A client's FIN is answered after everything before it was served.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            // Writable means that at most a byte is pending, so a client's output is handed over one write at a time.
+            // Writable means that at most one byte is pending, so a client's output is written one write at a time.
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
         if configuration.faults.maximumRate != nil {
-            // Accepted sockets inherit it. A large buffer would take for a while what a slow broker does not read.
+            // Accepted sockets inherit it. A large buffer would absorb bytes that a slow broker does not read.
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: 8_192)
         }
         return bootstrap
     }
 
-    /// The counters as they stand now.
+    /// The current counters.
     package func counters() async -> BrokerCounters {
         let loop = self.loop
         let counters = try? await self.group.next().submit { loop.value.counters }.get()
         return counters ?? BrokerCounters()
     }
 
-    /// Ends every connection, closes the listener, and gives the last counters.
+    /// Ends every connection, closes the listener, and returns the final counters.
     @discardableResult
     package func stop() async -> BrokerCounters {
         let loop = self.loop

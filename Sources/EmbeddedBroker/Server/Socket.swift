@@ -8,17 +8,17 @@ import Musl
 import Darwin
 #endif
 
-/// What a channel does not offer itself.
+/// Socket calls that a channel does not offer.
 enum Socket {
     /// A channel's descriptor, or -1 without one.
     ///
-    /// Valid until the channel closes; NIO lets nothing of ours run between that and `channelInactive`.
+    /// Valid until the channel closes; NIO runs none of this code between the close and `channelInactive`.
     static func descriptor(of channel: any Channel) -> CInt {
         let descriptor = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: CInt.self) { $0 }
         return descriptor ?? -1
     }
 
-    /// Writes to a channel's descriptor, which does not block and whose SIGPIPE NIO has switched off.
+    /// Writes to a channel's descriptor, which is non-blocking and whose SIGPIPE NIO has switched off.
     ///
     /// - Returns: bytes that the kernel took; 0 for any error.
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> Int {

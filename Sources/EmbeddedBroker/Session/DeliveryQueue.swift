@@ -1,10 +1,10 @@
 import MQTTCodec
 import NIOCore
 
-/// The QoS 1 and 2 PUBLISH on their way to one client, and those that wait for room.
+/// The QoS 1 and 2 PUBLISH packets in flight to one client, and those that wait for room.
 ///
-/// Nothing is sent again on a connection (§4.4), so for a session that ends with it only the packet identifiers of what
-/// is in flight are kept: three bytes each. What waits lies encoded in one buffer.
+/// Nothing is sent again on the same connection (§4.4). If the session ends with its connection, only the packet
+/// identifiers in flight are kept: three bytes each. Waiting packets are encoded in one buffer.
 ///
 /// Spec: MQTT 5.0 §4.3, §4.4, §4.9.
 struct DeliveryQueue {
@@ -13,13 +13,13 @@ struct DeliveryQueue {
         static let awaitingPubAck: UInt8 = 1
         static let awaitingPubRec: UInt8 = 2
         static let awaitingPubComp: UInt8 = 3
-        /// Of an earlier connection, and not yet sent on this one.
+        /// From an earlier connection, and not yet sent on this one.
         static let isPending: UInt8 = 0x80
     }
 
-    /// What an acknowledgement does.
+    /// The effect of an acknowledgement.
     enum Outcome: Hashable {
-        /// The flow goes on: PUBREL is due.
+        /// The flow continues: PUBREL is due.
         case release
         /// The flow has ended; its identifier is free.
         case done
@@ -29,15 +29,15 @@ struct DeliveryQueue {
         case wrong
     }
 
-    /// What became of the next message in line.
+    /// The fate of the next message in line.
     enum Moved: Hashable {
         case sent(Tally)
-        /// A repetition of what an earlier connection has sent.
+        /// A retransmission of a message from an earlier connection.
         case sentAgain(Tally)
         case released
-        /// Its interval has passed.
+        /// Its expiry interval has passed.
         case expired(Tally)
-        /// It is more than the client takes; `isDelivered`: an earlier connection took it.
+        /// It exceeds the client's maximum; `isDelivered`: an earlier connection took it.
         case tooLarge(Tally, isDelivered: Bool)
     }
 
@@ -46,7 +46,7 @@ struct DeliveryQueue {
     private var slots: [UInt8] = []
     private var freeIDs: [UInt16] = []
     private var queue = MessageQueue()
-    /// Of a session that outlives its connection.
+    /// For a session that outlives its connection.
     private(set) var journal: FlightJournal?
 
     init(limit: Int, isKept: Bool = false) {
@@ -54,14 +54,14 @@ struct DeliveryQueue {
         if isKept { self.journal = FlightJournal() }
     }
 
-    /// Whether something waits for room, or to be sent again.
+    /// Whether a message waits for room or for retransmission.
     var hasQueue: Bool { !self.queue.isEmpty || self.journal?.pending.isEmpty == false }
     var queuedBytes: Int { self.queue.byteCount }
     var queuedCount: Int { self.queue.count }
-    /// Bytes of what waits and of what may have to be sent again.
+    /// Bytes of waiting messages and of messages that may have to be sent again.
     var storedBytes: Int { self.queue.byteCount + (self.journal?.byteCount ?? 0) }
 
-    /// An identifier for a PUBLISH that goes out now; 0 when it has to wait.
+    /// A packet identifier for a PUBLISH that is sent now; 0 if it has to wait.
     mutating func take(qos: UInt8) -> UInt16 {
         guard self.inFlight < self.limit, !self.hasQueue else { return 0 }
         return self.allocate(qos: qos)
@@ -81,7 +81,7 @@ struct DeliveryQueue {
         self.queue.append(writer, MessageQueue.Header(writer, tally: tally, now: now))
     }
 
-    /// Keeps what goes out now, for the session outlives the connection.
+    /// Stores the message being sent, since the session outlives the connection.
     func remember(_ id: UInt16, _ writer: PublishWriter, tally: Tally, now: NIODeadline) {
         let header = MessageQueue.Header(writer, tally: tally, now: now)
         var bytes = ByteBuffer()
@@ -92,11 +92,11 @@ struct DeliveryQueue {
         self.journal?.remember(id, header, bytes)
     }
 
-    // MARK: What waits
+    // MARK: Waiting messages
 
-    /// Moves the next that waits to `out` when there is room: first what is to be sent again, then what is new.
+    /// Moves the next waiting message to `out` if there is room: retransmissions first, then new messages.
     ///
-    /// - Returns: what became of it, or nil when nothing moved.
+    /// - Returns: its fate, or nil if nothing moved.
     mutating func moveNext(to out: inout ByteBuffer, maximumSize: Int, now: NIODeadline) -> Moved? {
         guard self.inFlight < self.limit else { return nil }
         if let journal = self.journal {
@@ -112,7 +112,7 @@ struct DeliveryQueue {
         let id = self.allocate(qos: header.qos)
         Self.write(bytes, header, id: id, isRepeated: false, to: &out, now: now)
         if let journal = self.journal {
-            // A copy: a slice would hold on to the whole output.
+            // A copy: a slice would retain the whole output.
             journal.remember(id, header, ByteBuffer(bytes: bytes.readableBytesView))
         }
         return .sent(header.tally)
@@ -126,7 +126,7 @@ struct DeliveryQueue {
         now: NIODeadline
     ) -> Moved? {
         let slot = self.slots[Int(id) - 1]
-        // Answered meanwhile.
+        // It has been answered in the meantime.
         guard slot & Slot.isPending != 0, let flight = journal.flights[id] else { return nil }
         let header = flight.header
         guard slot & ~Slot.isPending != Slot.awaitingPubComp else {
@@ -142,13 +142,13 @@ struct DeliveryQueue {
             self.free(id)
             return isTooLarge ? .tooLarge(header.tally, isDelivered: flight.isDelivered) : .expired(header.tally)
         }
-        // [MQTT-3.3.1-1]: a repetition only if there was a first time.
+        // [MQTT-3.3.1-1]: a retransmission needs a first transmission.
         Self.write(flight.bytes, header, id: id, isRepeated: flight.isDelivered, to: &out, now: now)
         self.begin(id, journal)
         return flight.isDelivered ? .sentAgain(header.tally) : .sent(header.tally)
     }
 
-    /// A flow of an earlier connection is now one of this.
+    /// A flow of an earlier connection continues on this one.
     private mutating func begin(_ id: UInt16, _ journal: FlightJournal) {
         self.slots[Int(id) - 1] &= ~Slot.isPending
         self.inFlight += 1
@@ -172,24 +172,24 @@ struct DeliveryQueue {
         }
     }
 
-    /// Takes what waits out, one by one, when the session has ended.
+    /// Removes waiting messages one by one after the session has ended.
     mutating func abandonNext() -> Tally? { self.queue.popFirst()?.header.tally }
 
-    /// What is in flight and was never handed out, when the session has ended.
+    /// Messages in flight that were never handed out, after the session has ended.
     var undelivered: [Tally] {
         self.journal?.flights.values.filter { !$0.isDelivered }.map(\.header.tally) ?? []
     }
 
     // MARK: Between connections
 
-    /// The connection has ended and the session has not: all in flight is for the next connection.
+    /// The connection has ended and the session continues: the next connection takes over all messages in flight.
     mutating func park(takenBack: (Tally, Bool) -> Void) {
         self.journal?.park(takenBack: takenBack)
         self.inFlight = 0
         for index in self.slots.indices where self.slots[index] != Slot.free { self.slots[index] |= Slot.isPending }
     }
 
-    /// Puts what waits and what is in flight into the form of another version.
+    /// Converts waiting and in-flight messages to the form of another version.
     mutating func convert(from old: ProtocolVersion, to new: ProtocolVersion) {
         guard (old == .v5) != (new == .v5) else { return }
         var rest = MessageQueue()
@@ -218,7 +218,7 @@ struct DeliveryQueue {
             self.slots[Int(id) - 1] = Slot.awaitingPubComp
             self.journal?.release(id)
             return .release
-        // A second PUBREC, of a client that is entitled to send again (3.1): PUBREL again.
+        // A second PUBREC from a 3.1 client, which may send it again: PUBREL again.
         case Slot.awaitingPubComp: return .release
         default: return .wrong
         }
@@ -242,13 +242,13 @@ struct DeliveryQueue {
 
     private func slot(_ id: UInt16) -> UInt8? {
         guard id >= 1, Int(id) <= self.slots.count, self.slots[Int(id) - 1] != Slot.free else { return nil }
-        // What no connection has handed out cannot have been answered.
+        // A message that no connection has handed out cannot have been answered.
         if let flight = self.journal?.flights[id], !flight.isDelivered { return nil }
         return self.slots[Int(id) - 1]
     }
 }
 
-/// What a PUBLISH counts as once it is written.
+/// The category in which a written PUBLISH is counted.
 struct Tally: Hashable {
     enum Kind: UInt8 {
         /// One copy for one subscription.
@@ -262,6 +262,6 @@ struct Tally: Hashable {
     }
 
     var kind: Kind
-    /// The publisher's.
+    /// The publisher's QoS.
     var qos: UInt8
 }

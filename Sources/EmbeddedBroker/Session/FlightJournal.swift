@@ -1,29 +1,29 @@
 import DequeModule
 import NIOCore
 
-/// The messages that a session has in flight, kept so that they can be sent again when the client is back.
+/// The messages in flight of a session, stored so that they can be sent again when the client is back.
 ///
 /// Spec: MQTT 5.0 §4.4.
 final class FlightJournal {
     struct Flight {
-        /// Order of sending: of the PUBLISH, and once that is answered of the PUBREL.
+        /// Order of sending: of the PUBLISH, and after its answer of the PUBREL.
         var order: UInt64
-        /// The same of the latest sending, on whichever connection.
+        /// Order of the latest transmission, on any connection.
         var sent: UInt64
         var header: MessageQueue.Header
-        /// Empty once PUBREL is due.
+        /// Empty after the PUBLISH was answered.
         var bytes: ByteBuffer
-        /// It is in the books as delivered.
+        /// It has been counted as delivered.
         var isDelivered = true
-        /// An earlier connection has handed it out, which nothing takes back.
+        /// An earlier connection has handed it out, which cannot be undone.
         var wasHandedOut = false
     }
 
     private(set) var flights: [UInt16: Flight] = [:]
-    /// Packet identifiers that are to be sent again, in order.
+    /// Packet identifiers to be sent again, in order.
     private(set) var pending = Deque<UInt16>()
     private var order: UInt64 = 0
-    /// The last one whose bytes have been handed out.
+    /// The last message whose bytes have been handed out.
     private var handedOut: UInt64 = 0
 
     var byteCount: Int { self.flights.values.reduce(0) { $0 + $1.bytes.readableBytes } }
@@ -35,7 +35,7 @@ final class FlightJournal {
         self.flights[id] = Flight(order: self.order, sent: self.order, header: header, bytes: bytes)
     }
 
-    /// The PUBLISH was answered by PUBREC.
+    /// PUBREC has answered the PUBLISH.
     func release(_ id: UInt16) {
         self.order += 1
         self.flights[id]?.order = self.order
@@ -46,7 +46,7 @@ final class FlightJournal {
 
     func forget(_ id: UInt16) { self.flights[id] = nil }
 
-    /// Sent anew on this connection, which does not change its place among the others [MQTT-4.6.0-1].
+    /// Sent again on this connection, which does not change its position among the others [MQTT-4.6.0-1].
     func sendAgain(_ id: UInt16) {
         self.order += 1
         self.flights[id]?.sent = self.order
@@ -60,9 +60,9 @@ final class FlightJournal {
 
     func popPending() -> UInt16? { self.pending.popFirst() }
 
-    /// The connection has ended: tells what it never handed out, and puts all in line for the next.
+    /// The connection has ended: reports the messages that it never handed out, and queues all for the next connection.
     ///
-    /// - Parameter takenBack: called with each copy, and whether it was a repetition of one that was handed out before.
+    /// - Parameter takenBack: called with each copy, and whether it was a retransmission of a copy handed out before.
     func park(takenBack: (Tally, Bool) -> Void) {
         // A PUBREL has no copy to take back.
         for (id, flight) in self.flights where flight.isDelivered && flight.bytes.readableBytes > 0 {
@@ -71,7 +71,7 @@ final class FlightJournal {
             } else {
                 takenBack(flight.header.tally, flight.wasHandedOut)
                 if flight.wasHandedOut {
-                    // Told once, for the next connection may not come to send it.
+                    // Reported once, since the next connection may not get to send it.
                     self.flights[id]?.sent = 0
                 } else {
                     self.flights[id]?.isDelivered = false

@@ -1,19 +1,19 @@
 import NIOCore
 
-/// Encoded PUBLISH that wait for one client, in order, in one buffer.
+/// Encoded PUBLISH packets that wait for one client, in order, in one buffer.
 ///
-/// 24 bytes a message and its packet.
+/// 24 bytes per message in addition to the packet.
 struct MessageQueue {
-    /// One waiting PUBLISH, in front of its bytes.
+    /// The header of one waiting PUBLISH, before its bytes.
     struct Header {
         static let byteCount = 24
         var count: UInt32
         var packetIDOffset: UInt32
-        /// Where the value of the Message Expiry Interval lies; 0 is nowhere.
+        /// Offset of the value of the Message Expiry Interval; 0 without one.
         var expiryOffset: UInt32
         var qos: UInt8
         var tally: Tally
-        /// Nanoseconds of when the message expires; 0 is never.
+        /// Expiry time in nanoseconds; 0 means never.
         var expiry: UInt64
 
         init(_ writer: PublishWriter, tally: Tally, now: NIODeadline) {
@@ -42,7 +42,7 @@ struct MessageQueue {
 
         func isExpired(at now: NIODeadline) -> Bool { self.expiry != 0 && self.expiry <= now.uptimeNanoseconds }
 
-        /// [MQTT-3.3.2-6]: what is left of the interval, a second begun counting whole.
+        /// [MQTT-3.3.2-6]: the remaining interval; a started second counts in full.
         func remaining(at now: NIODeadline) -> UInt32 {
             guard self.expiry > now.uptimeNanoseconds else { return 0 }
             return UInt32(clamping: (self.expiry - now.uptimeNanoseconds + 999_999_999) / 1_000_000_000)
@@ -83,13 +83,13 @@ struct MessageQueue {
         )
     }
 
-    /// The first message, of which the bytes are shared until it is dropped.
+    /// The first message; its bytes are shared with the queue until it is dropped.
     mutating func popFirst() -> (header: Header, bytes: ByteBuffer)? {
         guard self.count > 0 else { return nil }
         let header = Header(from: &self.buffer)
         let bytes = self.buffer.readSlice(length: Int(header.count)) ?? ByteBuffer()
         self.count -= 1
-        // An idle client keeps no buffer; a busy one does not let what it has read pile up in front.
+        // An idle client keeps no buffer; a busy one frees the part already read.
         if self.count == 0 {
             self.buffer = ByteBuffer()
         } else if self.buffer.readerIndex > 1 << 20, self.buffer.readerIndex > self.buffer.readableBytes {

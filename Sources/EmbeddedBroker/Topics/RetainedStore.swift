@@ -10,7 +10,7 @@ struct RetainedStore {
         /// The property bytes of MQTT 5 without their length, as the publisher sent them.
         var properties: [UInt8]
         var qos: UInt8
-        /// From Message Expiry Interval; nil is never.
+        /// From the Message Expiry Interval; nil means never.
         var expiry: NIODeadline?
     }
 
@@ -51,7 +51,7 @@ struct RetainedStore {
         }
     }
 
-    /// The messages whose topic the filter takes and that have not expired at `now`.
+    /// The messages whose topic matches the filter and that have not expired at `now`.
     func matching(_ filter: [UInt8], now: NIODeadline) -> [Message] {
         var found: [Message] = []
         self.collect(TopicLevels.split(filter)[...], at: 0) { message in
@@ -77,7 +77,7 @@ struct RetainedStore {
         }
     }
 
-    /// Everything from `node` down; without recursion, for a topic may have 65,536 levels.
+    /// Collects everything below `node`, without recursion, since a topic may have 65,536 levels.
     private func collectAll(at node: Int32, found: (Message) -> Void) {
         var left = [node]
         while let node = left.popLast() {
@@ -88,7 +88,7 @@ struct RetainedStore {
         }
     }
 
-    /// §4.7.2: a leading wildcard takes no topic that begins with `$`.
+    /// §4.7.2: a leading wildcard does not match topics that begin with `$`.
     private func isHidden(_ name: [UInt8], under node: Int32) -> Bool { node == 0 && name.first == UInt8(ascii: "$") }
 
     private mutating func addChild(_ level: [UInt8], to parent: Int32) -> Int32 {

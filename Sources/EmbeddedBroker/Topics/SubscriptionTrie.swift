@@ -1,6 +1,6 @@
-/// The filters of all subscriptions, as a tree of levels; every node keeps the values of the filter that ends there.
+/// The filters of all subscriptions as a tree of levels; each node has the values of the filter that ends there.
 ///
-/// About 200 bytes a level of a filter that no other filter shares.
+/// About 200 bytes per level that no other filter shares.
 ///
 /// Spec: MQTT 5.0 §4.7.
 package struct SubscriptionTrie {
@@ -18,7 +18,7 @@ package struct SubscriptionTrie {
 
     package var isEmpty: Bool { self.nodes[0].children.isEmpty }
 
-    /// Adds `value` to `filter`; a value may stand under a filter once.
+    /// Adds `value` to `filter`, which may have each value only once.
     package mutating func insert(_ value: Int32, under filter: [UInt8]) {
         var node: Int32 = 0
         for level in TopicLevels.split(filter) {
@@ -34,7 +34,7 @@ package struct SubscriptionTrie {
             node = next
         }
         self.nodes[Int(node)].values.removeAll { $0 == value }
-        // Nodes that lead nowhere any more are given back, up to the root.
+        // Empty nodes without children are freed, up to the root.
         while node != 0, self.nodes[Int(node)].values.isEmpty, self.nodes[Int(node)].children.isEmpty {
             let parent = self.nodes[Int(node)].parent
             self.nodes[Int(parent)].children[self.nodes[Int(node)].level] = nil
@@ -43,7 +43,7 @@ package struct SubscriptionTrie {
         }
     }
 
-    /// Calls `found` with each value whose filter takes the topic.
+    /// Calls `found` with each value whose filter matches the topic.
     package func match(_ topic: [UInt8], found: (Int32) -> Void) {
         let levels = TopicLevels.split(topic)
         self.match(levels[...], at: 0, wildcards: levels[0].first != UInt8(ascii: "$"), found: found)
@@ -51,7 +51,7 @@ package struct SubscriptionTrie {
 
     private func match(_ levels: ArraySlice<[UInt8]>, at node: Int32, wildcards: Bool, found: (Int32) -> Void) {
         let children = self.nodes[Int(node)].children
-        // §4.7.1.2: `#` also takes the level above it.
+        // §4.7.1.2: `#` also matches the level above it.
         if wildcards, let all = children[TopicLevels.hash] { self.nodes[Int(all)].values.forEach(found) }
         guard let level = levels.first else {
             self.nodes[Int(node)].values.forEach(found)

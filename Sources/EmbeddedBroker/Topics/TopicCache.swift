@@ -1,34 +1,34 @@
 /// One receiver of a topic's messages: a client with a subscription of its own.
 struct RouteTarget {
     var session: Int32
-    /// -1 when the client is away.
+    /// -1 while the client is offline.
     var connection: Int32
-    /// The subscription that decides the QoS, and whose faults apply.
+    /// The subscription that decides the QoS and whose faults apply.
     var subscription: Int32
     var qos: UInt8
     var noLocal: Bool
     var retainAsPublished: Bool
-    /// False when every subscription of the client that takes the topic was lost with its session.
+    /// False if every matching subscription of the client was lost with its session.
     var isLive = true
     /// Subscription identifiers as encoded properties (0x0B and the number, each), for MQTT 5.
     var identifiers = UnsafeRawBufferPointer(start: nil, count: 0)
 }
 
-/// Where messages of a topic go, resolved once and kept until a subscription changes.
+/// The receivers of a topic's messages, resolved once and kept until a subscription changes.
 ///
-/// Plain pointers into one piece of memory, so that looking at it for a message takes no references.
+/// Plain pointers into one block of memory, so that its use for a message needs no reference counting.
 struct Route {
     let hash: UInt64
     let version: UInt64
     let targets: UnsafeBufferPointer<RouteTarget>
-    /// Share groups, of which one member gets each message.
+    /// Share groups; each message goes to one member.
     let groups: UnsafeBufferPointer<Int32>
     let topic: UnsafeRawBufferPointer
     private let memory: UnsafeMutableRawPointer
-    /// Bytes that it takes.
+    /// Size of the route in bytes.
     let byteCount: Int
 
-    /// Copies all it is given; `identifiers` has the identifiers of each of the `targets`.
+    /// Copies all arguments; `identifiers` has the identifiers of each of the `targets`.
     init(
         topic: UnsafeRawBufferPointer,
         hash: UInt64,
@@ -66,24 +66,24 @@ struct Route {
     func deallocate() { self.memory.deallocate() }
 }
 
-/// Exact topic bytes to their ``Route``: an open-addressed table, so that the bytes of a packet are looked up where
-/// they lie, without a key of their own.
+/// Maps exact topic bytes to their ``Route``: an open-addressed table that looks up the bytes of a packet in place,
+/// without allocating a key.
 ///
-/// About 140 bytes, the topic, and 40 bytes a receiver, for each topic seen; emptied when full.
+/// Each topic takes about 140 bytes, the topic itself, and 40 bytes per receiver. The table is emptied when full.
 struct TopicCache: ~Copyable {
     private static let maximum = 131_072
-    /// Of the routes together: topics may be long and receivers many.
+    /// Limit for all routes together, since topics may be long and receivers many.
     private static let maximumBytes = 64 << 20
 
     private var slots: [Int32] = Array(repeating: -1, count: 256)
     private var routes: [Route] = []
-    /// Where the last one was found: most messages follow one of the same topic.
+    /// Slot of the last hit: most messages have the same topic as the one before.
     private var last = -1
     private(set) var byteCount = 0
 
     deinit { for route in self.routes { route.deallocate() } }
 
-    /// The topic's route, or nil when it is not here or older than `version`.
+    /// The topic's route, or nil if it is not cached or older than `version`.
     ///
     /// Its pointers are valid until the next ``insert(_:)``.
     @inline(__always)
@@ -151,7 +151,7 @@ struct TopicCache: ~Copyable {
         }
     }
 
-    /// Eight bytes a step, the last ones overlapping.
+    /// Eight bytes per step; the last step overlaps.
     @inline(__always)
     private static func equal(_ stored: UnsafeRawBufferPointer, _ topic: UnsafeRawBufferPointer) -> Bool {
         guard stored.count == topic.count else { return false }
@@ -166,7 +166,9 @@ struct TopicCache: ~Copyable {
         }
     }
 
-    /// Eight bytes a step, multiply and fold; the table is private to one process, so no seed.
+    /// Eight bytes per step, multiply and fold.
+    ///
+    /// The table is private to one process, so it needs no seed.
     static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var hash = UInt64(truncatingIfNeeded: bytes.count) &* 0x9E37_79B9_7F4A_7C15
         var offset = 0

@@ -1,4 +1,4 @@
-/// Topics and filters as bytes: MQTT compares them byte by byte, String by canonical equivalence (§4.7.3).
+/// Topics and filters as bytes: MQTT compares bytes, String compares by canonical equivalence (§4.7.3).
 enum TopicLevels {
     static let slash = UInt8(ascii: "/")
     static let plus: [UInt8] = [UInt8(ascii: "+")]
@@ -9,9 +9,9 @@ enum TopicLevels {
         bytes.split(separator: self.slash, omittingEmptySubsequences: false).map { Array($0) }
     }
 
-    /// Whether a filter takes a topic, level by level: the definition that tree and cache are measured against.
+    /// Whether a filter matches a topic, level by level: the definition that tree and cache are tested with.
     static func matches(filter: [[UInt8]], topic: [[UInt8]]) -> Bool {
-        // §4.7.2: a leading wildcard takes no topic that begins with `$`.
+        // §4.7.2: a leading wildcard does not match topics that begin with `$`.
         if topic[0].first == UInt8(ascii: "$"), filter[0] == self.plus || filter[0] == self.hash { return false }
         var index = 0
         while index < filter.count {
