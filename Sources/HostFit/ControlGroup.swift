@@ -1,19 +1,19 @@
 import Measurement
 
-/// What the control groups of this process leave it: of the memory and of the CPU, the least of its group and all above.
+/// The memory and CPU that the process's control groups allow: the least of its own group and all its ancestors.
 package struct ControlGroup: Hashable, Sendable {
     package var memoryLimit: UInt64?
-    /// Left of the group that has the least left; what the kernel would drop first (inactive files) counts as free.
+    /// Memory left in the tightest group; inactive files, which the kernel would drop first, count as free.
     package var memoryLeft: UInt64?
-    /// CPU time per time, in cores.
+    /// CPU time per unit of time, in cores.
     package var cores: Double?
 
     package init() {}
 
-    /// Reads both versions.
+    /// Reads both versions of control groups.
     ///
-    /// - Parameter read: gives the text of a file; in a container the path in /proc/self/cgroup may be one that only
-    ///   the host sees, so what is not there is passed by.
+    /// - Parameter read: returns the text of a file. In a container the path in /proc/self/cgroup may exist only on the
+    ///   host, so missing files are skipped.
     init(reading read: FileReader) {
         for line in (read("/proc/self/cgroup") ?? "").split(separator: "\n") {
             // 0::/path in version 2, 4:memory:/path in version 1.
@@ -34,7 +34,7 @@ package struct ControlGroup: Hashable, Sendable {
         }
     }
 
-    /// `/a/b` as `/a/b`, `/a` and nothing: the group and all above it.
+    /// `/a/b` as `/a/b`, `/a` and the empty path: the group and its ancestors.
     private static func upwards(_ path: Substring) -> [String] {
         var paths: [String] = []
         var path = path.hasSuffix("/") ? path.dropLast() : path
@@ -46,7 +46,7 @@ package struct ControlGroup: Hashable, Sendable {
     }
 
     private mutating func readSecond(_ folder: String, _ read: FileReader) {
-        // The root has neither file; elsewhere "max" is no number.
+        // The root has neither file; elsewhere "max" does not parse as a number.
         if let limit = Self.number(read("\(folder)/memory.max")) {
             self.take(
                 limit: limit,
@@ -69,7 +69,7 @@ package struct ControlGroup: Hashable, Sendable {
     }
 
     private mutating func readFirstCPU(_ folder: String, _ read: FileReader) {
-        // −1, which is no number here, is no quota.
+        // −1 means no quota, and does not parse as a number here.
         if let quota = Self.number(read("\(folder)/cpu.cfs_quota_us")),
             let period = Self.number(read("\(folder)/cpu.cfs_period_us")), period > 0
         {

@@ -1,8 +1,8 @@
-/// One thing that this host allows, against what a load needs of it.
+/// One resource of this host, compared with the load's need.
 package struct HostCheck: Hashable, Sendable {
     package enum State: String, Hashable, Sendable, Codable {
         case ok
-        /// The load runs, but what it measures may be this host.
+        /// The load runs, but it may measure this host instead of the server.
         case warn
         /// The load cannot run.
         case fail
@@ -10,16 +10,16 @@ package struct HostCheck: Hashable, Sendable {
 
     package var name: String
     package var state = State.ok
-    /// What is here, as the end of a sentence: `this process may have 20,000`.
+    /// The available amount, as the end of a sentence: `this process may have 20,000`.
     package var found: String
-    /// What the load wants, as the object of a sentence: `30,014 descriptors`.
+    /// The load's need, as the object of a sentence: `30,014 descriptors`.
     package var needs: String?
-    /// Alternatives, each a remedy; empty where the check passes.
+    /// Alternative remedies; empty if none is needed.
     package var remedies: [HostRemedy] = []
-    /// What is here and what is needed, where that is a number of the same kind.
+    /// The available and the needed amount, if both are numbers of the same kind.
     package var available: Double?
     package var needed: Double?
-    /// The most clients that this alone allows.
+    /// The most clients that this resource allows.
     package var largestClients: Int?
 
     package init(_ name: String, found: String) {
@@ -27,7 +27,7 @@ package struct HostCheck: Hashable, Sendable {
         self.found = found
     }
 
-    /// Takes in what is needed and judges it: `state` if it is more than there is.
+    /// Sets the need and judges it: the result is `state` if it exceeds the available amount.
     mutating func judge(
         _ needed: Double,
         of available: Double,

@@ -1,28 +1,28 @@
 package import Measurement
 
-/// What this host allows a load generator; what cannot be read is `nil`.
+/// The limits of this host for a load generator; values that cannot be read are `nil`.
 package struct HostLimits: Hashable, Sendable {
     /// Descriptors of this process: RLIMIT_NOFILE.
     package var descriptorsSoft: UInt64?
     package var descriptorsHard: UInt64?
-    /// fs.nr_open, above which no process can raise its limit.
+    /// fs.nr_open, the maximum to which any process can raise its limit.
     package var descriptorsMost: UInt64?
-    /// fs.file-max less what is open: what is left for all processes together.
+    /// fs.file-max minus open files: the rest for all processes together.
     package var filesLeft: UInt64?
 
     package var ports: PortSpace?
 
-    /// net.core.somaxconn, net.ipv4.tcp_max_syn_backlog: connects that a listener of this host lets wait.
+    /// net.core.somaxconn, net.ipv4.tcp_max_syn_backlog: connects that may wait at a listener of this host.
     package var acceptBacklog: UInt64?
     package var synBacklog: UInt64?
-    /// Connections that the packet filter follows, and may follow.
+    /// Connections that the packet filter tracks, and its maximum.
     package var trackedConnections: UInt64?
     package var trackedMost: UInt64?
 
     package var memoryAvailable: UInt64?
     package var swapTotal: UInt64?
     package var swapUsed: UInt64?
-    /// Pages of TCP buffers: used, and the two limits of net.ipv4.tcp_mem that matter (pressure, and none beyond).
+    /// Pages of TCP buffers: used, and the two limits of net.ipv4.tcp_mem that matter (pressure and maximum).
     package var bufferPages: UInt64?
     package var bufferPressure: UInt64?
     package var bufferMost: UInt64?
@@ -31,18 +31,18 @@ package struct HostLimits: Hashable, Sendable {
     /// Cores that this process may run on.
     package var cores: Int?
     package var clockSource: String?
-    /// 0...1 over a short while, where somebody looked twice.
+    /// 0...1 over a short interval, if it was read twice.
     package var stealShare: Double?
 
     package init() {}
 }
 
 extension HostLimits {
-    /// Reads them from this host.
+    /// Reads the limits of this host.
     ///
-    /// - Parameter clients: how many ports will be asked for; `nil` if that is not known yet. The table of all sockets
-    ///   takes the kernel 80 ms, so it is left out when the ports suffice whatever stands in it.
-    /// - Returns: what can be read.
+    /// - Parameter clients: the number of ports to be used; `nil` if unknown. The table of all sockets takes the kernel
+    ///   80 ms, so it is not read if the ports suffice without it.
+    /// - Returns: the limits that can be read.
     package static func read(clients: Int? = nil) -> HostLimits {
         HostLimits(clients: clients) { ProcFile.read($0, limit: 1 << 30) }
     }
@@ -64,12 +64,12 @@ extension HostLimits {
         if let text = read("/proc/self/limits"),
             let line = text.split(separator: "\n").first(where: { $0.hasPrefix("Max open files") })
         {
-            // Soft, hard, unit; "unlimited" is no number, and no limit.
+            // Soft, hard, unit; "unlimited" does not parse as a number, and means no limit.
             let values = line.dropFirst("Max open files".count).split(separator: " ").prefix(2).map { UInt64($0) }
             if values.count == 2 { (self.descriptorsSoft, self.descriptorsHard) = (values[0], values[1]) }
         }
         self.descriptorsMost = Self.setting("fs/nr_open", read)
-        // Open, unused, most.
+        // Open, unused, maximum.
         let files = ProcFile.numbers(read("/proc/sys/fs/file-nr") ?? "")
         if files.count == 3 { self.filesLeft = files[2] - min(files[2], files[0]) }
     }
@@ -84,7 +84,7 @@ extension HostLimits {
         if let reuse = Self.setting("net/ipv4/tcp_tw_reuse", read) { ports.timeWait.reuse = Int(clamping: reuse) }
         if let stamps = Self.setting("net/ipv4/tcp_timestamps", read) { ports.timeWait.hasTimestamps = stamps > 0 }
         if let delay = Self.setting("net/ipv4/tcp_tw_reuse_delay", read) { ports.timeWait.delay = Int(clamping: delay) }
-        // One more of an odd range is missed, and one more goes to a broker of our own.
+        // One port of an odd range is never found, and one more goes to the embedded broker.
         let sockets = Self.sockets(read) ?? .max / 2
         if let clients, clients + sockets + 2 <= ports.size {
             self.ports = ports
@@ -96,7 +96,7 @@ extension HostLimits {
         self.ports = ports
     }
 
-    /// All TCP sockets of the network namespace, those in TIME_WAIT included.
+    /// All TCP sockets of the network namespace, including those in TIME_WAIT.
     private static func sockets(_ read: FileReader) -> Int? {
         var sum = 0
         for (path, prefix) in [("/proc/net/sockstat", "TCP:"), ("/proc/net/sockstat6", "TCP6:")] {

@@ -1,4 +1,4 @@
-/// A remedy for a check that a load does not pass; several of one check are alternatives.
+/// A remedy for a failed check; the remedies of a check are alternatives.
 package enum HostRemedy: Hashable, Sendable {
     // The load.
     case fewerClients
@@ -13,11 +13,11 @@ package enum HostRemedy: Hashable, Sendable {
     case fewerThreads(Int)
 
     // Limits of the kernel.
-    /// The descriptors of a process; `most`: fs.nr_open, where that has to be raised before.
+    /// The descriptors of a process; `most`: whether fs.nr_open must be raised first.
     case raiseDescriptors(to: Int, most: Bool)
     case raiseOpenFiles
     case widenPortRange
-    /// Until ports in TIME_WAIT are free; `reuse`: how long with net.ipv4.tcp_tw_reuse=1.
+    /// Wait until ports in TIME_WAIT are free; `reuse`: the time with net.ipv4.tcp_tw_reuse=1.
     case waitForTimeWait(seconds: Int, reuse: Int?)
     case raiseBacklog
     case raiseTracking(to: UInt64)
@@ -31,10 +31,10 @@ package enum HostRemedy: Hashable, Sendable {
     case noSwap
 }
 
-/// How a load can be divided.
+/// A way to divide the load.
 package enum LoadSplit: Hashable, Sendable {
-    /// Over so many processes on this host.
+    /// Into this many processes on this host.
     case processes(Int)
-    /// Into so many segments, which are started one by one.
+    /// Into this many segments, which are started one by one.
     case segments(Int)
 }

@@ -1,6 +1,8 @@
 import Glibc
 
-/// An address of either family; one of IPv4 is held as its IPv4-mapped IPv6 address, so both spellings are equal.
+/// An IPv4 or IPv6 address.
+///
+/// IPv4 is stored as an IPv4-mapped IPv6 address, so both spellings are equal.
 package struct IPAddress: Hashable, Sendable {
     private var value: UInt128
 
@@ -8,7 +10,7 @@ package struct IPAddress: Hashable, Sendable {
 
     private init(value: UInt128) { self.value = value }
 
-    /// Reads `127.0.0.1`, `::1` or `::ffff:127.0.0.1`; `nil` for anything else.
+    /// Parses `127.0.0.1`, `::1` or `::ffff:127.0.0.1`; `nil` for anything else.
     package init?(_ text: String) {
         var four = in_addr()
         var six = in6_addr()
@@ -21,7 +23,7 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Reads what /proc/net/tcp and tcp6 write: 32-bit words in the byte order of the machine, as hexadecimal digits.
+    /// Parses an address of /proc/net/tcp or tcp6: 32-bit words in the machine's byte order, as hexadecimal digits.
     init?(procNet digits: some Sequence<UInt8>) {
         var value: UInt128 = 0
         var word: UInt32 = 0
@@ -43,8 +45,8 @@ package struct IPAddress: Hashable, Sendable {
         self.isIPv4 ? (self.value >> 24) & 0xFF == 127 : self.value == 1
     }
 
-    /// The address that the kernel connects from when nobody chose one, where that needs no routing table: 127.0.0.1
-    /// for all of 127.0.0.0/8, and ::1 for itself.
+    /// The source address that the kernel chooses without a routing table: 127.0.0.1 for all of 127.0.0.0/8, and ::1
+    /// for itself.
     package var sourceOnLoopback: IPAddress? {
         guard self.isLoopback else { return nil }
         return self.isIPv4 ? IPAddress(value: Self.mapped | 0x7F00_0001) : self

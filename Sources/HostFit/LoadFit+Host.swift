@@ -1,10 +1,10 @@
 import Measurement
 
-/// Memory and time.
+/// Memory and CPU time.
 extension LoadFit {
     private var ends: UInt64 { self.server == .elsewhere ? 1 : 2 }
 
-    /// Bytes of this host for one idle client.
+    /// Bytes of this host per idle client.
     private var bytesPerClient: UInt64 {
         self.costs.client + self.ends * self.costs.socket + (self.server == .embedded ? self.costs.brokerClient : 0)
     }
@@ -36,7 +36,7 @@ extension LoadFit {
         return check
     }
 
-    /// Buffers are taken only while bytes wait in them, so what is short here slows a load down and does not stop it.
+    /// Buffers are used only while bytes wait in them, so a shortage slows a load down but does not stop it.
     var buffers: HostCheck? {
         guard let used = self.limits.bufferPages, let pressure = self.limits.bufferPressure,
             let most = self.limits.bufferMost
@@ -91,7 +91,7 @@ extension LoadFit {
         return check
     }
 
-    /// Sources that the C library reads without a system call.
+    /// Clock sources that the C library reads without a system call.
     private static let fastClocks: Set = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"]
 
     var clock: HostCheck? {
@@ -108,7 +108,7 @@ extension LoadFit {
         guard let share = self.limits.stealShare else { return nil }
         var check = HostCheck("steal", found: "the hypervisor took \(Words.percent(share)) of the CPU just now")
         check.judge(share, of: 0.01, else: .warn, [.quieterHost])
-        // There is no need of it: the figures are a share and a limit.
+        // There is no needed amount: the figures are a share and its limit.
         (check.available, check.needed) = (share, nil)
         return check
     }

@@ -1,10 +1,10 @@
 import Measurement
 
-/// Descriptors, ports, and what the kernel keeps for a connection.
+/// Descriptors, ports, and the kernel's resources per connection.
 extension LoadFit {
     static let portsName = "ports"
 
-    /// Sockets of this host for one client.
+    /// Sockets of this host per client.
     private var ends: Int { self.server == .elsewhere ? 1 : 2 }
 
     var descriptors: HostCheck? {
@@ -33,7 +33,7 @@ extension LoadFit {
         return check
     }
 
-    /// The limit of all processes together; where the server is on this host, its descriptors count too.
+    /// The limit of all processes together; a server on this host needs descriptors too.
     var files: HostCheck? {
         guard let left = self.limits.filesLeft else { return nil }
         var check = HostCheck("open files", found: "the host has \(Words.count(left)) left (fs.file-max)")
@@ -50,7 +50,7 @@ extension LoadFit {
         guard let space = self.limits.ports else { return nil }
         let most = self.largestByPorts(upTo: Self.mostClients)
         let rota = self.rota(self.clients ?? most)
-        // What these source addresses allow, which is what a load of this size gets.
+        // The limit with these source addresses, which a load of this size gets.
         let largest = rota.largest(in: space)
         let allowed = min(Self.mostClients, largest?.clients ?? 0)
         let sources = rota.sources
@@ -98,7 +98,7 @@ extension LoadFit {
         return remedies + [.widenPortRange]
     }
 
-    /// Connects that may wait in a listener of this host; what a server elsewhere lets wait is not known here.
+    /// Connects that may wait at a listener of this host; a limit of a server elsewhere is unknown.
     var backlog: HostCheck? {
         guard self.server != .elsewhere, let accept = self.limits.acceptBacklog else { return nil }
         let half = self.limits.synBacklog.map { ", \(Words.count($0)) half-open (net.ipv4.tcp_max_syn_backlog)" } ?? ""
@@ -116,7 +116,7 @@ extension LoadFit {
         return check
     }
 
-    /// Connects under way for each target when no rate is given.
+    /// Connects in flight per target without a connect rate.
     package static let connectsPending = 64
 
     var tracking: HostCheck? {
@@ -128,7 +128,8 @@ extension LoadFit {
                 + "(net.netfilter.nf_conntrack_max \(Words.count(most)), \(Words.count(now)) followed)"
         )
         check.available = Double(left)
-        // The module alone follows nothing; with no connection followed it is not known whether ours would be.
+        // The loaded module alone tracks nothing; without tracked connections it is unknown whether this run's would
+        // be.
         let follows = now > 0
         if follows { check.largestClients = Int(clamping: left) }
         guard let clients = self.clients else { return check }

@@ -1,10 +1,10 @@
 import Measurement
 
-/// Whether this host can carry a load at all: arithmetic over numbers, asked before the first socket.
+/// Whether this host can carry a load: arithmetic over numbers, before the first socket.
 ///
-/// It guards every run, and `clamor doctor` prints it line by line, so the two cannot differ.
+/// It checks every run, and `clamor doctor` prints it line by line, so both agree.
 package struct LoadFit: Sendable {
-    /// What is at the other end, and whose descriptors, memory and cores it takes.
+    /// The server's location, and whether it uses this host's descriptors, memory and cores.
     package enum Server: Sendable {
         case elsewhere
         case onLoopback
@@ -12,27 +12,27 @@ package struct LoadFit: Sendable {
         case embedded
     }
 
-    /// Clients that this process connects, publishers and subscribers together; `nil` to ask only how many it could.
+    /// Clients of this process, publishers and subscribers together; `nil` asks only for the maximum.
     package var clients: Int?
-    /// Messages per second of all clients together.
+    /// Messages per second, of all clients together.
     package var rate: Double?
-    /// How often each message comes back to this process.
+    /// How often each message is delivered to this process.
     package var deliveries = 0.0
     package var loops = 1
     package var server = Server.elsewhere
-    /// Different addresses and ports to connect to.
+    /// Distinct addresses and ports to connect to.
     package var targets = 1
-    /// Descriptors beside one per client.
+    /// Descriptors besides one per client.
     package var descriptorsBeside = 0
-    /// The ways that so many clients go.
+    /// The routes of this many clients.
     package var rota: @Sendable (_ clients: Int) -> Rota
-    /// With so many clients more, one more source address is used; `nil` where they are given.
+    /// Clients per additional source address; `nil` if source addresses are given.
     package var clientsPerSource: Int?
     package var costs = ClientCosts()
     package var limits: HostLimits
-    /// How to divide the load so that no process has more clients than that; `nil` where it cannot be divided so.
+    /// How to divide the load so that no process has more than this many clients; `nil` if that is impossible.
     ///
-    /// As it is made, of clients that may be in any process each.
+    /// The default suits clients that may run in any process.
     package var split: @Sendable (_ most: Int) -> LoadSplit?
 
     package init(clients: Int?, limits: HostLimits, rota: @escaping @Sendable (_ clients: Int) -> Rota) {
@@ -49,24 +49,24 @@ package struct LoadFit: Sendable {
     package static let mostClients = 10_000_000
 }
 
-/// What one client, or one message, costs; measured on Linux 6.18, x86-64, and stated wherever it is used.
+/// Costs per client and per message, measured on Linux 6.18, x86-64; every use states them.
 package struct ClientCosts: Hashable, Sendable {
-    /// Of this process: an idle MQTT client, resident (3.5 KiB at 18,000 of them).
+    /// In this process: a resident idle MQTT client (3.5 KiB with 18,000 of them).
     package var client: UInt64 = 4_096
-    /// Of the kernel: a TCP socket with its inode, file, directory entry and epoll entry.
+    /// In the kernel: a TCP socket with its inode, file, directory entry and epoll entry.
     package var socket: UInt64 = 4_096
-    /// Of the embedded broker: a client of its (2.7 KiB).
+    /// In the embedded broker: one of its clients (2.7 KiB).
     package var brokerClient: UInt64 = 3_072
-    /// CPU-µs of a message that is a write of its own, nearly all of it the kernel's; at QoS 2 it is twice that.
+    /// CPU-µs per message in a write of its own, mostly in the kernel; at QoS 2 it is twice that.
     package var sent = 10.0
-    /// CPU-µs of a message that comes in with a read of its own.
+    /// CPU-µs per message in a read of its own.
     package var delivered = 6.0
 
     package init() {}
 }
 
 extension LoadFit {
-    /// All checks, in the order in which they are told.
+    /// All checks, in the order of the report.
     package var checks: [HostCheck] {
         [
             self.descriptors, self.files, self.ports, self.backlog, self.tracking, self.memory, self.buffers,
@@ -77,7 +77,7 @@ extension LoadFit {
     /// The checks that make the load impossible.
     package var problems: [HostCheck] { self.checks.filter { $0.state == .fail } }
 
-    /// The most clients that fit, and the check that allows no more; `nil`: that is ``mostClients``.
+    /// The most clients that fit, and the check that limits them; `nil`: the limit is ``mostClients``.
     package var largest: (clients: Int, check: String?)? {
         let checks = self.checks
         let others = checks.filter { $0.name != Self.portsName }.compactMap { check in
@@ -90,10 +90,10 @@ extension LoadFit {
         return (most, most == Self.mostClients ? nil : Self.portsName)
     }
 
-    /// The most clients that find a local port each.
+    /// The most clients that each find a local port.
     ///
-    /// On loopback the more clients there are the more source addresses they use, so a number that does not fit may
-    /// have larger ones that do; it is the largest that counts.
+    /// On loopback more clients use more source addresses, so a number that does not fit may be followed by larger ones
+    /// that do. The largest one counts.
     func largestByPorts(upTo most: Int) -> Int {
         guard let space = self.limits.ports else { return most }
         var clients = most
@@ -101,9 +101,9 @@ extension LoadFit {
             let rota = self.rota(clients)
             guard let limit = rota.largest(in: space)?.clients else { return clients }
             if clients <= limit { return clients }
-            // Down to what these source addresses carry, or to the most clients that would use one address less.
-            // By the number of clients too, which always gets smaller: a target with a source of its own (::1) is in
-            // the rota and is no address that spreading adds.
+            // Reduces to the capacity of these source addresses, or to the most clients that would use one address
+            // fewer. The number of clients must decrease too: a target with a source of its own (::1) is in the rota,
+            // but it is not an address that spreading adds.
             let fewer = self.clientsPerSource.map { each in
                 each * (min(rota.sources, (clients + each - 1) / each) - 1)
             }

@@ -2,21 +2,21 @@ import Measurement
 
 /// The local ports that connect(2) may choose, and how many are left from one address to another.
 ///
-/// Measured on Linux 6.18, for sockets bound to a source address with IP_BIND_ADDRESS_NO_PORT and for unbound ones
-/// alike: a port is free for a source and a target when no other socket has the same four; sockets to other targets,
-/// or from other addresses, do not matter. A port that somebody listens on is passed over for every address.
+/// Measured on Linux 6.18, equally for sockets bound to a source address with IP_BIND_ADDRESS_NO_PORT and for unbound
+/// ones. A port is free for a source and a target if no other socket has the same four values. Sockets to other
+/// targets, or from other addresses, do not matter. A port with a listener is skipped for every address.
 package struct PortSpace: Hashable, Sendable {
     package var range: ClosedRange<UInt16>
     /// Ports of the range that only an explicit bind(2) gets.
     package var reserved: Set<UInt16> = []
     package var table = SocketTable()
-    /// Listeners that the run itself is going to start on a port of the range.
+    /// Listeners that the run itself will start on a port of the range.
     package var listenersToCome = 0
     package var timeWait = TimeWaitRule()
 
     package init(range: ClosedRange<UInt16>) { self.range = range }
 
-    /// Reads net.ipv4.ip_local_port_range and ip_local_reserved_ports.
+    /// Parses net.ipv4.ip_local_port_range and ip_local_reserved_ports.
     package init?(range: String, reserved: String = "") {
         guard let range = HostFacts.portRange(range) else { return nil }
         self.range = range
@@ -32,13 +32,13 @@ package struct PortSpace: Hashable, Sendable {
     /// Ports of the range that are not reserved.
     package var size: Int { self.range.count - self.reserved.count }
 
-    /// What one source has left to one target.
+    /// The ports that one source has left to one target.
     struct Left: Hashable {
-        /// Connects that succeed for certain.
+        /// Connects that certainly succeed.
         var count: Int
-        /// Taken by connections between the two.
+        /// Used by connections between the two.
         var inUse = 0
-        /// Taken by connections that are over, until their time is up.
+        /// Used by ended connections until their time has passed.
         var inTimeWait = 0
     }
 
@@ -55,7 +55,7 @@ package struct PortSpace: Hashable, Sendable {
             }
         }
         left.count = max(0, self.range.count - taken.count - self.listenersToCome)
-        // The kernel searches an even number of ports from a random one on, so of an odd range it misses an end one.
+        // The kernel searches an even number of ports from a random one, so it misses one end of an odd range.
         let ends = [self.range.lowerBound, self.range.upperBound]
         if self.range.count > 1, !self.range.count.isMultiple(of: 2), !ends.allSatisfy(taken.contains) {
             left.count = max(0, left.count - 1)
@@ -74,32 +74,34 @@ package struct PortSpace: Hashable, Sendable {
     }
 }
 
-/// When the kernel gives the port of a connection in TIME_WAIT away again before its 60 s are over.
+/// The conditions under which the kernel reuses a port in TIME_WAIT before its 60 s have passed.
 package struct TimeWaitRule: Hashable, Sendable {
     /// net.ipv4.tcp_tw_reuse: 0 never, 1 always, 2 on loopback.
     package var reuse = 2
     /// net.ipv4.tcp_timestamps: without them there is no reuse.
     package var hasTimestamps = true
-    /// Milliseconds that must have gone by: net.ipv4.tcp_tw_reuse_delay, 1,000 where the kernel has no such setting.
+    /// Minimum age in milliseconds: net.ipv4.tcp_tw_reuse_delay, 1,000 on kernels without this setting.
     package var delay = 1_000
 
     package init() {}
 
-    /// In mode 2 one end on loopback is enough; the host's other addresses do not count, though they are as near.
+    /// In mode 2 one end on loopback is enough.
+    ///
+    /// The host's other addresses do not count, although they are as near.
     func applies(from source: IPAddress?, to target: IPAddress) -> Bool {
         guard self.hasTimestamps else { return false }
         return self.reuse == 1 || self.reuse == 2 && (target.isLoopback || source?.isLoopback == true)
     }
 }
 
-/// The way of one client: where it connects from, and where to.
+/// The route of one client: its source and its target.
 package struct Route: Hashable, Sendable {
-    /// `nil` where the kernel chooses.
+    /// `nil` if the kernel chooses.
     package var source: IPAddress?
-    /// `nil` for a name that nobody has looked up yet.
+    /// `nil` for a name that has not been resolved.
     package var target: IPAddress?
     package var port: UInt16
-    /// Tells targets apart whose address is not known.
+    /// Distinguishes targets with unknown addresses.
     package var name: String
 
     package init(source: IPAddress?, name: String, port: UInt16) {
@@ -110,22 +112,22 @@ package struct Route: Hashable, Sendable {
     }
 }
 
-/// The ways that clients go in turn: client k goes the way k modulo their number.
+/// The routes that clients use in turn: client k uses route k modulo their number.
 package struct Rota: Hashable, Sendable {
     package var routes: [Route]
 
     package init(_ routes: [Route]) { self.routes = routes }
 
-    /// Different addresses to connect from; the kernel's choice is one.
+    /// Distinct source addresses; the kernel's choice counts as one.
     package var sources: Int { Set(self.routes.map(\.source)).count }
 
-    /// The most clients that find a port each, and the way that is the first to have none left.
+    /// The most clients that each find a port, and the route that runs out first.
     func largest(in ports: PortSpace) -> (clients: Int, scarcest: Route, left: PortSpace.Left)? {
         var places: [Route: [Int]] = [:]
         for (place, route) in self.routes.enumerated() { places[route, default: []].append(place) }
         let limits = places.map { route, places in
             let left = ports.free(route)
-            // The client behind the last one that found a port: so many whole rounds, and its place in the next.
+            // The first client without a port: this many whole rounds, and its position in the next.
             let (rounds, rest) = left.count.quotientAndRemainder(dividingBy: places.count)
             return (clients: rounds * self.routes.count + places[rest], scarcest: route, left: left)
         }

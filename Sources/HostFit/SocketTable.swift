@@ -1,11 +1,11 @@
-/// The TCP sockets of the network namespace, as far as they keep a local port from being chosen.
+/// The TCP sockets of the network namespace that keep local ports from being chosen.
 package struct SocketTable: Hashable, Sendable {
     package struct Socket: Hashable, Sendable {
         package var local: IPAddress
         package var localPort: UInt16
         package var remote: IPAddress
         package var remotePort: UInt16
-        /// Milliseconds since it entered TIME_WAIT; `nil` for a socket in any other state.
+        /// Milliseconds since it entered TIME_WAIT; `nil` in any other state.
         package var timeWaitAge: Int?
 
         package init(
@@ -23,16 +23,16 @@ package struct SocketTable: Hashable, Sendable {
         }
     }
 
-    /// Ports that somebody listens on, on whatever address.
+    /// Ports with a listener on any address.
     package var listening: Set<UInt16> = []
-    /// All others.
+    /// All other sockets.
     package var sockets: [Socket] = []
 
     package init() {}
 
     /// Adds the sockets of /proc/net/tcp or /proc/net/tcp6 whose local port is one of `ports`.
     ///
-    /// There may be tens of thousands, read before every large run: fields are ranges of the text, never arrays.
+    /// There may be tens of thousands, read before every large run, so fields are ranges of the text and never arrays.
     package mutating func add(procNetTCP text: String, ports: ClosedRange<UInt16>) {
         var text = text
         text.withUTF8 { bytes in
@@ -62,7 +62,7 @@ package struct SocketTable: Hashable, Sendable {
         var socket = Socket(local: local, localPort: localPort, remote: remote, remotePort: remotePort)
         let timer = Self.field(&rest, until: UInt8(ascii: ":"))
         let left = Self.field(&rest, until: UInt8(ascii: " "))
-        // The timer, not the state, tells: a FIN_WAIT2 that the kernel has cut down waits in the same way.
+        // The timer decides and not the state: the kernel also shortens a FIN_WAIT2 that then waits in the same way.
         if Hexadecimal.number(timer) == Self.timeWaitTimer, !left.isEmpty, let left = Hexadecimal.number(left) {
             socket.timeWaitAge = max(0, Self.timeWaitTicks - Int(clamping: left)) * 10
         }
@@ -71,7 +71,7 @@ package struct SocketTable: Hashable, Sendable {
 
     private static let listen: UInt64 = 10
     private static let timeWaitTimer: UInt64 = 3
-    /// TCP_TIMEWAIT_LEN, 60 s and no setting, in hundredths of a second: /proc counts so whatever the kernel's HZ.
+    /// TCP_TIMEWAIT_LEN, fixed at 60 s, in hundredths of a second: /proc uses this unit for any kernel HZ.
     private static let timeWaitTicks = 6_000
 
     private static func endpoint(_ rest: inout Slice<UnsafeBufferPointer<UInt8>>) -> (IPAddress, UInt16)? {
@@ -82,7 +82,7 @@ package struct SocketTable: Hashable, Sendable {
         return UInt16(exactly: port).map { (address, $0) }
     }
 
-    /// Takes what stands in front of `separator`, after blanks, and the separator.
+    /// Returns the text before `separator`, after blanks, and consumes the separator.
     private static func field(
         _ rest: inout Slice<UnsafeBufferPointer<UInt8>>,
         until separator: UInt8

@@ -1,10 +1,10 @@
-/// The sums behind a ``Reconciliation``.
+/// The sums of a ``Reconciliation``.
 struct Balance {
     private struct Sums {
         var acknowledged: UInt64 = 0
         var unknownArrived: UInt64 = 0
         var lost: UInt64 = 0
-        /// From the streams; the counts made at each arrival must say the same.
+        /// Counted from the streams; the counts made at each arrival must be equal.
         var received: UInt64 = 0
         var gaps: UInt64 = 0
         var isPublished = false
@@ -35,7 +35,7 @@ struct Balance {
         }
     }
 
-    /// Takes the publishers' side, and with it what was expected and what is lost.
+    /// Adds the publishers' side, and computes the expected and the lost messages.
     mutating func settle(fates: [PublisherFate], feeds: [SubscriptionFeed]) {
         var byPublisher: [UInt32: Int] = [:]
         for (index, fate) in fates.enumerated() {
@@ -70,8 +70,8 @@ struct Balance {
         if next > fate.assigned { self.aboveAssigned += 1 }
         if let stream, stream.qos != fate.qos { self.mixed += 1 }
 
-        // Of unknown fate for this subscription: what its publisher does not know, all before its SUBACK, and what it was
-        // not there for.
+        // Messages with an unknown fate for this subscription: those whose fate the publisher does not know, those sent
+        // before its SUBACK, and those sent while it was away.
         let assigned = fate.assigned
         var unknown = fate.unknown.clamped(to: 0..<assigned)
         unknown.insert(0..<min(from, assigned))
@@ -104,7 +104,7 @@ extension Balance {
         }
     }
 
-    /// Every invariant that does not hold.
+    /// All invariants that are violated.
     var problems: [LedgerProblem] {
         var problems: [LedgerProblem] = []
         if self.overflowed > 0 { problems.append(.tooManyGaps(streams: self.overflowed)) }

@@ -1,10 +1,10 @@
-/// What arrived, as the ledger classified it, message by message.
+/// The number of arrivals in each of the ledger's categories.
 package struct DeliveryCounts: Hashable, Sendable {
     /// First arrivals.
     package var distinct: UInt64 = 0
     /// Each arrival after the first.
     package var duplicated: UInt64 = 0
-    /// First arrivals below the highest sequence already seen; counted in ``distinct`` too.
+    /// First arrivals below the highest sequence number seen so far; also counted in ``distinct``.
     package var reordered: UInt64 = 0
 
     /// All arrivals.
@@ -33,7 +33,7 @@ package struct DeliveryCounts: Hashable, Sendable {
     }
 }
 
-/// Whose messages, and at which subscription; a share group is one subscription.
+/// The publisher and the subscription of a stream; a share group is one subscription.
 package struct StreamKey: Hashable, Sendable {
     /// The subscription's number in the whole run, not on its event loop.
     package var subscription: UInt32
@@ -45,14 +45,14 @@ package struct StreamKey: Hashable, Sendable {
     }
 }
 
-/// What one ledger knows at the end of a run, for ``Reconciliation``; copying it copies no stream.
+/// The contents of one ledger at the end of a run, for ``Reconciliation``; copying it copies no stream.
 package struct LedgerExport: Sendable {
     package var keys: [StreamKey]
     /// In the order of ``keys``.
     package var streams: [StreamLedger]
     package var counts: PerQoS<DeliveryCounts>
-    /// Arrivals whose header names a publisher or a QoS that cannot be.
+    /// Arrivals whose header names an impossible publisher or QoS.
     package var foreign: UInt64
-    /// The streams of this ledger together passed its memory bound.
+    /// The streams of this ledger together exceeded its memory limit.
     package var overflowed: Bool
 }

@@ -1,22 +1,22 @@
-/// The ledgers of one event loop's clients that live in groups of one size, in which everybody hears everybody.
+/// The ledgers of one event loop's clients in groups of one size, where every member receives from every other.
 ///
-/// A client's streams lie side by side, one for each member of its group, so none has to be looked for: 32 bytes each, and
-/// nothing beside them. Belongs to its shard.
+/// A client's streams are contiguous, one per group member, so no lookup is needed: 32 bytes each and no other memory.
+/// Belongs to its shard.
 package struct GroupLedger: ~Copyable {
     private var streams: RawList<StreamLedger>
     private let size: Int
     private let limits: StreamLedger.Limits
     private var gapsLeft: Int
     private var overflowed = false
-    /// Arrivals whose header names nobody.
+    /// Arrivals whose header names no possible member.
     private var foreign: UInt64 = 0
     private var counts = PerQoS(repeating: DeliveryCounts())
 
     /// - Parameters:
-    ///   - clients: of the loop.
-    ///   - size: members of a group.
-    ///   - limits: of each stream.
-    ///   - gaps: runs of missing sequences over all streams together, 16 bytes each.
+    ///   - clients: clients of the loop.
+    ///   - size: members per group.
+    ///   - limits: limits of each stream.
+    ///   - gaps: runs of missing sequence numbers over all streams together, 16 bytes each.
     package init(clients: Int, size: Int, limits: StreamLedger.Limits = .standard, gaps: Int = 4_194_304) {
         self.streams = RawList(repeating: StreamLedger(), count: clients * size)
         self.size = size
@@ -24,7 +24,7 @@ package struct GroupLedger: ~Copyable {
         self.gapsLeft = gaps
     }
 
-    /// Takes a message that came to a client from a member of its group.
+    /// Records a message that reached a client from a member of its group.
     package mutating func arrived(client: Int, member: Int, sequence: UInt64) -> StreamLedger.Arrival {
         precondition(member >= 0 && member < self.size, "the group has no such member")
         let stream = self.streams.base + (client * self.size + member)
@@ -40,23 +40,25 @@ package struct GroupLedger: ~Copyable {
         return arrival
     }
 
-    /// A message of this run had a header that cannot be.
+    /// Counts a message of this run with an impossible header.
     package mutating func countForeign() { self.foreign += 1 }
 
-    /// One past the highest sequence that came to the client from that member.
+    /// One past the highest sequence number that reached the client from that member.
     package func next(client: Int, member: Int) -> UInt64 {
         self.streams.base[client * self.size + member].next
     }
 
-    /// Whether a message has come to the client; not for every message, since it may have to search.
+    /// Whether a message has reached the client.
+    ///
+    /// It may need a search, so do not call it for every message.
     package func has(client: Int, member: Int, sequence: UInt64) -> Bool {
         let stream = self.streams.base + (client * self.size + member)
         return sequence < stream.pointee.next && !SequenceRanges(stream.pointee.missing).contains(sequence)
     }
 
-    /// Everything that came, as values: for the end of a run.
+    /// All arrivals as values, for the end of a run.
     ///
-    /// `number`: of a client, and of each member of its group, in the whole run.
+    /// `number`: the number in the whole run of a client, and of each member of its group.
     package func export(number: (_ client: Int, _ member: Int?) -> UInt32) -> LedgerExport {
         var keys: [StreamKey] = []
         var streams: [StreamLedger] = []

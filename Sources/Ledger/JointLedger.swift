@@ -1,12 +1,12 @@
-/// The ledgers of all segments of a run, while they become one.
+/// Joins the ledgers of all segments of a run.
 struct JointLedger {
     private let segments: [SegmentLedger]
-    /// By publisher: its segment.
+    /// The segment of each publisher.
     private var owners: [UInt32: Int] = [:]
     private(set) var problems: [LedgerProblem] = []
-    /// Subscriptions that came into effect when nobody looked any more how far publishers elsewhere were.
+    /// Subscriptions that came into effect after the record of other segments' publishers had ended.
     private var unseen = 0
-    /// Messages that came to members of a share group in several segments, counted each time but the first.
+    /// Messages that reached members of a share group in several segments; each arrival but the first counts.
     private(set) var repeated: UInt64 = 0
 
     init(_ segments: [SegmentLedger]) {
@@ -16,9 +16,11 @@ struct JointLedger {
         }
     }
 
-    // MARK: - What arrived
+    // MARK: - Arrivals
 
-    /// All streams as those of one run: members of a share group may have heard one publisher in several segments.
+    /// All streams as those of one run.
+    ///
+    /// Members of a share group may have received one publisher's messages in several segments.
     mutating func received() -> LedgerExport {
         var joint = LedgerExport()
         var places: [StreamKey: Int] = [:]
@@ -36,7 +38,7 @@ struct JointLedger {
                 }
                 let (both, twice) = joint.streams[place].joined(stream)
                 joint.streams[place] = both
-                // One of the two was the first, and the other one a duplicate.
+                // One of the two arrivals was the first, and the other one a duplicate.
                 joint.counts[stream.qos].distinct -= min(twice, joint.counts[stream.qos].distinct)
                 joint.counts[stream.qos].duplicated += twice
                 self.repeated += twice
@@ -46,14 +48,14 @@ struct JointLedger {
         // Each segment recorded the first arrival that it saw.
         self.problems.append(.durationsOfDuplicates(messages: self.repeated))
         let reordered = (0...2).reduce(UInt64(0)) { $0 + joint.counts[UInt8($1)].reordered }
-        // A duplicate is not reordered, and no segment saw which of two arrivals in different segments was the first.
+        // A duplicate is not reordered. It is unknown which of two arrivals in different segments was the first.
         if reordered > 0 { self.problems.append(.orderUnknown(messages: self.repeated, reordered: reordered)) }
         return joint
     }
 
-    // MARK: - Who expected what
+    // MARK: - Expected messages
 
-    /// Which publishers feed which subscription, and from which message on.
+    /// The publishers that feed each subscription, and from which message on.
     mutating func feeds() -> [SubscriptionFeed] {
         var holders: [UInt32: [(segment: Int, subscription: SegmentLedger.Subscription)]] = [:]
         var order: [UInt32] = []
@@ -86,7 +88,7 @@ struct JointLedger {
         return feeds
     }
 
-    /// The first message of a publisher that was surely sent when the subscription was in effect somewhere.
+    /// The first message that a publisher certainly sent after the subscription was in effect somewhere.
     private mutating func expectedFrom(
         _ publisher: UInt32,
         of owner: Int,
@@ -95,12 +97,12 @@ struct JointLedger {
     ) -> UInt64 {
         var from = UInt64.max
         if begun.contains(where: { $0.segment == owner }) { from = early() }
-        // In its own segment it was noted by the message; by the clock it can only be later.
+        // In the publisher's own segment the exact message is known; a time in another segment can only be later.
         guard from > 0, let at = begun.filter({ $0.segment != owner }).map({ $0.at }).min() else { return from }
         return min(from, self.sent(publisher, of: owner, at: at))
     }
 
-    /// What a publisher had sent at a moment, at most.
+    /// The most messages that a publisher may have sent by a given time.
     private mutating func sent(_ publisher: UInt32, of owner: Int, at moment: Int64) -> UInt64 {
         let segment = self.segments[owner]
         guard let began = segment.loadBegan, moment >= began else { return 0 }
@@ -109,13 +111,13 @@ struct JointLedger {
         return .max
     }
 
-    /// Segments that add up what came to each of them take such a message for two, and go so much too early.
+    /// Segments that add up their arrivals count such a message twice, so subscribers may leave too early by as many.
     func missedBehind(_ lost: UInt64) -> LedgerProblem? {
         guard self.repeated > 0, lost > 0, lost <= self.repeated else { return nil }
         return .leftBehindDuplicates(messages: self.repeated, lost: lost)
     }
 
-    /// Who leaves while others still send would have to know what it missed.
+    /// Subscribers that left while publishers elsewhere still sent may have missed messages.
     private mutating func checkLeaving(
         _ holders: [UInt32: [(segment: Int, subscription: SegmentLedger.Subscription)]]
     ) {
@@ -136,7 +138,7 @@ struct JointLedger {
 }
 
 extension Reconciliation {
-    /// Balances the ledgers of all segments of a run, in the order of the segments, as those of one.
+    /// Balances the ledgers of all segments of a run, in order, as if they were one.
     package init(joining segments: [SegmentLedger]) {
         var joint = JointLedger(segments)
         let received = joint.received()
@@ -149,9 +151,9 @@ extension Reconciliation {
 }
 
 extension StreamLedger {
-    /// What arrived here or there, as one stream, and how many sequences arrived at both.
+    /// The arrivals of both as one stream, and how many sequence numbers arrived in both.
     ///
-    /// Of what is below the first arrival anywhere nothing is a gap that anybody saw, as in one stream.
+    /// Below the first arrival in either, nothing is a visible gap, as in a single stream.
     func joined(_ other: StreamLedger) -> (both: StreamLedger, twice: UInt64) {
         let next = max(self.next, other.next)
         func missing(_ stream: StreamLedger) -> SequenceRanges {

@@ -1,7 +1,7 @@
-/// What stands in front of the payload of every message that the ledger follows: 32 bytes.
+/// The header at the front of every payload that the ledger follows: 32 bytes.
 ///
-/// All numbers are big-endian, as everywhere in MQTT: magic and version (`43 4C 4D 01`, "CLM" and 1), run,
-/// publisher, flags (4 bytes each), sequence, due time (8 bytes each).
+/// All numbers are big-endian, as everywhere in MQTT: magic and version (`43 4C 4D 01`, "CLM" and 1), run, publisher,
+/// flags (4 bytes each), sequence number, due time (8 bytes each).
 package struct PayloadHeader: Hashable, Sendable {
     package static let size = 32
     /// "CLM" and the version of the layout.
@@ -12,14 +12,14 @@ package struct PayloadHeader: Hashable, Sendable {
     private static let sequenceOffset = 16
     private static let dueOffset = 24
 
-    /// The number a run gives itself, so that leftovers of another run are not taken for its own.
+    /// The run's number, which distinguishes its messages from those left over from another run.
     package var run: UInt32
     package var publisher: UInt32
-    /// Of MQTT: bits 0–1 are the publisher's QoS, bits 2–11 its ``stage``; the rest is 0.
+    /// In MQTT, bits 0–1 are the publisher's QoS and bits 2–11 its ``stage``; the rest is 0.
     package var flags: UInt32
-    /// 0 for the publisher's first message, without holes.
+    /// 0 for the publisher's first message, then without gaps.
     package var sequence: UInt64
-    /// When the publish was due, CLOCK_REALTIME in nanoseconds since 1970.
+    /// Time when the publish was due, CLOCK_REALTIME in nanoseconds since 1970.
     package var due: Int64
 
     package init(run: UInt32, publisher: UInt32, flags: UInt32, sequence: UInt64, due: Int64) {
@@ -30,7 +30,7 @@ package struct PayloadHeader: Hashable, Sendable {
         self.due = due
     }
 
-    /// The QoS of the publisher, 0...2; 3 is no QoS and only a damaged payload has it.
+    /// The publisher's QoS, 0...2; only a damaged payload has 3.
     package var qos: UInt8 { UInt8(truncatingIfNeeded: self.flags & 3) }
 }
 
@@ -38,19 +38,19 @@ extension PayloadHeader {
     @inlinable package static var stageShift: UInt32 { 2 }
     private static let stageMask: UInt32 = 0x3FF
 
-    /// The flags of a publisher's QoS and of its ``stage``.
+    /// The flags for a publisher's QoS and ``stage``.
     @inlinable package static func flags(qos: UInt8, stage: Int) -> UInt32 {
         UInt32(qos) | UInt32(truncatingIfNeeded: stage) << Self.stageShift
     }
 
-    /// The stage of the load in which the message was due, from 1 on; 0 for a message that counts nowhere.
+    /// The stage of the load in which the message was due, from 1; 0 for a message that is not recorded.
     ///
-    /// The publisher decides: a receiver in another process has times of its own.
+    /// The publisher determines it, since the times of a receiver in another process differ.
     package var stage: Int { Int(self.flags >> Self.stageShift & Self.stageMask) }
 }
 
 extension PayloadHeader {
-    /// Writes the whole header; `memory` has room for ``size`` bytes and needs no alignment.
+    /// Writes the whole header; `memory` has space for ``size`` bytes and needs no alignment.
     package static func write(
         to memory: UnsafeMutableRawPointer,
         run: UInt32,
@@ -65,19 +65,19 @@ extension PayloadHeader {
         self.patch(flags: flags, sequence: sequence, due: due, at: memory)
     }
 
-    /// Writes flags, sequence and due time into a header that is already there.
+    /// Overwrites flags, sequence number and due time of an existing header.
     package static func patch(flags: UInt32, sequence: UInt64, due: Int64, at memory: UnsafeMutableRawPointer) {
         memory.storeBytes(of: flags.bigEndian, toByteOffset: Self.flagsOffset, as: UInt32.self)
         self.patch(sequence: sequence, due: due, at: memory)
     }
 
-    /// Writes what changes from message to message into a header that is already there.
+    /// Overwrites the sequence number and due time of an existing header.
     package static func patch(sequence: UInt64, due: Int64, at memory: UnsafeMutableRawPointer) {
         memory.storeBytes(of: sequence.bigEndian, toByteOffset: Self.sequenceOffset, as: UInt64.self)
         memory.storeBytes(of: due.bigEndian, toByteOffset: Self.dueOffset, as: Int64.self)
     }
 
-    /// Reads the header of a payload; `nil` for a payload that is shorter, or has another magic or version.
+    /// Reads the header of a payload; `nil` if the payload is shorter, or has another magic or version.
     package static func read(_ payload: UnsafeRawBufferPointer) -> PayloadHeader? {
         guard payload.count >= Self.size,
             UInt32(bigEndian: payload.loadUnaligned(as: UInt32.self)) == Self.magic

@@ -1,10 +1,11 @@
-/// What became of the messages of one publisher, as the publisher knows it.
+/// The fate of one publisher's messages, as the publisher knows it.
 ///
-/// Every sequence below ``assigned`` that is not in ``unknown`` was acknowledged (QoS 1, 2) or confirmed (QoS 0).
+/// Every sequence number below ``assigned`` that is not in ``unknown`` was acknowledged (QoS 1, 2) or confirmed (QoS
+/// 0).
 package struct PublisherFate: Hashable, Sendable {
     package var publisher: UInt32
     package var qos: UInt8
-    /// Sequences 0..<assigned were given to messages.
+    /// Sequence numbers 0..<assigned were used.
     package var assigned: UInt64
     /// Unconfirmed, in flight, timed out, failed or never written: expected only if they arrive.
     package var unknown: SequenceRanges
@@ -17,16 +18,16 @@ package struct PublisherFate: Hashable, Sendable {
     }
 }
 
-/// A run of publishers that feed one subscription; a subscription may have several.
+/// Consecutive publishers that feed one subscription; a subscription may have several such feeds.
 package struct SubscriptionFeed: Hashable, Sendable {
     /// The subscription's number in the run; a share group is one subscription.
     package var subscription: UInt32
     package var publishers: Range<UInt32>
-    /// By publisher, the first sequence that the subscription's first SUBACK preceded for certain.
+    /// By publisher, the first sequence number that was certainly sent after the subscription's first SUBACK.
     ///
-    /// Messages below it are of unknown fate for this subscription. A publisher that is not here counts from 0.
+    /// Lower ones have an unknown fate for this subscription. For a publisher without an entry it is 0.
     package var expectedFrom: [UInt32: UInt64]
-    /// By publisher, what was sent while the subscription was not there: of unknown fate for it too.
+    /// By publisher, the messages sent while the subscription was away; their fate is unknown too.
     package var missed: [UInt32: SequenceRanges]
 
     package init(
@@ -41,12 +42,12 @@ package struct SubscriptionFeed: Hashable, Sendable {
         self.missed = missed
     }
 
-    /// Subscription k reads publisher k.
+    /// Subscription k receives from publisher k.
     package static func pairs(_ count: UInt32) -> [SubscriptionFeed] {
         (0..<count).map { SubscriptionFeed(subscription: $0, publishers: $0..<$0 + 1) }
     }
 
-    /// Every subscription reads every publisher: fan-in, fan-out, and shared with one subscription a group.
+    /// Every subscription receives from every publisher: fan-in, fan-out, and shared with one subscription per group.
     package static func all(publishers: UInt32, subscriptions: UInt32) -> [SubscriptionFeed] {
         (0..<subscriptions).map { SubscriptionFeed(subscription: $0, publishers: 0..<publishers) }
     }

@@ -1,6 +1,7 @@
-/// A list in raw memory, for tables that are read and written once a message.
+/// A list in raw memory, for tables that are read and written once per message.
 ///
-/// It has one owner, so nobody asks whether it is shared; and who gives an index answers for it.
+/// It has one owner, so there is no check for shared storage. Indices are not checked either; callers must pass valid
+/// ones.
 struct RawList<Element>: ~Copyable {
     private(set) var base: UnsafeMutablePointer<Element>
     private(set) var count = 0
@@ -29,7 +30,7 @@ struct RawList<Element>: ~Copyable {
         self.count += 1
     }
 
-    /// Makes room for so many elements in all.
+    /// Reserves space for this many elements in total.
     @inline(never)
     mutating func reserve(_ capacity: Int) {
         guard capacity > self.capacity else { return }

@@ -1,18 +1,19 @@
-/// The delivery books of a run: what was expected at the subscriptions against what arrived.
+/// The delivery books of a run: expected messages of the subscriptions compared with arrivals.
 package struct Reconciliation: Hashable, Sendable {
     package struct Row: Hashable, Sendable {
-        /// The publisher's.
+        /// The publisher's QoS.
         package var qos: UInt8
-        /// Acknowledged or confirmed, once per subscription, and those of unknown fate that arrived; absent
-        /// when the publishers are not in the run.
+        /// Acknowledged or confirmed messages, once per subscription, plus arrived messages with unknown fate.
+        ///
+        /// Absent if the publishers are not in the run.
         package var expected: UInt64?
-        /// Distinct.
+        /// Distinct arrivals.
         package var received: UInt64
-        /// Expected and not received; absent when the publishers are not in the run.
+        /// Expected but not received; absent if the publishers are not in the run.
         package var lost: UInt64?
         package var duplicated: UInt64
         package var reordered: UInt64
-        /// Missing between the lowest and the highest sequence seen, of whatever fate.
+        /// Missing between the lowest and the highest sequence number seen, whatever their fate.
         package var gaps: UInt64
 
         package init(
@@ -34,17 +35,17 @@ package struct Reconciliation: Hashable, Sendable {
         }
     }
 
-    /// One for each QoS that was published or received, in order.
+    /// One row per QoS that was published or received, in order.
     package private(set) var rows: [Row] = []
-    /// Why the books are not exact.
+    /// Reasons why the books are not exact.
     package internal(set) var problems: [LedgerProblem] = []
 
-    /// Balances what the ledgers of all loops and share groups hold against the fate of every message sent.
+    /// Balances the ledgers of all loops and share groups with the fate of every message sent.
     ///
     /// - Parameters:
-    ///   - ledgers: of every loop, and of the share groups.
-    ///   - fates: one for each publisher of the run; `nil` if the publishers are elsewhere (`sub` alone).
-    ///   - feeds: which publishers feed which subscription, for every subscription the run ever held.
+    ///   - ledgers: the ledgers of every loop and of the share groups.
+    ///   - fates: one per publisher of the run; `nil` if the publishers are elsewhere (`sub` alone).
+    ///   - feeds: the publishers of each subscription, for every subscription that the run ever held.
     package init(ledgers: [LedgerExport], fates: [PublisherFate]?, feeds: [SubscriptionFeed]) {
         var balance = Balance(ledgers: ledgers)
         if let fates { balance.settle(fates: fates, feeds: feeds) }

@@ -1,14 +1,14 @@
-/// What one segment of a run knows of messages whose publishers and subscribers may be in different segments.
+/// The records of one segment about messages whose publishers and subscribers may be in different segments.
 ///
-/// Times are CLOCK_REALTIME nanoseconds of the segment's own host. ``Reconciliation/init(joining:)`` makes the whole of
-/// those of all segments.
+/// Times are CLOCK_REALTIME nanoseconds of the segment's own host. ``Reconciliation/init(joining:)`` joins the records
+/// of all segments.
 package struct SegmentLedger: Sendable {
-    /// A subscription that clients of the segment hold; a share group is one, and may be in several segments.
+    /// A subscription of the segment's clients; a share group is one, and may be in several segments.
     package struct Subscription: Hashable, Sendable {
         /// Its number in the run.
         package var number: UInt32
         package var publishers: Range<UInt32>
-        /// When the first SUBACK came; `nil` if none ever did.
+        /// Time of the first SUBACK; `nil` without any.
         package var began: Int64?
 
         package init(number: UInt32, publishers: Range<UInt32>, began: Int64?) {
@@ -18,7 +18,7 @@ package struct SegmentLedger: Sendable {
         }
     }
 
-    /// What a publisher of the segment had sent when a subscription of the segment came into effect.
+    /// The number of messages that a publisher had sent when a subscription of the same segment came into effect.
     package struct Early: Hashable, Sendable {
         package var subscription: UInt32
         package var publisher: UInt32
@@ -31,10 +31,10 @@ package struct SegmentLedger: Sendable {
         }
     }
 
-    /// How far publishers of the segment were at a moment.
+    /// The progress of the segment's publishers at one moment.
     package struct Look: Hashable, Sendable {
         package var at: Int64
-        /// By publisher: what it had sent; who had sent nothing is left out.
+        /// By publisher: the number of messages sent; publishers without any are omitted.
         package var sent: [UInt32: UInt64]
 
         package init(at: Int64, sent: [UInt32: UInt64]) {
@@ -43,17 +43,17 @@ package struct SegmentLedger: Sendable {
         }
     }
 
-    /// Of a run with several.
+    /// The group's name in a run with several groups.
     package var group: String?
-    /// Before it no publisher of the segment wrote; `nil`: none ever did.
+    /// No publisher of the segment wrote before this time; `nil`: none ever did.
     package var loadBegan: Int64?
-    /// When the last publisher closed.
+    /// Time when the last publisher closed.
     package var publishersEnded: Int64?
-    /// When the first subscriber was told to leave.
+    /// Time when the first subscriber was asked to leave.
     package var subscribersLeft: Int64?
     package var subscriptions: [Subscription] = []
     package var early: [Early] = []
-    /// In the order of their times; what came behind the last is not known by time.
+    /// In order of time; progress after the last observation is unknown.
     package var looks: [Look] = []
     package var fates: [PublisherFate] = []
     package var received: LedgerExport

@@ -1,31 +1,33 @@
-/// A set of sequences as sorted, disjoint runs that do not touch.
+/// A set of sequence numbers as sorted, disjoint runs that do not touch.
 package struct SequenceRanges: Hashable, Sendable {
     package private(set) var runs: [Range<UInt64>] = []
 
     package init() {}
 
-    /// Takes runs in any order, overlapping or not.
+    /// Accepts runs in any order, overlapping or not.
     package init(_ ranges: some Sequence<Range<UInt64>>) {
         for range in ranges { self.insert(range) }
     }
 
     package var isEmpty: Bool { self.runs.isEmpty }
 
-    /// How many sequences.
+    /// The number of sequence numbers.
     package var count: UInt64 { self.runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } }
 
     package mutating func insert(_ sequence: UInt64) {
         self.insert(sequence..<sequence + 1)
     }
 
-    /// Adds a run; at or behind the last one, which is the usual place, without a search.
+    /// Adds a run.
+    ///
+    /// At or after the last run, the usual place, this needs no search.
     package mutating func insert(_ range: Range<UInt64>) {
         guard !range.isEmpty else { return }
         guard let last = self.runs.last, range.lowerBound <= last.upperBound else {
             self.runs.append(range)
             return
         }
-        // All runs from the first that reaches the range to the last that it reaches become one.
+        // All runs that touch or overlap the range are merged into one.
         let first = self.partition { $0.upperBound >= range.lowerBound }
         let end = self.partition { $0.lowerBound > range.upperBound }
         guard first < end else {
@@ -42,7 +44,7 @@ package struct SequenceRanges: Hashable, Sendable {
         return index < self.runs.count && self.runs[index].contains(sequence)
     }
 
-    /// How many sequences are in both.
+    /// How many sequence numbers are in both.
     package func intersectionCount(_ other: SequenceRanges) -> UInt64 {
         var count: UInt64 = 0
         var (left, right) = (0, 0)
@@ -56,7 +58,7 @@ package struct SequenceRanges: Hashable, Sendable {
         return count
     }
 
-    /// Those that are in both.
+    /// The sequence numbers that are in both.
     package func intersection(_ other: SequenceRanges) -> SequenceRanges {
         var result = SequenceRanges()
         var (left, right) = (0, 0)
@@ -68,14 +70,14 @@ package struct SequenceRanges: Hashable, Sendable {
         return result
     }
 
-    /// Those at or above `lower` and below `upper`.
+    /// The sequence numbers at or above `lower` and below `upper`.
     package func clamped(to bounds: Range<UInt64>) -> SequenceRanges {
         var result = SequenceRanges()
         result.runs = self.runs.compactMap { $0.overlaps(bounds) ? $0.clamped(to: bounds) : nil }
         return result
     }
 
-    /// The first run for which `isBehind` holds; it holds for all behind that one too.
+    /// The first run for which `isBehind` holds; it also holds for all later ones.
     private func partition(_ isBehind: (Range<UInt64>) -> Bool) -> Int {
         var low = 0
         var high = self.runs.count

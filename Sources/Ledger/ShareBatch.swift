@@ -1,8 +1,9 @@
-/// What the share group members of one event loop received since the last swap: one flat array.
+/// The messages that one event loop's share group members received since the last swap: one flat array.
 package struct ShareBatch: Sendable {
     /// One arrival in 32 bytes.
     ///
-    /// Entries of a stream sort by sequence, then arrival: which member was first is known only off the loops.
+    /// Entries of a stream sort by sequence number, then arrival: only off the loops is it known which member was
+    /// first.
     struct Entry: Hashable, Sendable, Comparable {
         private static let sequenceShift: UInt64 = 14
         private static let laneShift: UInt64 = 3
@@ -10,7 +11,7 @@ package struct ShareBatch: Sendable {
 
         /// Group and publisher.
         let stream: UInt64
-        /// Sequence (50 bits), lane (11), "below the highest this member had seen" (1), QoS (2).
+        /// Sequence number (50 bits), lane (11), "below the highest this member had seen" (1), QoS (2).
         let packed: UInt64
         /// Monotonic nanoseconds of this process.
         let due: Int64
@@ -39,12 +40,12 @@ package struct ShareBatch: Sendable {
         }
     }
 
-    /// The header of a message, and when it arrived.
+    /// The header of a message, and its arrival time.
     package struct Arrival: Hashable, Sendable {
         package var publisher: UInt32
         package var qos: UInt8
         package var sequence: UInt64
-        /// Where its duration is recorded: a number of the caller's, below 2,048.
+        /// The lane of its duration: a number of the caller's, below 2,048.
         package var lane: Int
         /// Monotonic nanoseconds of this process.
         package var due: Int64
@@ -61,7 +62,7 @@ package struct ShareBatch: Sendable {
     }
 
     var entries: [Entry] = []
-    /// Arrivals whose header names a publisher, a QoS or a sequence that cannot be.
+    /// Arrivals whose header names an impossible publisher, QoS or sequence number.
     package internal(set) var foreign: UInt64 = 0
 
     package init() {}
@@ -69,12 +70,14 @@ package struct ShareBatch: Sendable {
     package var count: Int { self.entries.count }
     package var isEmpty: Bool { self.entries.isEmpty && self.foreign == 0 }
 
-    /// Notes one arrival; `wasBelow` is whether the same member had already seen a higher sequence of this publisher.
+    /// Records one arrival.
+    ///
+    /// `wasBelow`: whether the member had already seen a higher sequence number of this publisher.
     package mutating func append(_ arrival: Arrival, group: UInt32, wasBelow: Bool) {
         self.entries.append(Entry(arrival, group: group, wasBelow: wasBelow))
     }
 
-    /// Forgets the entries and keeps the memory.
+    /// Removes the entries and keeps the memory.
     package mutating func clear() {
         self.entries.removeAll(keepingCapacity: true)
         self.foreign = 0
@@ -82,12 +85,12 @@ package struct ShareBatch: Sendable {
 }
 
 extension ShareBatch.Entry {
-    /// Brings the entries of each stream together, and leaves them in their order.
+    /// Groups the entries by stream, and keeps their order within a stream.
     ///
-    /// Counts and places them by eleven bits of the stream at a time, and only by those in which the streams differ:
-    /// one pass up to 2,048 publishers of one group.
+    /// A radix sort over eleven bits of the stream per pass, only over the bits in which the streams differ. Up to
+    /// 2,048 publishers of one group need one pass.
     ///
-    /// `scratch` is memory for as many entries, kept by the caller between two calls.
+    /// `scratch` is memory for as many entries, which the caller keeps between calls.
     static func groupByStream(_ entries: inout [ShareBatch.Entry], scratch: inout [ShareBatch.Entry]) {
         guard let first = entries.first else { return }
         var differing = entries.reduce(0) { $0 | ($1.stream ^ first.stream) }
@@ -117,13 +120,13 @@ extension ShareBatch.Entry {
     }
 }
 
-/// The loop's side of share groups: the highest sequence that each member saw of each publisher, and the batch.
+/// The loop's part of the share groups: the highest sequence number that each member saw per publisher, and the batch.
 ///
-/// Belongs to its shard. 8 bytes a member and publisher, and what ``StreamIndex`` takes.
+/// Belongs to its shard. It takes 8 bytes per member and publisher, plus the ``StreamIndex``.
 package struct ShareMembers: ~Copyable {
     private var index = StreamIndex()
     private var groups: [UInt32] = []
-    /// By slot: one past the highest sequence seen.
+    /// By slot: one past the highest sequence number seen.
     private var next = RawList<UInt64>()
     private var batch = ShareBatch()
     private let publishers: UInt32
@@ -160,7 +163,7 @@ package struct ShareMembers: ~Copyable {
         self.batch.append(arrival, group: self.groups[member], wasBelow: wasBelow)
     }
 
-    /// Hands out what came since the last swap, and goes on in `recycled`, whose memory it keeps.
+    /// Returns the arrivals since the last swap, and continues in `recycled`, whose memory it reuses.
     package mutating func swap(_ recycled: consuming ShareBatch = ShareBatch()) -> ShareBatch {
         recycled.clear()
         let full = self.batch

@@ -1,11 +1,11 @@
-/// The ledgers of the share groups of a run, whose members live on several event loops.
+/// The ledgers of a run's share groups, whose members are on several event loops.
 ///
-/// Works off the loops, on the batches that they swap once a second.
+/// It works off the loops, on the batches that they swap once a second.
 ///
-/// Duplicated is each arrival after the first at any member. Reordered is a first arrival below the highest that
-/// the same member had seen from that publisher. A set of batches is sorted by arrival, so the result depends on what
-/// is in the set only. Of two sets the earlier one holds the first arrival, up to the time between the swaps of two
-/// loops.
+/// Duplicated means each arrival after the first one at any member. Reordered means a first arrival below the highest
+/// sequence number that the same member had seen from that publisher. A set of batches is sorted by arrival, so the
+/// result depends only on the set's contents. Of two sets the earlier one has the first arrival, up to the time between
+/// the swaps of two loops.
 package struct ShareGroupLedger: Sendable {
     private var slots: [UInt64: Int] = [:]
     private var keys: [StreamKey] = []
@@ -13,23 +13,23 @@ package struct ShareGroupLedger: Sendable {
     private var foreign: UInt64 = 0
     private var gapsLeft: Int
     private let limits: StreamLedger.Limits
-    // Memory that one merge leaves to the next.
+    // Memory that one merge reuses from the last.
     private var entries: [ShareBatch.Entry] = []
     private var scratch: [ShareBatch.Entry] = []
-    /// What arrived so far, by the QoS of the publisher.
+    /// The arrivals so far, by the publisher's QoS.
     package private(set) var counts = PerQoS(repeating: DeliveryCounts())
 
     /// - Parameters:
-    ///   - limits: of each stream.
-    ///   - gaps: runs of missing sequences over all streams together, 16 bytes each.
+    ///   - limits: limits of each stream.
+    ///   - gaps: runs of missing sequence numbers over all streams together, 16 bytes each.
     package init(limits: StreamLedger.Limits = .standard, gaps: Int = 4_194_304) {
         self.limits = limits
         self.gapsLeft = gaps
     }
 
-    /// Takes what all loops handed out at one swap.
+    /// Adds the batches of all loops from one swap.
     ///
-    /// `first` gets each first arrival, and no duplicate: how long it took in nanoseconds, the publisher's QoS and the
+    /// `first` gets each first arrival, without duplicates: its duration in nanoseconds, the publisher's QoS and the
     /// lane.
     package mutating func merge(
         _ batches: [ShareBatch],
@@ -57,7 +57,7 @@ package struct ShareGroupLedger: Sendable {
                     isSorted = isSorted && entries[end - 1].sequence < entries[end].sequence
                     end += 1
                 }
-                // Members of one loop hand over what they got in turn: most streams are in order as they come.
+                // Members of one loop deliver in turn, so most streams arrive in order.
                 if !isSorted { entries[start..<end].sort() }
                 self.take(UnsafeBufferPointer(rebasing: entries[start..<end]), first: first)
                 start = end
@@ -74,7 +74,7 @@ package struct ShareGroupLedger: Sendable {
         return slot
     }
 
-    /// Enters the arrivals of one stream.
+    /// Adds the arrivals of one stream.
     private mutating func take(
         _ entries: UnsafeBufferPointer<ShareBatch.Entry>,
         first: (_ duration: Int64, _ qos: UInt8, _ lane: Int) -> Void
@@ -92,7 +92,7 @@ package struct ShareGroupLedger: Sendable {
                     counts[entry.qos].duplicated += 1
                     continue
                 }
-                // New to the group; whether it was late, its member knew.
+                // A first arrival in the group; its member recorded whether it was late.
                 counts[entry.qos].distinct += 1
                 if entry.wasBelow { counts[entry.qos].reordered += 1 }
                 first(entry.arrived &- entry.due, entry.qos, entry.lane)

@@ -1,17 +1,17 @@
 extension StreamLedger {
-    /// The part of a ledger that exists only once something was lost, repeated or overtaken.
+    /// The part of a ledger that exists only after a message was lost, repeated or overtaken.
     ///
-    /// The ring holds the words of 64 bits up to the one of the highest sequence. A sequence that is in one of them,
-    /// and at or above `windowStart`, is described by its bit, every other one by the gap list. A word that leaves
-    /// the ring puts what is missing in it into the list, always at the end, for the window moves upwards only.
+    /// The ring has the words of 64 bits up to the one with the highest sequence number. A number in one of these
+    /// words, at or above `windowStart`, is represented by its bit; every other one by the gap list. A word that leaves
+    /// the ring appends its missing numbers to the end of the list, since the window moves upwards only.
     struct Disorder: Sendable {
-        /// A ring of bits by sequence; 1 is missing.
+        /// A ring of bits by sequence number; 1 means missing.
         private var ring: [UInt64]
         private var windowStart: UInt64
-        /// Missing below the window, sorted and disjoint.
+        /// Missing sequence numbers below the window, sorted and disjoint.
         ///
         /// A run that filled up stays as an empty range until ``compact()``, so that filling one costs a search and
-        /// no move of the list.
+        /// does not move the list.
         private var runs: [Range<UInt64>] = []
         private var emptyRuns = 0
         private let runLimit: Int
@@ -23,7 +23,7 @@ extension StreamLedger {
             self.runLimit = limits.gaps
         }
 
-        /// All that is missing as runs, with nothing in the ring: of a stream that has ended.
+        /// All missing numbers as runs, with an empty ring, for a stream that has ended.
         init(_ runs: [Range<UInt64>], below next: UInt64) {
             self.ring = [0]
             self.windowStart = next
@@ -46,7 +46,7 @@ extension StreamLedger {
 // MARK: - Upwards
 
 extension StreamLedger.Disorder {
-    /// Moves the window over `sequence`, which arrived; all from `next` up to it are missing.
+    /// Moves the window up to `sequence`, which arrived; all numbers from `next` up to it are missing.
     mutating func advance(from next: UInt64, over sequence: UInt64, missing: inout UInt32) {
         if sequence - next > self.words * 32 {
             // More than half the window: a run is shorter than its bits.
@@ -63,7 +63,7 @@ extension StreamLedger.Disorder {
         self.mark(next..<sequence, missing: &missing)
     }
 
-    /// Frees the slot of `word` from the word a whole ring below it.
+    /// Frees the slot of `word`, which has the word one ring length below it.
     private mutating func evict(at word: UInt64, missing: inout UInt32) {
         let slot = self.slot(ofWord: word)
         let bits = self.ring[slot]
@@ -125,7 +125,7 @@ extension StreamLedger.Disorder {
         }
     }
 
-    /// Puts a run in front of all others.
+    /// Inserts a run before all others.
     mutating func insertFirst(_ run: Range<UInt64>) {
         if self.hasRoom() { self.runs.insert(run, at: 0) }
     }
@@ -179,7 +179,7 @@ extension StreamLedger.Disorder {
         return true
     }
 
-    /// The same when the list is full: there may be empty runs to drop first.
+    /// Splits a run if the list is full: there may be empty runs to drop first.
     private mutating func split(around sequence: UInt64) {
         guard self.hasRoom() else { return }
         let index = self.firstRun(endingAbove: sequence)
@@ -211,7 +211,7 @@ extension StreamLedger.Disorder {
 
     var listedMissing: UInt64 { self.runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } }
 
-    /// Length of the gap that begins at sequence 0.
+    /// Length of the gap that begins at sequence number 0.
     var leadingGap: UInt64 {
         guard let first = self.runs.first(where: { !$0.isEmpty }), first.lowerBound == 0 else { return 0 }
         return first.upperBound

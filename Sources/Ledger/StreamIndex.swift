@@ -1,21 +1,21 @@
 /// Finds the slot of a (subscription, publisher) pair on the hot path.
 ///
-/// The publisher that a subscription heard last is remembered beside it, so one publisher per subscription
-/// (pair, fan-out) is one comparison and never enters the table. Many publishers (fan-in) take an open-addressing
-/// table with a multiplicative hash. 12 bytes a subscription, 8 a stream, and some 16 to 32 a stream in the table.
+/// Each subscription stores its latest publisher. With one publisher per subscription (pair, fan-out) a lookup is one
+/// comparison, and the pair never enters the table. Many publishers (fan-in) use an open-addressing table with a
+/// multiplicative hash. It takes 12 bytes per subscription, 8 per stream, and some 16 to 32 per stream in the table.
 struct StreamIndex: ~Copyable {
-    // Neither type is private: compiled without optimization, Swift 6.3's `RawList` of one of them in another file of
-    // this module would name a symbol that is not there.
+    // Neither type is private. Without optimization, Swift 6.3's `RawList` of a private type in another file of this
+    // module would refer to a missing symbol.
     struct Latest {
         var publisher: UInt32 = 0
         var slot: UInt32 = .max
-        /// Whether the pair also stands in the table.
+        /// Whether the pair is also in the table.
         var isTabled = false
     }
 
     struct Entry {
         var key: UInt64 = 0
-        /// Free is `.max`.
+        /// A free slot is `.max`.
         var slot: UInt32 = .max
     }
 
@@ -32,7 +32,7 @@ struct StreamIndex: ~Copyable {
         return self.latest.count - 1
     }
 
-    /// Makes room, so that the table does not grow in mid-run.
+    /// Reserves space, so that the table does not grow during the run.
     mutating func reserve(subscriptions: Int, streams: Int) {
         self.latest.reserve(subscriptions)
         self.pairs.reserveCapacity(streams)
@@ -56,7 +56,7 @@ struct StreamIndex: ~Copyable {
         return self.enter(subscription, publisher)
     }
 
-    /// Gives a new pair its slot.
+    /// Assigns a slot to a new pair.
     @inline(never)
     private mutating func enter(_ subscription: Int, _ publisher: UInt32) -> Int {
         let latest = self.latest.base[subscription]
@@ -84,13 +84,13 @@ extension StreamIndex {
         UInt64(subscription) << 32 | UInt64(publisher)
     }
 
-    /// Fibonacci hashing: neighbouring publishers land far apart, and the upper bits are the good ones.
+    /// Fibonacci hashing: neighbouring publishers are spread far apart, and the upper bits are the best ones.
     @inline(always)
     private mutating func position(of key: UInt64) -> Int {
         Int(truncatingIfNeeded: (key &* 0x9E37_79B9_7F4A_7C15) &>> self.shift)
     }
 
-    /// The table is not empty.
+    /// Requires a non-empty table.
     @inline(always)
     private mutating func find(_ key: UInt64) -> UInt32 {
         let mask = self.table.count &- 1

@@ -1,21 +1,21 @@
-/// Which sequences of one publisher arrived at one subscription, exactly.
+/// The exact set of one publisher's sequence numbers that arrived at one subscription.
 ///
-/// A stream in order costs 32 bytes and one comparison a message. The first irregularity allocates
-/// ``Disorder``: a ring of bits for the latest sequences and a run-length list of what is missing below it.
+/// A stream in order costs 32 bytes, and one comparison per message. The first irregularity allocates ``Disorder``: a
+/// ring of bits for the latest sequence numbers, and a run-length list of the missing ones below it.
 package struct StreamLedger: Sendable {
     package enum Arrival: UInt8, Sendable {
-        /// First arrival, above all seen so far.
+        /// First arrival, above all others so far.
         case new
         /// First arrival, below the highest seen: reordered.
         case newLate
         case duplicate
     }
 
-    /// The bounds beyond which a ledger says so instead of guessing.
+    /// The limits beyond which a ledger reports that it is not exact.
     package struct Limits: Hashable, Sendable {
-        /// Sequences that the ring of bits covers: a power of two, at least 128.
+        /// Sequence numbers that the ring of bits covers: a power of two, at least 128.
         package let window: Int
-        /// Runs of missing sequences below the ring, 16 bytes each.
+        /// Runs of missing sequence numbers below the ring, 16 bytes each.
         package let gaps: Int
 
         package static let standard = Limits()
@@ -28,29 +28,31 @@ package struct StreamLedger: Sendable {
         }
     }
 
-    /// Sequences from here on are no message's; what carries one is damaged.
+    /// No message has a sequence number from here on; a header with one is damaged.
     package static let sequenceLimit: UInt64 = 1 << 50
 
-    /// All below is missing, and not in the gap list: the stream was joined here.
+    /// Lower numbers are missing and not in the gap list: the subscriber joined the stream here.
     private var start: UInt64 = 0
-    /// One past the highest sequence seen; 0 before the first arrival.
+    /// One past the highest sequence number seen; 0 before the first arrival.
     package private(set) var next: UInt64 = 0
-    /// Empty while every arrival was the next one, else one element: an array, for value semantics at 8 bytes.
+    /// Empty while every arrival was in order, else one element.
+    ///
+    /// An array has value semantics at 8 bytes.
     private var disorder: [Disorder] = []
-    /// Missing sequences that the ring holds now; at 0 an arrival in order needs no look at the ring.
+    /// Missing numbers in the ring now; at 0 an arrival in order does not need the ring.
     private var windowMissing: UInt32 = 0
-    /// The bounds were passed, or an impossible sequence came: what this ledger says is no longer exact.
+    /// The limits were exceeded, or an impossible sequence number arrived: the ledger is no longer exact.
     package private(set) var overflowed = false
-    /// The QoS of the publisher, from the header of the first arrival.
+    /// The publisher's QoS, from the header of the first arrival.
     package let qos: UInt8
 
     package init(qos: UInt8 = 0) {
         self.qos = qos
     }
 
-    /// A stream that has ended, as it was told of: nothing arrives there any more.
+    /// A stream that has ended, rebuilt from a record; it accepts no more arrivals.
     ///
-    /// `next` is one past the highest sequence seen, at most ``sequenceLimit``; `missing` is below it.
+    /// `next` is one past the highest sequence number seen, at most ``sequenceLimit``; `missing` is below it.
     package init(qos: UInt8, next: UInt64, missing: SequenceRanges, overflowed: Bool) {
         self.qos = qos
         self.next = next
@@ -63,12 +65,12 @@ package struct StreamLedger: Sendable {
         if !runs.isEmpty { self.disorder.append(Disorder(Array(runs), below: next)) }
     }
 
-    /// Takes one arrival.
+    /// Records one arrival.
     package mutating func arrived(_ sequence: UInt64, limits: Limits = .standard) -> Arrival {
         self.arrivedInOrder(sequence) ? .new : self.arrivedIrregularly(sequence, limits)
     }
 
-    /// Takes an arrival that needs no look at the ring; `false`, and nothing taken, if it does.
+    /// Records an arrival that does not need the ring; `false` without any effect if it does.
     @inline(always)
     mutating func arrivedInOrder(_ sequence: UInt64) -> Bool {
         guard sequence == self.next, self.windowMissing == 0 else { return false }
@@ -88,7 +90,7 @@ package struct StreamLedger: Sendable {
             return .new
         }
         if self.disorder.isEmpty {
-            // A second arrival of one in order needs no memory: nothing is missing, so it is a duplicate.
+            // A second arrival in an ordered stream needs no memory: nothing is missing, so it is a duplicate.
             if sequence >= self.start, sequence < self.next { return .duplicate }
             self.disorder.append(Disorder(startingAt: self.next, limits))
         }
@@ -101,7 +103,7 @@ package struct StreamLedger: Sendable {
         return .new
     }
 
-    /// Turns what lies below the first sequence seen into an ordinary gap, now that one of it arrived.
+    /// Turns the numbers below the first one seen into an ordinary gap, after one of them arrived.
     private mutating func discloseStart() {
         self.disorder[0].insertFirst(0..<self.start)
         self.start = 0
@@ -115,15 +117,15 @@ package struct StreamLedger: Sendable {
 }
 
 extension StreamLedger {
-    /// Runs in the gap list: what ``Limits/gaps`` bounds.
+    /// Runs in the gap list, limited by ``Limits/gaps``.
     package var gapRuns: Int { self.disorder.first?.runCount ?? 0 }
 
-    /// Different sequences that arrived; not exact once ``overflowed``.
+    /// Distinct sequence numbers that arrived; not exact if ``overflowed``.
     package var distinct: UInt64 {
         self.next - self.start - UInt64(self.windowMissing) - (self.disorder.first?.listedMissing ?? 0)
     }
 
-    /// What is missing below the highest sequence seen: sorted, disjoint and not touching.
+    /// Missing numbers below the highest one seen: sorted, disjoint and not touching.
     package var missing: [Range<UInt64>] {
         var ranges: [Range<UInt64>] = []
         if self.start > 0 { ranges.append(0..<self.start) }
@@ -131,7 +133,7 @@ extension StreamLedger {
         return ranges
     }
 
-    /// Missing sequences between the lowest and the highest seen: what a subscriber can know by itself.
+    /// Missing numbers between the lowest and the highest one seen, which a subscriber can determine by itself.
     package var gaps: UInt64 {
         guard let disorder = self.disorder.first else { return 0 }
         let leading = self.start == 0 ? disorder.leadingGap : 0

@@ -1,6 +1,6 @@
 /// The ledgers of all ordinary subscriptions of one event loop.
 ///
-/// Belongs to its shard. 32 bytes a stream in order, and what ``StreamIndex`` takes.
+/// Belongs to its shard. It takes 32 bytes per ordered stream, plus the ``StreamIndex``.
 package struct SubscriberLedger: ~Copyable {
     private var index = StreamIndex()
     private var numbers: [UInt32] = []
@@ -10,20 +10,20 @@ package struct SubscriberLedger: ~Copyable {
     private var gapsLeft: Int
     private var overflowed = false
     private var foreign: UInt64 = 0
-    /// What arrived so far, by the QoS of the publisher.
+    /// The arrivals so far, by the publisher's QoS.
     package private(set) var counts = PerQoS(repeating: DeliveryCounts())
 
     /// - Parameters:
     ///   - publishers: ids are below this; `nil` if the publishers are not in this run.
-    ///   - limits: of each stream.
-    ///   - gaps: runs of missing sequences over all streams together, 16 bytes each.
+    ///   - limits: limits of each stream.
+    ///   - gaps: runs of missing sequence numbers over all streams together, 16 bytes each.
     package init(publishers: UInt32? = nil, limits: StreamLedger.Limits = .standard, gaps: Int = 4_194_304) {
         self.publishers = publishers ?? .max
         self.limits = limits
         self.gapsLeft = gaps
     }
 
-    /// Makes room for what the plan will bring, so that nothing large is moved in mid-run.
+    /// Reserves space for the planned load, so that nothing large moves during the run.
     package mutating func reserve(subscriptions: Int, streams: Int) {
         self.index.reserve(subscriptions: subscriptions, streams: streams)
         self.numbers.reserveCapacity(subscriptions)
@@ -36,7 +36,7 @@ package struct SubscriberLedger: ~Copyable {
         return self.index.addSubscription()
     }
 
-    /// Takes one arrival of this run's; `nil` if its header names a publisher or a QoS that cannot be.
+    /// Records one arrival of this run; `nil` if its header names an impossible publisher or QoS.
     package mutating func arrived(
         subscription: Int,
         publisher: UInt32,
@@ -68,7 +68,7 @@ package struct SubscriberLedger: ~Copyable {
         return arrival
     }
 
-    /// Everything it knows, as values: for the end of a run.
+    /// The ledger's contents as values, for the end of a run.
     package mutating func export() -> LedgerExport {
         let numbers = self.numbers
         return LedgerExport(
