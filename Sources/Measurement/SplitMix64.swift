@@ -1,23 +1,25 @@
-/// The same numbers for the same seed (Steele, Lea and Flood, 2014).
+/// A generator that returns the same numbers for the same seed (Steele, Lea and Flood, 2014).
 @frozen public struct SplitMix64: RandomNumberGenerator {
     @usableFromInline var state: UInt64
 
-    /// The generator of a seed, whatever that is.
+    /// The generator for any seed.
     @inlinable public init(seed: UInt64) { self.state = seed }
 
-    /// The generator of one message of a client: the same whatever was sent before it, and on which event loop.
+    /// The generator for one message of a client.
+    ///
+    /// It depends neither on earlier messages nor on the event loop.
     @inlinable public init(seed: UInt64, client: Int, message: UInt64) {
         self.state = Self.mix(Self.mix(seed &+ Self.mix(UInt64(client))) &+ message)
     }
 
-    /// The next number, of all 64 bits.
+    /// The next number, with all 64 bits.
     @inlinable public mutating func next() -> UInt64 {
         let number = Self.mix(self.state)
         self.state &+= 0x9E37_79B9_7F4A_7C15
         return number
     }
 
-    /// The first number of a seed: seeds next to each other have nothing in common behind it.
+    /// The first number of a seed; the results of neighbouring seeds are unrelated.
     @inlinable public static func mix(_ seed: UInt64) -> UInt64 {
         var mixed = seed &+ 0x9E37_79B9_7F4A_7C15
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -27,7 +29,7 @@
 }
 
 extension StringProtocol {
-    /// FNV-1a of the bytes: a number that stays, where Swift's own hash changes from process to process.
+    /// FNV-1a of the bytes: stable, while Swift's own hash changes from process to process.
     package var stableHash: UInt64 {
         self.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }

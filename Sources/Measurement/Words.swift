@@ -1,4 +1,4 @@
-/// Numbers in sentences, without Foundation.
+/// Formats numbers for sentences, without Foundation.
 package enum Words {
     /// `28232` as `28,232`.
     package static func count(_ value: some BinaryInteger) -> String {
@@ -11,7 +11,7 @@ package enum Words {
         return text
     }
 
-    /// A number with at most `digits` digits behind the point, trailing zeros cut, thousands grouped.
+    /// A number with at most `digits` decimals, without trailing zeros, with thousands separators.
     package static func decimal(_ value: Double, digits: Int = 2) -> String {
         guard value.isFinite, value.magnitude < 1e15 else { return "\(value)" }
         var scale = 1.0
@@ -33,7 +33,7 @@ package enum Words {
         Self.decimal(Double(nanoseconds) / 1e6) + " ms"
     }
 
-    /// Bytes as KiB, MiB or GiB, whichever reads best.
+    /// Bytes as KiB, MiB or GiB, whichever is most readable.
     package static func bytes(_ bytes: UInt64) -> String {
         if bytes < 1 << 20 { return Self.decimal(Double(bytes) / 1024, digits: 1) + " KiB" }
         let mebibytes = Double(bytes) / 1_048_576

@@ -1,61 +1,61 @@
 /// A histogram of durations in nanoseconds: the HDR layout from 1 ns to 10 min with 3 significant digits.
 ///
-/// The counts, 248 KiB, are allocated by the first record and by nothing after it. The exact minimum and
-/// maximum bound the touched part of them, so that merging, clearing and percentiles cost what was used.
-/// Percentiles, mean and deviation are HdrHistogram's own: they come from the counts, so that a decoded
-/// histogram gives the same figures.
+/// The counts, 248 KiB, are allocated by the first record; later records allocate nothing. The exact minimum and
+/// maximum bound the used part of them, so that merging, clearing and percentiles cost only as much as was used.
+/// Percentiles, mean and deviation are HdrHistogram's own: they come from the counts, so that a decoded histogram gives
+/// the same figures.
 ///
-/// A value: a copy shares the counts until one of the two changes.
+/// It is a value: a copy shares the counts until one of the two changes.
 public struct Histogram: Sendable {
-    /// 10 minutes: what lies above is recorded as this and counted in `clamped`.
+    /// 10 minutes: longer durations are recorded as this value and counted in `clamped`.
     @inlinable public static var highest: Int64 { 600_000_000_000 }
 
-    /// One count per bucket of ``HistogramLayout``; none until the first record.
+    /// One count per bucket of ``HistogramLayout``; nil until the first record.
     private var storage: HistogramCounts?
-    /// Its memory, from the moment that nobody shares it until the histogram is handed on.
+    /// Its memory, from the moment that it is not shared until the next ``handOn()``.
     ///
-    /// For the one who records over and over: no reference to count, and nothing to check.
+    /// It makes repeated records fast: there is no reference to count and nothing to check.
     @usableFromInline nonisolated(unsafe) var memory: UnsafeMutablePointer<UInt64>?
     @usableFromInline var total: UInt64 = 0
     @usableFromInline var clampedTotal: UInt64 = 0
     @usableFromInline var lowestValue = Int64.max
     @usableFromInline var highestValue: Int64 = 0
 
-    /// An empty histogram, which owns no memory yet.
+    /// An empty histogram, which has no memory yet.
     @inlinable public init() {}
 
-    /// How many values were recorded.
+    /// The number of recorded values.
     package var count: UInt64 { self.total }
 
-    /// How many of them lay above `highest`.
+    /// The number of values above `highest`.
     package var clamped: UInt64 { self.clampedTotal }
 
     package var isEmpty: Bool { self.total == 0 }
 
     /// The smallest value: exact, unless the histogram was decoded.
     ///
-    /// Nothing when it is empty.
+    /// Nil if the histogram is empty.
     package var min: Int64? { self.total == 0 ? nil : self.lowestValue }
 
     /// The largest value: exact, unless the histogram was decoded.
     ///
-    /// Nothing when it is empty.
+    /// Nil if the histogram is empty.
     package var max: Int64? { self.total == 0 ? nil : self.highestValue }
 
-    /// Records a duration that was seen `count` times.
+    /// Records a duration that occurred `count` times.
     ///
-    /// Below 1 ns is recorded as 1 ns.
+    /// A duration below 1 ns is recorded as 1 ns.
     package mutating func record(_ nanoseconds: Int64, count: UInt64 = 1) {
         self.recordUnshared(nanoseconds, count: count)
         self.handOn()
     }
 
-    /// The same for an owner that makes no copies before ``handOn()``.
+    /// Records a duration, for an owner that makes no copies before ``handOn()``.
     @inlinable
     @inline(always)
     mutating func recordUnshared(_ nanoseconds: Int64, count: UInt64) {
         var value = nanoseconds
-        // One comparison for both ends.
+        // One comparison checks both ends.
         if UInt64(bitPattern: value &- 1) >= UInt64(bitPattern: Self.highest) {
             value = self.bounded(value, count: count)
         }
@@ -66,19 +66,19 @@ public struct Histogram: Sendable {
         if value > self.highestValue, count > 0 { self.highestValue = value }
     }
 
-    /// To be called before a copy is made.
+    /// Must be called before a copy is made.
     mutating func handOn() { self.memory = nil }
 
-    /// The value that stands for one outside the range.
+    /// The value that represents one outside the range.
     @usableFromInline @inline(never) mutating func bounded(_ value: Int64, count: UInt64) -> Int64 {
         if value < 1 { return 1 }
         if value > Self.highest { self.clampedTotal &+= count }
         return Self.highest
     }
 
-    /// Sees to it that there are counts, which nobody shares.
+    /// Makes sure that the counts exist and are not shared.
     ///
-    /// Kept out of line: it runs once between two of ``handOn()``.
+    /// Kept out of line, since it runs only once after each ``handOn()``.
     @usableFromInline @inline(never) mutating func own() -> UnsafeMutablePointer<UInt64> {
         let memory: UnsafeMutablePointer<UInt64>
         if isKnownUniquelyReferenced(&self.storage), let storage = self.storage {
@@ -96,7 +96,7 @@ public struct Histogram: Sendable {
         return memory
     }
 
-    /// Lends the counts, all of them; `nil`, without a call, while there are none.
+    /// Passes all counts to `body`; `nil`, without a call, if there are none.
     package func withCounts<Result>(_ body: (UnsafeBufferPointer<UInt64>) -> Result) -> Result? {
         guard let storage = self.storage else { return nil }
         return withExtendedLifetime(storage) {
@@ -104,19 +104,19 @@ public struct Histogram: Sendable {
         }
     }
 
-    /// What is counted in each bucket of ``HistogramLayout``; empty before the first record.
+    /// The count of each bucket of ``HistogramLayout``; empty before the first record.
     package var buckets: [UInt64] { self.withCounts { Array($0) } ?? [] }
 
-    /// What one bucket counts.
+    /// The count of one bucket.
     func count(at index: Int) -> UInt64 { self.withCounts { $0[index] } ?? 0 }
 
-    /// The buckets between the smallest and the largest value: the only ones that can be above zero.
+    /// The buckets between the smallest and the largest value; all others are zero.
     var touched: Range<Int> {
         guard self.total > 0 else { return 0..<0 }
         return HistogramLayout.index(of: self.lowestValue)..<HistogramLayout.index(of: self.highestValue) + 1
     }
 
-    /// Adds what `other` holds: the same as recording all of it here.
+    /// Adds the values of `other`, as if they had been recorded here.
     package mutating func merge(_ other: Histogram) {
         let range = other.touched
         guard !range.isEmpty else { return }
@@ -131,15 +131,16 @@ public struct Histogram: Sendable {
         self.highestValue = Swift.max(self.highestValue, other.highestValue)
     }
 
-    /// Moves the extremes to the edges of their buckets: all that is known of them after an encoding.
+    /// Moves the extremes to the edges of their buckets, which is all that an encoding preserves of them.
     mutating func widenExtremes() {
         guard self.total > 0 else { return }
         self.lowestValue = HistogramLayout.lowest(at: HistogramLayout.index(of: self.lowestValue))
         self.highestValue = HistogramLayout.highest(at: HistogramLayout.index(of: self.highestValue))
     }
 
-    /// Puts back the exact extremes that an encoding rounds to its buckets; a figure that does not belong to
-    /// the outermost bucket is left out.
+    /// Restores the exact extremes, which an encoding rounds to buckets.
+    ///
+    /// A figure outside the outermost bucket is ignored.
     mutating func restoreExtremes(min: Int64, max: Int64, clamped: UInt64) {
         let range = self.touched
         guard !range.isEmpty else { return }
@@ -149,12 +150,14 @@ public struct Histogram: Sendable {
         self.clampedTotal = clamped
     }
 
-    /// Gives up the memory of an empty one.
+    /// Frees the memory of an empty histogram.
     mutating func release() {
         if self.storage != nil, self.isEmpty { self = Histogram() }
     }
 
-    /// Empties it and keeps its memory, or takes new where a copy shares it.
+    /// Empties the histogram.
+    ///
+    /// It keeps its memory, or allocates a new one if a copy shares it.
     package mutating func clear() {
         let range = self.touched
         if isKnownUniquelyReferenced(&self.storage) {
@@ -172,8 +175,8 @@ public struct Histogram: Sendable {
 
 /// The counts of a histogram.
 ///
-/// Raw memory, because the checks of an array cost more than the record. Only a histogram that is its one holder writes
-/// to it, which is what makes it safe to send.
+/// Raw memory, because the checks of an array cost more than the record. Only a histogram that is the sole owner writes
+/// to it, so it is safe to send.
 final class HistogramCounts: Sendable {
     nonisolated(unsafe) let memory: UnsafeMutablePointer<UInt64>
 
@@ -185,7 +188,7 @@ final class HistogramCounts: Sendable {
     deinit { self.memory.deallocate() }
 }
 
-/// Where a value is counted: HdrHistogram's layout for a lowest value of 1 and 3 significant digits.
+/// The buckets of values: HdrHistogram's layout for a lowest value of 1 and 3 significant digits.
 ///
 /// 2,048 buckets of width 1, then 1,024 buckets for each further power of two.
 public enum HistogramLayout {
@@ -199,22 +202,22 @@ public enum HistogramLayout {
         return power &* 1024 &+ Int(truncatingIfNeeded: value &>> Int64(truncatingIfNeeded: power))
     }
 
-    /// The smallest value that is counted in a bucket.
+    /// The smallest value of a bucket.
     package static func lowest(at index: Int) -> Int64 {
         index < 2048 ? Int64(index) : Int64(index % 1024 + 1024) << Int64(index / 1024 - 1)
     }
 
-    /// How many values share a bucket.
+    /// The number of values that share a bucket.
     package static func width(at index: Int) -> Int64 {
         index < 2048 ? 1 : 1 << Int64(index / 1024 - 1)
     }
 
-    /// The largest value that is counted in a bucket.
+    /// The largest value of a bucket.
     package static func highest(at index: Int) -> Int64 {
         self.lowest(at: index) + self.width(at: index) - 1
     }
 
-    /// The value that stands for a bucket in means: HdrHistogram's median equivalent value.
+    /// The value that represents a bucket in means: HdrHistogram's median equivalent value.
     package static func middle(at index: Int) -> Int64 {
         self.lowest(at: index) + self.width(at: index) / 2
     }

@@ -2,16 +2,16 @@ import DataEncodings
 
 internal import CZlib
 
-/// Why a text is not an encoded histogram.
+/// The reason why a text is not an encoded histogram.
 package enum HistogramDecodingError: Error, Hashable, Sendable, CustomStringConvertible {
     case notBase64
     case truncated
-    /// The first four bytes name another format: HdrHistogram V0 and V1, or none at all.
+    /// The first four bytes identify another format: HdrHistogram V0 or V1, or an unknown one.
     case unknownFormat(UInt32)
     case badCompression
     /// A field of the header is out of range.
     case badLayout
-    /// More counts than the stated range has room for, or a count that does not fit.
+    /// More counts than the range in the header has buckets, or a count that does not fit.
     case badCounts
 
     package var description: String {
@@ -39,9 +39,9 @@ extension Histogram {
         return Base64.encode(bytes)
     }
 
-    /// Reads `encodedV2()`, or what another HdrHistogram implementation wrote in that form.
+    /// Decodes the text of `encodedV2()`, or of another HdrHistogram implementation.
     ///
-    /// Values of another layout move to the bucket here that holds the middle of theirs.
+    /// A value from another layout moves to the bucket that contains the middle of its old bucket.
     package init(decodingV2 text: String) throws(HistogramDecodingError) {
         guard let bytes = Base64.decode(text.utf8) else { throw .notBase64 }
         var reader = BigEndianReader(bytes)
@@ -54,9 +54,9 @@ extension Histogram {
     }
 }
 
-/// The uncompressed V2 form: a header of 40 bytes, then the counts as zig-zag LEB128, runs of zeros as negatives.
+/// The uncompressed V2 form: a header of 40 bytes, then the counts as zig-zag LEB128; runs of zeros are negative.
 package enum HistogramPayload {
-    // The second digit from the right says "word size from LEB128".
+    // The second digit from the right means "word size from LEB128".
     package static let cookie: UInt32 = 0x1C84_9313
     package static let compressedCookie: UInt32 = 0x1C84_9314
     package static let significantDigits: UInt32 = 3
@@ -75,7 +75,7 @@ package enum HistogramPayload {
             let start = index
             index = Swift.max(index, range.lowerBound)
             while histogram.count(at: index) == 0 { index += 1 }
-            // One zero is written as itself, a run as its negative length.
+            // A single zero is written as it is, a run as its negative length.
             counts.appendZigZag(index - start == 1 ? 0 : -Int64(index - start))
         }
         // The Java and C encoders write the bucket of the maximum, which is 0 in an empty histogram.
@@ -127,9 +127,9 @@ package enum HistogramPayload {
     }
 }
 
-/// The buckets of an HDR histogram with any resolution.
+/// The buckets of an HDR histogram of any resolution.
 private struct ForeignLayout {
-    /// 5 digits over 63 powers of two, rounded up: nothing valid has more.
+    /// 5 digits over 63 powers of two, rounded up; no valid histogram has more.
     package static let mostBuckets = 1 << 24
 
     private let halfCount: Int
@@ -143,7 +143,7 @@ private struct ForeignLayout {
         self.unit = 63 - lowest.leadingZeroBitCount
     }
 
-    /// The middle of a bucket; in our own layout that lands in the same bucket here.
+    /// The middle of a bucket; from the standard layout it maps to the same bucket.
     func value(at index: Int) -> Int64? {
         let power = Swift.max(index / self.halfCount - 1, 0)
         let shift = power + self.unit
@@ -171,13 +171,13 @@ private struct ZigZagReader {
 
     init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-    /// The next number, or nothing at the end.
+    /// The next number, or nil at the end.
     mutating func next() throws(HistogramDecodingError) -> Int64? {
         guard !self.bytes.isEmpty else { return nil }
         var value: UInt64 = 0
         for position in 0..<9 {
             guard let byte = self.bytes.popFirst() else { throw .truncated }
-            // The ninth byte, if it comes to that, holds eight bits and no continuation.
+            // The ninth byte, if there is one, has eight bits and no continuation.
             let isLast = byte & 0x80 == 0 || position == 8
             value |= UInt64(position == 8 ? byte : byte & 0x7F) << UInt64(7 * position)
             if isLast { break }
@@ -198,7 +198,7 @@ package enum Deflate {
         }
     }
 
-    /// The expanded bytes, or nothing when they are damaged or beyond 64 MiB.
+    /// The expanded bytes, or nil if they are damaged or exceed 64 MiB.
     package static func expand(_ bytes: [UInt8]) -> [UInt8]? {
         var room = Swift.max(bytes.count * 8, 4096)
         while room <= 64 << 20 {

@@ -1,19 +1,18 @@
 extension Histogram {
-    /// The value at or below which `percent` of all values lie: the largest that its bucket stands for, though
-    /// never more than the maximum.
+    /// The value that `percent` of all values do not exceed: the largest value of its bucket, at most the maximum.
     ///
     /// `percent`: 0 to 100; 0 gives the minimum.
     ///
-    /// Returns nanoseconds, or nothing when the histogram is empty.
+    /// Returns nanoseconds, or nil if the histogram is empty.
     package func percentile(_ percent: Double) -> Int64? {
         self.percentiles([percent]).first
     }
 
-    /// Several percentiles in one pass.
+    /// Computes several percentiles in one pass.
     ///
     /// `percents`: 0 to 100 each, ascending.
     ///
-    /// Returns as many values, or none when the histogram is empty.
+    /// Returns one value per percentile, or none if the histogram is empty.
     package func percentiles(_ percents: [Double]) -> [Int64] {
         guard self.total > 0 else { return [] }
         var values: [Int64] = []
@@ -34,15 +33,15 @@ extension Histogram {
         return values
     }
 
-    /// How many values a percentile spans: rounded up, at least one.
+    /// The number of values that a percentile covers: rounded up, at least one.
     private func rank(of percent: Double) -> UInt64 {
         let clamped = Swift.min(Swift.max(percent.nextDown, 0), 100)
-        // One step down first: 99.9 × 1,000 ÷ 100 may come out a little above 999 and would be rounded up to 1,000.
+        // One step down first: 99.9 × 1,000 ÷ 100 may yield slightly more than 999 and would be rounded up to 1,000.
         let wanted = (clamped * Double(self.total) / 100).rounded(.up)
         return Swift.min(Swift.max(UInt64(wanted), 1), self.total)
     }
 
-    /// The mean, each value standing for the middle of its bucket; nothing when empty.
+    /// The mean, where the middle of its bucket represents each value; nil if empty.
     package var mean: Double? {
         guard self.total > 0 else { return nil }
         var sum = 0.0
@@ -52,7 +51,7 @@ extension Histogram {
         return sum / Double(self.total)
     }
 
-    /// The standard deviation of the whole population; nothing when empty.
+    /// The standard deviation of the whole population; nil if empty.
     package var standardDeviation: Double? {
         guard let mean = self.mean else { return nil }
         var sum = 0.0
@@ -63,7 +62,7 @@ extension Histogram {
         return (sum / Double(self.total)).squareRoot()
     }
 
-    /// Every bucket that holds something: the largest value it stands for, and its count.
+    /// Calls `body` for every non-empty bucket, with its largest value and its count.
     package func forEachBucket(_ body: (_ highest: Int64, _ count: UInt64) -> Void) {
         for index in self.touched where self.count(at: index) > 0 {
             body(HistogramLayout.highest(at: index), self.count(at: index))

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a reader must know about the machine before believing a figure; what cannot be read is `nil`.
+/// Facts about the machine that matter for the interpretation of figures; values that cannot be read are `nil`.
 package struct HostFacts: Hashable, Sendable, Codable {
     package var cpuModel: String?
     /// Cores that this process may run on.
@@ -12,11 +12,11 @@ package struct HostFacts: Hashable, Sendable, Codable {
     package var memoryAvailableBytes: UInt64?
     package var descriptorLimitSoft: UInt64?
     package var descriptorLimitHard: UInt64?
-    /// First and last local port that connect(2) may choose, both included.
+    /// First and last local port that connect(2) may choose, inclusive.
     package var localPortFirst: UInt16?
     package var localPortLast: UInt16?
     package var clockSource: String?
-    /// Whether a hypervisor shows itself; its name where the firmware gives one.
+    /// Whether a hypervisor is detected, and its name if the firmware has one.
     package var isVirtual: Bool?
     package var hypervisor: String?
 
@@ -41,7 +41,7 @@ package struct HostFacts: Hashable, Sendable, Codable {
 }
 
 extension HostFacts {
-    /// Reads them all; a few small files, well under a millisecond.
+    /// Reads all facts from a few small files, in well under a millisecond.
     package static func read() -> HostFacts {
         var facts = HostFacts()
         facts.readProcessor()
@@ -68,9 +68,9 @@ extension HostFacts {
         self.clockSource = Self.clockSource { ProcFile.read($0) }
     }
 
-    /// Those that sched_getaffinity(2) names too, out of /proc/self/status.
+    /// The cores of sched_getaffinity(2), from /proc/self/status.
     package static func cores(status text: String) -> Int? {
-        // A mask in hexadecimal words, as "00000000,00000003".
+        // A mask of hexadecimal words, such as "00000000,00000003".
         guard let mask = ProcFile.value(of: "Cpus_allowed", separator: ":", in: text) else { return nil }
         let cores = mask.reduce(0) { $0 + ($1.hexDigitValue ?? 0).nonzeroBitCount }
         return cores > 0 ? cores : nil
@@ -110,7 +110,7 @@ extension HostFacts {
         }
     }
 
-    /// Reads `32768\t60999`.
+    /// Parses `32768\t60999`.
     package static func portRange(_ text: String) -> ClosedRange<UInt16>? {
         let ports = ProcFile.numbers(text).compactMap { UInt16(exactly: $0) }
         return ports.count == 2 && ports[0] <= ports[1] ? ports[0]...ports[1] : nil

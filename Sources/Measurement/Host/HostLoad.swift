@@ -1,8 +1,8 @@
-/// How much of its CPU the host had left, second by second and over a run, and how much was taken from the host.
+/// The host's idle CPU and its steal, second by second and over a run.
 ///
-/// Shares of less than half a second are not told: the kernel counts in ticks of 10 ms.
+/// Shares over less than half a second are not reported: the kernel counts in ticks of 10 ms.
 package struct HostLoad: Sendable {
-    /// What the kernel said at one moment.
+    /// The kernel's counters at one moment.
     package struct Look: Hashable, Sendable {
         package var cpu: CPUSample?
         package var pressure: CPUPressure?
@@ -22,7 +22,7 @@ package struct HostLoad: Sendable {
     private var last: Look
     private var idle = GaugeLevel()
     private var pressure = GaugeLevel()
-    /// Of the span that was looked at last, however short; `nil` if unknown.
+    /// Over the last interval, however short; `nil` if unknown.
     package private(set) var steal: Double?
 
     package init(_ first: Look) {
@@ -30,9 +30,9 @@ package struct HostLoad: Sendable {
         self.last = first
     }
 
-    /// Takes the end of a span.
+    /// Ends an interval.
     ///
-    /// - Returns: what is to stand among its metrics.
+    /// - Returns: the metrics of the interval.
     package mutating func take(_ now: Look) -> [Metric] {
         let before = self.last
         self.last = now
@@ -45,7 +45,7 @@ package struct HostLoad: Sendable {
         return Self.metrics(reading(shares.idle), reading(shares.pressure))
     }
 
-    /// Of the whole run, from the first look to the last; the lowest and the highest are of seconds.
+    /// Over the whole run, from the first reading to the last; the lowest and the highest are those of single seconds.
     package var metrics: [Metric] {
         let shares = Self.shares(self.first, self.last)
         func reading(_ mean: Double?, _ level: GaugeLevel) -> GaugeReading? {
@@ -71,7 +71,7 @@ package struct HostLoad: Sendable {
     }
 }
 
-/// What is looked at once a second: the last one, the lowest, the highest, and their mean.
+/// A level that is read once a second: the last, lowest, highest and mean value.
 package struct GaugeLevel: Sendable {
     private var last = 0.0
     private var lowest = Double.infinity

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Gives the text of a file of /proc or /sys; `nil` if there is none.
+/// Returns the text of a file of /proc or /sys; `nil` if it does not exist.
 package typealias FileReader = (String) -> String?
 
 /// Small files of /proc and /sys.
@@ -11,7 +11,7 @@ package enum ProcFile {
         guard descriptor >= 0 else { return nil }
         defer { _ = close(descriptor) }
         var bytes: [UInt8] = []
-        // /proc hands out a page or what it thinks fit a read, whatever the room.
+        // A read of /proc returns a page or so, whatever the size of the buffer.
         var chunk = [UInt8](repeating: 0, count: limit > 65536 ? 65536 : 4096)
         while bytes.count < limit {
             let count = chunk.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
@@ -21,7 +21,7 @@ package enum ProcFile {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The first line without blanks around it; `nil` if there is none.
+    /// The first line without surrounding blanks; `nil` if there is none.
     static func line(_ path: String) -> String? { Self.read(path).flatMap(Self.firstLine) }
 
     static func firstLine(_ text: String) -> String? {
@@ -30,7 +30,7 @@ package enum ProcFile {
         return text.isEmpty ? nil : String(text)
     }
 
-    /// What stands behind `key` and the separator in the first line that begins with it.
+    /// The text after `key` and the separator, in the first line that begins with the key.
     package static func value(of key: String, separator: Character, in text: String) -> String? {
         for line in text.split(separator: "\n") where line.hasPrefix(key) {
             guard let index = line.firstIndex(of: separator), line[..<index].trimmed == key else { continue }

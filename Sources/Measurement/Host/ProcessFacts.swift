@@ -1,6 +1,6 @@
 import Glibc
 
-/// What this process uses at one moment.
+/// The resources that this process uses at one moment.
 package struct ProcessFacts: Hashable, Sendable {
     package var residentBytes: UInt64?
     /// CPU time of all threads since the start, user and system together, in nanoseconds.
@@ -13,9 +13,9 @@ package struct ProcessFacts: Hashable, Sendable {
         self.openDescriptors = openDescriptors
     }
 
-    /// Reads them.
+    /// Reads the facts.
     ///
-    /// Counting descriptors walks a directory (milliseconds at 100,000 of them), so it can be left out.
+    /// Counting descriptors reads a directory (milliseconds at 100,000 of them), so it is optional.
     package static func read(countingDescriptors: Bool = true) -> ProcessFacts {
         ProcessFacts(
             residentBytes: Self.readResidentBytes(),
@@ -44,7 +44,7 @@ package struct ProcessFacts: Hashable, Sendable {
         defer { closedir(directory) }
         var names = 0
         while readdir(directory) != nil { names += 1 }
-        // Less ".", ".." and the descriptor of the walk itself.
+        // Minus ".", ".." and the descriptor of the directory itself.
         return max(0, names - 3)
     }
 }
@@ -52,9 +52,9 @@ package struct ProcessFacts: Hashable, Sendable {
 /// The CPU time of the whole host as /proc/stat counts it, in clock ticks since boot.
 package struct CPUSample: Hashable, Sendable {
     package var total: UInt64
-    /// Nobody had work, and nobody waited for a disk.
+    /// No task had work, and no task waited for a disk.
     package var idle: UInt64
-    /// What the hypervisor gave to somebody else while this host had work.
+    /// Time that the hypervisor gave to other machines while this host had work.
     package var steal: UInt64
 
     package init(total: UInt64, idle: UInt64, steal: UInt64) {
@@ -70,30 +70,30 @@ package struct CPUSample: Hashable, Sendable {
         guard let line = text.split(separator: "\n").first, line.hasPrefix("cpu ") else { return nil }
         let ticks = ProcFile.numbers(line.dropFirst(4))
         guard ticks.count >= 8 else { return nil }
-        // Guest time is contained in user and nice already.
+        // User and nice already include guest time.
         self.init(total: ticks[..<8].reduce(0, +), idle: ticks[3], steal: ticks[7])
     }
 
-    /// The share of the host's CPU that was stolen since `earlier`, 0...1; `nil` without a tick between.
+    /// The share of the host's CPU that was stolen since `earlier`, 0...1; `nil` without a tick in between.
     package func stealShare(since earlier: CPUSample) -> Double? {
         guard self.total > earlier.total, self.steal >= earlier.steal else { return nil }
         return Double(self.steal - earlier.steal) / Double(self.total - earlier.total)
     }
 
-    /// The share of the host's CPU that nobody used since `earlier`, 0...1; `nil` without a tick between.
+    /// The idle share of the host's CPU since `earlier`, 0...1; `nil` without a tick in between.
     package func idleShare(since earlier: CPUSample) -> Double? {
         guard self.total > earlier.total, self.idle >= earlier.idle else { return nil }
         return min(1, Double(self.idle - earlier.idle) / Double(self.total - earlier.total))
     }
 }
 
-/// How long somebody on this host had work and waited for a CPU, in microseconds since boot.
+/// How long any task on this host had work and waited for a CPU, in microseconds since boot.
 package struct CPUPressure: Hashable, Sendable {
     package var waited: UInt64
 
     package init(waited: UInt64) { self.waited = waited }
 
-    /// `nil` where the kernel keeps no such account.
+    /// `nil` if the kernel does not count it.
     package static func read() -> CPUPressure? { ProcFile.read("/proc/pressure/cpu").flatMap(Self.init(proc:)) }
 
     /// Parses the first line of /proc/pressure/cpu: some avg10=0.00 avg60=0.00 avg300=0.00 total=0.
@@ -105,7 +105,7 @@ package struct CPUPressure: Hashable, Sendable {
         self.init(waited: waited)
     }
 
-    /// The share of the time since `earlier` in which somebody waited, 0...1; `nil` without time between.
+    /// The share of the time since `earlier` in which any task waited, 0...1; `nil` without time in between.
     package func share(since earlier: CPUPressure, nanoseconds: Int64) -> Double? {
         guard nanoseconds > 0, self.waited >= earlier.waited else { return nil }
         return min(1, Double(self.waited - earlier.waited) * 1_000 / Double(nanoseconds))

@@ -1,6 +1,6 @@
-/// Moments in the form that result files have: `2026-11-21T01:37:10.123456Z` (RFC 3339, UTC).
+/// Times in the form of result files: `2026-11-21T01:37:10.123456Z` (RFC 3339, UTC).
 package enum WallClock {
-    /// `nanoseconds`: since 1970, not before it.
+    /// `nanoseconds`: since 1970, not negative.
     package static func rfc3339(_ nanoseconds: Int64) -> String {
         let seconds = nanoseconds / 1_000_000_000
         let micros = nanoseconds % 1_000_000_000 / 1000
@@ -11,9 +11,9 @@ package enum WallClock {
             + ".\(Self.pad(micros, 6))Z"
     }
 
-    /// The Gregorian date, counted in years that begin in March, so that the leap day is the last.
+    /// The Gregorian date, computed with years that begin in March, so that the leap day is the last.
     private static func date(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        // 719,468 days lie between 1 March of year 0 and 1970; 146,097 days are 400 years.
+        // There are 719,468 days from 1 March of year 0 to 1970; 146,097 days are 400 years.
         let shifted = daysSince1970 + 719_468
         let era = shifted / 146_097
         let dayOfEra = shifted % 146_097

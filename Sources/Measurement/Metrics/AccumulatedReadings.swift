@@ -14,7 +14,7 @@ struct GroupError {
     }
 }
 
-/// What a gauge was at the ends of the intervals so far.
+/// The values of a gauge at the ends of the intervals so far.
 struct Level: Sendable {
     private var last = 0.0
     private var lowest = Double.infinity

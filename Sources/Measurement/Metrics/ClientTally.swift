@@ -1,21 +1,21 @@
-/// What one client did: 64 bytes, kept in one array per loop.
+/// The totals of one client: 64 bytes, in one array per loop.
 package struct ClientTally: Hashable, Sendable {
-    /// Due to ready; 0: it never was.
+    /// From due to ready; 0: the client was never ready.
     package var connectNanoseconds: Int64 = 0
     package var sent: UInt64 = 0
     package var acked: UInt64 = 0
     package var received: UInt64 = 0
-    /// Read from the socket, as are the packets.
+    /// Read from the socket, as for the packets.
     package var bytes: UInt64 = 0
     package var packets: UInt64 = 0
     package var reads: UInt64 = 0
-    /// 0: none came.
+    /// 0: there was no acknowledgement.
     package var longestAckNanoseconds: Int64 = 0
 
     package init() {}
 }
 
-/// How evenly something was spread over the clients.
+/// The spread of a figure over the clients.
 package struct ClientSpread: Codable, Hashable, Sendable {
     package struct Client: Codable, Hashable, Sendable {
         package var id: String
@@ -27,7 +27,7 @@ package struct ClientSpread: Codable, Hashable, Sendable {
         }
     }
 
-    /// How many clients have a value.
+    /// The number of clients with a value.
     package var clients: Int
     package var min: Double
     package var p5: Double
@@ -35,26 +35,26 @@ package struct ClientSpread: Codable, Hashable, Sendable {
     package var p95: Double
     package var max: Double
     package var mean: Double
-    /// Jain's fairness index, (Σx)² ÷ (n·Σx²): 1 is even, 1/n is all with one.
+    /// Jain's fairness index, (Σx)² ÷ (n·Σx²): 1 means an even spread, 1/n means that one client has everything.
     ///
-    /// Absent when all are 0.
+    /// Absent if all values are 0.
     package var jain: Double?
     /// The five worst, worst first.
     package var worst: [Client]
 }
 
 extension ClientSpread {
-    /// The spread of some clients' values; nothing without any.
+    /// The spread of some clients' values; nil without any.
     ///
-    /// - `values`: With the client's number.
-    /// - `worstIsHighest`: Whether the highest is the worst, as with durations.
-    /// - `id`: A client's id by its number; asked for the five worst.
+    /// - `values`: with the client's number.
+    /// - `worstIsHighest`: whether the highest value is the worst, as with durations.
+    /// - `id`: a client's id by its number; called for the five worst.
     package init?(
         _ values: [(client: Int, value: Double)],
         worstIsHighest: Bool,
         id: (Int) -> String
     ) {
-        // Equal values in the order of the clients, so that the same run lists the same five.
+        // Equal values are in client order, so that the same run lists the same five.
         let sorted = values.sorted { ($0.value, $0.client) < ($1.value, $1.client) }
         guard let first = sorted.first, let last = sorted.last else { return nil }
         // Nearest rank: the smallest value that `percent` of the clients do not exceed.
@@ -103,11 +103,11 @@ package struct ClientGroup: Codable, Hashable, Sendable {
 }
 
 extension ClientGroup {
-    /// - `tallies`: One per client.
-    /// - `publishes`: Whether these clients publish; else what they sent and had acknowledged is absent.
-    /// - `acknowledged`: Whether they publish at QoS 1 or 2.
-    /// - `subscribes`: Whether they subscribe; else what they received is absent.
-    /// - `id`: A client's id by its place in `tallies`.
+    /// - `tallies`: one per client.
+    /// - `publishes`: whether these clients publish; otherwise sent and acknowledged counts are absent.
+    /// - `acknowledged`: whether they publish at QoS 1 or 2.
+    /// - `subscribes`: whether they subscribe; otherwise received counts are absent.
+    /// - `id`: a client's id by its index in `tallies`.
     package init(
         _ tallies: [ClientTally],
         publishes: Bool,

@@ -1,6 +1,6 @@
 /// The metrics of one group of clients, in a run that may have several.
 package struct GroupCatalog: Sendable {
-    /// What its metrics are labelled with; `nil` in a run of one command.
+    /// The group label of its metrics; `nil` in a run of one command.
     package var name: String?
     package var catalog: MetricCatalog
 
@@ -10,9 +10,9 @@ package struct GroupCatalog: Sendable {
     }
 }
 
-/// The metrics of all groups of a run as one catalog: those of a group with its label, those of the process merged.
+/// The metrics of all groups of a run as one catalog: group metrics have a group label, process metrics are merged.
 struct JoinedCatalog: Sendable {
-    /// Where a group records it.
+    /// The place where a group records it.
     struct Place: Hashable, Sendable {
         let group: Int
         let index: Int
@@ -64,20 +64,20 @@ struct JoinedCatalog: Sendable {
 }
 
 extension MetricCatalog {
-    /// What thresholds may name in a run of these groups.
+    /// The metrics that thresholds may name in a run of these groups.
     package static func joined(_ groups: [GroupCatalog]) -> MetricCatalog { JoinedCatalog(groups).catalog }
 }
 
 extension Labels {
-    /// The label of a metric that says which group of a run it is of.
+    /// The label with the name of a metric's group.
     package static let group = "group"
 
-    /// What is of the process or the host, however many groups there are.
+    /// Metrics of the process or the host, which do not depend on groups.
     private static let processMetrics: Set = [
         "generator_cpu", "generator_memory_bytes", "host_cpu_idle", "host_cpu_pressure", "loop_lag",
     ]
 
-    /// These labels as a run of several groups has them.
+    /// These labels, with the group label that a run of several groups adds.
     package func of(group: String?, metric name: String) -> Labels {
         guard let group, !Self.processMetrics.contains(name) else { return self }
         return self.adding(Self.group, group)

@@ -13,7 +13,7 @@ package struct Labels: Hashable, Sendable {
         self.all = values.map { Label(key: $0.key, value: $0.value) }.sorted { $0.key < $1.key }
     }
 
-    /// Reads the form of `description`; nothing when a part is not `key=value` or a key comes twice.
+    /// Parses the form of `description`; nil if a part is not `key=value` or a key occurs twice.
     package init?(parsing text: String, separator: Character = ";") {
         var values: [String: String] = [:]
         for part in text.split(separator: separator) {
@@ -31,7 +31,7 @@ package struct Labels: Hashable, Sendable {
         self.all.first { $0.key == key }?.value
     }
 
-    /// These labels and one more, or with another value for it.
+    /// These labels with one more, or with another value for it.
     package func adding(_ key: String, _ value: String) -> Labels {
         var copy = self
         copy.all.removeAll { $0.key == key }
@@ -47,7 +47,7 @@ package struct Labels: Hashable, Sendable {
         return copy
     }
 
-    /// Whether every label of `other` is here with the same value.
+    /// Whether these labels include every label of `other` with the same value.
     package func contains(_ other: Labels) -> Bool {
         other.all.allSatisfy { self[$0.key] == $0.value }
     }
@@ -71,7 +71,7 @@ extension Labels: ExpressibleByDictionaryLiteral {
     }
 }
 
-/// In JSON an object: `{"leg": "puback", "qos": "1"}`.
+/// Encoded in JSON as an object: `{"leg": "puback", "qos": "1"}`.
 extension Labels: Codable {
     package init(from decoder: any Decoder) throws {
         self.init(try decoder.singleValueContainer().decode([String: String].self))

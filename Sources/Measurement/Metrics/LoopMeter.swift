@@ -1,15 +1,15 @@
-/// Where the clients of one event loop record.
+/// The recorder of the clients of one event loop.
 ///
-/// It belongs to that loop: not `Sendable`, no locks, no atomics. Once a second `swap` hands out what was
-/// recorded. The tables are raw memory, because exclusivity and uniqueness checks of an array in a class cost
-/// as much as the record itself; nobody shares its histograms, which ``swap(_:)`` sees to. Public, as is what it
-/// records with, because the compiler inlines a `package` function into no other module.
+/// It belongs to that loop: it is not `Sendable`, and has no locks and no atomics. Once a second ``swap(_:)`` hands out
+/// the recorded values, and makes sure that the histograms are not shared. The tables are raw memory, because
+/// exclusivity and uniqueness checks of an array in a class cost as much as the record itself. The recording API is
+/// public because the compiler does not inline a `package` function into other modules.
 public final class LoopMeter {
     @usableFromInline let histograms: UnsafeMutablePointer<Histogram>
     @usableFromInline let counters: UnsafeMutablePointer<UInt64>
     @usableFromInline let gauges: UnsafeMutablePointer<Double?>
     @usableFromInline let lanes: Int
-    /// The lane of metrics that cover the whole run; raw memory, as the rest.
+    /// The lane of metrics that cover the whole run, in raw memory too.
     @usableFromInline let present: UnsafeMutablePointer<Int>
     private let stages: [MetricStage]
     private let loop: Int
@@ -19,9 +19,9 @@ public final class LoopMeter {
     private var errors: [String: ErrorTally] = [:]
     private var atBegin: [UInt64]?
     private var atEnd: [UInt64]?
-    /// The counters as each stage began that has begun.
+    /// The counters at the start of each stage that has begun.
     private var stageMarks: [[UInt64]] = []
-    /// The same as the last of them ended.
+    /// The counters at the end of the last stage.
     private var stageEnd: [UInt64]?
 
     package init(catalog: MetricCatalog, loop: Int) {
@@ -49,37 +49,37 @@ public final class LoopMeter {
         self.present.deallocate()
     }
 
-    /// Records a duration that was seen `count` times.
+    /// Records a duration that occurred `count` times.
     ///
-    /// `measured`: whether the operation was due in the measured phase. What was not appears in the
-    ///   time line only. A metric of the whole run ignores it.
+    /// `measured`: whether the operation was due in the measured phase; otherwise it appears only in the timeline. A
+    /// metric of the whole run ignores it.
     @inlinable public func record(_ id: DurationID, _ nanoseconds: Int64, count: UInt64 = 1, measured: Bool = true) {
         self.record(id, nanoseconds, count: count, lane: measured ? 0 : 1)
     }
 
-    /// Records a duration of an operation that was due in the part of the run that the lane stands for.
+    /// Records a duration of an operation that was due in this lane.
     ///
-    /// `lane`: of ``MetricLane``; a metric of the whole run ignores it.
+    /// `lane`: a value of ``MetricLane``; a metric of the whole run ignores it.
     @inlinable public func record(_ id: DurationID, _ nanoseconds: Int64, count: UInt64 = 1, lane: Int) {
         let lane = id.isWholeRun ? self.present.pointee : lane
         self.histograms[id.index &* self.lanes &+ lane].recordUnshared(nanoseconds, count: count)
     }
 
-    /// Adds to a counter; nanoseconds where its unit is seconds.
+    /// Adds to a counter, in nanoseconds if its unit is seconds.
     @inlinable public func add(_ id: CounterID, _ amount: UInt64 = 1) {
         self.counters[id.index] &+= amount
     }
 
-    /// Sets a gauge, which keeps the value until it is set again.
+    /// Sets a gauge, which keeps its value until it is set again.
     @inlinable public func set(_ id: GaugeID, _ value: Double) {
         self.gauges[id.index] = value
     }
 
     /// Counts an error.
     ///
-    /// - `kind`: A word of the taxonomy; there are few of them.
-    /// - `at`: Monotonic nanoseconds.
-    /// - `example`: One line about this one; asked for only when it is the first of its kind on this loop.
+    /// - `kind`: the kind of the error; there are few kinds.
+    /// - `at`: monotonic nanoseconds.
+    /// - `example`: one line about this error; called only for the first error of its kind on this loop.
     package func error(_ kind: String, at: Int64, count: UInt64 = 1, example: () -> String) {
         let stage = self.stage
         let isMeasured = stage.map { self.stages[$0].measured } ?? (self.atBegin != nil && self.atEnd == nil)
@@ -87,31 +87,31 @@ public final class LoopMeter {
             .add(count, measured: isMeasured, stage: stage)
     }
 
-    /// What a counter holds on this loop since the start of the run.
+    /// A counter's value on this loop since the start of the run.
     package func value(of id: CounterID) -> UInt64 { self.counters[id.index] }
 
-    /// The measured phase begins: rates count from here.
+    /// Begins the measured phase, from which rates are computed.
     package func beginMeasured() {
         self.atBegin = self.counterValues()
         self.atEnd = nil
     }
 
-    /// The measured phase ends: rates count up to here.
+    /// Ends the measured phase.
     package func endMeasured() {
         guard self.atBegin != nil else { return }
         self.atEnd = self.counterValues()
     }
 
-    /// A stage begins, the next in their order; `nil`: the last one ends.
+    /// Begins the next stage; `nil` ends the last one.
     package func begin(stage: Int?) {
         if stage == nil { self.stageEnd = self.counterValues() } else { self.stageMarks.append(self.counterValues()) }
         self.present.pointee = stage.map(MetricLane.stage) ?? MetricLane.measured
     }
 
-    /// The one that goes on.
+    /// The current stage.
     private var stage: Int? { self.present.pointee < 2 ? nil : self.present.pointee - 2 }
 
-    /// What the counters gained in the measured phase; nothing before it begins.
+    /// The increase of the counters in the measured phase; nil before it begins.
     private func gains(_ counters: [UInt64]) -> [UInt64]? {
         guard !self.stages.isEmpty else {
             return self.atBegin.map { begin in zip(self.atEnd ?? counters, begin).map { $0 - $1 } }
@@ -125,9 +125,9 @@ public final class LoopMeter {
         return gains
     }
 
-    /// Hands out what was recorded since the last swap.
+    /// Hands out the values recorded since the last swap.
     ///
-    /// `recycled`: a sample handed out earlier and cleared since; its memory is used again.
+    /// `recycled`: a sample that was handed out earlier and then cleared; its memory is reused.
     package func swap(_ recycled: consuming LoopSample? = nil) -> LoopSample {
         var sample =
             recycled
@@ -139,7 +139,7 @@ public final class LoopMeter {
         }
         sample.histograms.withUnsafeMutableBufferPointer { theirs in
             for slot in 0..<self.slots {
-                // One that was not cleared would be counted twice.
+                // A histogram that was not cleared would be counted twice.
                 if !theirs[slot].isEmpty { theirs[slot] = Histogram() }
                 if self.histograms[slot].isEmpty { continue }
                 self.histograms[slot].handOn()
@@ -156,7 +156,7 @@ public final class LoopMeter {
         return sample
     }
 
-    /// Of a stage that has ended little comes, and soon nothing: its memory is not kept for it.
+    /// An ended stage soon records nothing, so its memory is freed.
     private func releaseEnded() {
         let ended = MetricLane.ended(self.stageMarks, self.stageEnd)
         for first in stride(from: 0, to: self.slots, by: self.lanes) {

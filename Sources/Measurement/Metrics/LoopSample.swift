@@ -1,26 +1,26 @@
-/// What one event loop recorded in one interval.
+/// The values that one event loop recorded in one interval.
 ///
-/// It goes from the loop to the accumulator as a value, is cleared there, and goes back for the next swap,
-/// so that no count is copied and nothing is allocated once the interval's histograms exist.
+/// It moves from the loop to the accumulator as a value, is cleared there, and returns for the next swap. So no count
+/// is copied, and nothing is allocated after the histograms of the first interval.
 package struct LoopSample: Sendable {
-    /// The loop it comes from.
+    /// The number of its loop.
     package internal(set) var loop: Int
     /// By duration of the catalog and ``MetricLane``.
     package internal(set) var histograms: [Histogram]
     var lanes = 2
     /// Since the start of the run, not of the interval.
     var counters: [UInt64]
-    /// What the counters gained in the measured phase up to now; nothing before it begins.
+    /// The increase of the counters in the measured phase so far; nil before it begins.
     var measured: [UInt64]?
-    /// The counters as each stage began that has begun, and as the last of them ended.
+    /// The counters at the start of each stage that has begun, and at the end of the last one.
     var stageMarks: [[UInt64]] = []
     var stageEnd: [UInt64]?
-    /// The last value of each gauge; nothing where none was set yet.
+    /// The last value of each gauge; nil if it was not set.
     var gauges: [Double?]
     /// Since the start of the run, by kind.
     var errors: [String: ErrorTally]
 
-    /// What came of a duration on this loop in the interval, measured or not: for the audit of single loops.
+    /// A duration's values on this loop in the interval, measured or not, for the audit of single loops.
     package func histogram(of id: DurationID) -> Histogram {
         var all = self.histograms[id.index * self.lanes]
         for lane in 1..<self.lanes {
@@ -35,13 +35,13 @@ package struct LoopSample: Sendable {
         self.histograms[id.index * self.lanes + lane].record(nanoseconds)
     }
 
-    /// What a counter holds on this loop since the start of the run.
+    /// A counter's value on this loop since the start of the run.
     package func value(of id: CounterID) -> UInt64 { self.counters[id.index] }
 
     /// Empties the histograms and keeps their memory.
     ///
-    /// Off the loop, before the sample is handed back to
-    /// `LoopMeter.swap`; what a copy still holds is replaced by new memory, and of stages that have ended none is kept.
+    /// Call this off the loop, before the sample is passed back to `LoopMeter.swap`. Memory that a copy shares is
+    /// replaced, and the memory of ended stages is freed.
     package mutating func clear() {
         let ended = MetricLane.stage(0)..<MetricLane.stage(MetricLane.ended(self.stageMarks, self.stageEnd))
         for slot in self.histograms.indices {
@@ -54,19 +54,19 @@ package struct LoopSample: Sendable {
     }
 }
 
-/// How often one kind of error came.
+/// The number of errors of one kind.
 struct ErrorTally: Hashable, Sendable {
     var count: UInt64 = 0
-    /// The part of it in the measured phase.
+    /// The number of them in the measured phase.
     var measured: UInt64 = 0
-    /// By stage; short where the last ones have none.
+    /// By stage; shorter if the last stages have none.
     var stages: [UInt64] = []
     /// Monotonic nanoseconds.
     var firstAt: Int64
-    /// Of the first one.
+    /// An example, from the first error.
     var example: String
 
-    /// The errors of two loops; the earlier example stays.
+    /// The sum of the errors of two loops; the earlier example is kept.
     func merged(with other: ErrorTally) -> ErrorTally {
         var both = self.firstAt <= other.firstAt ? self : other
         both.count = self.count + other.count

@@ -1,4 +1,4 @@
-/// One metric of a result file: of the whole run, or of one interval of the time line.
+/// One metric of a result file, over the whole run or over one interval of the timeline.
 package struct Metric: Hashable, Sendable {
     package enum Reading: Hashable, Sendable {
         case duration(DurationReading)
@@ -8,7 +8,7 @@ package struct Metric: Hashable, Sendable {
 
     package var name: String
     package var labels: Labels
-    /// "seconds" for durations; absent where the metric counts things.
+    /// "seconds" for durations; absent if the metric counts things.
     package var unit: String?
     package var reading: Reading
 
@@ -19,9 +19,9 @@ package struct Metric: Hashable, Sendable {
         self.reading = reading
     }
 
-    /// A duration metric; nothing when the histogram is empty, for then nothing is known.
+    /// A duration metric; nil if the histogram is empty, since nothing is known then.
     ///
-    /// `encoded`: the histogram's encoding, where the file is to hold it.
+    /// `encoded`: the histogram's encoding, if the file shall contain it.
     package init?(duration name: String, labels: Labels, histogram: Histogram, encoded: String?) {
         guard let reading = DurationReading(histogram, encoded: encoded) else { return nil }
         self.init(name: name, labels: labels, unit: "seconds", reading: .duration(reading))
@@ -56,18 +56,18 @@ package struct DurationReading: Hashable, Sendable {
     package var p999: Double
     package var p9999: Double
     package var max: Double
-    /// How many were above 10 minutes, and count as that; absent when none was.
+    /// The number of values above 10 minutes, recorded as 10 minutes; absent if there were none.
     package var clamped: UInt64?
-    /// HdrHistogram V2 of nanoseconds; absent in the time line.
+    /// HdrHistogram V2 of nanoseconds; absent in the timeline.
     package var histogram: String?
-    /// Between clocks of several hosts: every value may be wrong by so much; absent where one clock was read.
+    /// Between clocks of several hosts: the possible error of every value; absent with a single clock.
     package var clockError: Double?
 }
 
 extension DurationReading {
     package static let percents: [Double] = [50, 90, 95, 99, 99.9, 99.99]
 
-    /// The figures below what the clocks are wrong by: they say no more than that.
+    /// The figures below the clocks' error, which say no more than that.
     package var belowClockError: [String] {
         guard let error = self.clockError else { return [] }
         let all = [
@@ -77,7 +77,7 @@ extension DurationReading {
         return all.filter { $0.1 < error }.map { $0.0 }
     }
 
-    /// Nothing when the histogram is empty.
+    /// Nil if the histogram is empty.
     package init?(_ histogram: Histogram, encoded: String? = nil) {
         guard
             let min = histogram.min, let max = histogram.max,
@@ -101,7 +101,7 @@ extension DurationReading {
         )
     }
 
-    /// The histogram itself, with the exact minimum and maximum; nothing when it is absent or damaged.
+    /// The histogram itself, with the exact minimum and maximum; nil if it is absent or damaged.
     package func decodedHistogram() -> Histogram? {
         guard let text = self.histogram, var decoded = try? Histogram(decodingV2: text) else { return nil }
         decoded.restoreExtremes(
@@ -113,13 +113,13 @@ extension DurationReading {
     }
 }
 
-/// What was counted.
+/// The value of a counter.
 ///
 /// Exact up to 2^53.
 package struct CounterReading: Hashable, Sendable {
     /// Over the whole run, or in the interval.
     package var value: Double
-    /// Per second of the measured phase, or of the interval; absent when there is no such phase.
+    /// Per second of the measured phase or of the interval; absent without a measured phase.
     package var rate: Double?
 
     package init(value: Double, rate: Double?) {
@@ -128,16 +128,16 @@ package struct CounterReading: Hashable, Sendable {
     }
 }
 
-/// A level.
+/// The value of a gauge.
 ///
-/// The lowest, mean, median and highest are those of the intervals' ends, or of a benchmark's rounds; absent in the
-/// time line.
+/// The lowest, mean, median and highest value are those at the intervals' ends, or of a benchmark's rounds. They are
+/// absent in the timeline.
 package struct GaugeReading: Hashable, Sendable {
-    /// The last.
+    /// The last value.
     package var value: Double
     package var min: Double?
     package var mean: Double?
-    /// Only of rounds.
+    /// Only for rounds.
     package var median: Double?
     package var max: Double?
 
@@ -156,7 +156,7 @@ package struct GaugeReading: Hashable, Sendable {
     }
 }
 
-/// The flat object of DESIGN.md section 4, told apart by its `type`.
+/// The flat object of DESIGN.md section 4, whose `type` gives its kind.
 extension Metric: Codable {
     enum Kind: String, Codable {
         case duration, counter, gauge
@@ -245,7 +245,7 @@ extension Metric: Codable {
                 try container.encode(reading.belowClockError, forKey: .belowClockError)
             }
         case .counter(let reading):
-            // Whole numbers as such, so that no writer turns a large count into an exponent.
+            // Whole numbers stay integers, so that no writer turns a large count into an exponent.
             if let whole = Int64(exactly: reading.value) {
                 try container.encode(whole, forKey: .value)
             } else {

@@ -1,4 +1,6 @@
-/// A duration metric of the catalog; a histogram of a `LoopMeter` for each ``MetricLane``.
+/// A duration metric of the catalog.
+///
+/// A `LoopMeter` has a histogram of it for each ``MetricLane``.
 public struct DurationID: Hashable, Sendable {
     @usableFromInline let index: Int
     /// Whether it covers the whole run.
@@ -15,15 +17,15 @@ public struct GaugeID: Hashable, Sendable {
     @usableFromInline let index: Int
 }
 
-/// Every metric a run can record, by name and labels, made before the first loop starts.
+/// Every metric that a run can record, by name and labels, made before the first loop starts.
 ///
-/// To ask for the same name and labels again gives the same identifier.
+/// A request for an existing name and labels returns the same identifier.
 package struct MetricCatalog: Sendable {
-    /// How the values that several loops set make one.
+    /// How the values of several loops are combined.
     package enum GaugeMerge: Sendable {
         case sum
         case highest
-        /// There is one value alone. Those of several labels are not added up: a threshold has to name one.
+        /// There is only one value. Values with different labels are not added up, so a threshold has to name one.
         case none
     }
 
@@ -47,7 +49,7 @@ package struct MetricCatalog: Sendable {
         let merge: GaugeMerge
     }
 
-    /// In their order; none in a run without.
+    /// In order; empty in a run without stages.
     package var stages: [MetricStage] = []
     private(set) var durations: [Duration] = []
     private(set) var counters: [Counter] = []
@@ -55,10 +57,10 @@ package struct MetricCatalog: Sendable {
 
     package init() {}
 
-    /// A duration.
+    /// Adds a duration.
     ///
-    /// `wholeRun`: counts in every phase, as connect metrics do; else only operations due in the
-    ///   measured phase enter the totals.
+    /// `wholeRun`: recorded in every phase, as for connect metrics; otherwise only operations due in the measured phase
+    /// enter the totals.
     package mutating func duration(_ name: String, _ labels: Labels = [:], wholeRun: Bool = false) -> DurationID {
         var index = self.durations.firstIndex { $0.name == name && $0.labels == labels }
         if index == nil {
@@ -69,10 +71,10 @@ package struct MetricCatalog: Sendable {
         return DurationID(index: known, isWholeRun: self.durations[known].wholeRun)
     }
 
-    /// A counter.
+    /// Adds a counter.
     ///
-    /// - `unit`: "bytes", say. A counter in "seconds" is added to in nanoseconds.
-    /// - `ratesAddUp`: whether those of other labels are counted in the same time.
+    /// - `unit`: for example "bytes". A counter in "seconds" is increased in nanoseconds.
+    /// - `ratesAddUp`: whether counters with other labels count over the same time.
     package mutating func counter(
         _ name: String,
         _ labels: Labels = [:],
@@ -86,14 +88,14 @@ package struct MetricCatalog: Sendable {
         return CounterID(index: self.counters.count - 1)
     }
 
-    /// Takes over all metrics of another catalog; its identifiers stay good for that one alone.
+    /// Adds all metrics of another catalog, whose identifiers remain valid only for that catalog.
     package mutating func add(_ other: MetricCatalog) {
         self.durations += other.durations
         self.counters += other.counters
         self.gauges += other.gauges
     }
 
-    /// A gauge: it keeps its value until it is set again.
+    /// Adds a gauge, which keeps its value until it is set again.
     package mutating func gauge(
         _ name: String,
         _ labels: Labels = [:],

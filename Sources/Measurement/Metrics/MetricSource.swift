@@ -1,4 +1,4 @@
-/// One metric as thresholds see it.
+/// One metric as thresholds read it.
 package struct MetricReading: Sendable {
     package enum Value: Sendable {
         case duration(Histogram)
@@ -15,9 +15,9 @@ package struct MetricReading: Sendable {
     }
 }
 
-/// Where thresholds read: a run that goes on, or a record.
+/// A source of metrics for thresholds: the current run, or a record.
 package protocol MetricSource {
-    /// Every metric of that name, one for each set of labels: of one stage, or without one of the whole run.
+    /// Every metric of that name, one per set of labels, for one stage or, without one, for the whole run.
     func readings(of name: String, stage: String?) -> [MetricReading]
 }
 
@@ -34,7 +34,7 @@ extension RunRecord: MetricSource {
     }
 }
 
-/// A run that goes on.
+/// The metrics of the current run.
 package struct LiveMetrics: MetricSource {
     let accumulator: RunAccumulator
     let measuredSeconds: Double?

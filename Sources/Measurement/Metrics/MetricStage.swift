@@ -1,7 +1,7 @@
-/// A stretch of a run whose metrics stand by themselves too, under the label ``Labels/stage``.
+/// A part of a run whose metrics are also reported separately, with the label ``Labels/stage``.
 ///
-/// A duration is of the stage in which its operation was due, a connect of the one in which it ended; what is counted, of
-/// the one in which it happened.
+/// A duration belongs to the stage in which its operation was due, a connect to the one in which it ended, and a count
+/// to the one in which it occurred.
 package struct MetricStage: Hashable, Sendable {
     package var name: String
     /// Whether it enters the totals of the run; a warm-up does not.
@@ -13,20 +13,21 @@ package struct MetricStage: Hashable, Sendable {
     }
 }
 
-/// Where a duration is recorded, apart from the others of its metric.
+/// A separate series of a duration metric.
 package enum MetricLane {
-    /// What counts: of the measured phase, where the run has no stages; of the whole run, where that has no stage.
+    /// The series of the totals: the measured phase if the run has no stages, the whole run for metrics of the whole
+    /// run.
     @inlinable package static var measured: Int { 0 }
     /// What appears in the time line alone.
     @inlinable package static var unmeasured: Int { 1 }
     package static func stage(_ index: Int) -> Int { 2 + index }
 
-    /// How many stages have ended; `marks` and `end` are the counters as each began, and as the last one ended.
+    /// The number of ended stages; `marks` and `end` are the counters at each start and at the last end.
     static func ended(_ marks: [[UInt64]], _ end: [UInt64]?) -> Int {
         end == nil ? max(0, marks.count - 1) : marks.count
     }
 
-    /// Lanes that enter the total of a metric, and those that the time line has beside it.
+    /// Lanes that enter the total of a metric, and lanes that only the timeline shows.
     struct Ways: Sendable {
         let counting: [Int]
         let others: [Int]
@@ -34,7 +35,7 @@ package enum MetricLane {
 }
 
 extension MetricCatalog {
-    /// Histograms of each duration on each loop; those that nothing is recorded into own no memory.
+    /// Histograms of each duration on each loop; unused ones have no memory.
     var lanes: Int { 2 + self.stages.count }
 
     func lanes(wholeRun: Bool) -> MetricLane.Ways {
@@ -45,25 +46,25 @@ extension MetricCatalog {
 }
 
 extension Labels {
-    /// The label of a metric that says which stage of a run it is of; without it a metric is of the whole run.
+    /// The label with a metric's stage; a metric without it is of the whole run.
     package static let stage = "stage"
 }
 
 extension Threshold {
-    /// Names of what is settled when everything has stopped, and is of no stage.
+    /// Names of metrics that are settled after everything has stopped, and so belong to no stage.
     private static let settled: Set = [
         "delivery_expected", "delivery_lost", "delivery_gaps", "delivery_duplicated", "delivery_reordered",
         "requests_lost", "decode_time",
     ]
 
-    /// The same sentence about the whole run.
+    /// The same condition for the whole run.
     var withoutStage: Threshold {
         var copy = self
         copy.labels = self.labels.removing(Labels.stage)
         return copy
     }
 
-    /// What is wrong with the stage that it names, if it names one.
+    /// The error in the threshold's stage label, if any.
     func stageProblem(in catalog: MetricCatalog) -> ThresholdError? {
         guard let stage = self.labels[Labels.stage] else { return nil }
         let names = catalog.stages.map(\.name)

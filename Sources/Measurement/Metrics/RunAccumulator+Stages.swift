@@ -1,8 +1,8 @@
-// The stages of a run, each by itself.
+// The metrics of a run's stages.
 extension RunAccumulator {
-    /// The metrics of each stage that has begun, under its label.
+    /// The metrics of each stage that has begun, with its label.
     ///
-    /// `seconds`: how long each stage was; without it there are no rates.
+    /// `seconds`: the length of each stage; without it there are no rates.
     package func stageMetrics(seconds: [Double]?) -> [Metric] {
         self.catalog.stages.indices.flatMap { stage in
             let durations = self.catalog.durations.enumerated().compactMap { index, definition in
@@ -24,7 +24,7 @@ extension RunAccumulator {
         }
     }
 
-    /// The same of one stage, as thresholds see it in a run that goes on: it has no rates before its end is known.
+    /// The metrics of one stage, as thresholds read them during the run; there are no rates before the stage has ended.
     func readings(of name: String, stage: String) -> [MetricReading] {
         guard let index = self.catalog.stages.firstIndex(where: { $0.name == stage }) else { return [] }
         var readings: [MetricReading] = []
@@ -46,13 +46,13 @@ extension RunAccumulator {
         return readings
     }
 
-    /// Stages that have ended on every loop: of them nothing comes but what is late.
+    /// Stages that have ended on every loop; they get only late values.
     var endedStages: Int { self.loops.values.map { MetricLane.ended($0.stageMarks, $0.stageEnd) }.min() ?? 0 }
 
-    /// Durations of stages whose counts are held, 248 KiB each.
+    /// Durations of stages whose counts are in memory, 248 KiB each.
     package var heldStageDurations: Int { self.stageTotals.reduce(0) { $0 + $1.count { $0.isOpen } } }
 
-    /// What was counted while the stage went on; nothing before it begins on every loop.
+    /// The counts of a stage; empty before it has begun on every loop.
     private func stageCounts(_ stage: Int, seconds: Double?) -> [Metric] {
         guard !self.loops.isEmpty, self.loops.values.allSatisfy({ $0.stageMarks.count > stage }) else { return [] }
         let counters = self.joined.counters.enumerated().map { index, places in
@@ -68,7 +68,7 @@ extension RunAccumulator {
         return counters + errors
     }
 
-    /// Group by group, and by kind.
+    /// By group, and by kind.
     func errorTallies() -> [GroupError] {
         self.groups.enumerated().flatMap { number, group in
             var all: [String: ErrorTally] = [:]

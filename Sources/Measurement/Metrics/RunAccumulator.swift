@@ -1,6 +1,6 @@
-/// Adds up what the event loops recorded: interval by interval for the time line, and for the run as a whole.
+/// Adds up the values of the event loops: per interval for the timeline, and for the whole run.
 ///
-/// Off the loops, a second's samples at a time.
+/// It works off the loops, on one second's samples at a time.
 package struct RunAccumulator: Sendable {
     /// The latest sample of one loop, without its histograms.
     struct LoopState {
@@ -20,24 +20,24 @@ package struct RunAccumulator: Sendable {
     let groups: [String?]
     let joined: JoinedCatalog
     var catalog: MetricCatalog { self.joined.catalog }
-    /// CLOCK_REALTIME less the monotonic clock, nanoseconds.
+    /// CLOCK_REALTIME minus the monotonic clock, in nanoseconds.
     private let realtimeOffset: Int64
-    /// One per duration: what counts.
+    /// One per duration: the totals.
     private var totals: [Histogram]
     /// By stage, one per duration.
     private(set) var stageTotals: [[StageDuration]]
-    /// Of a metric of the measured phase, and of one of the whole run.
+    /// For a metric of the measured phase, and for one of the whole run.
     private let ways: (measured: MetricLane.Ways, wholeRun: MetricLane.Ways)
     private var levels: [Level]
     private(set) var loops: [LoopKey: LoopState] = [:]
-    // Used again for each metric of each interval.
+    // Reused for each metric of each interval.
     private var measuredLane = Histogram()
     private var unmeasuredLane = Histogram()
 
-    /// An accumulator for loops whose meters were made with the same catalog.
+    /// An accumulator for loops whose meters use the same catalog.
     ///
-    /// `realtimeOffset`: cLOCK_REALTIME less the monotonic clock in nanoseconds, taken at the start
-    ///   of the run: it dates the errors.
+    /// `realtimeOffset`: CLOCK_REALTIME minus the monotonic clock in nanoseconds, read at the start of the run. It
+    /// dates the errors.
     package init(catalog: MetricCatalog, realtimeOffset: Int64 = 0) {
         self.init(groups: [GroupCatalog(nil, catalog)], realtimeOffset: realtimeOffset)
     }
@@ -57,13 +57,13 @@ package struct RunAccumulator: Sendable {
         self.levels = Array(repeating: Level(), count: self.joined.gauges.count)
     }
 
-    /// Takes in one interval.
+    /// Adds one interval.
     ///
-    /// - `second`: Full seconds from the start of the run to the start of the interval.
-    /// - `phase`: The phase's name.
-    /// - `seconds`: The interval's length.
-    /// - `samples`: One of each loop; more of a loop when it was swapped more often. They can be cleared and
-    ///   handed back afterwards.
+    /// - `second`: full seconds from the start of the run to the start of the interval.
+    /// - `phase`: the phase's name.
+    /// - `seconds`: the interval's length.
+    /// - `samples`: one per loop, or more if a loop was swapped more often. They can be cleared and passed back
+    ///   afterwards.
     package mutating func add(
         second: Int,
         phase: String,
@@ -73,7 +73,7 @@ package struct RunAccumulator: Sendable {
         self.add(second: second, phase: phase, seconds: seconds, groups: [samples])
     }
 
-    /// The same of several groups, in their order.
+    /// Adds one interval of several groups, in their order.
     package mutating func add(
         second: Int,
         phase: String,
@@ -168,7 +168,7 @@ package struct RunAccumulator: Sendable {
 }
 
 extension RunAccumulator {
-    /// The metrics of the run so far, as they stand in `run.json`.
+    /// The metrics of the run so far, in the form of `run.json`.
     ///
     /// `measuredSeconds`: the length of the measured phase so far; without it there are no rates.
     package func metrics(measuredSeconds: Double?) -> [Metric] {
@@ -184,7 +184,7 @@ extension RunAccumulator {
         return durations + self.levelsAndCounts(measuredSeconds)
     }
 
-    /// Everything but the durations.
+    /// All metrics except durations.
     private func levelsAndCounts(_ measuredSeconds: Double?) -> [Metric] {
         let measured = self.measuredCounters()
         let counters = self.counterTotals().enumerated().map { index, total in
@@ -202,7 +202,7 @@ extension RunAccumulator {
         return counters + errors + gauges
     }
 
-    /// The errors so far, by kind, each with the first time it came and that one's words.
+    /// The errors so far, by kind, each with its first time and example.
     package var errors: [ErrorRecord] {
         self.errorTallies().map { error in
             ErrorRecord(
@@ -215,17 +215,17 @@ extension RunAccumulator {
         }
     }
 
-    /// What a counter holds over all loops.
+    /// A counter's value over all loops.
     package func value(of id: CounterID) -> UInt64 {
         self.joined.counters[id.index].reduce(0) { sum, place in
             self.loops(of: place.group).reduce(sum) { $0 + $1.counters[place.index] }
         }
     }
 
-    /// What counts of a duration, over all loops.
+    /// A duration's totals over all loops.
     package func histogram(of id: DurationID) -> Histogram { self.totals[id.index] }
 
-    /// The run so far as thresholds see it.
+    /// The run so far, as thresholds read it.
     package func source(measuredSeconds: Double?) -> LiveMetrics {
         LiveMetrics(accumulator: self, measuredSeconds: measuredSeconds)
     }
@@ -251,7 +251,7 @@ extension RunAccumulator {
         self.catalog.counters.indices.map { self.value(of: CounterID(index: $0)) }
     }
 
-    /// What the counters gained in the measured phase; nothing before it begins on every loop.
+    /// The increase of the counters in the measured phase; nil before it begins on every loop.
     private func measuredCounters() -> [UInt64]? {
         guard !self.loops.isEmpty, self.loops.values.allSatisfy({ $0.measured != nil }) else { return nil }
         return self.joined.counters.map { places in
@@ -265,7 +265,7 @@ extension RunAccumulator {
         self.loops.lazy.filter { $0.key.group == group }.map(\.value)
     }
 
-    /// A gauge over all loops that have set it; nothing when none has.
+    /// A gauge over all loops that have set it; nil if none has.
     private func level(of index: Int) -> Double? {
         let values = self.joined.gauges[index].flatMap { place in
             self.loops(of: place.group).compactMap { $0.gauges[place.index] }
@@ -278,7 +278,7 @@ extension RunAccumulator {
 
     func counter(_ index: Int, _ value: UInt64, rate: Double?) -> Metric {
         let definition = self.catalog.counters[index]
-        // Time is counted in nanoseconds and stated in seconds.
+        // Time is counted in nanoseconds and reported in seconds.
         let scale = definition.unit == "seconds" ? 1e9 : 1
         return Metric(
             name: definition.name,
@@ -298,7 +298,7 @@ extension RunAccumulator {
         )
     }
 
-    /// Events per second; nothing without events known or time passed.
+    /// Events per second; nil if the events are unknown or no time has passed.
     static func rate(_ events: UInt64?, _ seconds: Double?) -> Double? {
         guard let events, let seconds, seconds > 0 else { return nil }
         return Double(events) / seconds

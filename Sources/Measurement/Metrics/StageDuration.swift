@@ -1,11 +1,11 @@
 /// A duration of one stage.
 ///
-/// Counts as long as the stage goes on; from its end on what a file holds of it, some KiB in the place of 248.
+/// It has counts while the stage lasts. After that it has only its encoding for files, some KiB instead of 248.
 struct StageDuration: Sendable {
     private var open = Histogram()
     private var closed: DurationReading?
 
-    /// Takes in what was recorded; of a stage that has ended, what came late.
+    /// Adds recorded values; for an ended stage, late ones.
     mutating func merge(_ other: Histogram) {
         if other.isEmpty { return }
         if self.closed != nil {
@@ -15,20 +15,20 @@ struct StageDuration: Sendable {
         self.open.merge(other)
     }
 
-    /// Encodes what is not yet encoded.
+    /// Encodes the open counts.
     mutating func close() {
         guard !self.open.isEmpty else { return }
         self.closed = self.reading
         self.open = Histogram()
     }
 
-    /// As files have it; nothing where nothing was recorded.
+    /// The form for files; nil if nothing was recorded.
     var reading: DurationReading? {
         if let closed = self.closed { return closed }
         return self.open.isEmpty ? nil : DurationReading(self.open, encoded: self.open.encodedV2())
     }
 
-    /// The same counts, and the same minimum and maximum, closed or not.
+    /// The same counts, minimum and maximum, whether closed or not.
     var histogram: Histogram {
         guard let closed = self.closed else { return self.open }
         guard let histogram = closed.decodedHistogram() else {
@@ -38,6 +38,6 @@ struct StageDuration: Sendable {
     }
 
     var isEmpty: Bool { self.closed == nil && self.open.isEmpty }
-    /// Whether it holds counts, all of them.
+    /// Whether its counts are all in memory.
     var isOpen: Bool { !self.open.isEmpty }
 }

@@ -1,13 +1,13 @@
-/// One interval of the time line: a second, or ten of them in a long run.
+/// One interval of the timeline: a second, or ten of them in a long run.
 package struct TimelineInterval: Codable, Hashable, Sendable {
     /// One lane of a duration metric, for the histogram log.
     package struct Lane: Codable, Hashable, Sendable {
         package var name: String
         package var labels: Labels
-        /// Whether it enters the run's totals; a rebuilt record adds up these alone.
+        /// Whether it enters the run's totals; a rebuilt record adds up only these lanes.
         package var measured: Bool
         package var count: UInt64
-        /// Seconds, exact.
+        /// In seconds, exact.
         package var max: Double
         /// HdrHistogram V2 of nanoseconds.
         package var histogram: String
@@ -25,10 +25,10 @@ package struct TimelineInterval: Codable, Hashable, Sendable {
     /// Full seconds from the start of the run to the start of the interval.
     package var second: Int
     package var phase: String
-    /// How long the interval is.
+    /// The interval's length.
     package var seconds: Double
-    /// What came in the interval, due in the measured phase or not: durations without their histograms,
-    /// counters with their gain and rate, gauges with their level.
+    /// The interval's metrics, whether due in the measured phase or not: durations without their histograms, counters
+    /// with their increase and rate, gauges with their level.
     package var metrics: [Metric]
     /// The histograms of the interval.
     package var lanes: [Lane]

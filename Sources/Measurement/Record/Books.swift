@@ -1,27 +1,27 @@
-/// Where the messages of one QoS went, or the stanzas of one kind.
+/// The fate of the messages of one QoS, or of the stanzas of one kind.
 ///
-/// What a run cannot know is absent.
+/// A count that a run cannot know is absent.
 package struct Books: Codable, Hashable, Sendable {
-    /// Of a run with several.
+    /// The group's name in a run with several groups.
     package var group: String?
-    /// Of MQTT.
+    /// Only for MQTT.
     package var qos: Int?
-    /// Of XMPP: `message`, `presence` or `iq`.
+    /// Only for XMPP: `message`, `presence` or `iq`.
     package var stanza: String?
     package var offered: UInt64?
     package var sent: UInt64?
     package var notSent: UInt64?
-    /// QoS 1 and 2, and requests.
+    /// At QoS 1 and 2, and for requests.
     package var acked: UInt64?
     package var inFlight: UInt64?
     package var timedOut: UInt64?
-    /// Refused by a reason code, or the connection was lost.
+    /// Refused with a reason code, or the connection was lost.
     package var failed: UInt64?
-    /// QoS 0, and messages and presences of XMPP: what a connection's good end answered for.
+    /// At QoS 0, and for messages and presences of XMPP: confirmed by the graceful end of their connection.
     package var confirmed: UInt64?
     package var unconfirmed: UInt64?
     package var expected: UInt64?
-    /// Distinct messages, duplicates apart.
+    /// Distinct messages, without duplicates.
     package var received: UInt64?
     package var lost: UInt64?
     package var duplicated: UInt64?
@@ -36,7 +36,7 @@ package struct Books: Codable, Hashable, Sendable {
         return self.group.map { "\($0) \(name)" } ?? name
     }
 
-    /// Whether each is answered by itself.
+    /// Whether each message has an answer of its own.
     package var isAnswered: Bool { self.stanza.map { $0 == "iq" } ?? (self.qos != 0) }
 
     private enum CodingKeys: String, CodingKey {
@@ -48,10 +48,10 @@ package struct Books: Codable, Hashable, Sendable {
         case failed, confirmed, unconfirmed, expected, received, lost, duplicated
     }
 
-    /// Whether every equation that can be checked holds.
+    /// Whether every equation that can be checked is satisfied.
     package var balances: Bool { self.imbalances.isEmpty }
 
-    /// The equations that do not hold, in words and with their figures.
+    /// The equations that are violated, in words and with their figures.
     package var imbalances: [String] {
         let published: [(String, UInt64?)] =
             self.isAnswered

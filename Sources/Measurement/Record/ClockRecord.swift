@@ -1,16 +1,16 @@
 import CPosix
 
-/// By which clock a process stamped its messages, and how that goes together with the clocks of other segments.
+/// The clock that stamped a process's messages, and its relation to the clocks of other segments.
 package struct ClockRecord: Codable, Hashable, Sendable {
-    /// A hash of the kernel's boot id: processes that have the same one read one clock.
+    /// A hash of the kernel's boot id: processes with the same hash read the same clock.
     package var host: String
-    /// CLOCK_REALTIME less CLOCK_MONOTONIC, which never changes in a run: nanoseconds.
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC in nanoseconds; it does not change during a run.
     package var realtimeOffset: Int64
-    /// What the clock of segment 1 is ahead of this one, and was added to it; absent where nothing was measured.
+    /// How far the clock of segment 1 is ahead, which was added to this clock; absent without a measurement.
     package var correctionSeconds: Double?
-    /// How far that may be wrong.
+    /// The error bound of the correction.
     package var errorSeconds: Double?
-    /// Echoes that it was measured by.
+    /// Number of echoes in the measurement.
     package var exchanges: Int?
 
     package init(host: String, realtimeOffset: Int64) {
@@ -29,10 +29,10 @@ package struct ClockRecord: Codable, Hashable, Sendable {
 
 /// The clock of this host.
 package enum HostClock {
-    /// Of this boot of the kernel; `nil` where it does not say.
+    /// The id of this boot of the kernel; `nil` if it is unavailable.
     ///
-    /// Every process of one boot has the same CLOCK_REALTIME, in whatever namespace it is. `ahead` is what it is taken
-    /// to be ahead of itself, as the clock of another host might be.
+    /// Every process of one boot has the same CLOCK_REALTIME, in any namespace. `ahead` simulates the clock of another
+    /// host that is ahead by this much.
     package static func host(ahead: Int64 = 0) -> String? {
         ProcFile.line("/proc/sys/kernel/random/boot_id").map { id in
             let hash = String((ahead == 0 ? id : "\(id) \(ahead)").stableHash, radix: 16)
@@ -40,7 +40,8 @@ package enum HostClock {
         }
     }
 
-    /// CLOCK_REALTIME less CLOCK_MONOTONIC, to some ten nanoseconds: of several looks the one that nothing interrupted.
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, to about ten nanoseconds: the best of several readings, without
+    /// interruption.
     package static func realtimeOffset() -> Int64 {
         var best = (width: Int64.max, offset: Int64(0))
         for _ in 0..<16 {
@@ -54,14 +55,14 @@ package enum HostClock {
     }
 }
 
-/// How exactly the clocks of several segments go together.
+/// How precisely the clocks of several segments agree.
 package enum ClockAgreement: Hashable, Sendable {
-    /// The time between two of them is wrong by at most so much.
+    /// The time between any two of them is wrong by at most this much.
     case within(seconds: Double)
-    /// Nobody measured how far this segment's clock, from 1, is from that of segment 1.
+    /// The difference between this segment's clock and that of segment 1 was not measured; segments are counted from 1.
     case unknown(segment: Int)
 
-    /// Looks at the clocks of one process each, twice, are not closer.
+    /// Repeated readings of the clocks of one process are no closer than this.
     private static let exactness = 1e-6
 
     /// - Parameter clocks: in the order of the segments.
@@ -75,7 +76,7 @@ package enum ClockAgreement: Hashable, Sendable {
             if let error = clock.errorSeconds {
                 errors.append(error)
             } else if clock.host == first.host {
-                // One clock; if it was set between the two looks at it, their times are so far apart.
+                // It is the same clock. If it was set between the two readings, their times differ by as much.
                 let apart = Double((clock.realtimeOffset - first.realtimeOffset).magnitude) / 1e9
                 errors.append(apart > Self.exactness ? apart : 0)
             } else {
@@ -83,12 +84,12 @@ package enum ClockAgreement: Hashable, Sendable {
                 return
             }
         }
-        // Between the two that are worst.
+        // The two largest errors together.
         self = .within(seconds: errors.sorted().suffix(2).reduce(0, +))
     }
 }
 
-/// One echo: four times, those of the sender by its clock, those of the one who answers by his; nanoseconds.
+/// One echo: four times in nanoseconds, two from the sender's clock and two from the answering side's clock.
 package struct ClockExchange: Hashable, Sendable {
     package var sent: Int64
     package var received: Int64
@@ -102,21 +103,23 @@ package struct ClockExchange: Hashable, Sendable {
         self.arrived = arrived
     }
 
-    /// What the other clock is ahead, if both ways took the same time (RFC 5905 §8).
+    /// How far the other clock is ahead, if both directions took the same time (RFC 5905 §8).
     package var offset: Int64 { ((self.received - self.sent) + (self.answered - self.arrived)) / 2 }
 
-    /// Without the time that the answer took.
+    /// The round trip without the time for the answer.
     package var roundTrip: Int64 { (self.arrived - self.sent) - (self.answered - self.received) }
 }
 
-/// How far another clock is ahead, by the echo that was the fastest: the less it waited, the less it can mislead.
+/// How far another clock is ahead, from the fastest echo: its short wait leaves the least room for an error.
 package struct ClockEstimate: Hashable, Sendable {
     package var offset: Int64
-    /// Half of the round trip: one way may have taken all of it.
+    /// Half of the round trip: one direction may have taken all of it.
     package var error: Int64
     package var exchanges: Int
 
-    /// Nothing without an echo; one that came before it was sent, by a clock that was set in between, is none.
+    /// Nil without an echo.
+    ///
+    /// An echo with a negative round trip is ignored, since a clock was set in between.
     package init?(_ exchanges: [ClockExchange]) {
         let valid = exchanges.filter { $0.roundTrip >= 0 }
         guard let best = valid.min(by: { $0.roundTrip < $1.roundTrip }) else { return nil }
@@ -125,9 +128,9 @@ package struct ClockEstimate: Hashable, Sendable {
         self.exchanges = valid.count
     }
 
-    /// What a clock that was corrected by this may be wrong by, when it was measured again at the end.
+    /// The error of a clock that this estimate corrected, after another measurement at the end.
     ///
-    /// Two estimates whose errors do not reach each other say that the clocks went apart.
+    /// If the error intervals of the two estimates do not overlap, the clocks have drifted apart.
     package func error(with last: ClockEstimate?) -> Int64 {
         guard let last else { return self.error }
         let apart = Int64((last.offset - self.offset).magnitude)

@@ -1,11 +1,11 @@
-/// Whether the generator, and not the server, set the limit of a run.
+/// Decides whether the generator, and not the server, limited a run.
 ///
-/// Fed once a second with plain numbers, off the loops; says at any time which rules are broken. The letters are
-/// those of the design: (a) plan kept, (b) CPU, (c) connects, (d) host.
+/// It gets plain numbers once a second, off the loops, and reports the broken rules at any time. The letters are those
+/// of the design: (a) plan kept, (b) CPU, (c) connects, (d) host.
 package struct GeneratorAudit: Sendable {
     /// One event loop in one second.
     package struct LoopSecond: Hashable, Sendable {
-        /// Whose clients, in a run of several groups: each has a plan of its own to keep.
+        /// The group of the clients, in a run with several groups: each group has a plan of its own.
         package var group: String?
         /// p99 of `schedule_lag`, nanoseconds; `nil` if nothing was sent.
         package var scheduleLagP99: Int64?
@@ -13,11 +13,11 @@ package struct GeneratorAudit: Sendable {
         package var ackP99: Int64?
         /// Operations that became due.
         package var offered: UInt64
-        /// Operations found unsent 1 s after their client could send them.
+        /// Operations still unsent 1 s after their client could send them.
         package var unsent: UInt64
         /// CPU time of the loop's thread as a share of one core, 0...1.
         package var cpuShare: Double
-        /// Share of the second in which work waited, 0...1; 1 or 0 where only a flag is known.
+        /// Share of the second in which work waited, 0...1; 1 or 0 if only a flag is known.
         ///
         /// Open loop: operations past their due time. Closed loop: clients with a writable socket and room in the
         /// window.
@@ -40,31 +40,34 @@ package struct GeneratorAudit: Sendable {
         }
     }
 
-    /// The figures at which a rule is broken.
+    /// The limits of the rules.
     package enum Limit {
         static let unsentShare = 0.001
-        /// Nanoseconds; and a tenth of the second's acknowledgement p99 where that is more.
+        /// In nanoseconds; or a tenth of the second's acknowledgement p99 if that is more.
         static let scheduleLag: Int64 = 5_000_000
         static let lateSecondsShare = 0.1
         static let lateSeconds = 3
         static let cpuShare = 0.9
-        /// Of one second: below it work waited by chance.
+        /// Share of one second; below it work waited by chance.
         static let waitingShare = 0.5
         static let busySecondsShare = 0.5
-        /// One second alone, which may hold the start of the run, proves nothing.
+        /// One second alone, which may include the start of the run, proves nothing.
         static let busySeconds = 2
         static let connectShare = 0.95
-        /// Nanoseconds by which the last connect may be late whatever the rate: a ready thread may wait that long
-        /// for its core, and a plan of a few milliseconds has to bear it.
+        /// Nanoseconds by which the last connect may be late at any rate.
+        ///
+        /// A ready thread may wait that long for its core, and a plan of a few milliseconds has to tolerate it.
         static let connectSlack: Int64 = 20_000_000
         static let stealShare = 0.1
-        /// Nanoseconds: a shorter rest of a second, or a shorter run, is not judged by its shares: the kernel counts its
-        /// CPU in ticks of 10 ms, and a thief takes what it wants of it at once.
+        /// In nanoseconds.
+        ///
+        /// A shorter last second or run is not judged by its shares: the kernel counts CPU in ticks of 10 ms, and steal
+        /// arrives in bursts.
         static let shortestSecond: Int64 = 500_000_000
     }
 
     private let isOpenLoop: Bool
-    /// By group, in the order in which they came.
+    /// By group, in order of appearance.
     private var plans: [(group: String?, offered: UInt64, unsent: UInt64)] = []
     private var seconds = 0
     private var lateSeconds = 0
@@ -73,7 +76,7 @@ package struct GeneratorAudit: Sendable {
     private var busiest = 0.0
     private var stolen = 0.0
     private var stealTime = 0.0
-    /// At most one of each group.
+    /// At most one per group.
     private var connectReasons: [(group: String?, reason: Verdict.Reason)] = []
     private var portsExhausted: UInt64 = 0
     private var descriptorsExhausted: UInt64 = 0
@@ -83,12 +86,12 @@ package struct GeneratorAudit: Sendable {
         self.isOpenLoop = isOpenLoop
     }
 
-    /// Takes one second of warm-up or measuring.
+    /// Adds one second of the warm-up or the measured phase.
     ///
     /// - Parameters:
     ///   - loops: all event loops.
-    ///   - stealShare: of the host's CPU, 0...1; `nil` if unknown.
-    ///   - length: nanoseconds, for the last second, which may be shorter.
+    ///   - stealShare: share of the host's CPU, 0...1; `nil` if unknown.
+    ///   - length: nanoseconds; the last second may be shorter.
     package mutating func second(_ loops: [LoopSecond], stealShare: Double?, length: Int64 = 1_000_000_000) {
         for loop in loops {
             let known = self.plans.firstIndex { $0.group == loop.group }
@@ -121,16 +124,16 @@ package struct GeneratorAudit: Sendable {
         if isLate { self.lateSeconds += 1 }
     }
 
-    /// Takes how the connects went that `-R` asked for.
+    /// Adds the outcome of the connects that `-R` paces.
     ///
     /// - Parameters:
     ///   - rate: connects per second.
-    ///   - begun: connects begun while the rate was in force.
-    ///   - elapsed: nanoseconds from the first due time to the last begin, or to now if some are still to begin.
-    ///   - group: whose they are, in a run of several.
+    ///   - begun: connects begun while the rate applied.
+    ///   - elapsed: nanoseconds from the first due time to the last begin, or to now if some have not begun.
+    ///   - group: the clients' group, in a run with several groups.
     package mutating func connects(rate: Double, begun: UInt64, elapsed: Int64, of group: String? = nil) {
         self.connectReasons.removeAll { $0.group == group }
-        // The first is due at once: n connects span n − 1 intervals.
+        // The first one is due at once: n connects span n − 1 intervals.
         let intervals = Double(max(1, begun) - 1)
         let asked = rate * Double(max(0, elapsed - Limit.connectSlack)) / 1e9
         guard intervals < asked * Limit.connectShare else { return }
@@ -139,12 +142,13 @@ package struct GeneratorAudit: Sendable {
         self.connectReasons.append((group, Self.reason(words, rate, measured: measured, group)))
     }
 
-    /// Takes how those who came back kept to the connect rate, where that was less than ``connects(rate:begun:elapsed:)`` says.
+    /// Adds how far reconnects kept to the connect rate, if that was less than ``connects(rate:begun:elapsed:)``
+    /// reported.
     ///
     /// - Parameters:
     ///   - rate: connects per second.
-    ///   - share: the least part of it, over a tenth of a second or longer.
-    ///   - group: whose they are, in a run of several.
+    ///   - share: the lowest share of the rate over a tenth of a second or longer.
+    ///   - group: the clients' group, in a run with several groups.
     package mutating func returns(rate: Double, share: Double, of group: String? = nil) {
         guard share < Limit.connectShare, !self.connectReasons.contains(where: { $0.group == group }) else { return }
         let words = "reconnects were begun at \(Words.decimal(rate * share, digits: 0)) per second"
@@ -166,7 +170,7 @@ package struct GeneratorAudit: Sendable {
         )
     }
 
-    /// Counts connects that failed because this host had no local port or no descriptor left.
+    /// Counts connects that failed because this host had no free local port or descriptor.
     package mutating func exhausted(ports: UInt64 = 0, descriptors: UInt64 = 0) {
         self.portsExhausted += ports
         self.descriptorsExhausted += descriptors
@@ -174,7 +178,7 @@ package struct GeneratorAudit: Sendable {
 }
 
 extension GeneratorAudit {
-    /// The rules broken so far; empty is a generator that kept up.
+    /// The rules broken so far; empty if the generator kept up.
     package var reasons: [Verdict.Reason] {
         [self.unsentReason, self.lagReason, self.cpuReason].compactMap { $0 } + self.connectReasons.map(\.reason)
             + [self.portReason, self.descriptorReason, self.stealReason].compactMap { $0 }
@@ -245,7 +249,8 @@ extension GeneratorAudit {
         )
     }
 
-    /// What the host took of its CPU for others, 0...1, over all seconds of load; `nil` if unknown.
+    /// The share of the host's CPU that the hypervisor gave to others, 0...1, over all seconds of load; `nil` if
+    /// unknown.
     package var stealShare: Double? { self.stealTime > 0 ? self.stolen / self.stealTime : nil }
 
     private var stealReason: Verdict.Reason? {

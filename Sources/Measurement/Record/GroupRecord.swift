@@ -1,10 +1,10 @@
-/// One group of a run with several.
+/// One group of a run with several groups.
 package struct GroupRecord: Codable, Hashable, Sendable {
     package var name: String
-    /// As `protocol` labels have it.
+    /// The protocol's name in `protocol` labels.
     package var protocolName: String
     package var clients: Int
-    /// How many of them came up at first; absent until all have, or have failed.
+    /// The number of clients that came up at first; absent until all have come up or failed.
     package var up: Int?
     package var ledger: LedgerRecord
 
@@ -23,9 +23,9 @@ package struct GroupRecord: Codable, Hashable, Sendable {
 }
 
 extension RunRecord {
-    /// The record as it would be of one group alone: what is of others is left out, and so is the group's own name.
+    /// The record as if this were the only group: without other groups' data, and without the group's own name.
     ///
-    /// What is of the process stays; of the stages there is nothing. Without a group it is the whole record.
+    /// It keeps the data of the process, and omits the stages.
     package func part(_ group: String?) -> RunRecord {
         guard let group else { return self }
         var part = self
@@ -46,7 +46,7 @@ extension RunRecord {
 }
 
 extension RunRecord {
-    /// The record without what is of single stages.
+    /// The record without the metrics of single stages.
     package var withoutStages: RunRecord {
         var whole = self
         whole.metrics.removeAll { $0.labels[Labels.stage] != nil }
@@ -55,7 +55,7 @@ extension RunRecord {
 }
 
 extension TimelineInterval {
-    /// The interval as it would be of one group alone; what is of the process stays.
+    /// The interval as if this were the only group; it keeps the data of the process.
     package func part(_ group: String?) -> TimelineInterval {
         guard let group else { return self }
         var part = self
@@ -78,7 +78,9 @@ extension [Metric] {
 }
 
 extension LedgerRecord {
-    /// The ledgers of several groups as one: on where any is, its counts those of all that are.
+    /// The ledgers of several groups as one.
+    ///
+    /// It is on if any of them is, with the total counts of those that are.
     package static func joined(_ groups: [GroupRecord]) -> LedgerRecord {
         let kept = groups.map(\.ledger).filter(\.on)
         let left = groups.compactMap { group in

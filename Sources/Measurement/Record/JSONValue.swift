@@ -1,4 +1,4 @@
-/// A piece of JSON whose shape another part decides: the plan, which differs from command to command.
+/// A JSON value of any shape: the plan, which differs from command to command.
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)

@@ -1,36 +1,36 @@
-/// `run.json`: everything a run found out, schema `clamor.run/1`.
+/// `run.json`: all results of a run, schema `clamor.run/1`.
 ///
-/// Every report is made from it. It is first written at the start, without metrics, so most of it may be absent.
+/// Every report is made from it. It is first written at the start, without metrics, so most fields may be absent.
 package struct RunRecord: Codable, Hashable, Sendable {
     package static let currentSchema = "clamor.run/1"
 
     package var schema: String
-    /// The command line, secrets replaced.
+    /// The command line, with secrets replaced.
     package var command: [String]
     package var tool: ToolRecord
     package var host: HostFacts
-    /// What the run was asked to do; its keys are the command's own.
+    /// The settings of the run; the keys depend on the command.
     package var plan: [String: JSONValue]
     package var segment: SegmentRecord
     /// RFC 3339.
     package var startedAt: String
-    /// From the first client's start to the end of the drain; absent while the run goes on.
+    /// From the first client's start to the end of the drain; absent during the run.
     package var durationSeconds: Double?
     package var verdict: Verdict?
     package var stages: [StageRecord]
     package var thresholds: [ThresholdResult]
     package var metrics: [Metric]
     package var books: [Books]
-    /// By group: "publishers", "subscribers".
+    /// By role: "publishers", "subscribers".
     package var clients: [String: ClientGroup]
     package var generator: GeneratorRecord
     package var ledger: LedgerRecord
     package var errors: [ErrorRecord]
-    /// What is to be known beside the figures, in words.
+    /// Notes on the figures, in words.
     package var notes: [Verdict.Reason]?
-    /// Of a scenario: in its order; absent in a run of one command.
+    /// For a scenario: the groups in order; absent in a run of one command.
     ///
-    /// Metrics and errors then say which one they are of, and so do books and the keys of ``clients``.
+    /// Metrics and errors then name their group, and so do books and the keys of ``clients``.
     package var groups: [GroupRecord]?
 
     /// The record of a run that begins.
@@ -71,7 +71,7 @@ package struct RunRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// Which program made the record.
+/// The program that made the record.
 package struct ToolRecord: Codable, Hashable, Sendable {
     package var name: String
     package var version: String
@@ -82,19 +82,19 @@ package struct ToolRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// Which part of a plan that several processes share: `index` of `count`, from 1.
+/// The part of a plan that several processes share: `index` of `count`, from 1.
 package struct SegmentRecord: Codable, Hashable, Sendable {
     package var index: Int
     package var count: Int
-    /// The same for all segments of one run; absent where the run is no segment.
+    /// The same for all segments of one run; absent if the run is no segment.
     package var run: String?
     /// A hash of the plan that the segments share.
     package var plan: String?
-    /// What is to hold of all segments together; none of them judges it.
+    /// Thresholds for all segments together; no single segment checks them.
     package var thresholds: [String]?
-    /// Of merged results: how many segments they are of.
+    /// For merged results: the number of segments.
     package var merged: Int?
-    /// Of a segment whose messages are heard in others.
+    /// For a segment whose messages arrive in other segments.
     package var clock: ClockRecord?
 
     package init(index: Int = 1, count: Int = 1) {
@@ -103,7 +103,7 @@ package struct SegmentRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// A stretch of the run: a phase, or a stage of a scenario.
+/// A part of the run: a phase, or a stage of a scenario.
 package struct StageRecord: Codable, Hashable, Sendable {
     package var name: String
     /// Seconds from the start of the run.
@@ -127,15 +127,15 @@ package struct StageRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// What the generator itself used.
+/// The resources that the generator itself used.
 package struct GeneratorRecord: Codable, Hashable, Sendable {
     package var eventLoops: Int?
-    /// User and system, of the whole process.
+    /// User and system time of the whole process.
     package var cpuSeconds: Double?
-    /// The share of one core each loop's thread used in the measured phase.
+    /// The share of one core that each loop's thread used in the measured phase.
     package var loopCPUShares: [Double]?
     package var peakMemoryBytes: UInt64?
-    /// The share of all CPU time in the seconds of load that the host's hypervisor gave to others.
+    /// The share of all CPU time, in the seconds of load, that the hypervisor gave to other machines.
     package var hostSteal: Double?
 
     package init() {}
@@ -149,18 +149,18 @@ package struct GeneratorRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// Whether messages were followed one by one, and how that went.
+/// Whether messages were tracked one by one, and with what result.
 package struct LedgerRecord: Codable, Hashable, Sendable {
     package var on: Bool
-    /// Why it is off, or why it cannot be trusted.
+    /// The reason why it is off, or why it cannot be trusted.
     package var reason: String?
     package var publishers: Int?
     package var subscriptions: Int?
-    /// Pairs of publisher and subscription that were followed.
+    /// Pairs of publisher and subscription that were tracked.
     package var streams: Int?
-    /// Those that went beyond their bounds: their figures are not known.
+    /// Streams that exceeded their limits, so that their figures are unknown.
     package var overflowed: Int?
-    /// A segment's, of which others hold parts: what was expected and lost is known when they are merged.
+    /// A segment's ledger whose counterparts are in other segments: expected and lost are known after the merge.
     package var pending: Bool?
 
     package init(on: Bool, reason: String? = nil) {
@@ -171,7 +171,7 @@ package struct LedgerRecord: Codable, Hashable, Sendable {
 
 /// One kind of error.
 package struct ErrorRecord: Codable, Hashable, Sendable {
-    /// Of a run with several.
+    /// The group's name in a run with several groups.
     package var group: String?
     package var kind: String
     package var count: UInt64

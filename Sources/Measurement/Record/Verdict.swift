@@ -1,6 +1,6 @@
-/// Whether a run's numbers may be believed, and every reason why not.
+/// Whether a run's figures are valid, with every reason against it.
 package struct Verdict: Hashable, Sendable, Codable {
-    /// From best to worst; the worst wins.
+    /// From best to worst; the worst state wins.
     package enum State: String, Hashable, Sendable, Codable, CaseIterable, Comparable {
         case valid
         case generatorLimited = "generator-limited"
@@ -20,11 +20,11 @@ package struct Verdict: Hashable, Sendable, Codable {
     }
 
     package struct Reason: Hashable, Sendable, Codable {
-        /// A short name that does not change, for programs: `schedule-lag`, `ledger-overflow`.
+        /// A short, stable name for programs: `schedule-lag`, `ledger-overflow`.
         package var code: String
-        /// One sentence for people, with figures and units.
+        /// One sentence for readers, with figures and units.
         package var text: String
-        /// The figure that broke the limit, in the unit that ``text`` names.
+        /// The figure that exceeded the limit, in the unit of ``text``.
         package var measured: Double?
         package var limit: Double?
 
@@ -46,7 +46,7 @@ package struct Verdict: Hashable, Sendable, Codable {
         self.reasons = []
     }
 
-    /// Keeps the reason, and makes the state worse if `state` is worse than what stood.
+    /// Adds a reason, and sets the state if it is worse than the current one.
     package mutating func add(_ state: State, _ reason: Reason) {
         self.state = max(self.state, state)
         self.reasons.append(reason)

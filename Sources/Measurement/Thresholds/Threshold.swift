@@ -1,12 +1,12 @@
-/// A condition a run must meet: `publish_ack_duration{qos=1} p99.9 < 50ms abort`.
+/// A condition that a run must meet: `publish_ack_duration{qos=1} p99.9 < 50ms abort`.
 ///
 ///     threshold := name [ "{" label "=" value { "," label "=" value } "}" ] [ field ] op value [ "abort" ]
 ///     field     := count | rate | min | mean | max | p0 ... p100
 ///     op        := < | <= | > | >= | == | !=
 ///     value     := number [ ns | us | µs | ms | s | % | /s ]
 ///
-/// Labels that are not given are merged, but `phase` is then `total` and `leg` the last. `error_rate` is errors
-/// by operations.
+/// Labels that are not given are merged, except that `phase` is then `total`, and `leg` the last. `error_rate` is
+/// errors divided by operations.
 package struct Threshold: Hashable, Sendable {
     package enum Field: Hashable, Sendable {
         case count, rate, min, mean, max
@@ -33,28 +33,28 @@ package struct Threshold: Hashable, Sendable {
         }
     }
 
-    /// What the limit's unit says it is.
+    /// The kind of the limit, given by its unit.
     package enum Unit: Hashable, Sendable {
         case plain, time, share, perSecond
     }
 
-    /// As it was written, for reports.
+    /// The original text, for reports.
     package let expression: String
     package let name: String
     package internal(set) var labels: Labels
-    /// Absent where it was left out: a counter's count, a gauge's last value.
+    /// Absent if omitted: a counter's count, a gauge's last value.
     package let field: Field?
     package let comparison: Comparison
     /// In seconds, events, events per second, or as a fraction.
     package let limit: Double
     package let unit: Unit
-    /// Whether the run ends as soon as it is broken.
+    /// Whether the run ends as soon as the threshold is broken.
     package let aborts: Bool
 
     static let errorRate = "error_rate"
 }
 
-/// Why a text is not a threshold, in one line: what is wrong and what would be right.
+/// The reason why a text is not a threshold, in one line: the error and the remedy.
 package struct ThresholdError: Error, Hashable, Sendable, CustomStringConvertible {
     package let expression: String
     package let problem: String
@@ -67,7 +67,7 @@ package struct ThresholdError: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// How a threshold came out.
+/// The result of a threshold.
 package struct ThresholdResult: Codable, Hashable, Sendable {
     package var expression: String
     package var ok: Bool
@@ -82,17 +82,18 @@ package struct ThresholdResult: Codable, Hashable, Sendable {
 }
 
 extension Threshold {
-    /// Whether it holds.
+    /// Checks the threshold.
     ///
-    /// Without a sample every field but `count` fails.
+    /// Without a sample every field except `count` fails.
     package func evaluate(in source: some MetricSource) -> ThresholdResult {
         let value = self.measured(in: source)
         let ok = value.map { self.comparison.holds($0, self.limit) } ?? false
         return ThresholdResult(expression: self.expression, ok: ok, value: value)
     }
 
-    /// Whether a run that still goes on has broken it for good: what is not yet known is not broken, nor a
-    /// count that can still reach its limit.
+    /// Whether the current run has definitely broken it.
+    ///
+    /// An unknown value is not broken, nor is a count that can still reach its limit.
     package func isBroken(in source: some MetricSource) -> Bool {
         guard let value = self.measured(in: source), !self.comparison.holds(value, self.limit) else { return false }
         guard self.isCount(in: source) else { return true }
@@ -117,23 +118,23 @@ extension Threshold {
         return figures.value(of: self.field)
     }
 
-    /// The readings that the labels choose.
+    /// The readings with the threshold's labels.
     private func selected(in source: some MetricSource) -> [MetricReading] {
         let chosen = self.readings(of: self.name, in: source)
         return chosen.filter { reading in
             if self.labels["phase"] == nil, let phase = reading.labels["phase"], phase != "total" { return false }
-            // PUBREC is half way: PUBACK at QoS 1 and PUBCOMP at QoS 2 are the last.
+            // PUBREC is the middle of a flow: PUBACK at QoS 1 and PUBCOMP at QoS 2 are the last packets.
             if self.labels["leg"] == nil, reading.labels["leg"] == "pubrec" { return false }
             return true
         }
     }
 
-    /// Of the stage that the labels name, or of the whole run, which is no sum of its stages.
+    /// Readings of the stage in the labels, or of the whole run, which is not the sum of its stages.
     private func readings(of name: String, in source: some MetricSource) -> [MetricReading] {
         source.readings(of: name, stage: self.labels[Labels.stage]).filter { $0.labels.contains(self.labels) }
     }
 
-    /// Errors by operations: connects begun, publishes and stanzas offered, subscribes answered.
+    /// Errors divided by operations: connects begun, publishes and stanzas offered, subscribes answered.
     private func errorRate(in source: some MetricSource) -> Double? {
         func total(_ name: String) -> Double {
             var figures = Figures()
@@ -166,7 +167,7 @@ private struct Figures {
             self.count += counter.value
             if let rate = counter.rate { self.rate = (self.rate ?? 0) + rate }
         case .gauge(let gauge):
-            // Levels of several things add up; of one thing they are as they are.
+            // Gauges of several things add up; a gauge of one thing is taken as it is.
             self.count += gauge.value
             self.last = (self.last ?? 0) + gauge.value
             self.lowest = gauge.min.map { (self.lowest ?? 0) + $0 }

@@ -1,5 +1,5 @@
 extension Threshold {
-    /// Reads a threshold.
+    /// Parses a threshold.
     ///
     /// `text`: in the form that `Threshold` describes.
     package static func parse(_ text: String) throws(ThresholdError) -> Threshold {
@@ -7,7 +7,7 @@ extension Threshold {
         return try parser.threshold()
     }
 
-    /// Reads what stands in front of a threshold's comparison: a metric, its labels and a field.
+    /// Parses the part before a threshold's comparison: a metric, its labels and a field.
     package static func parseSubject(
         _ text: String
     ) throws(ThresholdError) -> (name: String, labels: Labels, field: Field?) {
@@ -65,7 +65,7 @@ private struct ThresholdParser {
         return (String(name), labels, field)
     }
 
-    /// Reads `{qos=1, leg="puback"}`.
+    /// Parses `{qos=1, leg="puback"}`.
     private mutating func labels() throws(ThresholdError) -> Labels {
         self.skipSpaces()
         guard self.rest.first == "{" else { return Labels() }
@@ -135,7 +135,7 @@ private struct ThresholdParser {
         switch unit {
         case "": return (number, .plain)
         case "ns": return (number / 1e9, .time)
-        // Both the micro sign and the Greek letter.
+        // Both the micro sign and the Greek letter are accepted.
         case "us", "\u{B5}s", "\u{3BC}s": return (number / 1e6, .time)
         case "ms": return (number / 1e3, .time)
         case "s": return (number, .time)
@@ -161,7 +161,7 @@ private struct ThresholdParser {
 }
 
 extension Threshold {
-    /// What is wrong with the limit's unit, if anything.
+    /// The error in the limit's unit, if any.
     fileprivate var unitProblem: String? {
         let isDuration = self.name.hasSuffix("_duration") || self.name.hasSuffix("_lag")
         switch (self.field, self.unit) {
@@ -180,12 +180,12 @@ extension Threshold {
         return nil
     }
 
-    /// What is wrong with it for a run that records these metrics: a name or label no metric has.
+    /// The error of the threshold for a run that records these metrics: an unknown name or label.
     package func problem(in catalog: MetricCatalog) -> ThresholdError? {
         if self.labels[Labels.stage] != nil {
             return self.stageProblem(in: catalog) ?? self.withoutStage.problem(in: catalog)
         }
-        // Errors are named when they come.
+        // Error kinds are known only after they occur.
         if self.name == Self.errorRate { return self.labelProblem(in: catalog, known: []) }
         if self.name == "errors" { return self.labelProblem(in: catalog, known: ["kind"]) }
         let all =
@@ -214,7 +214,7 @@ extension Threshold {
         }
     }
 
-    /// What is wrong with the labels of something that is in no catalog: it has these, and the group's name.
+    /// The error in the labels of a metric outside the catalog, which has these labels and the group's name.
     private func labelProblem(in catalog: MetricCatalog, known: [String]) -> ThresholdError? {
         let all = catalog.durations.map(\.labels) + catalog.counters.map(\.labels) + catalog.gauges.map(\.labels)
         let groups = Set(all.compactMap { $0[Labels.group] })
@@ -232,7 +232,7 @@ extension Threshold {
         catalog.gauges.contains { $0.name == self.name && $0.merge == .none }
     }
 
-    /// What is wrong with adding up all that its labels choose.
+    /// The error if the selected values cannot be added up.
     private func sumProblem(in catalog: MetricCatalog) -> ThresholdError? {
         guard self.field != .count else { return nil }
         let gauges = catalog.gauges.filter { $0.name == self.name && $0.merge == .none }.map(\.labels)
@@ -248,7 +248,7 @@ extension Threshold {
 }
 
 extension Double {
-    /// A number of digits with at most one point; no sign, exponent, infinity or hexadecimal.
+    /// Digits with at most one decimal point; no sign, exponent, infinity or hexadecimal.
     fileprivate static func plain(_ text: Substring) -> Double? {
         guard text.first?.isNumber == true, text.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }) else {
             return nil
