@@ -212,8 +212,8 @@ struct StageMetricsTests {
         "a stage that is none, or of something that has none, is refused",
         arguments: [
             ("sent{stage=top} < 1", "there is no stage 'top'; the stages are settle, peak, calm"),
-            ("delivery_lost{stage=peak} == 0", "delivery_lost is known of the whole run only; leave stage= out"),
-            ("clients{stage=peak} > 0", "clients is known of the whole run only; leave stage= out"),
+            ("delivery_lost{stage=peak} == 0", "delivery_lost exists only for the whole run; omit stage="),
+            ("clients{stage=peak} > 0", "clients exists only for the whole run; omit stage="),
             ("sent{stage=peak,qos=2} < 1", "sent has no such labels; it has {qos=1}"),
         ]
     )

@@ -116,7 +116,7 @@ struct ComparabilityTests {
         ),
         ("publish_ack_duration{qos p99 10%", "the '{' has no '}'"),
         ("%% p99 10%", "no metric name; write it like 'publish_ack_duration{qos=1} p99'"),
-        ("received rate twice 10%", "'twice' behind the field is not understood"),
+        ("received rate twice 10%", "'twice' after the field is not understood"),
     ]
 
     @Test("a sentence that is none is refused with what would be right", arguments: refused)

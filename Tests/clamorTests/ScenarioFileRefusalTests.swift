@@ -204,7 +204,7 @@ struct ScenarioFileRefusalTests {
         Wrong(
             "a threshold on a stage of what has none",
             "groups: { a: { publish: {}, subscribers: 1 } }\nstages: [{ name: one, for: 1s }]\nthresholds: [\"delivery_lost{stage=one} == 0\"]\n",
-            "3:14: threshold 'delivery_lost{stage=one} == 0': delivery_lost is known of the whole run only; leave stage= out"
+            "3:14: threshold 'delivery_lost{stage=one} == 0': delivery_lost exists only for the whole run; omit stage="
         ),
     ]
 

@@ -100,7 +100,7 @@ package enum HistogramPayload {
         let offset = try reader.read(UInt32.self)
         let digits = try reader.read(UInt32.self)
         let lowest = try reader.read(UInt64.self)
-        _ = try reader.read(UInt64.self)  // the highest value: the counts say where they end
+        _ = try reader.read(UInt64.self)  // the highest value, not needed: the counts have their own end
         _ = try reader.read(UInt64.self)
         guard offset == 0, digits <= 5, lowest >= 1, lowest < 1 << 40 else { throw .badLayout }
         guard Int(length) <= reader.remaining.count else { throw .truncated }

@@ -15,8 +15,7 @@ package struct MetricStage: Hashable, Sendable {
 
 /// A separate series of a duration metric.
 package enum MetricLane {
-    /// The series of the totals: the measured phase if the run has no stages, the whole run for metrics of the whole
-    /// run.
+    /// Values that count and belong to no stage: of the measured phase, or of the whole run for metrics that cover it.
     @inlinable package static var measured: Int { 0 }
     /// What appears in the time line alone.
     @inlinable package static var unmeasured: Int { 1 }
@@ -73,7 +72,7 @@ extension Threshold {
             return ThresholdError(self.expression, "there is no stage '\(stage)'; \(words)")
         }
         if Self.settled.contains(self.name) || catalog.gauges.contains(where: { $0.name == self.name }) {
-            return ThresholdError(self.expression, "\(self.name) is known of the whole run only; leave stage= out")
+            return ThresholdError(self.expression, "\(self.name) exists only for the whole run; omit stage=")
         }
         return nil
     }

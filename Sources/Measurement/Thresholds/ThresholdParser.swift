@@ -37,7 +37,7 @@ private struct ThresholdParser {
         let (limit, unit) = try self.value()
         let word = self.rest.trimmed
         guard word.isEmpty || word == "abort" else {
-            throw self.error("'\(word)' behind the value is not understood; only 'abort' may follow")
+            throw self.error("'\(word)' after the value is not understood; only 'abort' may follow")
         }
         let threshold = Threshold(
             expression: self.expression,
@@ -61,7 +61,7 @@ private struct ThresholdParser {
         let labels = try self.labels()
         let field = try self.field(of: String(name))
         let rest = self.rest.trimmed
-        guard rest.isEmpty else { throw self.error("'\(rest)' behind the field is not understood") }
+        guard rest.isEmpty else { throw self.error("'\(rest)' after the field is not understood") }
         return (String(name), labels, field)
     }
 
@@ -127,7 +127,7 @@ private struct ThresholdParser {
         self.skipSpaces()
         let digits = self.take { $0.isASCII && ($0.isNumber || $0 == ".") }
         guard let number = Double.plain(digits) else {
-            throw self.error("no number behind the comparison; \(Self.example)")
+            throw self.error("no number after the comparison; \(Self.example)")
         }
         self.skipSpaces()
         if self.rest.trimmed == "abort" { return (number, .plain) }

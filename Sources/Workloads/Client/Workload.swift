@@ -6,8 +6,8 @@ package import Transport
 
 /// The parts of a run that depend on the protocol of its clients.
 ///
-/// One value serves all event loops. The run makes a shard's work from it on each loop, swaps samples once a second,
-/// and turns the loops' results into an account at the end.
+/// One value serves all event loops. The run makes a shard's work from it on each loop, and swaps samples once a second.
+/// At the end it turns the loops' results into an account.
 package protocol Workload: Sendable {
     associatedtype Work: LoopWork
     /// The results of one loop at the end.
