@@ -11,7 +11,7 @@ package struct SequenceRanges: Hashable, Sendable {
 
     package var isEmpty: Bool { self.runs.isEmpty }
 
-    /// The number of sequence numbers.
+    /// How many sequence numbers the set has.
     package var count: UInt64 { self.runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } }
 
     package mutating func insert(_ sequence: UInt64) {

@@ -1,7 +1,7 @@
 /// A part of a run whose metrics are also reported separately, with the label ``Labels/stage``.
 ///
-/// A duration belongs to the stage in which its operation was due, a connect to the one in which it ended, and a count
-/// to the one in which it occurred.
+/// A duration belongs to the stage in which its operation was due. A connect belongs to the stage in which it ended, and
+/// a count to the one in which it occurred.
 package struct MetricStage: Hashable, Sendable {
     package var name: String
     /// Whether it enters the totals of the run; a warm-up does not.

@@ -31,7 +31,7 @@ extension XMPPShardWork {
 
     package func acknowledged(_ place: Int, count: Int, now: NIODeadline) {
         guard let ids = self.metrics.acknowledged else { return }
-        // Also adds what the stream sent meanwhile; otherwise it would precede the next write as acknowledged.
+        // Adds the stream's own stanzas first. Added later, they would precede the next write although acknowledged.
         self.noteOwnStanzas(place)
         var left = count
         var done = 0

@@ -65,7 +65,7 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
     package let slab: ClientSlab<XMPPConnection, XMPPClientState>
     /// The TLS layer for STARTTLS.
     let tls: TLSLayer?
-    /// The host name for certificates, if the settings have none.
+    /// The name that the server's certificate must have, if the settings have none.
     let identity: Target
     let server: JID?
     /// For clients that register or remove their account.
