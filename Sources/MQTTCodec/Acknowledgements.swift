@@ -17,7 +17,7 @@ public struct PubAck: Hashable, Sendable {
     }
 }
 
-/// Says that a QoS 2 PUBLISH has arrived: step two of four.
+/// Confirms the receipt of a QoS 2 PUBLISH: step two of four.
 ///
 /// Spec: MQTT 5.0 §3.5, MQTT 3.1.1 §3.5.
 public struct PubRec: Hashable, Sendable {
@@ -107,7 +107,7 @@ extension PubComp {
 extension Packet {
     /// The acknowledgement as an object, from what a ``PacketSink`` is given.
     ///
-    /// `nil` if `type` is none of PUBACK, PUBREC, PUBREL and PUBCOMP, and for values that no decoder hands out.
+    /// `nil` if `type` is not PUBACK, PUBREC, PUBREL or PUBCOMP, and for values that no decoder returns.
     package init?(
         acknowledgement type: PacketType,
         id: UInt16,

@@ -67,7 +67,7 @@ public enum PacketType: UInt8, Hashable, Sendable, CaseIterable {
     case pubRel
     /// Step four of four.
     case pubComp
-    /// Asks for messages.
+    /// Requests subscriptions.
     case subscribe
     /// Answers a SUBSCRIBE.
     case subAck
@@ -75,9 +75,9 @@ public enum PacketType: UInt8, Hashable, Sendable, CaseIterable {
     case unsubscribe
     /// Answers an UNSUBSCRIBE.
     case unsubAck
-    /// Asks whether the other side is there.
+    /// Checks that the other side responds.
     case pingReq
-    /// Says that it is.
+    /// The response to PINGREQ.
     case pingResp
     /// The last packet.
     case disconnect
@@ -105,7 +105,7 @@ public enum PacketType: UInt8, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Bits 3...0 that the standard wants in the first byte (§2.1.3); a PUBLISH has its own.
+    /// The required bits 3...0 of the first byte (§2.1.3); those of a PUBLISH vary.
     package var reservedFlags: UInt8 {
         switch self {
         case .pubRel, .subscribe, .unsubscribe: 0b0010

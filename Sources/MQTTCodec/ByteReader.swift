@@ -1,4 +1,4 @@
-/// Takes fields off the front of bytes; what is not there throws, and nothing is read beyond the end.
+/// Reads fields from the front of bytes; a missing byte throws, and nothing is read beyond the end.
 struct ByteReader {
     private(set) var rest: UnsafeRawBufferPointer
     /// The error for a field that runs past the end: packet and properties have different rules.
@@ -78,7 +78,7 @@ struct ByteReader {
 }
 
 extension UnsafeRawBufferPointer {
-    /// No bytes at no address: what stands for absent properties.
+    /// No bytes at no address: represents absent properties.
     @inlinable
     static var none: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 }

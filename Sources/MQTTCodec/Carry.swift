@@ -1,7 +1,7 @@
 /// The front part of a packet whose end has not arrived.
 ///
-/// Memory follows what has arrived, never what a length field announces; up to 256 bytes stay with a client whose
-/// packets get cut, the rest is given back with the packet.
+/// Memory follows the bytes received, never a declared length. Up to 256 bytes stay with a client whose packets get
+/// cut; the rest is released with the packet.
 @usableFromInline
 struct Carry: ~Copyable {
     private static let kept = 256

@@ -73,7 +73,7 @@ public struct Connect: Hashable, Sendable {
 }
 
 extension Connect {
-    /// Appends the packet, which is what its own ``version`` says; the other one is not looked at.
+    /// Appends the packet in its own ``version``; the parameter is ignored.
     package func encode(as _: ProtocolVersion, into buffer: inout ByteBuffer) {
         buffer.writePacket(.connect) { body in
             body.writeText(self.version.protocolName)

@@ -67,7 +67,7 @@ extension DecodeError: CustomStringConvertible {
 }
 
 extension DecodeError {
-    /// Where the standard has the rule; 5.0 unless it says so.
+    /// The clause of the standard that has the rule; of 5.0 unless noted.
     package var clause: String {
         switch self {
         case .packetTypeZero, .wrongDirection: "§2.1.2"

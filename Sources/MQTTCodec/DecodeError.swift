@@ -13,7 +13,7 @@ public enum DecodeError: Error, Hashable, Sendable {
     case connectExpected(PacketType)
     /// A second CONNECT on one connection [MQTT-3.1.0-2].
     case secondConnect
-    /// Bits 3...0 of the first byte are not what the packet type wants (§2.1.3).
+    /// Bits 3...0 of the first byte are not those of the packet type (§2.1.3).
     case reservedFlags(PacketType, UInt8)
     /// A PUBLISH with both QoS bits set [MQTT-3.3.1-4].
     case publishQoS3
@@ -27,7 +27,7 @@ public enum DecodeError: Error, Hashable, Sendable {
     case packetTooLarge(size: Int)
     /// The packet ends inside a field.
     case truncated
-    /// Bytes left over behind the last field.
+    /// Extra bytes after the last field.
     case trailingBytes(Int)
     /// A packet identifier of 0 [MQTT-2.2.1-3].
     case packetIDZero
@@ -41,7 +41,7 @@ public enum DecodeError: Error, Hashable, Sendable {
     /// A control character or non-character, which the decoder is configured to refuse (§1.5.4).
     case controlCharacter
 
-    /// No topic name, and no topic alias that could stand for it (§3.3.2.1).
+    /// No topic name, and no topic alias to replace it (§3.3.2.1).
     case topicEmpty
     /// `+` or `#` in a topic name [MQTT-3.3.2-2].
     case topicHasWildcard
@@ -95,7 +95,7 @@ public enum DecodeError: Error, Hashable, Sendable {
     case propertyNotAllowed(PropertyID)
     /// A property that this packet type has in the other direction only [MQTT-3.3.4-6] [MQTT-3.14.2-2] (§3.14.2.2.5).
     case propertyOfOtherSide(PropertyID)
-    /// A property twice that may stand once.
+    /// A property that may occur once occurs twice.
     case duplicateProperty(PropertyID)
     /// A value that the property does not have: a switch that is neither 0 nor 1, a 0 where 1 is the least.
     case propertyValue(PropertyID)

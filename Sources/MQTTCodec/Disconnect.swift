@@ -66,11 +66,11 @@ extension Auth {
 
     init(_ reader: inout ByteReader, toServer: Bool) throws(DecodeError) {
         self.init()
-        // §3.15.2.1: the empty body says success, and only a server says that.
+        // §3.15.2.1: the empty body means success, which only a server may send.
         let isEmpty = reader.isAtEnd
         self.reason = try ReasonCode.check(isEmpty ? 0 : try reader.byte(), in: .auth, toServer: toServer)
         if isEmpty { return }
-        // §3.15.2.2.2: whatever has a reason code has a method.
+        // §3.15.2.2.2: an AUTH with a reason code needs a method.
         if reader.isAtEnd { throw .authMethodMissing }
         self.properties = try reader.properties(.auth)
         try reader.expectEnd()

@@ -44,7 +44,7 @@ extension ByteBuffer {
         VariableByteInteger(UInt64(value)).forEachByte { _, byte in self.writeInteger(byte) }
     }
 
-    /// Writes a string behind its two-byte length; what is beyond 65,535 bytes has no place and is cut off.
+    /// Writes a string after its two-byte length; bytes beyond 65,535 are cut off.
     mutating func writeText(_ text: String) {
         let utf8 = text.utf8
         if utf8.count <= Int(UInt16.max) {
@@ -56,7 +56,7 @@ extension ByteBuffer {
         }
     }
 
-    /// Writes bytes behind their two-byte length; what is beyond 65,535 bytes has no place and is cut off.
+    /// Writes bytes after their two-byte length; bytes beyond 65,535 are cut off.
     mutating func writeBinary(_ bytes: [UInt8]) {
         let part = bytes.prefix(Int(UInt16.max))
         self.writeInteger(UInt16(part.count))

@@ -16,7 +16,7 @@ public enum Packet: Hashable, Sendable {
     case pubRel(PubRel)
     /// Step four of four.
     case pubComp(PubComp)
-    /// Asks for messages.
+    /// Requests subscriptions.
     case subscribe(Subscribe)
     /// Answers a SUBSCRIBE.
     case subAck(SubAck)
@@ -24,9 +24,9 @@ public enum Packet: Hashable, Sendable {
     case unsubscribe(Unsubscribe)
     /// Answers an UNSUBSCRIBE.
     case unsubAck(UnsubAck)
-    /// Asks whether the other side is there.
+    /// Checks that the other side responds.
     case pingReq
-    /// Says that it is.
+    /// The response to PINGREQ.
     case pingResp
     /// The last packet.
     case disconnect(Disconnect)
@@ -103,7 +103,7 @@ extension Properties {
     }
 }
 
-/// A packet whose properties can be exchanged.
+/// A packet whose properties can be replaced.
 private protocol HasProperties {
     var properties: Properties { get set }
 }

@@ -14,14 +14,14 @@ public struct PacketDecoder: ~Copyable {
     package enum Role: Hashable, Sendable {
         /// Takes what a server sends.
         case client(ProtocolVersion)
-        /// Takes what a client sends, a CONNECT first, which also tells the version.
+        /// Decodes a client's packets; the first is a CONNECT, which also gives the version.
         case server
     }
 
     /// Of a server: 3.1.1 until protocol name and level of a CONNECT have come.
     @usableFromInline
     package internal(set) var version: ProtocolVersion
-    /// Whole packets, fixed header included; larger ones are refused when their length is known.
+    /// The largest packet, fixed header included; larger ones are refused when their length is known.
     @usableFromInline
     package var maximumPacketSize: Int
     /// Decoded so far.
@@ -87,7 +87,7 @@ public struct PacketDecoder: ~Copyable {
 
     /// Tops the carry up, and delivers its packet when it is whole.
     ///
-    /// - Returns: `false` when the sink wants no more.
+    /// - Returns: `false` when the sink stops.
     @inlinable
     @inline(never)
     mutating func resume<Sink: PacketSink & ~Copyable>(
@@ -116,10 +116,11 @@ public struct PacketDecoder: ~Copyable {
 
     /// Takes packets from their first byte on.
     ///
-    /// Packets like the one before, and acknowledgements of four bytes, are delivered here; ``step(_:available:into:)``
-    /// takes what is anything else, and knows every rule: what looks wrong here is refused there.
+    /// Packets like the previous one, and acknowledgements of four bytes, are delivered here.
+    /// ``step(_:available:into:)`` handles everything else and checks every rule: it also refuses the packets that look
+    /// wrong here.
     ///
-    /// - Returns: `false` when the sink wants no more.
+    /// - Returns: `false` when the sink stops.
     @inlinable
     @inline(never)
     mutating func walk<Sink: PacketSink & ~Copyable>(
@@ -159,9 +160,9 @@ public struct PacketDecoder: ~Copyable {
         return true
     }
 
-    /// Takes any one packet, or what there is of it into the carry.
+    /// Decodes one packet of any kind, or copies its available part into the carry.
     ///
-    /// - Returns: the packet's size, 0 if it is not whole, -1 when the sink wants no more.
+    /// - Returns: the packet's size, 0 if it is incomplete, -1 when the sink stops.
     @inlinable
     @inline(never)
     mutating func step<Sink: PacketSink & ~Copyable>(
@@ -200,7 +201,7 @@ public struct PacketDecoder: ~Copyable {
         return (header, header + length)
     }
 
-    /// Delivers one whole packet, whose first byte and size are checked.
+    /// Delivers one complete packet, whose first byte and size have been checked.
     @inlinable
     @inline(always)
     mutating func deliver<Sink: PacketSink & ~Copyable>(

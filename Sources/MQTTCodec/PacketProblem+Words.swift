@@ -41,9 +41,9 @@ extension TopicError: CustomStringConvertible {
         case .tooLong(let bytes): "it has \(bytes) bytes of UTF-8, and MQTT takes 65535 at most"
         case .nullCharacter: "it has no character U+0000"
         case .wildcardInName: "a topic to publish to has no + and no #"
-        case .wildcardNotAlone: "+ and # stand alone in their level, as in a/+/b or a/#"
+        case .wildcardNotAlone: "+ and # must be alone in their level, as in a/+/b or a/#"
         case .multiLevelNotLast: "# is the last level; write + for a level in the middle"
-        case .shareName: "the name behind $share/ is not empty, and has no + and no #; write it like $share/name/a/#"
+        case .shareName: "the name after $share/ must not be empty, nor contain + or #; write it like $share/name/a/#"
         case .shareWithoutFilter: "a filter follows the name; write it like $share/name/a/#"
         }
     }

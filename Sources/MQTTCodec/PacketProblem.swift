@@ -32,7 +32,7 @@ package enum PacketProblem: Error, Hashable, Sendable {
     case reasonBeforeVersion5
     /// A reason that this packet does not have in this direction (§2.4).
     case reason(ReasonCode)
-    /// A session expiry interval in DISCONNECT, where CONNECT said 0 (§3.14.2.2.2).
+    /// A session expiry interval in DISCONNECT, although CONNECT had 0 (§3.14.2.2.2).
     case sessionExpiryFromZero
     /// The error that the other side's decoder would report for the properties.
     case properties(DecodeError)
@@ -112,7 +112,7 @@ extension Will {
 extension Publish {
     /// The first rule that this packet breaks, if it breaks one.
     ///
-    /// `packetID` is `false` while the identifier is still to come from the session.
+    /// `packetID` is `false` if the session will assign the identifier.
     package func problem(as version: ProtocolVersion, toServer: Bool = true, packetID: Bool = true) -> PacketProblem? {
         let aliased = version == .v5 && self.topic.isEmpty && self.properties.topicAlias != nil
         if !aliased {

@@ -4,7 +4,7 @@ public struct PublishView {
     public let topic: UnsafeRawBufferPointer
     /// The application message.
     public let payload: UnsafeRawBufferPointer
-    /// The properties behind their length, checked; empty in 3.x.
+    /// The properties after their length, checked; empty in 3.x.
     public let rawProperties: UnsafeRawBufferPointer
     /// Packet type and flags.
     public let firstByte: UInt8
@@ -36,7 +36,7 @@ public struct PublishView {
         }
     }
 
-    /// Whether it says that it is a repetition.
+    /// The DUP flag: whether this may be a repetition.
     @inlinable
     public var dup: Bool { self.firstByte & 0b1000 != 0 }
 
@@ -56,7 +56,7 @@ public protocol PacketSink: ~Copyable {
     /// PUBACK, PUBREC, PUBREL or PUBCOMP in any form.
     ///
     /// `id` is never 0. `reason` is 0 where it is left out, and before 5.0; always one that this packet has.
-    /// `rawProperties` are the properties behind their length, checked, to read with `Properties(validated:)`.
+    /// `rawProperties` are the properties after their length, checked, to read with `Properties(validated:)`.
     mutating func acknowledgement(
         _ type: PacketType,
         id: UInt16,
@@ -91,7 +91,7 @@ extension PublishView {
         return topic.map { ($0, correlation) }
     }
 
-    /// The correlation data (§3.3.2.3.6), read likewise.
+    /// The correlation data (§3.3.2.3.6), read the same way.
     package var correlation: UnsafeRawBufferPointer? {
         var reader = PropertyReader(self.rawProperties, scope: nil)
         while let (id, value) = try? reader.next() {
@@ -100,7 +100,7 @@ extension PublishView {
         return nil
     }
 
-    /// The same message with the topic that its alias stands for.
+    /// The same message with the topic of its alias.
     package func withTopic(_ topic: UnsafeRawBufferPointer) -> PublishView {
         PublishView(
             topic: topic,

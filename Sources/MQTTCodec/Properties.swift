@@ -1,7 +1,7 @@
-/// The properties of one packet, in the order in which they stand on the wire.
+/// The properties of one packet, in the order of the packet.
 ///
-/// One array of entries, so an empty list costs eight bytes, order and repetition survive, and a list that breaks the
-/// rules can be written too. Two lists are equal when they hold the same properties in the same order.
+/// One array of entries: an empty list costs eight bytes, order and repetition are kept, and invalid lists can be
+/// written too. Two lists are equal if they have the same properties in the same order.
 ///
 /// Spec: MQTT 5.0 §2.2.2.
 public struct Properties: Hashable, Sendable, ExpressibleByArrayLiteral {
@@ -17,7 +17,7 @@ public struct Properties: Hashable, Sendable, ExpressibleByArrayLiteral {
     /// The properties in this order.
     public init(arrayLiteral elements: Property...) { self.entries = elements }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     public var isEmpty: Bool { self.entries.isEmpty }
 
     /// Adds a property at the end.

@@ -2,33 +2,33 @@
 ///
 /// Spec: MQTT 5.0 §2.2.2.2, table 2-4.
 public enum PropertyID: UInt8, Hashable, Sendable, CaseIterable {
-    /// 1 says that the payload is UTF-8, 0 that it is any bytes (§3.3.2.3.2).
+    /// 1: the payload is UTF-8; 0: unspecified bytes (§3.3.2.3.2).
     case payloadFormatIndicator = 0x01
     /// Seconds that the message is worth delivering (§3.3.2.3.3).
     case messageExpiryInterval = 0x02
     /// The kind of payload, as defined by the application (§3.3.2.3.9).
     case contentType = 0x03
-    /// The topic that an answer is wanted on (§3.3.2.3.5).
+    /// The topic for the response (§3.3.2.3.5).
     case responseTopic = 0x08
     /// Matches a response to its request (§3.3.2.3.6).
     case correlationData = 0x09
     /// The number of a subscription, 1 to 268,435,455 (§3.8.2.1.2).
     case subscriptionIdentifier = 0x0B
-    /// Seconds that the session outlives the connection; 0xFFFFFFFF is for ever (§3.1.2.11.2).
+    /// Seconds that the session outlives the connection; 0xFFFFFFFF: it never expires (§3.1.2.11.2).
     case sessionExpiryInterval = 0x11
     /// The identifier that the server gave to a client without one (§3.2.2.3.7).
     case assignedClientIdentifier = 0x12
-    /// Seconds of keep-alive that the server wants in place of the client's (§3.2.2.3.14).
+    /// The keep-alive in seconds that the server requires instead of the client's (§3.2.2.3.14).
     case serverKeepAlive = 0x13
     /// The name of the authentication method (§3.1.2.11.9).
     case authenticationMethod = 0x15
-    /// A message of that method (§3.1.2.11.10).
+    /// A message of the authentication method (§3.1.2.11.10).
     case authenticationData = 0x16
     /// Whether the server may explain failures anywhere (§3.1.2.11.7).
     case requestProblemInformation = 0x17
     /// Seconds between the loss of the connection and the will (§3.1.3.2.2).
     case willDelayInterval = 0x18
-    /// Whether the client asks for response information (§3.1.2.11.6).
+    /// Whether the client requests response information (§3.1.2.11.6).
     case requestResponseInformation = 0x19
     /// The basis on which a client may build its response topics (§3.2.2.3.15).
     case responseInformation = 0x1A
@@ -127,7 +127,7 @@ public struct Property: Hashable, Sendable {
 }
 
 extension Property {
-    /// 1 says that the payload is UTF-8, 0 that it is any bytes (§3.3.2.3.2).
+    /// 1: the payload is UTF-8; 0: unspecified bytes (§3.3.2.3.2).
     public static func payloadFormatIndicator(_ value: UInt8) -> Property {
         Property(.payloadFormatIndicator, .byte(value))
     }
@@ -139,7 +139,7 @@ extension Property {
     public static func contentType(_ value: String) -> Property {
         Property(.contentType, .text(value))
     }
-    /// The topic that an answer is wanted on (§3.3.2.3.5).
+    /// The topic for the response (§3.3.2.3.5).
     public static func responseTopic(_ value: String) -> Property {
         Property(.responseTopic, .text(value))
     }
@@ -151,7 +151,7 @@ extension Property {
     public static func subscriptionIdentifier(_ value: UInt32) -> Property {
         Property(.subscriptionIdentifier, .variable(value))
     }
-    /// Seconds that the session outlives the connection; 0xFFFFFFFF is for ever (§3.1.2.11.2).
+    /// Seconds that the session outlives the connection; 0xFFFFFFFF: it never expires (§3.1.2.11.2).
     public static func sessionExpiryInterval(_ value: UInt32) -> Property {
         Property(.sessionExpiryInterval, .fourBytes(value))
     }
@@ -159,7 +159,7 @@ extension Property {
     public static func assignedClientIdentifier(_ value: String) -> Property {
         Property(.assignedClientIdentifier, .text(value))
     }
-    /// Seconds of keep-alive that the server wants in place of the client's (§3.2.2.3.14).
+    /// The keep-alive in seconds that the server requires instead of the client's (§3.2.2.3.14).
     public static func serverKeepAlive(_ value: UInt16) -> Property {
         Property(.serverKeepAlive, .twoBytes(value))
     }
@@ -167,7 +167,7 @@ extension Property {
     public static func authenticationMethod(_ value: String) -> Property {
         Property(.authenticationMethod, .text(value))
     }
-    /// A message of that method (§3.1.2.11.10).
+    /// A message of the authentication method (§3.1.2.11.10).
     public static func authenticationData(_ value: [UInt8]) -> Property {
         Property(.authenticationData, .binary(value))
     }
@@ -179,7 +179,7 @@ extension Property {
     public static func willDelayInterval(_ value: UInt32) -> Property {
         Property(.willDelayInterval, .fourBytes(value))
     }
-    /// Whether the client asks for response information (§3.1.2.11.6).
+    /// Whether the client requests response information (§3.1.2.11.6).
     public static func requestResponseInformation(_ value: Bool) -> Property {
         Property(.requestResponseInformation, .byte(value ? 1 : 0))
     }

@@ -1,7 +1,7 @@
 // One accessor per property; `nil` is absent, and takes it away.
 
 extension Properties {
-    /// 1 says that the payload is UTF-8, 0 that it is any bytes (§3.3.2.3.2).
+    /// 1: the payload is UTF-8; 0: unspecified bytes (§3.3.2.3.2).
     public var payloadFormatIndicator: UInt8? {
         get { self.byte(.payloadFormatIndicator) }
         set { self.setByte(.payloadFormatIndicator, newValue) }
@@ -19,7 +19,7 @@ extension Properties {
         set { self.setText(.contentType, newValue) }
     }
 
-    /// The topic that an answer is wanted on (§3.3.2.3.5).
+    /// The topic for the response (§3.3.2.3.5).
     public var responseTopic: String? {
         get { self.text(.responseTopic) }
         set { self.setText(.responseTopic, newValue) }
@@ -37,7 +37,7 @@ extension Properties {
         set { self.setVariable(.subscriptionIdentifier, newValue) }
     }
 
-    /// Seconds that the session outlives the connection; 0xFFFFFFFF is for ever (§3.1.2.11.2).
+    /// Seconds that the session outlives the connection; 0xFFFFFFFF: it never expires (§3.1.2.11.2).
     public var sessionExpiryInterval: UInt32? {
         get { self.fourBytes(.sessionExpiryInterval) }
         set { self.setFourBytes(.sessionExpiryInterval, newValue) }
@@ -49,7 +49,7 @@ extension Properties {
         set { self.setText(.assignedClientIdentifier, newValue) }
     }
 
-    /// Seconds of keep-alive that the server wants in place of the client's (§3.2.2.3.14).
+    /// The keep-alive in seconds that the server requires instead of the client's (§3.2.2.3.14).
     public var serverKeepAlive: UInt16? {
         get { self.twoBytes(.serverKeepAlive) }
         set { self.setTwoBytes(.serverKeepAlive, newValue) }
@@ -61,7 +61,7 @@ extension Properties {
         set { self.setText(.authenticationMethod, newValue) }
     }
 
-    /// A message of that method (§3.1.2.11.10).
+    /// A message of the authentication method (§3.1.2.11.10).
     public var authenticationData: [UInt8]? {
         get { self.binary(.authenticationData) }
         set { self.setBinary(.authenticationData, newValue) }
@@ -79,7 +79,7 @@ extension Properties {
         set { self.setFourBytes(.willDelayInterval, newValue) }
     }
 
-    /// Whether the client asks for response information (§3.1.2.11.6).
+    /// Whether the client requests response information (§3.1.2.11.6).
     public var requestResponseInformation: Bool? {
         get { self.flag(.requestResponseInformation) }
         set { self.setFlag(.requestResponseInformation, newValue) }

@@ -1,4 +1,4 @@
-/// Where properties stand: which of them are allowed depends on packet and direction.
+/// The place of properties: the allowed ones depend on packet and direction.
 ///
 /// Spec: MQTT 5.0 §2.2.2.2, table 2-4.
 package enum PropertyScope: Sendable, CaseIterable {
@@ -37,7 +37,7 @@ package enum PropertyScope: Sendable, CaseIterable {
         }
     }
 
-    /// One bit per identifier that may stand more than once.
+    /// One bit per identifier that may be repeated.
     var repeatable: UInt64 {
         let user = PropertyID.userProperty.bit
         return self == .publishToClient ? user | PropertyID.subscriptionIdentifier.bit : user
@@ -96,7 +96,7 @@ package enum PropertyScope: Sendable, CaseIterable {
     )
 }
 
-/// Walks over properties and checks each: the one place that knows their rules.
+/// Iterates over properties and checks each: their rules are in this type only.
 struct PropertyReader {
     /// One property, its text still in the packet.
     enum Value {
@@ -116,7 +116,7 @@ struct PropertyReader {
     /// The identifiers met so far.
     private(set) var seen: UInt64 = 0
 
-    /// Walks over `bytes`, the properties behind their length; a `scope` of `nil` is for those that have been checked.
+    /// Iterates over `bytes`, the properties after their length; a `scope` of `nil` means that they have been checked.
     init(_ bytes: UnsafeRawBufferPointer, scope: PropertyScope?, refusesControlCharacters: Bool = false) {
         self.reader = ByteReader(
             bytes,
@@ -187,7 +187,7 @@ extension Properties {
         try self.init(bytes, scope: nil)
     }
 
-    /// Checks and reads `bytes`, the properties behind their length.
+    /// Checks and reads `bytes`, the properties after their length.
     init(
         _ bytes: UnsafeRawBufferPointer,
         scope: PropertyScope?,
@@ -232,9 +232,9 @@ extension ByteReader {
         return try Properties(bytes, scope: scope, refusesControlCharacters: self.refusesControlCharacters)
     }
 
-    /// Takes and checks the properties, without making anything of them.
+    /// Takes and checks the properties without decoding them.
     ///
-    /// - Returns: the properties behind their length, and the identifiers met, one bit each.
+    /// - Returns: the properties after their length, and the identifiers found, one bit each.
     mutating func validatedProperties(
         _ scope: PropertyScope
     ) throws(DecodeError) -> (bytes: UnsafeRawBufferPointer, seen: UInt64) {

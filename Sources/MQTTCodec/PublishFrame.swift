@@ -11,7 +11,7 @@ package struct PublishFrame: Hashable, Sendable {
     package let payload: Int
     package let qos: QoS
     package let version: ProtocolVersion
-    /// Bytes of the encoded properties with their length in front; 0: there are none.
+    /// Bytes of the encoded properties including their length; 0: no properties.
     package let properties: Int
     private let remaining: Int
     private let lengthBytes: Int

@@ -1,9 +1,9 @@
-/// Where the parts of a PUBLISH lie: learned from one, and true of every other that begins with the same bytes.
+/// The layout of a PUBLISH, learned from one and valid for every other that begins with the same bytes.
 ///
-/// Streams repeat themselves. Who compares the bytes in front of the topic as one word knows first byte, size and
-/// lengths without reading them one by one, and the next packet's place before this one's length has been loaded.
+/// Streams repeat themselves. One comparison of the bytes before the topic, as a word, confirms first byte, size and
+/// lengths. It also gives the next packet's position before this packet's length has been loaded.
 ///
-/// Lives for one call of the decoder, whose buffer lies still meanwhile.
+/// Lives for one call of the decoder, whose buffer does not move meanwhile.
 @usableFromInline
 struct PublishShape {
     /// The bytes in front of the topic, 4 or 5 of them, and which bits of a word they are.
@@ -23,7 +23,7 @@ struct PublishShape {
     /// Never 0 once learned.
     @usableFromInline
     var topicCount = 0
-    /// Bytes between topic and payload: two of a packet identifier, one that says there are no properties.
+    /// Bytes between topic and payload: two for a packet identifier, one for an empty property length.
     @usableFromInline
     var between = 0
     /// The last valid topic of this length, with seven readable bytes after it; `nil` before the first.

@@ -24,7 +24,7 @@ package struct PublishTemplate: Hashable, Sendable {
             .encode(as: version, into: &buffer)
         self.bytes = Array(buffer.readableBytesView)
         self.payloadOffset = self.bytes.count - payload.count
-        // Behind the first byte comes the length, the only byte run with continuation bits in front of the topic.
+        // The length follows the first byte; no other byte before the topic has a continuation bit.
         let lengthEnd = 1 + (self.bytes.dropFirst().firstIndex { $0 & 0x80 == 0 } ?? 1)
         let topicStart = lengthEnd + 2
         self.topicRange = topicStart..<topicStart + min(topic.utf8.count, Int(UInt16.max))
@@ -32,7 +32,7 @@ package struct PublishTemplate: Hashable, Sendable {
     }
 }
 
-/// The four-byte acknowledgement, success and nothing else, which all versions have.
+/// The four-byte acknowledgement of success, which all versions have.
 public enum AcknowledgementBytes {
     package static let count = 4
 

@@ -158,7 +158,7 @@ extension ReasonCode {
         case .unsubAck: Self.inUnsubAck.contains(self)
         case .disconnect: (toServer ? Self.inDisconnectToServer : Self.inDisconnectToClient).contains(self)
         case .auth:
-            // §3.15.2.1: the server says success, the client asks for re-authentication.
+            // §3.15.2.1: the server sends success, the client requests re-authentication.
             self == .continueAuthentication || self == (toServer ? .reAuthenticate : .success)
         default: false
         }

@@ -46,7 +46,7 @@ public struct Subscription: Hashable, Sendable {
     }
 }
 
-/// Asks for messages.
+/// Requests subscriptions.
 ///
 /// Spec: MQTT 5.0 §3.8, MQTT 3.1.1 §3.8.
 public struct Subscribe: Hashable, Sendable {

@@ -37,9 +37,9 @@ enum Text {
         return true
     }
 
-    /// Whether two runs of `count` bytes, at least 8, are the same.
+    /// Whether two runs of `count` bytes, at least 8, are equal.
     ///
-    /// Words that overlap stand for what is no multiple of eight; up to 32 bytes go without a loop.
+    /// Overlapping words cover counts that are no multiple of eight; up to 32 bytes need no loop.
     @inlinable
     @inline(always)
     static func equal(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {

@@ -10,7 +10,7 @@ public enum TopicError: Error, Hashable, Sendable {
     case nullCharacter
     /// `+` or `#` in a topic name [MQTT-3.3.2-2].
     case wildcardInName
-    /// `+` or `#` beside other characters in its level [MQTT-4.7.1-1] [MQTT-4.7.1-2].
+    /// `+` or `#` with other characters in its level [MQTT-4.7.1-1] [MQTT-4.7.1-2].
     case wildcardNotAlone
     /// `#` before the last level [MQTT-4.7.1-1].
     case multiLevelNotLast
@@ -62,7 +62,7 @@ public struct TopicFilter: Hashable, Sendable {
     /// ``filter`` as bytes: what `matches` walks, and what equality and hash go by.
     private let bytes: [UInt8]
 
-    /// Checks `text`; `shared` says whether `$share/` is special: from 5.0 on it is, and most brokers have it before.
+    /// Checks `text`; `shared`: whether `$share/` is special, as it is from 5.0 on, and earlier in most brokers.
     public init(validating text: String, shared: Bool = true) throws(TopicError) {
         var whole = text
         let problem = whole.withUTF8 { Self.problem(UnsafeRawBufferPointer($0), shared: shared) }
@@ -156,7 +156,7 @@ extension TopicFilter {
         !name.isEmpty && !name.contains { $0 == ASCII.plus || $0 == ASCII.hash }
     }
 
-    /// Wildcards stand alone in their level, and `#` in the last.
+    /// Wildcards must be alone in their level, and `#` in the last.
     private static func levelProblem(_ filter: Slice<UnsafeRawBufferPointer>) -> TopicError? {
         for index in filter.indices {
             let byte = filter[index]

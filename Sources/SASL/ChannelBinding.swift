@@ -23,8 +23,10 @@ package struct SASLChannelBinding: Hashable, Sendable {
 package enum SCRAMBinding: Hashable, Sendable {
     /// It has none, or the server offers it and it is not used: `n`.
     case unsupported
-    /// It has one, and the server offered no mechanism with it: `y`, so that a server whose offer was cut on the way
-    /// notices. Never where the server offers one.
+    /// The client has one, and the server offered no mechanism with it: `y`, so that the server notices if its offer
+    /// was stripped.
+    ///
+    /// Never sent if the server offers one.
     case notOffered
     /// It uses this one: `p=`, and the mechanism's name ends in `-PLUS`.
     case bound(SASLChannelBinding)

@@ -1,4 +1,4 @@
-/// Challenge and response over MD5: historic (RFC 6331), and for servers that have nothing else.
+/// Challenge and response over MD5: historic (RFC 6331), for servers without any better mechanism.
 ///
 /// The server speaks first. Each ``begin()`` starts anew with a fresh client nonce.
 ///
@@ -26,7 +26,7 @@ package struct DigestMD5Mechanism: SASLMechanism {
     ///   - password: the same.
     ///   - host: the domain of the server; the realm too, where the server names none.
     ///   - service: the protocol's registered name.
-    ///   - authorizationIdentity: whom to act for; nothing for the user's own.
+    ///   - authorizationIdentity: the identity to act as; empty for the user's own.
     ///   - nonce: printable, not to be guessed and never the same.
     /// - Throws: ``SASLError/credentials(_:)`` for what is empty or holds U+0000.
     package init(
@@ -38,7 +38,7 @@ package struct DigestMD5Mechanism: SASLMechanism {
         nonce: @escaping @Sendable () -> String = SCRAMNonce.random
     ) throws(SASLError) {
         for (what, text) in [("user name", user), ("password", password), ("domain", host)] {
-            guard !text.isEmpty else { throw .credentials("DIGEST-MD5 wants a \(what), and it is empty") }
+            guard !text.isEmpty else { throw .credentials("DIGEST-MD5 needs a \(what), and it is empty") }
             guard !text.utf8.contains(0) else {
                 throw .credentials("the \(what) holds U+0000, which DIGEST-MD5 cannot send")
             }
@@ -83,12 +83,12 @@ package struct DigestMD5Mechanism: SASLMechanism {
             guard let data, !data.isEmpty else { throw .serverNotVerified }
             try Self.verify(data, proof)
         case .verified:
-            guard (data ?? []).isEmpty else { throw .malformed("data comes behind the server's proof") }
+            guard (data ?? []).isEmpty else { throw .malformed("data follows the server's proof") }
         case .idle, .awaitsChallenge: throw .serverNotVerified
         }
     }
 
-    /// §2.1.3: the server proves that it knows the password too.
+    /// §2.1.3: the server must prove that it knows the password too.
     private static func verify(_ message: [UInt8], _ proof: String) throws(SASLError) {
         let directives = try DigestDirectives(message)
         guard let told = try directives.only("rspauth") else { throw .serverNotVerified }
@@ -127,7 +127,7 @@ extension DigestMD5Mechanism {
         return answer
     }
 
-    /// §2.1.2.1: what fits into ISO 8859-1 is hashed in it, whatever is sent.
+    /// §2.1.2.1: text within ISO 8859-1 is hashed in that encoding, whatever the encoding sent.
     private func hashed(_ text: String, _ what: String, _ challenge: DigestChallenge) throws(SASLError) -> [UInt8] {
         if let bytes = Latin1.encode(text) { return bytes }
         guard challenge.isUTF8 else { throw Self.unwritable(what) }
@@ -141,10 +141,10 @@ extension DigestMD5Mechanism {
     }
 
     private static func unwritable(_ what: String) -> SASLError {
-        .credentials("the \(what) is not in ISO 8859-1, and the server's DIGEST-MD5 knows nothing else")
+        .credentials("the \(what) is not in ISO 8859-1, the only encoding of the server's DIGEST-MD5")
     }
 
-    /// §7.2: `\` stands before a quote and before itself.
+    /// §7.2: `\` escapes a quote and itself.
     private static func quoted(_ name: String, _ value: [UInt8]) -> [UInt8] {
         var text = Array(name.utf8) + Array("=\"".utf8)
         for byte in value {

@@ -9,14 +9,14 @@ package struct PLAINMechanism: SASLMechanism {
     /// - Parameters:
     ///   - user: 1...255 bytes without U+0000.
     ///   - password: the same.
-    ///   - authorizationIdentity: whom to act for; 0...255 bytes, nothing for the user's own.
+    ///   - authorizationIdentity: the identity to act as, 0...255 bytes; empty for the user's own.
     /// - Throws: ``SASLError/credentials(_:)`` for what is too long, empty or holds U+0000.
     package init(user: String, password: String, authorizationIdentity: String = "") throws(SASLError) {
         for (what, text, minimum) in [
             ("user name", user, 1), ("password", password, 1), ("authorization identity", authorizationIdentity, 0),
         ] {
             guard (minimum...255).contains(text.utf8.count) else {
-                throw .credentials("PLAIN wants a \(what) of \(minimum) to 255 bytes, and it has \(text.utf8.count)")
+                throw .credentials("PLAIN needs a \(what) of \(minimum) to 255 bytes, and it has \(text.utf8.count)")
             }
             guard !text.utf8.contains(0) else {
                 throw .credentials("the \(what) holds U+0000, which PLAIN cannot send")
@@ -35,7 +35,7 @@ package struct PLAINMechanism: SASLMechanism {
     package mutating func finish(_ data: [UInt8]?) throws(SASLError) {}
 }
 
-/// The identity is known from elsewhere, as from a client certificate.
+/// The identity comes from another layer, such as a client certificate.
 ///
 /// Spec: RFC 4422 appendix A.
 package struct EXTERNALMechanism: SASLMechanism {
@@ -43,7 +43,7 @@ package struct EXTERNALMechanism: SASLMechanism {
 
     package var name: String { "EXTERNAL" }
 
-    /// - Parameter authorizationIdentity: whom to act for; nothing for what the server derives.
+    /// - Parameter authorizationIdentity: the identity to act as; empty for the one that the server derives.
     /// - Throws: ``SASLError/credentials(_:)`` for U+0000 in it.
     package init(authorizationIdentity: String = "") throws(SASLError) {
         guard !authorizationIdentity.utf8.contains(0) else {

@@ -1,16 +1,16 @@
-/// Why no mechanism could be chosen: one line that says what was offered and what can be done.
+/// The reason why no mechanism could be chosen: one line with the server's offer and the remedy.
 package enum SASLChoiceError: Error, Hashable, Sendable {
     case nothingOffered
-    /// None of these can be used with the credentials given.
+    /// None of the offered mechanisms can be used with the given credentials.
     case noneShared(offered: [String])
-    /// The mechanism asked for is not among these.
+    /// The requested mechanism is not offered.
     case notOffered(String, offered: [String])
-    /// The mechanism asked for is not known here.
+    /// The requested mechanism is unknown.
     case unknown(String)
     /// Only PLAIN is left, and the connection is not encrypted.
     case plainWithoutTLS
     case noPassword(String)
-    /// Channel binding is wanted, and there is none that both sides have.
+    /// Channel binding is required, and both sides have none in common.
     case noBinding(offered: [String])
     /// The server offers types of channel binding but no mechanism for them: its list was tampered with.
     case bindingStripped([String])
@@ -22,17 +22,17 @@ extension SASLChoiceError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .nothingOffered: "the server offers no way to log in"
-        case .noneShared(let offered): "the server offers \(Self.listed(offered)), and none of it can be used here"
+        case .noneShared(let offered): "the server offers \(Self.listed(offered)), none of which can be used here"
         case .notOffered(let name, let offered):
-            "\(SASLError.inOneLine(name)) was asked for, and the server offers \(Self.listed(offered))"
-        case .unknown(let name): "\(SASLError.inOneLine(name)) is no mechanism that is known here"
+            "\(SASLError.inOneLine(name)) was requested, but the server offers \(Self.listed(offered))"
+        case .unknown(let name): "\(SASLError.inOneLine(name)) is an unknown mechanism"
         case .plainWithoutTLS:
-            "the server wants the password in clear, and there is no TLS: require TLS, or allow PLAIN without it"
-        case .noPassword(let name): "\(SASLError.inOneLine(name)) wants a password, and there is none"
+            "the server accepts the password only in clear, and there is no TLS: require TLS, or allow PLAIN without it"
+        case .noPassword(let name): "\(SASLError.inOneLine(name)) needs a password, and none is given"
         case .noBinding(let offered):
-            "channel binding is wanted, and with \(Self.listed(offered)) there is none that both sides have"
+            "channel binding is required, and with \(Self.listed(offered)) both sides have none in common"
         case .bindingStripped(let types):
-            "the server knows channel binding (\(Self.listed(types))) and offers no -PLUS mechanism: its list was cut"
+            "the server supports channel binding (\(Self.listed(types))) but no -PLUS mechanism: its list was cut"
         case .credentials(let error): error.words
         }
     }

@@ -1,17 +1,17 @@
 /// Why an authentication was given up.
 package enum SASLError: Error, Hashable, Sendable {
-    /// The server's message is not what the mechanism wants there; the words say what is wrong.
+    /// The server's message is invalid at this step; the text gives the reason.
     case malformed(String)
     /// The server did not prove that it knows the secret (RFC 5802 §3: a missing or wrong `v=`).
     case serverNotVerified
     /// The server refused, with this `e=` (RFC 5802 §7).
     case refused(String)
-    /// The server asks for more or fewer rounds of the password's hash than are allowed.
+    /// The server's iteration count of the password hash is outside the limits.
     case iterations(Int, allowed: ClosedRange<Int>)
-    /// The user name or password given cannot be used with the mechanism; the words say which and why.
+    /// The given user name or password cannot be used with the mechanism; the text gives the reason.
     case credentials(String)
 
-    /// One line for the user, whatever the server says; it shows no secret.
+    /// The error in one line; it contains no secret.
     package var words: String {
         switch self {
         case .malformed(let what): "the server's authentication data is wrong: \(Self.inOneLine(what))"

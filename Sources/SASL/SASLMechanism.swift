@@ -1,4 +1,4 @@
-/// One authentication from the client's side: challenges go in, responses come out; it opens no socket.
+/// The client's side of one authentication: it turns challenges into responses, and opens no socket.
 ///
 /// Spec: RFC 4422 §3.
 package protocol SASLMechanism: Sendable {
@@ -11,6 +11,6 @@ package protocol SASLMechanism: Sendable {
     /// Answers a challenge.
     mutating func respond(to challenge: [UInt8]) throws(SASLError) -> [UInt8]
 
-    /// The server says that it is content; what it sent along must prove it where the mechanism can (RFC 5802 §3).
+    /// The server reports success; its data must prove the server's identity if the mechanism can (RFC 5802 §3).
     mutating func finish(_ data: [UInt8]?) throws(SASLError)
 }

@@ -1,19 +1,19 @@
-/// Which mechanism to use of those that a server offers.
+/// Chooses one of the mechanisms that a server offers.
 ///
-/// The order, the best first: EXTERNAL where the client has shown a certificate; SCRAM with channel binding, then
-/// without, over SHA-512, SHA-256 and SHA-1; DIGEST-MD5 if it is allowed; PLAIN, inside TLS or if it is allowed without.
-/// ANONYMOUS is used if it is asked for, and then nothing else is.
+/// The order of preference: EXTERNAL if the client has a certificate; SCRAM with channel binding, then without, over
+/// SHA-512, SHA-256 and SHA-1; DIGEST-MD5 if allowed; PLAIN, inside TLS or if allowed without. ANONYMOUS is used only
+/// on request, and then no other.
 ///
 /// Spec: RFC 6120 §6.3.3, RFC 5802 §6, XEP-0440.
 package struct SASLMechanismChoice: Hashable, Sendable {
-    /// Use this one or none; its registered name, whatever the case.
+    /// The only mechanism to use, by its registered name in any case.
     package var forced: String?
     /// Whether the password may be sent in clear.
     package var allowsPlainWithoutTLS = false
     package var allowsDigestMD5 = false
     /// No user name, no password.
     package var isAnonymous = false
-    /// Refuse whatever is not bound to the TLS session.
+    /// Refuses mechanisms that are not bound to the TLS session.
     package var requiresChannelBinding = false
     /// Rounds of the password's hash that a server may ask for.
     package var iterations = SCRAMClient.usualIterations
@@ -51,7 +51,7 @@ package struct SASLMechanismChoice: Hashable, Sendable {
     package struct Offer: Sendable {
         /// Names, in any order; unknown ones are passed over.
         package var mechanisms: [String]
-        /// Its types of channel binding, where it tells them (XEP-0440).
+        /// The server's types of channel binding, if it lists them (XEP-0440).
         package var bindings: [String]?
         package var isSecure: Bool
         /// The channel bindings of this TLS session, the preferred one first.
@@ -79,7 +79,7 @@ package struct SASLMechanismChoice: Hashable, Sendable {
     ///   - cache: of derived keys; best one for all clients of an event loop.
     ///   - nonce: SCRAM's, see ``SCRAMClient``.
     /// - Returns: a mechanism that has not begun.
-    /// - Throws: why there is none, or none that the settings allow.
+    /// - Throws: the reason, if there is no mechanism, or none that the settings allow.
     package func choose(
         from offer: Offer,
         for credentials: Credentials,
@@ -128,10 +128,9 @@ package struct SASLMechanismChoice: Hashable, Sendable {
 
     private static func isBound(_ name: String) -> Bool { name.hasPrefix("SCRAM-") && name.hasSuffix("-PLUS") }
 
-    /// The binding that both sides have.
+    /// The common channel binding of both sides.
     ///
-    /// A server that tells no types is asked for none: the one that goes without saying (`tls-unique`, RFC 5802 §6.1)
-    /// does not exist here.
+    /// If a server lists no types, none is used: the implicit one (`tls-unique`, RFC 5802 §6.1) is not implemented.
     private static func common(_ offer: Offer) -> SASLChannelBinding? {
         guard offer.isSecure, let types = offer.bindings else { return nil }
         return offer.available.first { types.contains($0.kind.rawValue) }

@@ -1,9 +1,10 @@
 /// Prepares user names and passwords, so that the same characters are the same bytes on both sides.
 ///
-/// Done right or not at all: the standard library offers no NFKC, so what NFKC might change is refused. ASCII is taken
-/// as it is, soft hyphens fall out, spaces of other widths become spaces. Of the rest those letters are taken that no
-/// normalisation changes: composed Latin, Greek, Cyrillic, kana, Chinese characters and Hangul syllables. Refused are
-/// combining marks, compatibility forms, scripts from right to left, and whatever Unicode 3.2 did not have.
+/// Characters outside the implemented part are refused: the standard library has no NFKC, so any character that NFKC
+/// might change is refused. ASCII is unchanged, soft hyphens are removed, and spaces of other widths become spaces.
+/// Other accepted letters are those that no normalisation changes: composed Latin, Greek, Cyrillic, kana, Chinese
+/// characters and Hangul syllables. Combining marks, compatibility forms, right-to-left scripts and characters newer
+/// than Unicode 3.2 are refused.
 ///
 /// Spec: RFC 4013, as stored strings (RFC 3454 §7).
 package enum SASLPrep {

@@ -14,9 +14,9 @@ package struct SCRAMClient: SASLMechanism {
         case verified
     }
 
-    private static let unknownExtension = "it wants an extension (m=) that is not known"
+    private static let unknownExtension = "it requires an unknown extension (m=)"
 
-    /// Rounds that a server may ask for, unless told otherwise.
+    /// The default limits of the server's iteration count.
     ///
     /// Fewer than 4,096 make guessing cheap (RFC 7677 §4); 600,000 are what is advised for passwords at rest.
     package static let usualIterations = 4_096...600_000
@@ -38,10 +38,10 @@ package struct SCRAMClient: SASLMechanism {
     ///   - hash: which SCRAM.
     ///   - user: not empty; prepared by ``SASLPrep``.
     ///   - password: the same.
-    ///   - authorizationIdentity: whom to act for; nothing for the user's own.
-    ///   - binding: what ties the authentication to the TLS below it.
-    ///   - iterations: what the server may ask for. They run on the event loop, where a hostile server that asks for
-    ///     10 million would stop every other client for seconds.
+    ///   - authorizationIdentity: the identity to act as; empty for the user's own.
+    ///   - binding: the channel binding to the TLS session.
+    ///   - iterations: the accepted iteration counts. They run on the event loop, where a hostile server with 10
+    ///     million rounds would stop every other client for seconds.
     ///   - cache: of derived keys; best one for all clients of an event loop.
     ///   - nonce: printable ASCII without commas, not to be guessed and never the same.
     /// - Throws: ``SASLError/credentials(_:)`` for a user name or password that cannot be prepared.
@@ -77,7 +77,7 @@ package struct SCRAMClient: SASLMechanism {
         } catch {
             throw .credentials("the \(what) holds \(error.codePoint), which SCRAM cannot use here")
         }
-        guard !prepared.isEmpty else { throw .credentials("SCRAM wants a \(what), and it is empty") }
+        guard !prepared.isEmpty else { throw .credentials("SCRAM needs a \(what), and it is empty") }
         return prepared
     }
 
@@ -95,7 +95,7 @@ package struct SCRAMClient: SASLMechanism {
         case .awaitsFirst(let nonce):
             return try self.answerFirst(challenge, nonce)
         case .awaitsFinal(let signature):
-            // RFC 4422 §3.5: where the protocol cannot send data with its success, it comes in a challenge before.
+            // RFC 4422 §3.5: if the protocol cannot send data with its success, the data comes in a challenge before.
             try Self.verify(challenge, signature)
             self.state = .verified
             return []
@@ -112,7 +112,7 @@ package struct SCRAMClient: SASLMechanism {
             guard let data, !data.isEmpty else { throw .serverNotVerified }
             try Self.verify(data, signature)
         case .verified:
-            guard (data ?? []).isEmpty else { throw .malformed("data comes behind the server's signature") }
+            guard (data ?? []).isEmpty else { throw .malformed("data follows the server's signature") }
         case .idle, .awaitsFirst:
             throw .serverNotVerified
         }

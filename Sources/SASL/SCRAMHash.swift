@@ -46,7 +46,7 @@ package enum SCRAMHash: String, Hashable, Sendable, CaseIterable {
             case .sha256: .sha256
             case .sha512: .sha512
             }
-        // Unchecked, because the checked form wants 210,000 rounds and servers ask for 4,096.
+        // Unchecked, because the checked form requires 210,000 rounds and servers use 4,096.
         let key = try? KDF.Insecure.PBKDF2.deriveKey(
             from: password,
             salt: salt,
@@ -60,7 +60,7 @@ package enum SCRAMHash: String, Hashable, Sendable, CaseIterable {
 }
 
 extension [UInt8] {
-    /// Compares in a time that tells nothing of where the bytes differ.
+    /// Compares in constant time, whatever the position of a difference.
     func equalsInConstantTime(_ other: [UInt8]) -> Bool {
         guard self.count == other.count else { return false }
         var difference: UInt8 = 0

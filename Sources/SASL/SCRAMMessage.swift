@@ -34,7 +34,7 @@ enum SCRAMMessage {
         return attributes
     }
 
-    /// The value of the attribute that has to stand at `index`.
+    /// The value of the attribute that is required at `index`.
     static func value(
         _ name: Unicode.Scalar,
         at index: Int,
@@ -106,7 +106,7 @@ enum SCRAMMessage {
     }
 }
 
-/// Where nonces come from.
+/// The source of nonces.
 package enum SCRAMNonce {
     /// 24 random bytes, as 32 printable characters.
     package static func random() -> String {

@@ -35,7 +35,7 @@ package struct SCRAMCredentials: Hashable, Sendable {
     }
 }
 
-/// Why the server refuses, as `e=` tells it.
+/// The server's reason for a refusal, sent in `e=`.
 ///
 /// Spec: RFC 5802 §7.
 package enum SCRAMServerError: String, Error, Hashable, Sendable, CaseIterable, CustomStringConvertible {
@@ -73,7 +73,7 @@ package enum SCRAMServerError: String, Error, Hashable, Sendable, CaseIterable, 
 package struct SCRAMServer: Sendable {
     package enum Step: Hashable, Sendable {
         case challenge([UInt8])
-        /// The client knows the password; the bytes prove to it that this side does too.
+        /// The client knows the password; the bytes prove that this side knows it too.
         case accepted(user: String, [UInt8])
         case refused(SCRAMServerError)
     }
@@ -83,7 +83,7 @@ package struct SCRAMServer: Sendable {
         let credentials: SCRAMCredentials
         let header: [UInt8]
         let nonce: [UInt8]
-        /// Both first messages and the comma behind each of them.
+        /// Both first messages, each followed by a comma.
         let transcript: [UInt8]
     }
 

@@ -69,11 +69,14 @@ package protocol XMPPConnectionObserver: AnyObject {
     /// The connection is gone; called once, last.
     func ended(_ client: Int, _ end: XMPPConnectionEnd, now: NIODeadline)
 
-    /// The connection wants ``XMPPConnection/timerFired(now:)`` at this time, or earlier.
+    /// The connection needs a call of ``XMPPConnection/timerFired(now:)`` at this time, or earlier.
     func wantsTimer(_ client: Int, at: NIODeadline)
 
-    /// A stanza that has been through the filters of the modules, which none of them has used up. With modules only, in
-    /// place of ``received(_:_:now:)`` and ``requested(_:_:now:)``; `true` for a request that gets its answer.
+    /// A stanza that passed the filters of all modules and that no module handled.
+    ///
+    /// It is called only with modules, instead of ``received(_:_:now:)`` and ``requested(_:_:now:)``.
+    ///
+    /// - Returns: `true` for a request that the owner answers.
     func received(_ client: Int, filtered stanza: XMPPElement, now: NIODeadline) -> Bool
 }
 

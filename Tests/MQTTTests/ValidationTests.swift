@@ -56,7 +56,7 @@ struct ValidationTests {
         },
         Wrong(
             "[MQTT-4.7.1-1] SUBSCRIBE with # beside a letter",
-            "a topic filter is wrong: + and # stand alone in their level, as in a/+/b or a/#",
+            "a topic filter is wrong: + and # must be alone in their level, as in a/+/b or a/#",
             "8207 0001 0002 6123 01"
         ) { client in
             try await client.subscribe([Subscription(filter: "a#", qos: .atLeastOnce)])

@@ -113,7 +113,7 @@ struct DigestMD5Tests {
         #expect(answer.starts(with: #"username=""#.bytes + [0x6A, 0xF6, 0x72, 0x67, 0x22]))
         client = try DigestMD5Mechanism(user: "\u{17E}", password: "p", host: "x.test")
         _ = try client.begin()
-        let words = "the user name is not in ISO 8859-1, and the server's DIGEST-MD5 knows nothing else"
+        let words = "the user name is not in ISO 8859-1, the only encoding of the server's DIGEST-MD5"
         #expect(throws: SASLError.credentials(words)) { try client.respond(to: #"nonce="n",algorithm=md5-sess"#.bytes) }
     }
 
@@ -173,7 +173,7 @@ struct DigestMD5Tests {
         _ = try client.begin()
         _ = try client.respond(to: Self.imap.challenge)
         _ = try client.respond(to: "rspauth=\(Self.imap.proof)".bytes)
-        #expect(throws: SASLError.malformed("data comes behind the server's proof")) { try client.finish([1]) }
+        #expect(throws: SASLError.malformed("data follows the server's proof")) { try client.finish([1]) }
         #expect(throws: early) { try client.respond(to: Self.imap.challenge) }
     }
 
@@ -205,9 +205,9 @@ struct DigestMD5Tests {
     @Test(
         "refuses what it cannot send",
         arguments: [
-            ("", "p", "h", "DIGEST-MD5 wants a user name, and it is empty"),
-            ("u", "", "h", "DIGEST-MD5 wants a password, and it is empty"),
-            ("u", "p", "", "DIGEST-MD5 wants a domain, and it is empty"),
+            ("", "p", "h", "DIGEST-MD5 needs a user name, and it is empty"),
+            ("u", "", "h", "DIGEST-MD5 needs a password, and it is empty"),
+            ("u", "p", "", "DIGEST-MD5 needs a domain, and it is empty"),
             ("u\0", "p", "h", "the user name holds U+0000, which DIGEST-MD5 cannot send"),
         ]
     )

@@ -16,9 +16,9 @@ struct PlainMechanismsTests {
     @Test(
         "PLAIN refuses what it cannot send",
         arguments: [
-            ("", "p", "PLAIN wants a user name of 1 to 255 bytes, and it has 0"),
-            ("u", "", "PLAIN wants a password of 1 to 255 bytes, and it has 0"),
-            (String(repeating: "u", count: 256), "p", "PLAIN wants a user name of 1 to 255 bytes, and it has 256"),
+            ("", "p", "PLAIN needs a user name of 1 to 255 bytes, and it has 0"),
+            ("u", "", "PLAIN needs a password of 1 to 255 bytes, and it has 0"),
+            (String(repeating: "u", count: 256), "p", "PLAIN needs a user name of 1 to 255 bytes, and it has 256"),
             ("u\0", "p", "the user name holds U+0000, which PLAIN cannot send"),
             ("u", "\0p", "the password holds U+0000, which PLAIN cannot send"),
         ]

@@ -178,20 +178,20 @@ struct SASLMechanismChoiceTests {
     @Test(
         "the reason is one line, whatever the server says",
         arguments: [
-            (.noneShared(offered: ["A\nB"]), #"the server offers A\u{A}B, and none of it can be used here"#),
+            (.noneShared(offered: ["A\nB"]), #"the server offers A\u{A}B, none of which can be used here"#),
             (
                 .noneShared(offered: (0..<20).map { "M\($0)" }),
-                "the server offers M0, M1, M2, M3, M4, M5, M6, M7, M8, M9, M10, M11 and 8 more, and none of it can be "
+                "the server offers M0, M1, M2, M3, M4, M5, M6, M7, M8, M9, M10, M11 and 8 more, none of which can be "
                     + "used here"
             ),
-            (.notOffered("PLAIN", offered: []), "PLAIN was asked for, and the server offers nothing"),
+            (.notOffered("PLAIN", offered: []), "PLAIN was requested, but the server offers nothing"),
             (
                 .plainWithoutTLS,
-                "the server wants the password in clear, and there is no TLS: require TLS, or allow PLAIN without it"
+                "the server accepts the password only in clear, and there is no TLS: require TLS, or allow PLAIN without it"
             ),
             (
                 .bindingStripped(["tls-exporter"]),
-                "the server knows channel binding (tls-exporter) and offers no -PLUS mechanism: its list was cut"
+                "the server supports channel binding (tls-exporter) but no -PLUS mechanism: its list was cut"
             ),
         ] as [(SASLChoiceError, String)]
     )
@@ -204,7 +204,7 @@ struct SASLMechanismChoiceTests {
         var choice = SASLMechanismChoice()
         choice.forced = "PLAIN"
         let long = String(repeating: "u", count: 256)
-        let words = "PLAIN wants a user name of 1 to 255 bytes, and it has 256"
+        let words = "PLAIN needs a user name of 1 to 255 bytes, and it has 256"
         #expect(throws: SASLChoiceError.credentials(.credentials(words))) {
             _ = try choice.choose(
                 from: .init(["PLAIN"], isSecure: true),

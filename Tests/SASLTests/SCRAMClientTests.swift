@@ -40,7 +40,7 @@ struct SCRAMClientTests {
         _ = try client.begin()
         _ = try client.respond(to: exchange.serverFirst.bytes)
         _ = try client.respond(to: exchange.serverFinal.bytes)
-        #expect(throws: SASLError.malformed("data comes behind the server's signature")) {
+        #expect(throws: SASLError.malformed("data follows the server's signature")) {
             try client.finish(exchange.serverFinal.bytes)
         }
     }
@@ -57,8 +57,8 @@ struct SCRAMClientTests {
             ("\(SCRAMExchange.nonces),i=4096,s=AAAA", .malformed("s= is not where it belongs")),
             ("s=AAAA,\(SCRAMExchange.nonces),i=4096", .malformed("r= is not where it belongs")),
             ("x=y,\(SCRAMExchange.nonces),s=AAAA,i=4096", .malformed("r= is not where it belongs")),
-            ("m=x,\(SCRAMExchange.nonces),s=AAAA,i=4096", .malformed("it wants an extension (m=) that is not known")),
-            ("\(SCRAMExchange.nonces),s=AAAA,i=4096,m=x", .malformed("it wants an extension (m=) that is not known")),
+            ("m=x,\(SCRAMExchange.nonces),s=AAAA,i=4096", .malformed("it requires an unknown extension (m=)")),
+            ("\(SCRAMExchange.nonces),s=AAAA,i=4096,m=x", .malformed("it requires an unknown extension (m=)")),
             ("r=rOprNGfwEbeRWgbNEkqO,s=AAAA,i=4096", .malformed("the server adds nothing to the nonce")),
             ("r=ROprNGfwEbeRWgbNEkqO1,s=AAAA,i=4096", .malformed("the nonce does not start with the client's")),
             ("r=rOprNGfwEbeRWgbNEkq,s=AAAA,i=4096", .malformed("the nonce does not start with the client's")),
@@ -108,7 +108,7 @@ struct SCRAMClientTests {
             ("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95A==", .serverNotVerified),
             ("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4", .malformed("the signature is not base64")),
             ("v=", .malformed("\"v=\" is no attribute")),
-            ("v=AAAA,m=1", .malformed("it wants an extension (m=) that is not known")),
+            ("v=AAAA,m=1", .malformed("it requires an unknown extension (m=)")),
             ("e=invalid-proof", .refused("invalid-proof")),
         ] as [(String?, SASLError)]
     )
@@ -166,8 +166,8 @@ struct SCRAMClientTests {
     @Test(
         "refuses names and passwords that it cannot prepare",
         arguments: [
-            ("", "p", "SCRAM wants a user name, and it is empty"), ("u", "", "SCRAM wants a password, and it is empty"),
-            ("u", "\u{AD}", "SCRAM wants a password, and it is empty"),
+            ("", "p", "SCRAM needs a user name, and it is empty"), ("u", "", "SCRAM wants a password, and it is empty"),
+            ("u", "\u{AD}", "SCRAM needs a password, and it is empty"),
             ("u\0", "p", "the user name holds U+0000, which SCRAM cannot use here"),
             ("u", "\u{2168}", "the password holds U+2168, which SCRAM cannot use here"),
         ]

@@ -206,11 +206,11 @@ struct PropertyOptionsTests {
         "problems of a filter are reported in words",
         arguments: [
             ("", "it has at least one character"), ("a\u{0}", "it has no character U+0000"),
-            ("a/b+", "+ and # stand alone in their level, as in a/+/b or a/#"),
+            ("a/b+", "+ and # must be alone in their level, as in a/+/b or a/#"),
             ("a/#/b", "# is the last level; write + for a level in the middle"),
             (
                 "$share/+/a",
-                "the name behind $share/ is not empty, and has no + and no #; write it like $share/name/a/#"
+                "the name after $share/ must not be empty, nor contain + or #; write it like $share/name/a/#"
             ),
             ("$share/g", "a filter follows the name; write it like $share/name/a/#"),
             (String(repeating: "x", count: 65_536), "it has 65536 bytes of UTF-8, and MQTT takes 65535 at most"),
@@ -230,11 +230,11 @@ struct PropertyOptionsTests {
     static let forbidden: [(line: String, problem: String)] = [
         (
             "conn --prefix a+b --subscription-churn 9/s",
-            "filter 'clamor-churn/a+b-conn-1' of the subscription churn: + and # stand alone in their level, as in a/+/b or a/#"
+            "filter 'clamor-churn/a+b-conn-1' of the subscription churn: + and # must be alone in their level, as in a/+/b or a/#"
         ),
         (
             "sub --prefix a+b -t x/%c",
-            "filter 'x/a+b-sub-1' of client 'a+b-sub-1': + and # stand alone in their level, as in a/+/b or a/#"
+            "filter 'x/a+b-sub-1' of client 'a+b-sub-1': + and # must be alone in their level, as in a/+/b or a/#"
         ),
         (
             "pub --prefix a+b -t x/%c",
