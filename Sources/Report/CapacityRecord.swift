@@ -18,7 +18,7 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         package var meanSeconds: Double?
         package var p50Seconds: Double?
         package var p99Seconds: Double?
-        /// Operations under way: throughput × mean (Little's law).
+        /// Operations in flight: throughput × mean (Little's law).
         package var concurrency: Double?
         package var directory: String
 
@@ -160,7 +160,7 @@ extension CapacityRecord {
         }
         if let law = self.law {
             let peak = law.peakThroughput.map { throughput in
-                " · peak \(Human.rate(throughput)) at \(Human.number(law.peakConcurrency ?? 0)) under way"
+                " · peak \(Human.rate(throughput)) at \(Human.number(law.peakConcurrency ?? 0)) in flight"
             }
             lines.append(
                 "Scalability  contention \(Human.percent(law.contention)) · coherency \(Human.percent(law.coherency))"

@@ -13,7 +13,7 @@ package struct ClientRow: Hashable, Sendable {
     /// Whether it publishes at QoS 1 or 2.
     package var acknowledged: Bool
     package var subscribes: Bool
-    /// The time that its rates are over; nothing where there is none.
+    /// The time base of its rates; `nil` without rates.
     package var seconds: Double?
     /// Its share of `decode_time`; nothing where nothing was timed.
     package var decodeSeconds: Double?
@@ -67,7 +67,7 @@ package enum ClientsCSV {
             guard cells.count == header.count else { return nil }
             rows.append(ClientRow(Dictionary(zip(header, cells), uniquingKeysWith: { $1 })))
         }
-        // All of a run have the same time, and one that did nothing does not say which.
+        // All clients of a run have the same time; an idle one does not show it.
         let seconds = rows.lazy.compactMap(\.seconds).first
         for place in rows.indices { rows[place].seconds = seconds }
         return rows
@@ -80,7 +80,7 @@ package enum ClientsCSV {
         let (bytes, packets, reads) = (Double(tally.bytes), Double(tally.packets), Double(tally.reads))
         func count(_ value: UInt64?) -> String { value.map { String($0) } ?? "" }
         func number(_ value: Double?) -> String { value.map(PlainNumber.text) ?? "" }
-        // 0 stands for "never happened" in a tally.
+        // 0 means "never happened" in a tally.
         func seconds(_ nanoseconds: Int64) -> String {
             nanoseconds > 0 ? PlainNumber.seconds(Double(nanoseconds) / 1e9) : ""
         }

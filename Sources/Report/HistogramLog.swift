@@ -52,15 +52,15 @@ package enum HistogramLog {
         return "Tag=\(entry.tag),\(start),\(length),\(highest),\(entry.encoded)\n"
     }
 
-    /// Says that all lines of the interval stand above: what follows the last such line was cut by a kill.
+    /// Marks the end of an interval: lines after the last mark were cut by a kill.
     ///
-    /// A comment to every reader of the format.
+    /// It is a comment to every reader of the format.
     package static func end(ofInterval second: Int) -> String { "#[End of interval \(second)]\n" }
 
     /// The files whose sizes are in the last line of a segment's log, followed by `ledger.csv` if there is one.
     static let segmentFiles = ["timeline.csv", "clients.csv"]
 
-    /// Says that a segment's results are whole, and how many bytes those files have that cannot say so themselves.
+    /// Marks a segment's results as complete, with the sizes of the files that have no end mark.
     static func end(ofSegment files: [(name: String, bytes: Int)]) -> String {
         "#[End of segment: " + files.map { "\($0.name) \($0.bytes) bytes" }.joined(separator: ", ") + "]\n"
     }

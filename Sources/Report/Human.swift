@@ -71,7 +71,7 @@ package enum Human {
         return self.fixed(value, digits: value >= 9.995 ? 1 : value >= 0.0995 ? 2 : value >= 0.00995 ? 3 : 4)
     }
 
-    /// Grouped, with `digits` places behind the point, which is there even for a whole number.
+    /// Grouped, with `digits` decimals, even for a whole number.
     package static func fixed(_ value: Double, digits: Int) -> String {
         let text = PlainNumber.fixed(value, digits: digits)
         guard let point = text.firstIndex(of: "."), let whole = UInt64(text[..<point]) else { return text }

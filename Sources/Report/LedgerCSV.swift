@@ -196,7 +196,7 @@ private struct Row {
 }
 
 extension SegmentLedger {
-    /// Takes what a row says; `false` where it is none of a ledger.
+    /// Adds a row; `false` if it is not a row of a ledger.
     fileprivate mutating func add(_ row: Row) -> Bool {
         switch (row.kind, row.subscription, row.publisher, row.qos, row.at, row.count) {
         case ("load_began", nil, nil, nil, let at?, nil): self.loadBegan = at

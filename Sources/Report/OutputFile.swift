@@ -38,7 +38,7 @@ struct OutputFile: ~Copyable {
         if failed { throw ResultError(path: self.path, doing: "cannot write to it") }
     }
 
-    /// Bytes of a file; `nil` where there is none.
+    /// Bytes of a file; `nil` if it does not exist.
     static func size(_ path: String) -> Int? {
         var facts = stat()
         return stat(path, &facts) == 0 ? Int(facts.st_size) : nil

@@ -8,7 +8,7 @@ package import Measurement
 package enum PercentileDistribution {
     private static let ticksPerHalfDistance = 5.0
 
-    /// Whether a metric gets a file of its own: those that a run is judged by.
+    /// Whether a metric gets a file of its own: the main latencies do.
     static func isMain(_ metric: Metric) -> Bool {
         switch metric.name {
         case "connect_duration": metric.labels["phase"] == "total"

@@ -17,7 +17,7 @@ package enum PlainNumber {
         return self.text(nanoseconds / 1e9)
     }
 
-    /// `digits` places behind the point, 1 to 12; for values that are not negative.
+    /// `digits` decimals, 1 to 12; for values that are not negative.
     package static func fixed(_ value: Double, digits: Int) -> String {
         let scale = (0..<digits).reduce(UInt64(1)) { scale, _ in scale * 10 }
         let scaled = (value * Double(scale)).rounded()

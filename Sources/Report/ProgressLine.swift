@@ -1,6 +1,6 @@
 package import Measurement
 
-/// One second of a run in one line, while it goes on.
+/// One second of a running run in one line.
 package struct ProgressLine: Hashable, Sendable {
     package struct Level: Hashable, Sendable {
         /// `q1`; in a run with several groups the group's name.
@@ -34,7 +34,7 @@ package struct ProgressLine: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - interval: the latest.
-    ///   - clientsPlanned: how many the run wants up.
+    ///   - clientsPlanned: the planned number of connected clients.
     ///   - errors: all since the start of the run.
     package init(_ interval: TimelineInterval, clientsPlanned: Int?, errors: UInt64) {
         var interval = interval
@@ -94,7 +94,7 @@ package struct ProgressLine: Hashable, Sendable {
     /// Seconds: timers of a busy host are late by some of the rest.
     private static let shortestWhole = 0.9
 
-    /// The parts in the order in which they are wanted where there is no room for all.
+    /// The parts by importance, for when the line is too narrow for all.
     private var parts: [String] {
         var parts = ["\(String(self.second + 1).paddedLeft(to: 4)) s", self.phase.paddedRight(to: 7)]
         if let up = self.clientsUp {
@@ -118,7 +118,7 @@ package struct ProgressLine: Hashable, Sendable {
         return parts
     }
 
-    /// For a pipe or a file: a line of its own, all of it.
+    /// For a pipe or a file: a complete line.
     package var plain: String { self.parts.joined(separator: "  ") + "\n" }
 
     /// For a terminal: overwrites the previous line, with as many parts as fit in `width` columns.

@@ -1,14 +1,14 @@
 import FoundationEssentials
 package import Measurement
 
-/// Makes the results of a run that was cut, by SIGKILL or a power cut, from what it had written until then.
+/// Rebuilds the results of a run that was cut by SIGKILL or a power cut, from its files.
 ///
 /// Plan and host come from its first `run.json`, histograms from `latency.hlog`, counters and gauges from
-/// `timeline.csv`. Books, ledger and the spread over clients are settled at the end of a run only: they are absent.
+/// `timeline.csv`. Books, ledger and the spread over clients are absent: they are settled only at the end of a run.
 package enum Rebuild {
     /// Rebuilds the record of a partial directory, and writes `run.json` and `metrics.csv` into it.
     ///
-    /// While its run still lives nothing is written: the record is then a look at a run that goes on.
+    /// While the run is still in progress no file is written: the record is then a view of the running run.
     ///
     /// - Parameter partial: `DIR.partial`.
     /// - Returns: the record, its verdict `aborted`.
@@ -55,7 +55,7 @@ package enum Rebuild {
             isLive
                 ? Verdict.Reason(
                     code: "still-running",
-                    text: "the run still goes on; this is what it had written \(length)"
+                    text: "the run is still in progress; these are its results \(length)"
                 )
                 : Verdict.Reason(
                     code: "cut",

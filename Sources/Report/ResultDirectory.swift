@@ -6,7 +6,7 @@ import Measurement
 /// Creating it checks that results can be written, before the first socket opens. While it lives it holds a lock on
 /// `DIR.partial`. The lock distinguishes a running run with the same `--out` from a stale directory.
 package final class ResultDirectory {
-    /// Where the results stand after `finish()`.
+    /// The directory of the results after `finish()`.
     package let path: String
     /// Where they are written until then.
     package var partial: String { self.path + ".partial" }
@@ -20,9 +20,9 @@ package final class ResultDirectory {
 
     deinit { close(self.lock) }
 
-    /// Creates `path.partial` for results that the user wants in `path`, with the directories above it.
+    /// Creates `path.partial` for results in `path`, with the directories above it.
     ///
-    /// A `path.partial` that a killed run left behind is moved to the first free of `path.partial.1`, `.2`, ...
+    /// A `path.partial` of a killed run is moved to the first free name of `path.partial.1`, `.2`, ...
     ///
     /// - Parameter path: as the user gave it.
     /// - Returns: the directory, with its partial one made.
@@ -33,7 +33,7 @@ package final class ResultDirectory {
         try self.refuseOccupied(path)
         try self.createParents(of: path)
         let partial = path + ".partial"
-        // rmdir takes an empty leftover away; it fails harmlessly where there is none, or one that holds results.
+        // rmdir removes an empty leftover; it fails harmlessly if there is none, or if it contains results.
         if rmdir(partial) != 0, errno != ENOENT { try self.moveAside(partial) }
         guard mkdir(partial, 0o755) == 0 else { throw ResultError(path: partial, doing: "cannot create it") }
         return ResultDirectory(path: path, lock: try self.takeLock(on: partial))

@@ -2,7 +2,7 @@ import Measurement
 
 /// The totals of a run's streamed files.
 struct RunHistory {
-    /// Phases whose operations count towards nothing but the whole run.
+    /// Phases whose operations count only towards the whole run.
     static let unmeasuredPhases: Set<String> = ["connect", "warm-up", "warmup", "drain"]
 
     private let rows: [TimelineRow]
@@ -26,7 +26,7 @@ struct RunHistory {
                 let seconds = timed[row.second] ?? 1
                 intervals.append(Interval(second: row.second, phase: row.phase, seconds: seconds))
             }
-            // A counter that moved knows the length of its interval, here to the millisecond.
+            // A counter that moved gives the length of its interval, here to the millisecond.
             if case .counter(let value, .some(let rate)) = row.reading, value > 0, rate > 0 {
                 intervals[intervals.count - 1].seconds = (value / rate * 1000).rounded() / 1000
             }
@@ -186,7 +186,7 @@ extension RunHistory {
 }
 
 extension DurationReading {
-    /// Takes exact extremes; a decoded histogram knows them, and so the percentiles beside them, to three digits.
+    /// Sets the exact extremes; a decoded histogram has them, and the percentiles, to three digits only.
     mutating func bound(min: Double, max: Double) {
         (self.min, self.max) = (min, max)
         for field in [\DurationReading.p50, \.p90, \.p95, \.p99, \.p999, \.p9999] {

@@ -18,7 +18,7 @@ package enum RunJSON {
     ///
     /// - Parameter directory: a finished one, or a partial one for what was known at its last checkpoint.
     /// - Returns: the record.
-    /// - Throws: when there is none, or when it is not a run record.
+    /// - Throws: if there is no run record.
     package static func read(directory: String) throws(ResultError) -> RunRecord {
         let path = directory + "/run.json"
         let data = try TextFile.data(path)

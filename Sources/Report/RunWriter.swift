@@ -35,7 +35,7 @@ package final class RunWriter {
     ///
     /// - Parameters:
     ///   - interval: the next one; beyond an hour ten of them are written as one.
-    ///   - record: the run so far, asked for only when it is written.
+    ///   - record: the run so far, called only when it is written.
     /// - Throws: when a file cannot be written.
     package func append(_ interval: TimelineInterval, record: () -> RunRecord) throws(ResultError) {
         for complete in self.merger.add(interval) { try self.write(complete) }
@@ -48,8 +48,8 @@ package final class RunWriter {
     ///
     /// - Parameters:
     ///   - record: the whole run.
-    ///   - clients: for `clients.csv`; nothing where it was not asked for.
-    ///   - ledgers: for a segment's `ledger.csv`; none where its own ledger says all.
+    ///   - clients: for `clients.csv`; `nil` if it was not requested.
+    ///   - ledgers: for a segment's `ledger.csv`; empty if its own ledger suffices.
     /// - Returns: the directory that holds them.
     /// - Throws: when a file cannot be written; the directory then keeps its partial name.
     package func finish(
@@ -74,7 +74,7 @@ package final class RunWriter {
 
     private func write(_ interval: TimelineInterval) throws(ResultError) {
         try self.timeline.write(MetricsCSV.rows(interval))
-        // The log second: its end mark says that the time line has the interval too.
+        // The log comes second: its end mark confirms that the time line has the interval too.
         try self.log.write(HistogramLog.lines(interval))
     }
 

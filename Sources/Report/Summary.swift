@@ -1,6 +1,6 @@
 package import Measurement
 
-/// The final text of a run: what a person wants to know, the verdict first.
+/// The final text of a run for a person, the verdict first.
 ///
 /// Made from the run record alone, so that it can be had again at any time.
 package struct Summary {

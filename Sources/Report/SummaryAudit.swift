@@ -121,7 +121,7 @@ extension Books {
     private func equation(_ whole: (String, UInt64?), _ parts: [(String, UInt64?)]) -> String? {
         let terms = parts.compactMap { name, count in count.map { "\(name) \(Human.count($0))" } }
         guard let total = whole.1, terms.count == parts.count else { return nil }
-        // Where they differ the line above says so; here the figures stand side by side.
+        // If they differ, the line above reports it; here both figures are printed.
         let sum = parts.compactMap(\.1).reduce(0, +)
         return "\(whole.0) \(Human.count(total)) \(sum == total ? "=" : "≠") \(terms.joined(separator: " + "))"
     }

@@ -31,7 +31,7 @@ extension Summary {
         return parts.isEmpty ? [] : self.paragraph(parts.joined(separator: " · "), indent: 2)
     }
 
-    /// Response time beside service time: how long it took from when it was due, and from when it was written.
+    /// Response time and service time: the time since the operation was due, and since it was written.
     var acknowledgements: [String] {
         let fields: [KeyPath<DurationReading, Double>] = [\.p50, \.p99, \.p999, \.max]
         let legs = ["puback", "pubrec", "pubcomp"]
@@ -57,7 +57,7 @@ extension Summary {
         }
         guard !table.isEmpty else { return [] }
         let lines = table.lines()
-        // The titles stand on both sides of the bar that parts the two times.
+        // The titles are printed on both sides of the bar between the two times.
         let left = lines[0].prefix { $0 != "│" }.count
         let title = "response time, from due".paddedLeft(to: left - 2) + "  │  service time, from write"
         return [self.style.paint(title, .bold), self.style.paint(lines[0], .bold)] + lines.dropFirst()
@@ -163,7 +163,7 @@ enum Cell {
         }
     }
 
-    /// A value below the error of the clocks is known only to be below it.
+    /// A value below the clock error is known only to be below it.
     private static func duration(_ value: Double, knownTo error: Double?) -> String {
         guard let error, value < error else { return Human.duration(value) }
         return "< ±\(Human.duration(error))"
@@ -171,7 +171,7 @@ enum Cell {
 }
 
 extension [String] {
-    /// Where a word stands; what is not in the list comes last.
+    /// The position of a word; unknown words come last.
     fileprivate func place(of word: String?) -> Int {
         word.flatMap { self.firstIndex(of: $0) } ?? self.count
     }

@@ -107,7 +107,7 @@ func ratio(_ above: Double?, _ below: Double?) -> Double? {
 }
 
 extension [CounterReading] {
-    /// The sum over what is known; nothing where nothing is.
+    /// The sum of the known values; `nil` if none is known.
     func sum(of field: (CounterReading) -> Double?) -> Double? {
         let known = self.compactMap(field)
         return known.isEmpty ? nil : known.reduce(0, +)

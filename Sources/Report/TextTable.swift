@@ -46,7 +46,7 @@ extension String {
         return String(self[..<self.utf8.index(after: last)])
     }
 
-    /// Broken between words into lines of at most `width`; a longer word keeps a line of its own.
+    /// Breaks the text between words into lines of at most `width`; a longer word gets its own line.
     func wrapped(at width: Int) -> [String] {
         var lines: [String] = []
         var line = ""

@@ -18,7 +18,7 @@ struct TimelineRow {
 extension TimelineRow {
     private static let width = 2 + MetricsCSV.columns.count
 
-    /// The rows that were written in full; the header and whatever else is no row are passed over.
+    /// The rows that were written completely; the header and invalid lines are skipped.
     static func read(_ text: String) -> [TimelineRow] {
         text.wholeLines.compactMap { CSV.cells(of: $0).flatMap(TimelineRow.init(cells:)) }
     }

@@ -9,7 +9,7 @@ extension WallClock {
         return self.rfc3339(Int64(date.timeIntervalSince1970 + Double(seconds)) * 1_000_000_000)
     }
 
-    /// The nanoseconds since 1970 of a moment as RFC 3339 has it, with its zone; `nil` if it is none.
+    /// The nanoseconds since 1970 of an RFC 3339 time with a zone; `nil` if it is invalid.
     package static func nanoseconds(_ text: String) -> Int64? {
         // Date and time of day, followed by a fraction and the zone.
         let front = text.prefix(19)

@@ -239,7 +239,7 @@ extension Integration {
             let two = run.folder.path("out/segments/2")
             let foreign = other.folder.path("out/segments/2")
             for (directories, words) in [
-                ([one], "segment 2 of 2 is missing; a merge wants all of them"),
+                ([one], "segment 2 of 2 is missing; merge needs all of them"),
                 ([one, two, one], "segment 1 of 2 is there 2 times"),
                 ([one, foreign], "\(foreign): is of another run than \(one)"),
             ] {

@@ -105,7 +105,7 @@ struct CalibrationTests {
     @Test("a missing counter is not 0, and a fault never injected proves nothing")
     func absent() {
         let check = CalibrationCheck.count("lost", "delivery_lost", Self.record([]), injected: 3)
-        #expect(!check.ok && check.reported == nil && check.problem == "the run says nothing of it")
+        #expect(!check.ok && check.reported == nil && check.problem == "the run does not report it")
         let none = Self.record([Samples.counter("delivery_lost", ["qos": "0"], 0)])
         #expect(!CalibrationCheck.count("lost", "delivery_lost", none, injected: 0).ok)
         let late = Self.record([Samples.counter("delivery_lost", ["qos": "0"], 3)]) {

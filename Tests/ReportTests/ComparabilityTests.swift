@@ -104,8 +104,8 @@ struct ComparabilityTests {
             "publish_ack_duration p990 10%",
             "'p990' is not a field; use count, rate, min, mean, max or a percentile such as p99.9"
         ),
-        ("publish_ack_duration max 10%", "the highest of all says nothing about a change; use p99.9"),
-        ("publish_ack_duration min 10%", "the lowest of all says nothing about a change; use p50"),
+        ("publish_ack_duration max 10%", "the maximum does not show a change; use p99.9"),
+        ("publish_ack_duration min 10%", "the minimum does not show a change; use p50"),
         (
             "publish_ack_duration count 10%",
             "more of them are not worse; judge the rate of what is counted, as publish_acked"

@@ -23,13 +23,13 @@ struct MergeRefusalTests {
         let all = try SegmentRuns(4).write(in: self.folder)
         #expect(self.refusal(all.reversed()) == [])
         #expect(self.refusal([]) == ["there is no segment to merge"])
-        #expect(self.refusal([all[0], all[1], all[3]]) == ["segment 3 of 4 is missing; a merge wants all of them"])
-        #expect(self.refusal([all[2]]) == ["segments 1, 2, 4 of 4 are missing; a merge wants all of them"])
-        #expect(self.refusal(all + [all[1]]) == ["segment 2 of 4 is there 2 times, 2 and 2; give each once"])
+        #expect(self.refusal([all[0], all[1], all[3]]) == ["segment 3 of 4 is missing; merge needs all of them"])
+        #expect(self.refusal([all[2]]) == ["segments 1, 2, 4 of 4 are missing; merge needs all of them"])
+        #expect(self.refusal(all + [all[1]]) == ["segment 2 of 4 is given 2 times, 2 and 2; give each once"])
         #expect(
             self.refusal([all[0], all[0], all[1], all[2]]) == [
-                "segment 1 of 4 is there 2 times, 1 and 1; give each once",
-                "segment 4 of 4 is missing; a merge wants all of them",
+                "segment 1 of 4 is given 2 times, 1 and 1; give each once",
+                "segment 4 of 4 is missing; merge needs all of them",
             ]
         )
     }
@@ -90,7 +90,7 @@ struct MergeRefusalTests {
         #expect(
             self.refusal(try runs.write(in: self.folder)) == [
                 "2: began at 2026-11-21T01:37:15.123000Z, when 1 had ended, at 2026-11-21T01:37:15.123000Z; the segments "
-                    + "of a run go on at the same time"
+                    + "of a run must overlap in time"
             ]
         )
     }
@@ -99,7 +99,7 @@ struct MergeRefusalTests {
     func partial() throws {
         let all = try SegmentRuns(2).write(in: self.folder)
         try FileManager.default.moveItem(atPath: all[1], toPath: all[1] + ".partial")
-        let line = "2.partial: is of a run that goes on, or was cut; a merge wants all of its segment"
+        let line = "2.partial: is of a run in progress or an interrupted run; merge needs complete segments"
         #expect(self.refusal([all[0], all[1] + ".partial"]) == [line])
         #expect(self.refusal(all) == ["2/run.json: does not exist"])
     }

@@ -5,7 +5,7 @@ package import Measurement
 /// `clamor.calibration/1`.
 package struct Calibration: Codable, Hashable, Sendable {
     package static let currentSchema = "clamor.calibration/1"
-    /// Where `calibrate` leaves it and `compare` looks for it unless told otherwise.
+    /// The default path, written by `calibrate` and read by `compare`.
     package static let defaultPath = "results/calibration.json"
 
     /// The generator's cost per message, in closed loop.

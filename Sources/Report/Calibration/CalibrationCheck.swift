@@ -1,6 +1,6 @@
 package import Measurement
 
-/// Something that was done to a run, beside what the run said of it.
+/// A known property of a run, compared with the run's report of it.
 package struct CalibrationCheck: Codable, Hashable, Sendable {
     /// `delay`: what is checked.
     package let name: String
@@ -16,7 +16,7 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
     package let difference: Double?
     /// The allowed difference, either way.
     package let tolerance: Double
-    /// Why the run says nothing that counts.
+    /// The reason why the run's figure does not count.
     package let problem: String?
     package let ok: Bool
 
@@ -37,7 +37,7 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
         self.reported = reported.flatMap { $0.isFinite ? $0 : nil }
         self.difference = self.reported.map { $0 - injected }
         self.tolerance = tolerance
-        self.problem = problem ?? (self.reported == nil ? "the run says nothing of it" : nil)
+        self.problem = problem ?? (self.reported == nil ? "the run does not report it" : nil)
         // A fault that was never injected proves nothing.
         self.ok = self.problem == nil && abs(self.difference ?? .infinity) <= tolerance
     }
@@ -45,7 +45,7 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
 
 // Faults injected by the broker, compared with the run's report.
 extension CalibrationCheck {
-    /// One run, and what the broker says of it.
+    /// One run, and the broker's own figures of it.
     package struct Delayed: Sendable {
         package var record: RunRecord
         /// Of the messages that were held, as the broker measured it, seconds.
@@ -191,7 +191,7 @@ extension CalibrationCheck {
     package static func cpu(_ record: RunRecord, kernel: Double, name: String) -> CalibrationCheck {
         CalibrationCheck(
             "own CPU, \(name)",
-            "generator.cpu_seconds, against what the kernel says of the process",
+            "generator.cpu_seconds, compared with the kernel's figure for the process",
             unit: "seconds",
             injected: kernel,
             reported: record.generator.cpuSeconds,
@@ -217,7 +217,7 @@ extension CalibrationCheck {
 }
 
 extension RunRecord {
-    /// Why its figures say nothing of the server, if so.
+    /// The reason why its figures do not show the server, if any.
     fileprivate var unsound: String? {
         guard let verdict = self.verdict else { return "the run did not end" }
         guard verdict.state != .valid else { return nil }

@@ -39,13 +39,13 @@ package enum Comparability {
         return found
     }
 
-    /// A side whose only run measured the generator: no noise between runs makes up for that.
+    /// A side whose only run measured the generator: no noise floor compensates for that.
     package static func limited(_ side: [ComparedRun]) -> Difference? {
         guard side.count == 1, side[0].record.verdict?.state == .generatorLimited else { return nil }
         return Difference(
             kind: .verdict,
             text:
-                "\(side[0].path) was limited by the generator, so it says little about the server; repeat it, several times"
+                "\(side[0].path) was limited by the generator, so it shows little of the server; repeat it"
         )
     }
 

@@ -5,10 +5,10 @@ package import Measurement
 package struct ComparedRun: Sendable {
     package let path: String
     package let record: RunRecord
-    /// Absent where only the whole is known.
+    /// Absent if only the totals are known.
     let blocks: RunBlocks?
 
-    /// A finished run and its streamed files; these are empty where there are none.
+    /// A finished run and its streamed files, which may be empty.
     package init(path: String, record: RunRecord, timeline: String = "", log: String = "") {
         self.path = path
         self.record = record

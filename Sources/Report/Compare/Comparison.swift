@@ -52,7 +52,7 @@ package struct Comparison: Sendable {
         }
     }
 
-    /// A copy of a run says nothing of how runs differ.
+    /// Drops copies of a run, which do not show how runs differ.
     private static func distinct(_ runs: [ComparedRun]) -> [ComparedRun] {
         var known: Set<RunRecord> = []
         return runs.filter { known.insert($0.record).inserted }
@@ -171,7 +171,7 @@ package struct Comparison: Sendable {
     private func noise(_ series: Series, _ field: Threshold.Field, _ unit: String?) -> Resampling.Noise? {
         if let known = self.noise?.noise(series.name, series.labels, field.text) { return known }
         guard self.isSingle else { return nil }
-        // Errors and losses come by chance alone until a measurement says more.
+        // Errors and losses count as random until a measurement shows otherwise.
         if MetricDirection.isMishap(series.name) { return nil }
         let isDuration = series.name.hasSuffix("_duration") || series.name.hasSuffix("_lag")
         return Resampling.Noise(deviation: NoiseFloor.assumed(field: field, isDuration: isDuration))

@@ -125,7 +125,7 @@ package enum ComparisonJSON {
 }
 
 extension Double {
-    /// Rounded to so many digits, whatever its size; nothing for what is no number, and 0 for what is next to it.
+    /// Rounds to significant digits; `nil` for NaN and infinity, and 0 for values close to it.
     fileprivate func significant(_ digits: Int) -> Double? {
         guard self.isFinite, abs(self) < 1e290 else { return nil }
         guard abs(self) > 1e-290 else { return 0 }

@@ -23,7 +23,7 @@ package enum MetricDirection: String, Codable, Sendable {
         return self.higherIsBetter.contains(name) ? .up : .none
     }
 
-    /// Counters of what should not happen: their number says more than their rate.
+    /// Counters of errors and losses: their count matters, not their rate.
     static func isMishap(_ name: String) -> Bool {
         self.lowerIsBetter.contains(name) && !name.hasPrefix("generator_") && !name.hasPrefix("decode_")
             && name != "loop_lag"

@@ -25,7 +25,7 @@ package struct NoiseFloor: Codable, Hashable, Sendable {
     /// How many runs it was measured on.
     package var runs: Int
     package var figures: [Figure]
-    /// Of the program that measured it, where that is known.
+    /// The version of the program that measured it, if known.
     package var version: String?
     /// The file, where it is known.
     package var source: String?

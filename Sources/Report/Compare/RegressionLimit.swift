@@ -7,7 +7,7 @@ package import Measurement
 /// Each series that the labels select is judged separately. Without `phase` the total is judged, without `leg` all but
 /// the half-way leg, without `stage` the whole run.
 package struct RegressionLimit: Hashable, Sendable {
-    /// As it was written.
+    /// The text of the limit.
     package let expression: String
     package let name: String
     package let labels: Labels
@@ -37,8 +37,8 @@ package struct RegressionLimit: Hashable, Sendable {
     private static func problem(_ name: String, _ field: Threshold.Field?) -> String? {
         let isDuration = name.hasSuffix("_duration") || name.hasSuffix("_lag")
         return switch field {
-        case .max?: "the highest of all says nothing about a change; use p99.9"
-        case .min?: "the lowest of all says nothing about a change; use p50"
+        case .max?: "the maximum does not show a change; use p99.9"
+        case .min?: "the minimum does not show a change; use p50"
         case .count? where isDuration: "more of them are not worse; judge the rate of what is counted, as publish_acked"
         case .rate? where isDuration: "a duration has no rate; judge the rate of what is counted, as publish_acked"
         default: nil
@@ -88,7 +88,7 @@ extension RegressionLimit {
 }
 
 extension Threshold.Field {
-    /// As it is written: `p99.9`.
+    /// The text form: `p99.9`.
     package var text: String {
         switch self {
         case .count: "count"

@@ -13,9 +13,9 @@ struct RunBlocks {
     /// Seconds of the intervals by block.
     private var seconds: [Double]
 
-    /// Nothing where the run has no measured phase.
+    /// Fails if the run has no measured phase.
     ///
-    /// `timeline` is the text of `timeline.csv` and `log` that of `latency.hlog`, empty where there is none.
+    /// `timeline` is the text of `timeline.csv` and `log` that of `latency.hlog`; missing files are empty.
     init?(_ record: RunRecord, timeline: String, log: String) {
         let measured = record.stages.filter(\.measured)
         guard let start = measured.map(\.start).min(),
@@ -33,7 +33,7 @@ struct RunBlocks {
         }
     }
 
-    /// The rows of each measured interval, and how long it was: a counter that moved knows it, and else it is a second.
+    /// The rows of each measured interval, and its length: that of a counter that moved, else a second.
     private static func intervals(_ rows: [TimelineRow]) -> [(second: Int, length: Double, rows: [TimelineRow])] {
         var intervals: [(second: Int, length: Double, rows: [TimelineRow])] = []
         var known: Set<Series> = []

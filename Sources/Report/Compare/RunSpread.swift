@@ -14,7 +14,7 @@ package struct RunSpread: Sendable {
         package var high: Double
         /// Of the logarithms, between runs: 0.05 is 5 %.
         package var deviation: Double
-        /// Whether `compare` judges it unless told otherwise.
+        /// Whether `compare` judges it by default.
         package var isUsual: Bool
     }
 

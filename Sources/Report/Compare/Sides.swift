@@ -51,7 +51,7 @@ struct Sides {
         }
     }
 
-    /// A figure of the run of that number, the base's first.
+    /// A figure of the run with that number, counted from the base's first.
     func value(_ series: Series, _ field: Threshold.Field, run: Int) -> Double? {
         if series.name == "errors" { return field == .count ? self.errors[run][series.labels] ?? 0 : nil }
         return self.metrics[run][series]?.value(of: field)

@@ -32,7 +32,7 @@ struct JoinedLedgers {
         }
     }
 
-    /// Whether the metric is of such a ledger: what segments say of it is a part, and no part of a sum.
+    /// Whether the metric belongs to such a ledger: segments hold parts of it that cannot be added up.
     func isSettled(_ metric: Metric) -> Bool {
         Reconciliation.Row.metricNames.contains(metric.name)
             && self.all.contains { $0.group == metric.labels[Labels.group] }
@@ -78,7 +78,7 @@ struct JoinedLedgers {
         return seconds
     }
 
-    /// Says of deliveries how exactly they were measured.
+    /// Adds the accuracy of the measurement to delivery metrics.
     func marking(_ metrics: [Metric]) -> [Metric] {
         guard let error = self.clockError else { return metrics }
         return metrics.map { metric in

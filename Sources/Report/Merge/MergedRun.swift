@@ -9,8 +9,8 @@ package struct MergedRun: Sendable {
 
     /// - Parameters:
     ///   - set: all segments.
-    ///   - command: that merges them, secrets replaced.
-    ///   - thresholds: beside those that the segments name.
+    ///   - command: the merging command line, with secrets replaced.
+    ///   - thresholds: in addition to those of the segments.
     package init(_ set: SegmentSet, command: [String], thresholds: [String] = []) {
         let segments = set.segments
         let first = segments[0].record
@@ -283,7 +283,7 @@ extension MergedRun {
     /// Under this share of its length a measured phase is not one that the segments have in common.
     private static let commonShare = 0.9
 
-    /// The worst of all, with what can only be said of the whole.
+    /// The worst verdict of all segments, with reasons that apply to the whole.
     private static func verdict(_ segments: [SegmentResult], _ record: RunRecord) -> Verdict {
         var verdict = Verdict()
         for segment in segments {

@@ -110,7 +110,8 @@ extension [SegmentResult] {
         }
     }
 
-    /// A level over all segments, second by second from when all of them have told theirs; of one that has ended the last.
+    /// A gauge over all segments, second by second from the time when all have reported it; an ended segment keeps its
+    /// last value.
     func levels(of series: Series) -> [Double] {
         let start = self.map(\.startedAt).min() ?? 0
         let rule = LevelRule.of(series.name)

@@ -2,9 +2,9 @@ package import Measurement
 
 /// By what the segments of one run know each other.
 package enum SegmentIdentity {
-    /// A plan, but for where its servers are and where its clients keep their flows.
+    /// A hash of the plan without the places of its servers and its stores.
     ///
-    /// `schedule` says what the plan's own words leave out.
+    /// `schedule` adds the parts that the plan's entries leave out.
     package static func plan(_ plan: [String: JSONValue], schedule: String) -> String {
         self.hex("\(PlanIdentity(ofSegments: plan).hash) \(schedule)")
     }

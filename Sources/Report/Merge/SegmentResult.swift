@@ -19,15 +19,15 @@ package struct SegmentResult: Sendable {
     /// CLOCK_REALTIME nanoseconds at its end.
     var endedAt: Int64 { self.startedAt + Int64((self.record.durationSeconds ?? 0) * 1e9) }
 
-    /// Reads a segment and checks that nothing of it is missing.
+    /// Reads a segment and checks that it is complete.
     ///
-    /// - Throws: where the run has not ended, where it is no segment, and where its files do not hold all that `run.json`
-    ///   says was measured.
+    /// - Throws: if the run has not ended, if it is not a segment, or if its files lack measurements that `run.json`
+    ///   counts.
     package static func read(_ path: String) throws(ResultError) -> SegmentResult {
         guard !path.hasSuffix(".partial"), !path.hasSuffix(".partial/") else {
             throw ResultError(
                 path: path,
-                reason: "is of a run that goes on, or was cut; a merge wants all of its segment"
+                reason: "is of a run in progress or an interrupted run; merge needs complete segments"
             )
         }
         let record = try RunJSON.read(directory: path)
@@ -43,13 +43,13 @@ package struct SegmentResult: Sendable {
             throw ResultError(path: path, reason: "is no segment of a run; give the directories of the segments")
         }
         guard record.verdict != nil, record.durationSeconds != nil else {
-            throw ResultError(path: path, reason: "has not ended; a merge wants all of its segment")
+            throw ResultError(path: path, reason: "has not ended; merge needs complete segments")
         }
         guard let startedAt = WallClock.nanoseconds(record.startedAt) else {
             throw ResultError(path: file, reason: "started_at is '\(record.startedAt)', and no moment")
         }
         for sentence in record.segment.thresholds ?? [] where (try? Threshold.parse(sentence)) == nil {
-            throw ResultError(path: file, reason: "its threshold '\(sentence)' is none")
+            throw ResultError(path: file, reason: "its threshold '\(sentence)' is invalid")
         }
         let timeline = try SegmentTimeline.read(path)
         let clients = ClientsCSV.read(try TextFile.text(path + "/clients.csv"))
@@ -76,7 +76,7 @@ package struct SegmentResult: Sendable {
         return ledgers
     }
 
-    /// Whether the streamed files add up to what the record says of the whole run.
+    /// Whether the streamed files add up to the record's totals.
     private func checkWhole() throws(ResultError) {
         let listed = self.record.clients.values.reduce(0) { $0 + $1.count }
         guard listed == self.clients.count else {
@@ -119,7 +119,7 @@ package struct SegmentResult: Sendable {
         }
     }
 
-    /// Whether it is known at the end only, and not in the time line.
+    /// Whether it is known only at the end, and not in the time line.
     private static func isSettled(_ metric: Metric) -> Bool {
         metric.name.hasPrefix("delivery_") || metric.name.hasSuffix("_unfinished")
     }
@@ -164,7 +164,8 @@ package struct SegmentResult: Sendable {
 }
 
 extension RunRecord {
-    /// The groups of a segment whose ledgers wait for a merge; `nil` is the only one of a run without groups.
+    /// The groups of a segment whose ledgers wait for a merge; `nil` stands for the single group of a run without
+    /// groups.
     var pendingLedgers: [String?] {
         guard let groups = self.groups else { return self.ledger.pending == true ? [nil] : [] }
         return groups.filter { $0.ledger.pending == true }.map(\.name)

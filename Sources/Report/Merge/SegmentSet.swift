@@ -20,7 +20,7 @@ package struct SegmentSet: Sendable {
                 lines.append("\(error)")
             }
         }
-        // Of what is not known nothing can be said to be missing.
+        // With contradictory segments, missing ones cannot be determined.
         guard lines.isEmpty else { throw Refusal(lines: lines) }
         try self.init(read)
     }
@@ -41,7 +41,7 @@ package struct SegmentSet: Sendable {
         let places = Dictionary(grouping: segments, by: \.index)
         for (index, same) in places.sorted(by: { $0.key < $1.key }) where same.count > 1 {
             let paths = same.map(\.path).joined(separator: " and ")
-            lines.append("segment \(index) of \(first.count) is there \(same.count) times, \(paths); give each once")
+            lines.append("segment \(index) of \(first.count) is given \(same.count) times, \(paths); give each once")
         }
         let missing = (1...first.count).filter { places[$0] == nil }
         if !missing.isEmpty {
@@ -49,7 +49,7 @@ package struct SegmentSet: Sendable {
                 missing.prefix(10).map(String.init).joined(separator: ", ") + (missing.count > 10 ? ", ..." : "")
             let words =
                 missing.count == 1 ? "segment \(names) of \(first.count) is" : "segments \(names) of \(first.count) are"
-            lines.append("\(words) missing; a merge wants all of them")
+            lines.append("\(words) missing; merge needs all of them")
         }
         return lines.isEmpty ? self.timeProblem(segments).map { [$0] } ?? [] : lines
     }
@@ -75,6 +75,6 @@ package struct SegmentSet: Sendable {
             let first = segments.min(by: { $0.endedAt < $1.endedAt }), last.startedAt >= first.endedAt
         else { return nil }
         return "\(last.path): began at \(WallClock.rfc3339(last.startedAt)), when \(first.path) had ended, at "
-            + "\(WallClock.rfc3339(first.endedAt)); the segments of a run go on at the same time"
+            + "\(WallClock.rfc3339(first.endedAt)); the segments of a run must overlap in time"
     }
 }

@@ -75,7 +75,8 @@ package enum Resampling {
 
     /// Compares two sides of at least one run each.
     ///
-    /// `noise` is what is known of runs of the same build; needed where a side has one run alone. `random`: the draws.
+    /// `noise`: the known noise between runs of the same build, required for a side with a single run. `random`: the
+    /// source of the draws.
     package static func change(
         base: [RunSample],
         new: [RunSample],
@@ -126,7 +127,7 @@ package enum Resampling {
         return Side(mean: mean, parts: parts)
     }
 
-    /// The mean of a side's runs, as it is written.
+    /// The mean of a side's runs, in the original scale.
     static func mean(_ values: [Double], _ scale: Scale) -> Double {
         let mean = values.reduce(0) { $0 + self.scaled($1, scale) } / Double(values.count)
         return scale == .ratio ? exp(mean) : mean
@@ -191,7 +192,7 @@ package enum Resampling {
                     for _ in 1..<counts[index] { weights[index][random.below(counts[index])] += 1 }
                     value = blocks.value(weights[index])
                 }
-                // Blocks without a value say nothing of how values differ.
+                // Blocks without a value do not show how values differ.
                 let usable = value.flatMap { scale == .ratio && $0 <= 0 ? nil : self.scaled($0, scale) }
                 sum += usable ?? values[index]
             }
@@ -200,7 +201,7 @@ package enum Resampling {
         return Variance(value: moments.variance, degrees: Double(degrees))
     }
 
-    /// Events that come by chance, and nothing known beyond their number: as many as were seen, at least.
+    /// The variance of random events of which only the number is known: at least that number.
     private static func countVariance(_ runs: [RunSample]) -> Variance? {
         let sum = runs.reduce(0) { $0 + abs($1.value) }
         guard sum > 0 else { return nil }

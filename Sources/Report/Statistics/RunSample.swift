@@ -31,7 +31,7 @@ package struct RunSample: Sendable {
 
     /// As the run's own results have it.
     package var value: Double
-    /// Absent where only the whole is known.
+    /// Absent if only the totals are known.
     package var blocks: Blocks?
     /// The share of the CPU that the host took for others in that run; absent where it is not known.
     package var stolen: Double?

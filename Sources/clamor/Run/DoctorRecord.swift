@@ -5,7 +5,7 @@ package import Report
 /// The report of `clamor doctor`, as text and as JSON.
 package struct DoctorRecord: Codable, Sendable {
     package struct Load: Codable, Sendable {
-        /// Publishers and subscribers together; absent when only the largest number was asked for.
+        /// Publishers and subscribers together; absent if only the largest number was requested.
         package var clients: Int?
         package var rate: Double?
         package var targets: [String]
