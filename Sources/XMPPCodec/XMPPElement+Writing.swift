@@ -20,7 +20,7 @@ public enum XMPPWriteError: Error, Hashable, Sendable, CustomStringConvertible {
         case .namespaces(let limit):
             "the element changes its namespace so often that declarations would take more than \(limit) bytes; "
                 + "give parts in one namespace one parent"
-        case .duplicateAttribute(let name): "the attribute '\(name)' stands twice; set it once"
+        case .duplicateAttribute(let name): "the attribute '\(name)' occurs twice; set it once"
         }
     }
 }

@@ -140,7 +140,7 @@ extension XMPPReadError: CustomStringConvertible {
         case .reference: "a & that begins no reference"
         case .declaration: "a broken XML declaration"
         case .misplacedDeclaration: "an XML declaration that is not at the start of the stream"
-        case .name: "something that is no name where a name has to stand"
+        case .name: "an invalid name"
         default: self.moreWords
         }
     }
@@ -152,7 +152,7 @@ extension XMPPReadError: CustomStringConvertible {
         case .endTag: "an end tag that does not match its start tag"
         case .endOfSectionInText: "]]> in text"
         case .markup: "<! that begins nothing XML has"
-        case .duplicateAttribute: "an attribute that stands twice"
+        case .duplicateAttribute: "an attribute that occurs twice"
         case .unboundPrefix: "a namespace prefix that is not declared"
         case .namespaceDeclaration: "a namespace declaration that is not allowed"
         case .textInStream: "text between stanzas"

@@ -16,7 +16,7 @@ enum Wiring {
                 let threshold = try Threshold.parse(sentence)
                 let needsLedger = ["delivery_", "request"].contains { threshold.name.hasPrefix($0) }
                 return needsLedger && !hasLedger
-                    ? "it needs the ledger, and this run has none: that wants subscribers, no -m and -s 32 or more"
+                    ? "it needs the ledger, which requires subscribers, no -m, and -s 32 or more"
                     : nil
             } catch {
                 // The message already begins with the flag and its value.

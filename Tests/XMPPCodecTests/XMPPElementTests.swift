@@ -186,7 +186,7 @@ struct XMLWritingTests {
         #expect(throws: XMPPWriteError.name("xmlns:a")) { try XMPPElement("a", namespace: XMPPNamespace.xmlns).xml() }
     }
 
-    @Test("[XML §3.1] refuses an attribute that stands twice, and xmlns")
+    @Test("[XML §3.1] refuses an attribute that occurs twice, and xmlns")
     func attributes() {
         let twice = XMPPElement("a", namespace: "", attributes: ["b": "1", "c": "2", "b": "3"])
         #expect(throws: XMPPWriteError.duplicateAttribute("b")) { try twice.xml() }

@@ -102,12 +102,12 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "a number of clients that is none",
             "\n  - { name: a, for: 1s, clients: half }",
-            "3:34: stages.clients: 'half' is no number of clients; write it like 50% or 200"
+            "3:34: stages.clients: 'half' is not a number of clients; write it like 50% or 200"
         ),
         Self.stages(
             "a share of more than all clients",
             "\n  - { name: a, for: 1s, clients: 150% }",
-            "3:34: stages.clients: '150%' is no number of clients; write it like 50% or 200"
+            "3:34: stages.clients: '150%' is not a number of clients; write it like 50% or 200"
         ),
         Self.stages(
             "nobody",
@@ -123,7 +123,7 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "a number of clients beside those that are away",
             "\n  - { name: a, for: 1s, offline: true, clients: 50% }",
-            "3:49: stages.clients: who takes no part would come back with those that are offline; give each a stage of its own"
+            "3:49: stages.clients: absent clients would return with the offline ones; use separate stages"
         ),
         Wrong(
             "a number of clients of several groups",
@@ -138,7 +138,7 @@ struct ScenarioFileRefusalTests {
             "3:36: stages.clients: there is no group 'sensor'; did you mean sensors? here are sensors, b",
             "3:50: stages.clients: b has 9 clients, and 10 are more; write fewer, or raise b.clients",
             "4:39: stages.clients.b: '0' selects no client; give at least one",
-            "4:51: stages.clients.sensors: '150%' is no number of clients; write it like 50% or 200"
+            "4:51: stages.clients.sensors: '150%' is not a number of clients; write it like 50% or 200"
         ),
         Wrong(
             "a number of clients of those that have accounts made",
@@ -148,7 +148,7 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "a name twice",
             "\n  - { name: a, for: 1s }\n  - { name: a, for: 2s }",
-            "4:13: stages: 'a' stands twice; give each stage a name of its own"
+            "4:13: stages: 'a' occurs twice; give each stage a unique name"
         ),
         Self.stages(
             "nothing that counts",
@@ -164,12 +164,12 @@ struct ScenarioFileRefusalTests {
         Wrong(
             "a storm beside a stage in which clients come back",
             "groups:\n  a: { storm: 30%@1s }\nstages: [{ name: a, for: 9s, reconnect: 5% }]\n",
-            "2:15: a.storm: a stage says reconnect, and one would wait for the other; leave one out"
+            "2:15: a.storm: a stage says reconnect, and the two would interfere; leave one out"
         ),
         Wrong(
             "a churn beside a stage in which clients are away",
             "groups:\n  a: { churn: 3/s, subscribe: [{ filter: x }], connect: { clean: false, session_expiry: 1h } }\nstages: [{ name: a, for: 9s, offline: true }]\n",
-            "2:15: a.churn: a stage says offline, and one would wait for the other; leave one out"
+            "2:15: a.churn: a stage says offline, and the two would interfere; leave one out"
         ),
         Self.stages(
             "an absence that is no share",
@@ -179,7 +179,7 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "an absence of those who come back",
             "\n  - { name: a, for: 1s, offline: true, reconnect: 10% }",
-            "3:34: stages.offline: who is away cannot reconnect; give each a stage of its own"
+            "3:34: stages.offline: offline clients cannot reconnect; use separate stages"
         ),
         Self.stages(
             "an absence without kept sessions",
@@ -293,7 +293,7 @@ struct ScenarioFileRefusalTests {
         Self.publish(
             "think time with a window",
             "think: 1s, window: 8",
-            "3:16: a: who thinks has one operation under way, and window is 8; leave window out"
+            "3:16: a: a client with a think time has one operation in flight, but window is 8; leave window out"
         ),
         Self.publish(
             "think time without its unit",

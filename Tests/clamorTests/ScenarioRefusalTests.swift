@@ -48,7 +48,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "a key twice",
             "groups:\n  a: { clients: 1 }\n  a: { clients: 2 }\n",
-            "2:3: 'a' stands twice in one mapping; leave one out"
+            "2:3: 'a' occurs twice in one mapping; leave one out"
         ),
         Wrong(
             "an alias to nothing",
@@ -58,7 +58,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "no groups",
             "name: x\n",
-            "1:1: groups is missing: who connects, and what they do; write groups: with one or more names below it"
+            "1:1: groups is missing: it defines the clients; write groups: with one or more names below it"
         ),
         Wrong(
             "groups that are none",
@@ -174,7 +174,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "publishers that subscribe",
             "groups:\n  a:\n    publish: { topic: t }\n    subscribe: [{ filter: t }]\n",
-            "2:3: a has publish and subscribe, and a group does one thing; write subscribers: beside publish: for those who read it, or make two groups"
+            "2:3: a has publish and subscribe, and a group does one thing; write subscribers: next to publish: for the readers, or make two groups"
         ),
         Wrong(
             "messages and pings",
@@ -222,7 +222,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "filters beside subscribers",
             "groups:\n  a:\n    subscribers: 2\n    publish: { topic: t }\n    subscribe: [{ filter: t }]\n",
-            "2:3: a has subscribers and subscribe, and a group does one thing; write subscribers: beside publish: for those who read it, or make two groups"
+            "2:3: a has subscribers and subscribe, and a group does one thing; write subscribers: next to publish: for the readers, or make two groups"
         ),
         Wrong(
             "a filter among the options of subscribers",
@@ -232,7 +232,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "options of subscribers that are none",
             "groups:\n  a:\n    subscribers: 2\n    publish: { topic: t }\n    subscribe: t\n",
-            "5:16: a.subscribe is a text; beside subscribers it says how they subscribe, such as { no_local: true }"
+            "5:16: a.subscribe is a text; next to subscribers it sets their subscribe options, such as { no_local: true }"
         ),
         Wrong(
             "a header that is none",

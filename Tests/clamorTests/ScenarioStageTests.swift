@@ -190,7 +190,7 @@ struct ScenarioStageTests {
         #expect(paces[0] != paces[1])
     }
 
-    @Test("who thinks has one operation under way")
+    @Test("a client with a think time has one operation in flight")
     func think() throws {
         let plan = try self.plan("qos: 1, think: 200ms")
         #expect(plan.pace == .closed)

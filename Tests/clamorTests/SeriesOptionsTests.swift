@@ -177,7 +177,7 @@ struct SeriesOptionsTests {
         }
         #expect(
             lines == [
-                "clamor run: --against: every group of \(file.path) has a target of its own; write ${TARGET} there, and "
+                "clamor run: --against: every group of \(file.path) sets its own target; write ${TARGET} there, and "
                     + "give --set TARGET=..."
             ]
         )

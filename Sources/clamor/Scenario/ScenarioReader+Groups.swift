@@ -133,7 +133,7 @@ extension ScenarioReader {
                 entry.place,
                 "\(entry.key) has \(names.joined(separator: " and ")), and a group does one thing; "
                     + (speech == .mqtt
-                        ? "write subscribers: beside publish: for those who read it, or make two groups"
+                        ? "write subscribers: next to publish: for the readers, or make two groups"
                         : "make two groups")
             )
             return nil

@@ -151,7 +151,7 @@ extension ScenarioReader {
             if let think = pacing.think, let window = options.inflight, window != 1 {
                 self.report(
                     think.place,
-                    "\(group): who thinks has one operation under way, and window is \(window); leave window out"
+                    "\(group): a client with a think time has one operation in flight, but window is \(window); leave window out"
                 )
             }
         } else if let think = pacing.think {

@@ -31,7 +31,7 @@ extension ScenarioReader {
             }
             guard let (stage, place) = self.stage(entries, value.place) else { continue }
             if !names.insert(stage.name).inserted {
-                self.report(place, "stages: '\(stage.name)' stands twice; give each stage a name of its own")
+                self.report(place, "stages: '\(stage.name)' occurs twice; give each stage a unique name")
             }
             stages.append(stage)
             length += stage.length
@@ -89,7 +89,7 @@ extension ScenarioReader {
         if let value = values["offline"] {
             stage.offline = self.quantity(value, of: "stages.offline", parse: Self.offlineShare) ?? 0
             if stage.offline > 0, stage.reconnect > 0 {
-                self.report(value.place, "stages.offline: who is away cannot reconnect; give each a stage of its own")
+                self.report(value.place, "stages.offline: offline clients cannot reconnect; use separate stages")
             }
         }
         if let value = values["clients"] {
@@ -97,8 +97,7 @@ extension ScenarioReader {
             if stage.offline > 0, stage.clients != .share(1) || !stage.turnouts.isEmpty {
                 self.report(
                     value.place,
-                    "stages.clients: who takes no part would come back with those that are offline; give each a stage of "
-                        + "its own"
+                    "stages.clients: absent clients would return with the offline ones; use separate stages"
                 )
             }
         }
@@ -130,7 +129,7 @@ extension ScenarioReader {
         }
         if let share { return .share(share) }
         if let count { return .count(count) }
-        throw QuantityError("'\(text)' is no number of clients; write it like 50% or 200")
+        throw QuantityError("'\(text)' is not a number of clients; write it like 50% or 200")
     }
 
     /// `true` for all of them.
@@ -207,7 +206,7 @@ extension ScenarioReader {
             else { continue }
             self.report(
                 place,
-                "\(sources.group).\(key): a stage says \(cause), and one would wait for the other; leave one out"
+                "\(sources.group).\(key): a stage says \(cause), and the two would interfere; leave one out"
             )
         }
     }

@@ -51,7 +51,7 @@ extension ScenarioReader {
         guard case .mapping(let entries) = entry.value.content else {
             return self.report(
                 entry.value.place,
-                "\(sources.group).subscribe is \(entry.value.kind); beside subscribers it says how they subscribe, such as "
+                "\(sources.group).subscribe is \(entry.value.kind); next to subscribers it sets their subscribe options, such as "
                     + "{ no_local: true }"
             )
         }

@@ -113,7 +113,7 @@ package struct ScenarioReader {
             if let groups = values["groups"], !Self.needsTarget(groups) {
                 overrides.refuse(
                     source.targetOption,
-                    "every group of \(source.file) has a target of its own; write ${TARGET} there, and give \(\.variables, "TARGET=...")"
+                    "every group of \(source.file) sets its own target; write ${TARGET} there, and give \(\.variables, "TARGET=...")"
                 )
             }
         }
@@ -130,7 +130,7 @@ package struct ScenarioReader {
         guard let groups = values["groups"] else {
             self.report(
                 ScenarioPlace(line: 1, column: 1),
-                "groups is missing: who connects, and what they do; write groups: with one or more names below it"
+                "groups is missing: it defines the clients; write groups: with one or more names below it"
             )
             return nil
         }

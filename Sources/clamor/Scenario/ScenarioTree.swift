@@ -116,7 +116,7 @@ extension ScenarioValue {
             return problem(mark, "not YAML:\(context) \(words); \(remedy)")
         case .duplicatedKeysInMapping(let names, let context):
             let keys = names.sorted().map { "'\($0)'" }.joined(separator: ", ")
-            return problem(context.mark, "\(keys) stands twice in one mapping; leave one out")
+            return problem(context.mark, "\(keys) occurs twice in one mapping; leave one out")
         case .reader(let words, let offset, _, _):
             let before = text.unicodeScalars.prefix(offset ?? 0)
             let line = before.count { $0 == "\n" } + 1

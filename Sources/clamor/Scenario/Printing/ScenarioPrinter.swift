@@ -216,7 +216,7 @@ package struct ScenarioPrinter {
         let source = ScenarioSource(file: "the file", set: secrets.map { "\($0.name)=\($0.value)" })
         var none = GivenOptions(.run, environment: given.environment, checks: given.checks)
         switch ScenarioReader.read(text, source, overrides: &none) {
-        case .wrong(let lines): given.refuse(\.printScenario, "no file says this: \(lines.first ?? "")")
+        case .wrong(let lines): given.refuse(\.printScenario, "no file can express this: \(lines.first ?? "")")
         case .scenario(let scenario):
             guard scenario.scheduleHash != ScenarioOptions(self.work).scheduleHash else { return }
             given.refuse(\.printScenario, "no file does the same; write each option apart from its value")
