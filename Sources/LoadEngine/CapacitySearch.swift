@@ -19,9 +19,9 @@ package struct CapacitySearch: Sendable {
         package var precision: Double
         /// Verdicts of each edge; odd.
         package var votes: Int
-        /// After which the search ends with what it knows.
+        /// The maximum number of steps; the search then ends with its results so far.
         package var steps: Int
-        /// Clients come in whole numbers.
+        /// Clients are whole numbers.
         package var isWhole: Bool
 
         package init(first: Double, most: Double = .infinity, isWhole: Bool = false) {
@@ -74,7 +74,7 @@ package struct CapacitySearch: Sendable {
         return .end(self.answer(held, broken))
     }
 
-    /// False where the steps were spent and something was still to be offered: what is known then is the answer.
+    /// Whether the search ended by itself, and not because its steps were spent.
     package var isSettled: Bool { if case .end = self.wanted { true } else { false } }
 
     /// The next load, regardless of the number of steps.
@@ -102,7 +102,7 @@ package struct CapacitySearch: Sendable {
         self.steps.append(Step(load: load, phase: phase, verdict: verdict))
     }
 
-    // MARK: - What the steps say
+    // MARK: - Results of the steps
 
     /// The largest load that holds, and the smallest that does not.
     private var gap: (held: Double?, broken: Double?) {
@@ -223,7 +223,7 @@ package struct CapacitySearch: Sendable {
 
 extension CapacitySearch.Verdict {
     var isBroken: Bool { if case .broken = self { true } else { false } }
-    /// Whether it says something about the server.
+    /// Whether the verdict is about the server.
     var isServers: Bool {
         switch self {
         case .held, .broken: true
@@ -259,6 +259,6 @@ package enum CapacityAnswer: Hashable, Sendable {
     case atLeast(Double)
     /// Not even the smallest one that was offered held.
     case nothingHolds(Double)
-    /// The generator was the limit: nothing is known above what held.
+    /// The generator was the limit: loads above ``held`` are unknown.
     case generatorLimited(at: Double, held: Double?, reason: String)
 }

@@ -1,9 +1,9 @@
 import NIOCore
 
-/// Clients that have their turn one after the other, over and over, at a steady rate over all of them.
+/// Turns of the clients, one after the other, repeatedly, at a steady rate over all of them.
 ///
-/// Each kind of client has its share of the rate. Arithmetic over numbers, like the rest of the plan: every shard, in every
-/// segment, knows its own turns.
+/// Each kind of client has its share of the rate. Turns follow by arithmetic, like the rest of the plan: every shard,
+/// in every segment, computes its own.
 struct ClientTurns: Sendable {
     private var operators: ShardSchedule?
     private var listeners: ShardSchedule?

@@ -1,7 +1,7 @@
 import Measurement
 package import NIOCore
 
-/// Clients that leave on purpose while the load goes on, and come back.
+/// Clients that disconnect during the load on purpose, and return.
 ///
 /// The departures follow from the seed by arithmetic, like the rest of the plan. A client is skipped, and counted, if
 /// it is not connected at its turn, or if the load ends before its turn or storm. ``LoadPlan/connect`` limits how fast
@@ -11,15 +11,15 @@ package struct DeparturePlan: Hashable, Sendable {
         case churn
         case storm
         case offline
-        /// Not of those who take part.
+        /// Absent by a turnout.
         case inactive
 
-        /// Whether who leaves has a time to stay away.
+        /// Whether the departed client stays away for a set time.
         var isAbsence: Bool { self == .offline || self == .inactive }
     }
 
     package struct Churn: Hashable, Sendable {
-        /// Over all clients together, evenly spaced; each client in turn.
+        /// Over all clients together, evenly spaced; the clients take turns.
         package var perSecond: Double
         /// Without a word to the server.
         package var cuts: Bool
@@ -41,8 +41,8 @@ package struct DeparturePlan: Hashable, Sendable {
         /// No storm begins before the one in front of it is over.
         package var over: TimeAmount
         package var cuts: Bool
-        /// Of listeners alone, who stay away until then, since the load began, or until its end; `nil`: of all clients, who
-        /// come back as soon as they may.
+        /// For listeners only: when they may return, since the load began, or at its end; `nil`: for all clients, which
+        /// return as soon as the plan allows.
         package var until: TimeAmount?
 
         package init(
@@ -83,7 +83,7 @@ package struct DeparturePlan: Hashable, Sendable {
     package var storms: [Storm]
     /// In the order of their times; before the first, all clients are present.
     package var turnouts: [Turnout]
-    /// Chooses whom a storm takes, and who takes part.
+    /// Selects the victims of storms, and the clients present in turnouts.
     package var seed: UInt64
 
     package init(churn: Churn? = nil, storms: [Storm] = [], turnouts: [Turnout] = [], seed: UInt64 = 0) {
@@ -109,7 +109,7 @@ package struct DeparturePlan: Hashable, Sendable {
     }
 }
 
-/// Some of the clients, drawn by a seed: exactly so many, and every shard knows its own without asking.
+/// A subset of the clients of an exact size, drawn by a seed; every shard computes its own part.
 ///
 /// A client's rank is its place in a permutation number × a + b mod n; the first ranks are taken.
 package struct StormVictims: Hashable, Sendable {

@@ -8,7 +8,7 @@ package struct LoadGroup<Sample: Sendable>: Sendable {
     package var plan: LoadPlan
     /// In the order of their numbers.
     package var shards: [any ShardControl<Sample>]
-    /// Whether clients come back by themselves.
+    /// Whether clients reconnect by themselves.
     package var reconnects: Bool
 
     package init(plan: LoadPlan, shards: [any ShardControl<Sample>], reconnects: Bool) {

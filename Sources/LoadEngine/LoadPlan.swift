@@ -6,9 +6,9 @@ package import NIOCore
 /// receive. The plan knows no protocol: the workload defines the operation.
 package struct LoadPlan: Sendable {
     package enum ConnectPace: Hashable, Sendable {
-        /// Open loop: connect number k is begun at k / rate, whatever became of the ones before.
+        /// Open loop: connect number k begins at k / rate, regardless of earlier connects.
         case rate(perSecond: Double)
-        /// As fast as they succeed, with so many under way at once over all shards.
+        /// As fast as they succeed, with this many in flight over all shards.
         case pending(Int)
     }
 
@@ -30,7 +30,7 @@ package struct LoadPlan: Sendable {
     /// Whether operations wait until every client is up or has failed.
     package var waitsForConnects: Bool
     package var warmup: TimeAmount
-    /// How long operations become due after the warm-up; `nil` until told to stop, or the limit is spent.
+    /// How long operations become due after the warm-up; `nil`: until a stop, or until the limit is spent.
     package var measure: TimeAmount?
     /// How long what is due may still be sent, and answers be awaited, after the last operation became due.
     package var drain: TimeAmount

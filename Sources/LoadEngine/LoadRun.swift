@@ -2,7 +2,7 @@ package import NIOCore
 
 /// Leads the shards of one or more groups through connect, warm-up, measure and drain.
 ///
-/// Shards keep the exact times themselves; the run only tells them what happens next, all groups at once.
+/// Shards keep the exact times themselves; the run only orders the next phase, for all groups at once.
 package actor LoadRun<Observer: RunObserver> {
     private var groups: [GroupState<Observer.Sample>]
     private let events: AsyncStream<RunEvent>
@@ -25,7 +25,7 @@ package actor LoadRun<Observer: RunObserver> {
     private var wasAborted = false
     private var soon = NIODeadline.distantPast
     private var tick: Int64 = 0
-    /// Of the plan's stages: the one that goes on.
+    /// The current stage of the plan.
     private var stage = 0
 
     /// Makes a run; nothing happens before ``perform()``.
@@ -33,12 +33,12 @@ package actor LoadRun<Observer: RunObserver> {
     /// - Parameters:
     ///   - groups: at least one.
     ///   - events: the shards report there, and a stop of the run arrives there.
-    ///   - patience: how long a run without any connection goes on, if clients come back by themselves.
+    ///   - patience: how long a run without any connection continues, if clients reconnect by themselves.
     ///   - startAt: when the first connect is due, if that is to come; `nil`: at once.
     ///   - awaitOthers: called once, when the load could begin; it then begins with ``RunEvent/begin(at:)``. `nil`: the
     ///     run waits for no other process.
     ///   - clock: what the run's seconds and waits are counted by; the shards' loops have to go by the same.
-    ///   - observer: hears of each second.
+    ///   - observer: called once a second.
     package init(
         groups: [LoadGroup<Observer.Sample>],
         events: (stream: AsyncStream<RunEvent>, continuation: AsyncStream<RunEvent>.Continuation),
@@ -133,7 +133,7 @@ package actor LoadRun<Observer: RunObserver> {
         }
     }
 
-    /// Ends the load when all who still carry out operations have spent their limits.
+    /// Ends the load when all active operators have spent their limits.
     private func checkSpent() async {
         let operating = self.groups.filter(\.operates)
         if !operating.isEmpty, operating.allSatisfy(\.isSpent) { await self.endLoad(.planned) }
@@ -159,8 +159,8 @@ package actor LoadRun<Observer: RunObserver> {
 
     private func startLoad(at others: NIODeadline = .distantPast) {
         guard self.loadBegan == nil, self.stop == nil else { return }
-        // Far enough ahead that every loop hears of it before the first operation is due; where connects are the load,
-        // they are under way.
+        // The begin is far enough ahead that every loop learns of it before the first operation is due. If the load is
+        // the connects, they have begun already.
         let isUnderWay = self.groups.allSatisfy(\.plan.endsWithConnects)
         let origin = isUnderWay ? self.began : max(others, self.clock.now + .milliseconds(20))
         self.loadBegan = origin
@@ -178,7 +178,7 @@ package actor LoadRun<Observer: RunObserver> {
 
     private func endLoad(_ reason: StopReason) async {
         guard self.stop == nil else {
-            // Told to stop in the drain: it is over.
+            // A stop during the drain ends it.
             if reason == .interrupted { self.drainDeadline = self.clock.now }
             return self.lookSoon()
         }
@@ -216,8 +216,8 @@ package actor LoadRun<Observer: RunObserver> {
 
     private var isHopeless: Bool { self.stop == .everyConnectFailed || self.stop == .everyConnectionLost }
 
-    /// Asks what no event tells: whether time is up, whether all connections are gone, and whether the listeners
-    /// have everything.
+    /// Checks conditions that no event reports: whether time is up, all connections are gone, or the listeners have
+    /// received everything.
     private func look() async {
         let now = self.clock.now
         await self.checkStage(now)
@@ -244,7 +244,7 @@ package actor LoadRun<Observer: RunObserver> {
         if now >= deadline + self.plan.closeGrace { self.abort() }
     }
 
-    /// Operators that receive as well stay until nothing of theirs is open anywhere, and everything has come.
+    /// Operators that also receive stay until no operation is open on any shard and all deliveries have arrived.
     private func checkOperators(_ group: Int) async {
         let state = self.groups[group]
         guard state.plan.operatorsListen, !state.operatorsReleased, !self.drainEnded else { return }
@@ -258,7 +258,7 @@ package actor LoadRun<Observer: RunObserver> {
         }
     }
 
-    /// Listeners go when everything has come that was to come from the group's operators.
+    /// Listeners disconnect when all deliveries of the group's operators have arrived.
     private func checkListeners(_ group: Int) async {
         let state = self.groups[group]
         guard state.operatorsGone == state.shards.count, !state.listenersTold else { return }
@@ -319,7 +319,7 @@ package actor LoadRun<Observer: RunObserver> {
         for group in self.groups { group.tellAll(order) }
     }
 
-    /// However many events ask for it, one look is on its way.
+    /// Requests one look, however many events ask for it.
     private func lookSoon() {
         let now = self.clock.now
         guard now >= self.soon else { return }

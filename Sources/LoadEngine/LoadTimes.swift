@@ -1,9 +1,9 @@
 package import NIOCore
 
 extension LoadPlan {
-    /// A stretch of the load whose metrics stand by themselves.
+    /// A part of the load with metrics of its own.
     ///
-    /// Stages lie one behind the other, the first where the load begins, the last up to its end.
+    /// Stages follow each other from the beginning of the load to its end.
     package struct Stage: Hashable, Sendable {
         /// Since the load began.
         package var start: TimeAmount
@@ -59,7 +59,7 @@ final class StageTimes: Sendable {
         self.end = plan.stages.last.map { origin + $0.end } ?? origin
     }
 
-    /// The load ends before its time: what is due from then on, or comes of the drain, is of no stage.
+    /// The load ends early: operations due later, and results of the drain, belong to no stage.
     func end(at end: NIODeadline) { self.end = min(self.end, end) }
 
     func lane(_ due: NIODeadline) -> Int {
@@ -76,7 +76,7 @@ extension Shard {
     /// For the workload, which keeps a copy of it where it records.
     package var times: LoadTimes { LoadTimes(measured: self.measured, stages: self.stageTimes) }
 
-    /// Tells the workload of every stage that has begun by `now`.
+    /// Notifies the workload of every stage that has begun by `now`.
     ///
     /// - Returns: when the next one begins.
     func beginStages(_ now: NIODeadline) -> NIODeadline? {

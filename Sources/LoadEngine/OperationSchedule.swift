@@ -2,14 +2,14 @@ package import NIOCore
 
 /// When each operation of an open-loop load is due.
 ///
-/// Arithmetic over the operation's number and nothing else: not over the clock, and not over what has been
-/// answered so far. So a slow server cannot slow the plan down, and the wait it causes is counted as latency
-/// instead of vanishing (coordinated omission).
+/// A due time follows from the operation's number alone, not from the clock or the answers so far. So a slow server
+/// cannot slow the plan down, and the wait that it causes is counted as latency instead of vanishing (coordinated
+/// omission).
 ///
 /// Operation `k` belongs to client `k mod n`, for good.
 package struct OperationSchedule: Hashable, Sendable {
     package enum Pace: Hashable, Sendable {
-        /// So many operations a second over all clients together, evenly spaced.
+        /// Operations per second over all clients together, evenly spaced.
         case rate(perSecond: Double)
         /// Each client one operation every `period`; their starts are spread evenly over the first.
         case interval(TimeAmount)
@@ -52,8 +52,8 @@ package struct OperationSchedule: Hashable, Sendable {
         self.due(own * UInt64(self.clients) + UInt64(client))
     }
 
-    /// The number of operations due before `time`, of which `known` are known: by bisection, so that a load far
-    /// behind its plan costs no more than one that is on time.
+    /// The number of operations due before `time`, of which `known` are known: by bisection, so that a late load costs
+    /// no more than a punctual one.
     package func count(dueBefore time: TimeAmount, atLeast known: UInt64 = 0) -> UInt64 {
         func isDue(_ index: UInt64) -> Bool { self.due(index).map { $0 < time } ?? false }
         var low = known
@@ -112,7 +112,7 @@ package struct OperationSchedule: Hashable, Sendable {
     }
 }
 
-/// The due times of every so many-th operation from one on, each from the one before.
+/// The due times of every n-th operation, each computed from the previous one.
 ///
 /// They are those of ``OperationSchedule/due(_:)`` to the nanosecond: the remainder is carried along, so that a step
 /// costs two additions instead of a division of 128 bits.
@@ -190,7 +190,7 @@ package struct ShardSchedule: Sendable {
     private let rows: UInt64
     /// Operating clients of this shard.
     package var clients: Int { self.perRow * Int(self.rows) }
-    /// Rows of operations that are behind ``position``.
+    /// Rows of operations before ``position``.
     private var round: UInt64 = 0
     private var position = 0
     /// Of the operation at ``position`` in ``round``.
@@ -217,9 +217,9 @@ package struct ShardSchedule: Sendable {
         return (due, self.rows == 1 ? self.position : Int(self.round % self.rows) * self.perRow + self.position)
     }
 
-    /// Goes on behind all operations due before `time`.
+    /// Skips all operations due before `time`.
     ///
-    /// - Returns: how many of each client there are from the start of the load on, by its place.
+    /// - Returns: the number of operations of each client since the load began, by its place.
     package mutating func advance(before time: TimeAmount) -> (_ place: Int) -> UInt64 {
         let all = UInt64(self.schedule.clients)
         let next = self.index
@@ -250,7 +250,7 @@ package struct ShardSchedule: Sendable {
         if self.shards == 1 { self.times.advance() } else { self.times.move(to: self.index) }
     }
 
-    /// Operations of this shard that lie behind.
+    /// Operations of this shard that were passed.
     package var passed: UInt64 { self.round * UInt64(self.perRow) + UInt64(self.position) }
 
     private var index: UInt64 {

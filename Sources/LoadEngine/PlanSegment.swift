@@ -1,9 +1,9 @@
-/// Which part of a plan this process carries out, where several share it.
+/// The part of a plan that this process carries out, if several processes share it.
 ///
-/// Client k belongs to segment k mod ``count``, of operators so in every row of the plan (``LoadPlan/row``), and
-/// operators and listeners are counted each by themselves: listener k is with operator k. What is due when, and for whom,
-/// is the plan's, which is the same in all segments: each has the times, numbers and shares that its clients would have
-/// in one process alone, so that rates, limits, storms and churn add up to the plan's by themselves.
+/// Client k belongs to segment k mod ``count``; for operators, this applies within every row of the plan
+/// (``LoadPlan/row``). Operators and listeners are numbered separately: listener k is with operator k. Due times and
+/// their clients come from the plan, which is the same in all segments. Each segment has the times, numbers and shares
+/// that its clients would have in a single process. So rates, limits, storms and churn add up to the plan's.
 package struct PlanSegment: Hashable, Sendable {
     /// From 0.
     package let index: Int
@@ -17,7 +17,7 @@ package struct PlanSegment: Hashable, Sendable {
 
     package static let whole = PlanSegment(index: 0, of: 1)
 
-    /// How many of so many in a row are this segment's.
+    /// The number of this segment's members among `all` consecutive ones.
     package func share(of all: Int) -> Int { ShardClients.share(of: all, shard: self.index, of: self.count) }
 
     package func contains(_ number: Int) -> Bool { number % self.count == self.index }
@@ -29,8 +29,8 @@ extension LoadPlan {
         self.operators > 0 ? self.segment.share(of: self.width) * (self.operators / self.width) : 0
     }
 
-    /// Into how many segments it is to be divided at the least, so that none has more clients than `most`, and `fits` takes
-    /// that number of them; `nil` where there is none up to `limit`.
+    /// The smallest number of segments in which none has more clients than `most`, and which `fits` accepts; `nil` if
+    /// there is none up to `limit`.
     package func segments(of most: Int, upTo limit: Int, where fits: (_ count: Int) -> Bool) -> Int? {
         guard most > 0 else { return nil }
         let least = max(1, (self.clients + most - 1) / most)

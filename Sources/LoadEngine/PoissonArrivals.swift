@@ -6,17 +6,17 @@ import Glibc
 import Darwin
 #endif
 
-/// The arrivals of a Poisson process of one a unit of time, each by its number, whatever was asked for before.
+/// The arrivals of a Poisson process of rate 1, each computed from its number alone, in any order.
 ///
-/// Of 2n arrivals that lie in a stretch whose ends are known, the n-th splits it as Beta(n, n) says, independent of all
-/// else. So every arrival follows from the ends by halving, with a random number that its own number gives. The first
-/// halvings are kept in a table of at most 1 MiB; each of the others costs about 50 ns, and there are 6 of them up to 8
-/// million arrivals, one more each time that the load doubles.
+/// If the ends of a stretch with 2n arrivals are known, the n-th arrival splits it by a Beta(n, n) distribution,
+/// independent of the rest. So every arrival follows from the ends by halving, with a random number seeded by its own
+/// number. The first halvings are kept in a table of at most 1 MiB. Each further one costs about 50 ns: 6 of them up to
+/// 8 million arrivals, one more each time that the load doubles.
 struct PoissonArrivals: Sendable {
     private let seed: UInt64
     /// Arrivals between two entries of the table, as a power of 2.
     private let step: UInt64
-    /// When every so many-th arrival is, from 0 on, which is the beginning.
+    /// The times of every n-th arrival, from 0, which is the beginning.
     private let table: [Double]
 
     /// `time`: up to which it must reach.
@@ -65,14 +65,14 @@ struct PoissonArrivals: Sendable {
         return lower
     }
 
-    /// Where the middle one of so many arrivals lies between their ends, 0 to 1: Beta(n / 2, n / 2), after Ulrich (1984).
+    /// The relative position of the middle arrival between its ends, 0 to 1: Beta(n / 2, n / 2), after Ulrich (1984).
     private static func split(_ arrivals: UInt64, at number: UInt64, seed: UInt64) -> Double {
         let key = SplitMix64.mix(seed &+ SplitMix64.mix(number))
         let radius = (-expm1(2 * log(self.uniform(key)) / Double(arrivals - 1))).squareRoot()
         return 0.5 + 0.5 * radius * cos(2 * Double.pi * self.uniform(SplitMix64.mix(key)))
     }
 
-    /// The sum of so many exponential times, after Marsaglia and Tsang (2000).
+    /// The sum of exponential times, after Marsaglia and Tsang (2000).
     private static func gamma(_ shape: Double, seed: UInt64) -> Double {
         let d = shape - 1.0 / 3
         let c = 1 / (9 * d).squareRoot()

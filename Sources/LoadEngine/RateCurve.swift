@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// How many operations a second are asked for since the load began: straight pieces, one behind the other.
+/// The offered rate over the time since the load began: consecutive linear pieces.
 package struct RateCurve: Hashable, Sendable {
     package struct Piece: Hashable, Sendable {
         package var length: TimeAmount
@@ -53,9 +53,9 @@ package struct RateCurve: Hashable, Sendable {
         self.total = before
     }
 
-    /// When so many operations have been asked for, in nanoseconds since the beginning; `nil` if they never are.
+    /// The time at which this many operations have been offered, in nanoseconds since the beginning; `nil` if never.
     ///
-    /// Never earlier for more of them.
+    /// It does not decrease with the number of operations.
     func time(of operations: Double) -> Double? {
         guard operations < self.total else { return nil }
         // The last piece that begins at no more than that; after pieces of rate 0, the piece that follows them.
@@ -76,17 +76,17 @@ package struct RateCurve: Hashable, Sendable {
     }
 }
 
-/// An open load whose rate changes, or whose operations do not come evenly.
+/// An open load with a changing rate or uneven arrivals.
 ///
-/// Arithmetic over the operation's number, as ``OperationSchedule`` wants it: number k is due when the curve has asked for
-/// as many operations as the arrivals say.
+/// A due time follows from the operation's number, as in ``OperationSchedule``: number k is due when the curve has
+/// reached the number of operations that the arrivals give for k.
 package final class ShapedLoad: Sendable {
     package enum Arrivals: Hashable, Sendable {
-        /// As far apart as the rate says.
+        /// Evenly spaced at the rate.
         case even
-        /// Independent of each other: a Poisson process, whose rate is the curve's.
+        /// Independent arrivals: a Poisson process with the curve's rate.
         case poisson(seed: UInt64)
-        /// So many at once, as often as the rate says.
+        /// Bursts of this size, spaced to keep the rate.
         case bursts(of: Int)
     }
 

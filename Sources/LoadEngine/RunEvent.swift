@@ -10,7 +10,7 @@ package enum RunPhase: String, Hashable, Sendable {
 package enum StopReason: Hashable, Sendable {
     /// The planned time is over, or the limit is spent.
     case planned
-    /// Told from outside, before the plan's end: a signal.
+    /// Stopped from outside before the plan's end, by a signal.
     case interrupted
     /// A threshold that aborts was broken.
     case thresholdBroken
@@ -22,9 +22,9 @@ package enum StopReason: Hashable, Sendable {
 package enum RunEvent: Hashable, Sendable {
     case shard(ShardEvent, group: Int = 0)
     case tick
-    /// Something may have changed that is known by asking only.
+    /// A condition that the run checks by asking may have changed.
     case look
-    /// The others whom the load waits for are ready too: it begins then.
+    /// The other processes are ready too: the load begins then.
     case begin(at: NIODeadline)
     case stop(StopReason)
     /// The second signal: close everything now.

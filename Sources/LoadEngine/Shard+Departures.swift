@@ -7,14 +7,14 @@ struct ShardDepartures: Sendable {
     /// The turns of the churn.
     var churn: ClientTurns?
     var nextStorm = 0
-    /// Of that one: how many have been taken, over all shards, where they leave one by one.
+    /// The victims of the current storm disconnected so far, over all shards, if they leave one by one.
     var nextRank = 0
-    /// Clients whose connection is gone, first come first served, and since when they may come back.
+    /// Clients without connection, in the order of their return, and the earliest time of it.
     var waiting: [(place: Int32, since: NIODeadline)] = []
-    /// Of clients whose connection is about to be gone: when they may come back, if that is later.
+    /// For clients that are disconnecting: the earliest time of their return, if it is later.
     var absences: [Int32: NIODeadline] = [:]
     var head = 0
-    /// When the next may come back at the earliest, at the plan's rate of connects.
+    /// The earliest time of the next return, at the plan's connect rate.
     var clock = NIODeadline.distantPast
     /// Of those that came back in a row at that rate: when the first was due.
     var rowBegan = NIODeadline.distantPast
@@ -66,9 +66,9 @@ extension Shard {
         return next == .distantFuture ? nil : next
     }
 
-    /// Has those leave of a storm whose turn has come.
+    /// Disconnects the victims of a storm that are due.
     ///
-    /// - Returns: when it is the next one's; `nil` behind the last.
+    /// - Returns: when the next one is due; `nil` after the last.
     private func departOneByOne(_ index: Int, _ now: NIODeadline) -> NIODeadline? {
         let storm = self.plan.departures.storms[index]
         let victims = self.victims(ofStorm: index)
@@ -164,9 +164,9 @@ extension Shard {
 
     var waitsToReturn: Int { self.departures.map { $0.waiting.count - $0.head } ?? 0 }
 
-    /// Lets those come back whose turn it is.
+    /// Reconnects the clients whose return is due.
     ///
-    /// - Returns: when it is the next one's.
+    /// - Returns: when the next return is due.
     func returnWhatIsDue(_ now: NIODeadline) -> NIODeadline? {
         while self.waitsToReturn > 0, let departures = self.departures {
             let entry = departures.waiting[departures.head]
@@ -207,7 +207,7 @@ extension Shard {
     private func noteReturn(due: NIODeadline) {
         guard let began = self.departures?.rowBegan, due - began >= .milliseconds(100) else { return }
         let planned = Double((due - began).nanoseconds)
-        // A ready thread may wait so long, whatever the rate.
+        // A runnable thread may wait this long, whatever the rate.
         let taken = Double((self.context.refresh() - began - .milliseconds(20)).nanoseconds)
         if taken > planned { self.returnShare = min(self.returnShare, planned / taken) }
     }

@@ -1,7 +1,7 @@
 import LoopContext
 package import NIOCore
 
-// How clients and shard come to their end, and what the run hears of the shard meanwhile.
+// The end of clients and shard, and the shard's facts for the run.
 extension Shard {
     func finish(_ place: Int) {
         guard !self.paces[place].isFinishing else { return }
@@ -104,7 +104,7 @@ package struct ShardFacts: Hashable, Sendable {
     /// Whether clients that could send had to wait for the loop since the last look.
     package var workWaited: Bool
     package var worstLag: TimeAmount
-    /// The least share of the plan's rate of connects that clients who came back kept to; 1 where none was too late.
+    /// The lowest share of the plan's connect rate that returning clients kept; 1 if none was late.
     package var returnShare: Double
     /// In the drain, of operators that receive as well: all have sent what was due, and have their answers.
     package var isQuiet: Bool

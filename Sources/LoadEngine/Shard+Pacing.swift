@@ -3,7 +3,7 @@ package import NIOCore
 
 // Operations that become due, and the wake-ups for them.
 extension Shard {
-    /// Does what has become due, and says when it wants to be called again.
+    /// Does all work that is due, and returns the time of the next call.
     package func pace(_ now: NIODeadline) -> NIODeadline? {
         if self.wakeDue < .distantFuture, now >= self.wakeDue { self.work?.woke(late: now - self.wakeDue) }
         self.wakeDue = .distantFuture
@@ -44,13 +44,13 @@ extension Shard {
         return next
     }
 
-    /// Has ``pace(_:)`` called at that time, or earlier if that was wanted already.
+    /// Requests a call of ``pace(_:)`` at that time, unless an earlier one is requested already.
     func wake(at time: NIODeadline) {
         self.wakeDue = min(self.wakeDue, time)
         self.context.timers.setDue(self.wakeDue)
     }
 
-    /// Counts every operation due before `end` as offered, of those who take part then.
+    /// Counts every operation due before `end` as offered, for the clients present at its time.
     func becomeDue(before end: NIODeadline) {
         if !self.presence.isEmpty { self.turnOut(before: end) }
         self.offerWhatIsDue(before: end)

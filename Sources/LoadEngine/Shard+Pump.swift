@@ -20,7 +20,7 @@ extension Shard {
         self.pumpThisTurn()
     }
 
-    /// Has the pump run behind the events of this turn of the loop.
+    /// Runs the pump after the events of this turn of the loop.
     func pumpThisTurn() {
         guard !self.pumpIsScheduled else { return }
         self.pumpIsScheduled = true
@@ -49,7 +49,7 @@ extension Shard {
 
     /// The turn itself; those that become ready in it join its list.
     func pump() {
-        // Before the load begins those who are ready wait; ``pace(_:)`` calls when it does.
+        // Ready clients wait until the load begins; ``pace(_:)`` calls again then.
         guard self.phase == .loading && self.hasBegun || self.phase == .draining else { return }
         guard !self.pumpIsScheduled else { return }
         self.pumpIsScheduled = true
@@ -62,7 +62,7 @@ extension Shard {
 
     /// Serves the clients that may have something to send, until none is left or the sockets have waited long enough.
     ///
-    /// A client that cannot send leaves the list and comes back by ``markAble(_:at:)`` or when its next operation is due.
+    /// A client that cannot send leaves the list, and returns by ``able(_:at:)`` or when its next operation is due.
     ///
     /// - Returns: whether none is left.
     func serveReady() -> Bool {
@@ -104,7 +104,7 @@ extension Shard {
             self.countLate(batch)
         }
         work.send(place, batch)
-        // At QoS 0 no answer comes that would say that it has nothing open any more.
+        // At QoS 0 no answer reports that the client has no open operation.
         if owed == UInt64(count), self.phase == .draining { self.checkDrained(place) }
         guard owed > UInt64(count), work.room(place) > 0, self.paces[place].isUp else { return }
         if case .closed = self.plan.pace {

@@ -40,9 +40,9 @@ struct Thinkers {
 
 // Think time between an answer and the next operation.
 extension Shard {
-    /// Has the client think from `now` on, where the plan wants that.
+    /// Starts the client's think time at `now`, if the plan has one.
     ///
-    /// - Returns: whether it does; else it may send at once.
+    /// - Returns: whether the client thinks; else it may send at once.
     func thinks(_ place: Int, from now: NIODeadline) -> Bool {
         guard self.thinkers != nil else { return false }
         self.thinkers?.add(place, until: now + self.plan.think)

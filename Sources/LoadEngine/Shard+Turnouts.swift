@@ -11,7 +11,7 @@ struct Presence {
 
 // How many of the clients take part.
 extension Shard {
-    /// Where those are whom a turnout counts.
+    /// The places of the clients that a turnout counts.
     private var members: Range<Int> { self.plan.operators > 0 ? 0..<self.clients.operators : 0..<self.clients.count }
 
     private func present(_ count: Int) -> StormVictims {
@@ -45,7 +45,7 @@ extension Shard {
         self.firstConnects = order
     }
 
-    /// Has those leave, and come back, whom the turnouts before `end` ask to.
+    /// Applies the turnouts before `end`: disconnects and returns their clients.
     func turnOut(before end: NIODeadline) {
         while let index = self.departures?.nextTurnout, index < self.plan.departures.turnouts.count {
             let turnout = self.plan.departures.turnouts[index]
@@ -98,7 +98,7 @@ extension Shard {
         return true
     }
 
-    /// A client that takes no part has come up by itself: it leaves again.
+    /// An absent client has reconnected by itself: it disconnects again.
     func noteUp(_ place: Int) {
         self.presence[place].wasUp = true
         guard self.presence[place].isAbsent else { return }
@@ -106,7 +106,7 @@ extension Shard {
         self.wake(at: self.context.now)
     }
 
-    /// With the load all come back for what they left open, and for what came for them.
+    /// At the end of the load all clients return, for their open operations and waiting deliveries.
     func endTurnouts() {
         for place in self.presence.indices {
             self.presence[place].isAbsent = false

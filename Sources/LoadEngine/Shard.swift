@@ -1,8 +1,8 @@
 package import LoopContext
 package import NIOCore
 
-/// The clients of one event loop: brings them up at the plan's pace, says when each operation is due, and hands
-/// what is due to the workload, one write per client and turn.
+/// The clients of one event loop: connects them at the plan's pace, determines when each operation is due, and passes
+/// due operations to the workload, one write per client and turn.
 ///
 /// One per event loop, confined to it. 32 bytes a client.
 package final class Shard<Work: ShardWork> {
@@ -54,7 +54,7 @@ package final class Shard<Work: ShardWork> {
 
     /// How long sockets wait while there is something to send.
     static var pumpBudget: TimeAmount { .microseconds(200) }
-    /// How long sockets have when the plan is behind.
+    /// The time for sockets when the plan is late.
     static var respite: TimeAmount { .microseconds(100) }
 
     // Per-operation counters are not `package`: properties visible to other modules are checked for exclusive access.
@@ -68,7 +68,7 @@ package final class Shard<Work: ShardWork> {
     var pumpIsScheduled = false
     var schedule: ShardSchedule?
     var origin = NIODeadline.distantFuture
-    /// When operations began to become due, or will; the distant future until that is known.
+    /// When operations begin to become due; the distant future until that is known.
     package var loadBegan: NIODeadline { self.origin }
     var hasBegun = false
     var wakeDue = NIODeadline.distantFuture
@@ -90,7 +90,7 @@ package final class Shard<Work: ShardWork> {
     var turns: ClientTurns?
     /// When the last connection was lost or a return failed, and whether that client is absent by plan.
     var lastGone = (at: NIODeadline.distantPast, isAbsence: false)
-    /// The least of the plan's rate of connects that those who came back have kept to.
+    /// The lowest share of the plan's connect rate that returning clients kept.
     package internal(set) var returnShare = 1.0
     var isWaiting = false
     var isMeasuring = false
@@ -216,7 +216,7 @@ package final class Shard<Work: ShardWork> {
         }
     }
 
-    /// Closes whatever is still open, at once.
+    /// Closes all connections at once.
     package func abort() {
         if self.phase == .loading || self.phase == .connecting { self.endLoad(at: self.context.refresh()) }
         self.context.refresh()
@@ -295,7 +295,7 @@ package final class Shard<Work: ShardWork> {
         }
     }
 
-    /// The client's last connection is closed; nothing more comes from it.
+    /// The client's last connection is closed; no events of it follow.
     package func finished(_ place: Int) {
         guard !self.paces[place].isFinished else { return }
         if self.paces[place].isUp { self.lost(place, returns: false) }
@@ -306,7 +306,7 @@ package final class Shard<Work: ShardWork> {
         self.checkFinished()
     }
 
-    /// In the drain: closes the client if nothing of it is open any more.
+    /// During the drain: closes the client if it has no open operation.
     @discardableResult
     package func checkDrained(_ place: Int) -> Bool {
         guard self.phase == .draining, self.clients.isOperator(place), !self.paces[place].isFinishing else {

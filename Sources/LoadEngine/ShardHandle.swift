@@ -14,7 +14,7 @@ package enum ShardOrder: Hashable, Sendable {
     case abort
 }
 
-/// A shard as the run sees it, whatever protocol its clients speak.
+/// A shard as the run sees it, independent of the protocol.
 package protocol ShardControl<Sample>: Sendable {
     associatedtype Sample: Sendable
 
@@ -38,7 +38,7 @@ package struct ShardHandle<Work: ShardWork>: Sendable {
         self.shard = NIOLoopBound(shard, eventLoop: shard.context.eventLoop)
     }
 
-    /// Gives the shard an order, at a time of its own: the loop's clock may stand where the last socket left it.
+    /// Gives the shard an order, at a fresh time: the loop's clock may be as old as the last socket event.
     package func tell(_ body: @escaping @Sendable (Shard<Work>) -> Void) {
         self.eventLoop.execute {
             let shard = self.shard.value

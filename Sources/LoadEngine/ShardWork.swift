@@ -6,12 +6,12 @@ package import NIOCore
 package protocol ShardWork: AnyObject, SendableMetatype {
     associatedtype Sample: Sendable
 
-    /// Begins the client's first connect, which the plan wanted begun at `due`.
+    /// Begins the client's first connect, which was due at `due`.
     ///
     /// It answers with ``Shard/settled(_:up:)``, once, however often it tries.
     func connect(_ place: Int, due: NIODeadline)
 
-    /// Ends the client's connection, which the plan wants back later: with a word to the server, or without.
+    /// Ends the client's connection, for a later return: with a closing packet, or without.
     ///
     /// It answers with ``Shard/left(_:)`` when the connection is closed.
     func depart(_ place: Int, _ cause: DeparturePlan.Cause, cuts: Bool)
@@ -19,19 +19,19 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     /// It was the client's turn to leave, but it is not connected.
     func departureMissed(_ place: Int, _ cause: DeparturePlan.Cause)
 
-    /// So many were to leave, but the load's end came first.
+    /// The number of departures that the load's end came before.
     func departuresMissed(_ cause: DeparturePlan.Cause, count: UInt64)
 
     /// It is the client's turn, connected or not, since `due`; only of plans that have ``LoadPlan/turns``.
     func turn(_ place: Int, due: NIODeadline)
 
-    /// So many turns had come, but the load's end came first.
+    /// The number of turns that the load's end came before.
     func turnsMissed(_ count: UInt64)
 
-    /// Connects a client again that left by plan, or for the first time one that took no part until now; `due` was when the
-    /// plan wanted it begun.
+    /// Connects a client that left by plan, or for the first time one that was absent until now; `due` was the planned
+    /// time.
     ///
-    /// It answers with ``Shard/settled(_:up:)`` as for a first connect, or with ``Shard/returnEnded(_:)`` if it tries again
+    /// It answers with ``Shard/settled(_:up:)`` as for a first connect, or with ``Shard/returnEnded(_:)`` if it retries
     /// by itself.
     func reconnect(_ place: Int, due: NIODeadline)
 
@@ -86,9 +86,9 @@ extension ShardWork {
 
 /// Deliveries that operators of a shard have caused, and that listeners of a shard have seen.
 ///
-/// Summed over all shards it says whether the listeners may go.
+/// The sum over all shards decides whether the listeners may disconnect.
 package struct DeliveryBalance: Hashable, Sendable {
-    /// Deliveries that must come: messages whose fate is known, once for each listener they go to.
+    /// Expected deliveries: messages whose fate is known, once for each of their listeners.
     package var expected: Int64
     /// Distinct deliveries seen.
     package var received: Int64
@@ -198,9 +198,9 @@ package struct OperationBatch: Sendable {
 package enum ShardEvent: Hashable, Sendable {
     /// Every client is up or has failed.
     case settled(shard: Int, up: Int)
-    /// No operation will become due any more: the limit is spent.
+    /// No more operations become due: the limit is spent.
     case spent(shard: Int)
-    /// The last connection of the shard is gone, and will not come back by itself.
+    /// The last connection of the shard is gone, and will not reconnect by itself.
     case deserted(shard: Int)
     /// Every operator is closed.
     case operatorsFinished(shard: Int)

@@ -1,10 +1,11 @@
 /// Gunther's Universal Scalability Law, fitted: X(N) = λN ÷ (1 + σ(N − 1) + κN(N − 1)).
 ///
-/// N is how many operations are under way at once, X how many are done per second. λ is the throughput of one, σ the
-/// share that has to wait for what is shared (contention), κ what keeping each other informed costs (coherency).
+/// N is the number of operations in flight, X the throughput per second. λ is the throughput of one operation in
+/// flight. σ is the share that waits for shared resources (contention), κ the cost of keeping them consistent
+/// (coherency).
 package struct UniversalScalability: Hashable, Sendable {
     package struct Point: Hashable, Sendable {
-        /// Operations under way: clients in closed loop; by Little's law throughput × mean latency.
+        /// Operations in flight: clients in closed loop; by Little's law throughput × mean latency.
         package var concurrency: Double
         /// Per second.
         package var throughput: Double
@@ -32,7 +33,7 @@ package struct UniversalScalability: Hashable, Sendable {
         return self.rateOfOne * concurrency / (1 + self.contention * others + self.coherency * concurrency * others)
     }
 
-    /// Where throughput is highest, with one operation under way or more, and how high; nothing where it only ever grows.
+    /// The maximum of throughput, at one operation in flight or more; `nil` if throughput only grows.
     package var peak: Point? {
         guard self.coherency > 0 || self.contention > 1 else { return nil }
         let square = (1 - self.contention) / self.coherency
@@ -114,7 +115,7 @@ package struct UniversalScalability: Hashable, Sendable {
 
 /// Least squares by orthogonal columns (Gram and Schmidt, modified), which loses half the digits that squares would.
 enum OrthogonalSolver {
-    /// The factors of the columns of `rows` that come nearest to `wanted`; nothing where columns depend on each other.
+    /// The factors of the columns of `rows` that fit `wanted` best; `nil` if columns depend on each other.
     static func solve(_ rows: [[Double]], wanted: [Double]) -> [Double]? {
         let width = rows.first?.count ?? 0
         var columns = (0..<width).map { column in rows.map { $0[column] } }
