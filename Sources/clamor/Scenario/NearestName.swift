@@ -8,7 +8,7 @@ enum NearestName {
         return best.distance <= max(1, min(3, word.count / 3)) ? best.name : nil
     }
 
-    /// Letters put in, left out or replaced, or swapped with the next (Damerau's, of neighbours only).
+    /// The edit distance: letters inserted, removed, replaced, or swapped with the next (Damerau's, neighbours only).
     private static func distance(_ one: [Character], _ other: [Character]) -> Int {
         // A key of a file may be of any length; names are short.
         guard one.count <= 64 else { return .max }

@@ -5,7 +5,8 @@ package enum Speech: String, CaseIterable, Sendable {
 
     /// The commands that do the same as a group.
     ///
-    /// A group does what the first command does whose marks it has, and without any what the last one does.
+    /// The first command with any of its marks present decides the job of a group; without marks it is the last
+    /// command.
     package var jobs: [CommandName] {
         switch self {
         case .mqtt: [.pubsub, .pub, .sub, .conn]
@@ -38,7 +39,7 @@ extension CommandName {
 
 /// The keys of scenario groups.
 struct ScenarioKeys: Sendable {
-    /// Keys whose value is a mapping.
+    /// Keys whose values are mappings.
     let sections: Set<String>
     /// Of any group.
     let everyPath: Set<String>
@@ -61,7 +62,7 @@ struct ScenarioKeys: Sendable {
         )
     }
 
-    /// The protocols whose groups have a key.
+    /// The protocols whose groups have this key.
     func owners(of path: String) -> Set<Speech> {
         let top = path.split(separator: ".").first.map(String.init) ?? path
         return Set(

@@ -3,13 +3,13 @@ package import Measurement
 import NIOCore
 import Workloads
 
-/// Everything that a scenario file asks for, read and checked.
+/// The options of a scenario file, read and checked.
 package struct ScenarioOptions: Sendable {
     package var name: String
     /// Of the run as a whole: phases, generator, results.
     package var common: LoadOptions
     package var groups: [ScenarioGroup]
-    /// Only to be told, not to be run.
+    /// The scenario is only explained, not run.
     package var isCheck = false
 
     package init(name: String, common: LoadOptions, groups: [ScenarioGroup]) {
@@ -59,7 +59,7 @@ package struct ScenarioGroup: Sendable {
         }
     }
 
-    /// Whether it has subscribers for whom their server keeps what comes while they are away.
+    /// Whether it has subscribers whose server keeps messages for them while they are offline.
     var keepsSubscriptions: Bool {
         guard case .mqtt(let options) = self.work, options.subscribers > 0, !options.clean else { return false }
         return options.protocolLevel < 5 || options.sessionExpiry ?? 0 > 0
@@ -104,7 +104,7 @@ package struct ScenarioGroup: Sendable {
 }
 
 extension ScenarioOptions {
-    /// The plan as `run.json` holds it, beside those of the groups.
+    /// The plan as stored in `run.json`, apart from those of the groups.
     package func planRecord(seed: UInt64) -> [String: JSONValue] {
         var plan = self.timeline
         plan["command"] = "run"

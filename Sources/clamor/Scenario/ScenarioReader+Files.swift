@@ -90,7 +90,7 @@ extension ScenarioReader {
         self.merge(others, into: &values)
     }
 
-    /// Whatever it is called.
+    /// The identity of a file, independent of its path's spelling.
     private static func identity(_ path: String) -> String {
         URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path
     }

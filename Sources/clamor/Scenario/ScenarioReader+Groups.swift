@@ -19,7 +19,7 @@ extension ScenarioReader {
         var given: GivenOptions
         var pacing = Pacing()
 
-        /// Where the value of a key stands.
+        /// The place of a key's value.
         func place(of key: String) -> ScenarioPlace? {
             self.given.found.values.first { $0.spec.key(in: self.command) == key && !$0.texts.isEmpty }?.place
         }
@@ -78,7 +78,7 @@ extension ScenarioReader {
                 return [Entry(path: entry.key, place: entry.place, value: entry.value)]
             }
             switch entry.value.content {
-            // `ping:` alone says enough.
+            // `ping:` without a value is valid.
             case .nothing: return [Entry(path: entry.key, place: entry.place, value: entry.value)]
             case .mapping(let inner):
                 let own = Entry(
@@ -124,7 +124,8 @@ extension ScenarioReader {
 
     private mutating func job(_ speech: Speech, _ given: [Entry], _ entry: ScenarioValue.Entry) -> CommandName? {
         let marked = speech.jobs.filter { job in given.contains { job.marks.contains($0.path) } }
-        // A group that publishes and has subscribers is a pubsub; how these subscribe may be said, but not to what.
+        // A group that publishes and has subscribers is a pubsub; its subscribe options may be set, but not its
+        // filters.
         let others: [CommandName] = given.contains(where: Self.isListOfFilters) ? [.pub] : [.pub, .sub]
         let jobs = marked.first == .pubsub ? marked.filter { !others.contains($0) } : marked
         if jobs.count > 1 {
@@ -159,7 +160,7 @@ extension ScenarioReader {
         if case .nothing = entry.value.content, self.keys.sections.contains(entry.path), hasSection(entry.path[...]) {
             return
         }
-        // A section that is none of this group's is refused once, not key by key.
+        // An unknown section is refused once, not key by key.
         let section = entry.path.prefix { $0 != "." }
         if section.count < entry.path.count, !hasSection(section) { return }
         if self.pacing(entry, &sources) { return }
@@ -199,12 +200,12 @@ extension ScenarioReader {
         if let found = self.found(spec, value, name) {
             sources.given.take(found)
         } else if self.problems.count > before {
-            // Given, if not understood: nothing else misses it.
+            // Recorded as given although it is invalid, so that no other check reports it as missing.
             sources.given.note(GivenOptions.Found(spec: spec, texts: [], place: value.place))
         }
     }
 
-    /// An option with its texts; nothing where the value says no more than its absence.
+    /// An option with its texts; `nil` if the value is equal to its absence.
     mutating func found(_ spec: OptionSpec, _ value: ScenarioValue, _ name: String) -> GivenOptions.Found? {
         var values = [value]
         if spec.shape == .pairs, case .mapping(let entries) = value.content {

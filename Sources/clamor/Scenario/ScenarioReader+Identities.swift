@@ -5,7 +5,7 @@ extension ScenarioReader {
     /// The names of a group's clients at their server.
     struct Identity {
         var group: String
-        /// The key that says it.
+        /// The key that defines it.
         var key: String
         var place: ScenarioPlace
         var servers: Set<String>

@@ -1,6 +1,6 @@
 import Measurement
 
-// How the rate of a group goes on, which no flag says.
+// The rate shape of a group, for which there is no flag.
 extension ScenarioReader {
     /// Settings of a group that are not flags of its command.
     struct Pacing {
@@ -8,10 +8,10 @@ extension ScenarioReader {
         var burst: (size: Int, place: ScenarioPlace)?
         var poisson: ScenarioPlace?
         var think: (time: Int64, place: ScenarioPlace)?
-        /// Of a shape: where it stands, and how long the load must go on at least to have all of it.
+        /// For a shape: its place, and the minimum length of the load to complete it.
         var need: (place: ScenarioPlace, length: Int64?)?
 
-        /// `group`: its name, by which its random arrivals are its own, wherever in the file it stands.
+        /// `group`: the group's name, which seeds its random arrivals, independent of its position in the file.
         func apply(to options: inout LoadOptions, group: String) {
             options.shape = self.shape
             if let burst = self.burst { options.arrivals = .bursts(burst.size) }
@@ -169,7 +169,7 @@ extension ScenarioReader {
         self.checkLength(pacing, group)
     }
 
-    /// A rate that the load's end comes before would never be asked for.
+    /// A rate that begins after the end of the load would never apply.
     private mutating func checkLength(_ pacing: Pacing, _ group: String) {
         guard let need = pacing.need else { return }
         guard let length = self.loadLength else {

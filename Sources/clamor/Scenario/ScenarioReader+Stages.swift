@@ -1,7 +1,7 @@
-// `stages:`, one behind the other.
+// `stages:`, in order.
 extension ScenarioReader {
     package static let stageKeys = ["name", "for", "load", "warmup", "reconnect", "offline", "clients"]
-    /// Each has counters and durations of its own for every group on every loop.
+    /// Each stage has its own counters and durations, for every group on every loop.
     package static let mostStages = 1_000
     /// As a duration may be, nanoseconds.
     static let longest: Int64 = 365 * 86_400 * 1_000_000_000
@@ -184,7 +184,7 @@ extension ScenarioReader {
 
     // MARK: - With the rest of the file
 
-    /// Stages and what else says how long a load lasts.
+    /// Checks stages against other settings of the load's length.
     mutating func checkStages(_ values: [String: ScenarioValue], _ overrides: inout GivenOptions) {
         for key in ["duration", "warmup"] where values[key] != nil {
             let words =

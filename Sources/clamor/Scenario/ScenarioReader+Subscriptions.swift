@@ -46,7 +46,7 @@ extension ScenarioReader {
         for found in first?.found ?? [] { sources.given.take(found) }
     }
 
-    /// `subscribe: { no_local: true }` beside `subscribers`, whose filters follow from the topology.
+    /// `subscribe: { no_local: true }` together with `subscribers`, whose filters follow from the topology.
     mutating func takeSubscription(_ entry: Entry, _ sources: inout Sources) {
         guard case .mapping(let entries) = entry.value.content else {
             return self.report(
@@ -67,9 +67,9 @@ extension ScenarioReader {
     /// The settings of an entry, apart from its filter.
     private struct Subscription {
         var found: [GivenOptions.Found] = []
-        /// Where each option stands, if it does; by its id.
+        /// The place of each given option, by its id.
         var places: [String: ScenarioPlace] = [:]
-        /// Of the entry, for what it does not say.
+        /// The place of the entry, for options that it does not set.
         var place: ScenarioPlace
 
         subscript(id: String) -> GivenOptions.Found? { self.found.first { $0.spec.id == id } }
@@ -94,7 +94,7 @@ extension ScenarioReader {
             guard let value = entries.first(where: { $0.key == name })?.value else { continue }
             result.places[spec.id] = value.place
             guard let found = self.found(spec, value, "\(sources.group).subscribe.\(name)"),
-                // The default says no more than its absence.
+                // The default is equal to its absence.
                 spec.id != OptionTable[\.retainHandling].id || found.texts != ["0"]
             else { continue }
             result.found.append(found)

@@ -8,7 +8,7 @@ extension ScenarioReader {
     /// Templates that are built on each other.
     private static let deepest = 16
 
-    /// The groups, each with what its template says.
+    /// The groups, each merged with its template.
     mutating func templated(_ groups: ScenarioValue, by templates: ScenarioValue?) -> ScenarioValue {
         let known = self.templates(templates)
         guard case .mapping(var entries) = groups.content else { return groups }
@@ -39,7 +39,7 @@ extension ScenarioReader {
                     entry.value.place,
                     "templates.\(entry.key) is \(entry.value.kind); write keys of a group below it, such as clients: 100"
                 )
-                // It is there, whatever it is: who names it did nothing wrong.
+                // The template exists, although it is invalid, so references to it are correct.
                 known[entry.key] = []
                 continue
             }
@@ -112,7 +112,7 @@ extension ScenarioReader {
             case (.mapping(let mine), .mapping(let theirs)):
                 let names = Set(mine.map(\.key))
                 all[place].value.content = .mapping(mine + theirs.filter { !names.contains($0.key) })
-            // `ping:` alone, which says that there is one.
+            // `ping:` without a value: the section is present.
             case (.nothing, .mapping(let theirs)): all[place].value.content = .mapping(theirs)
             default: break
             }

@@ -1,8 +1,8 @@
 import Measurement
 
-/// Turns a scenario file into options, and collects everything that is wrong with it.
+/// Turns a scenario file into options, and collects all its problems.
 ///
-/// The option table says which keys there are and how their values are read, see ``GivenOptions``.
+/// The option table defines the keys and how their values are read, see ``GivenOptions``.
 package struct ScenarioReader {
     /// Options, or what is wrong: a line each, with its place.
     package enum Outcome: Sendable {
@@ -27,11 +27,11 @@ package struct ScenarioReader {
     let checks: OptionChecks
     private(set) var problems: Set<ScenarioProblem> = []
     var variables: ScenarioVariables
-    /// Of the variables those behind `--against`.
+    /// Variables set by `--against`.
     private var opposed: Set<String> = []
     /// Values with invalid variables; other problems of these values are not reported.
     var unresolved: Set<ScenarioPlace> = []
-    /// Of the file, for groups that have none of their own.
+    /// The file's target, for groups without one.
     var target: ScenarioValue?
     /// Of the command line, else of the file.
     var seed: UInt64?
@@ -42,7 +42,7 @@ package struct ScenarioReader {
     var turnoutPlaces: [String: ScenarioPlace] = [:]
     /// Of the groups in them, by the names of both.
     var groupTurnoutPlaces: [[String]: (key: ScenarioPlace, value: ScenarioPlace)] = [:]
-    /// As the file has them, whatever is wrong with them.
+    /// As written in the file, including invalid ones.
     private(set) var groupNames: [String] = []
     /// The start of the MQTT client ids of this run, if the seed does not decide it.
     let salt = UInt16.random(in: 0...UInt16.max)
@@ -61,7 +61,7 @@ package struct ScenarioReader {
     ///   - text: YAML.
     ///   - source: the path of the file, variables and a target of the command line.
     ///   - overrides: options of the command line; they override the file, and take the problems that are their own.
-    /// - Returns: what the file asks for.
+    /// - Returns: the scenario, or its problems.
     static func read(_ text: String, _ source: ScenarioSource, overrides: inout GivenOptions) -> Outcome {
         let opposed = Self.variables(of: source.against, \.against, &overrides)
         let variables = Self.variables(of: source.set, \.variables, &overrides).merging(opposed) { $1 }
@@ -158,7 +158,7 @@ package struct ScenarioReader {
         )
     }
 
-    /// Whether a group has none of its own.
+    /// Whether a group has no target of its own.
     private static func needsTarget(_ groups: ScenarioValue) -> Bool {
         guard case .mapping(let entries) = groups.content else { return true }
         return entries.contains { entry in
@@ -167,7 +167,7 @@ package struct ScenarioReader {
         }
     }
 
-    /// Why a key is none, with those that are.
+    /// The problem of an unknown key, with the known ones.
     func unknown(_ key: String, known: [String]) -> String {
         Self.laterKeys.contains(key)
             ? "'\(key)' is not in this build; here it knows \(known.joined(separator: ", "))"

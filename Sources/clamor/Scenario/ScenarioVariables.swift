@@ -1,6 +1,7 @@
 /// `${RATE:-5000}` in the values of a scenario file.
 ///
-/// A value is the command line's (`--set`), else the file's (`vars:`), else the environment's, else the one behind `:-`.
+/// The command line (`--set`) overrides the file (`vars:`), the file the environment, and the environment the default
+/// after `:-`.
 struct ScenarioVariables {
     private let given: [String: String]
     private let environment: [String: String]
@@ -12,7 +13,7 @@ struct ScenarioVariables {
         self.environment = environment
     }
 
-    /// Of `--set` that stand nowhere.
+    /// Variables of `--set` that no value uses.
     var unused: [String] { self.given.keys.filter { !self.used.contains($0) }.sorted() }
 
     /// Adds a default of a file; a default of the including file overrides it.
@@ -89,7 +90,7 @@ extension ScenarioReader {
         return value
     }
 
-    /// Reads `NAME=VALUE` behind an option.
+    /// Reads the `NAME=VALUE` arguments of an option.
     static func variables(
         of words: [String],
         _ option: AnyOptionKey,

@@ -1,8 +1,8 @@
-/// Keys and values as YAML, so that a reader gets back what was put in.
+/// Keys and values as YAML that reads back unchanged.
 struct ScenarioLines {
     enum Value {
         case text(String)
-        /// As it stands, with `${NAME}` in it.
+        /// A text with `${NAME}` in it, unquoted.
         case variable(String)
         case list([String])
     }

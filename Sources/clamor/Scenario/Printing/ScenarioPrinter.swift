@@ -17,7 +17,7 @@ package struct ScenarioPrinter {
     private var secrets: [Secret] = []
     private var target: ScenarioLines.Value?
 
-    /// - Returns: the text, or nothing where the problems of `given` say why.
+    /// - Returns: the text, or `nil` with the reason in the problems of `given`.
     static func text(_ work: ScenarioGroup.Work, _ given: inout GivenOptions) -> String? {
         var printer = ScenarioPrinter(work, given.command)
         for spec in OptionTable.specs(of: given.command) {
@@ -102,7 +102,7 @@ package struct ScenarioPrinter {
         )
     }
 
-    /// A real server's scheme says TLS and WebSocket.
+    /// The scheme of a real server's URL already implies TLS and WebSocket.
     private func isSaidByTarget(_ path: String) -> Bool {
         guard case .mqtt(let options) = self.work, case .servers = options.target else { return false }
         return ["ssl", "ws", "path"].contains(path)
@@ -164,7 +164,7 @@ package struct ScenarioPrinter {
         var given = self.given
         let keys = self.command.groupKeys.map(\.key)
         let own = self.sections
-        // So that the group does this and nothing else, whatever else is said.
+        // Fixes the group's job, whatever the other keys.
         if own.isEmpty, given["clients"] == nil { given["clients"] = .text("1") }
         if self.command == .pubsub, given["topology"] == nil { given["topology"] = .text("pair") }
         let sections = ["connect", "will"] + own + (self.command == .pubsub ? ["subscribe"] : [])
@@ -182,7 +182,7 @@ package struct ScenarioPrinter {
         guard case .mqtt(let options) = self.work, options.kind == .sub else { return }
         lines.open("subscribe", depth: 2)
         let qos = options.qualities.map { "\($0)" }.joined(separator: ",")
-        // Said of all filters, and in the file at each.
+        // The flag applies to all filters; the file repeats it at each.
         let others = keys.compactMap { key -> String? in
             guard key.hasPrefix("subscribe."), key != OptionTable[\.subscribeQoS].key, let value = given[key] else {
                 return nil

@@ -30,7 +30,7 @@ package struct Draft: Hashable, Sendable {
     package let path: String
     package let text: String
 
-    /// Writes the file; one that exists is left as it is.
+    /// Writes the file; an existing file is kept.
     func write(_ screen: ProgressScreen) -> ExitStatus {
         if self.path == "-" {
             screen.write(self.text)
