@@ -54,12 +54,12 @@ struct MergeRefusalTests {
         Foreign("2: was measured by clamor 0.2.0, and not by 0.1.0 as 1") { $0.tool.version = "0.2.0" },
         Foreign("2: is one of 3 segments, and not of 2 as 1") { $0.segment.count = 3 },
         Foreign("2: has other thresholds than 1") { $0.segment.thresholds = ["errors count == 0"] },
-        Foreign("2/run.json: its threshold 'errors count' is none") { $0.segment.thresholds = ["errors count"] },
+        Foreign("2/run.json: its threshold 'errors count' is invalid") { $0.segment.thresholds = ["errors count"] },
         Foreign("2: is no segment of a run; give the directories of the segments") {
             $0.segment = SegmentRecord(index: 2, count: 2)
         },
-        Foreign("2: has not ended; a merge wants all of its segment") { $0.verdict = nil },
-        Foreign("2: has not ended; a merge wants all of its segment") { $0.durationSeconds = nil },
+        Foreign("2: has not ended; merge needs complete segments") { $0.verdict = nil },
+        Foreign("2: has not ended; merge needs complete segments") { $0.durationSeconds = nil },
         Foreign("2/run.json: its schema is 'clamor.run/2', not clamor.run/1") { $0.schema = "clamor.run/2" },
     ]
 
