@@ -26,6 +26,7 @@ let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "s
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let collections: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 /// Of scenario files.
@@ -60,6 +61,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
@@ -88,11 +90,14 @@ let package = Package(
         // Floor 2
         source(
             "MQTT",
-            ["MQTTCodec", "LoopContext", "Transport", "SASL", "DataEncodings", nioCore, nioPosix, crypto, collections]
+            [
+                "MQTTCodec", "LoopContext", "Transport", "SASL", "DataEncodings", nioCore, nioPosix, crypto,
+                collections, logging,
+            ]
         ),
         source(
             "XMPP",
-            ["XMPPCodec", "LoopContext", "Transport", "SASL", "DataEncodings", nioCore, nioPosix, crypto]
+            ["XMPPCodec", "LoopContext", "Transport", "SASL", "DataEncodings", nioCore, nioPosix, crypto, logging]
         ),
         source(
             "EmbeddedBroker",
@@ -129,7 +134,7 @@ let package = Package(
         .target(name: "CSpawn", path: "Tests/CSpawn"),
         .target(
             name: "TestSupport",
-            dependencies: ["CSpawn", "LoadEngine", nioCore, nioPosix, nioEmbedded],
+            dependencies: ["CSpawn", "LoadEngine", nioCore, nioPosix, nioEmbedded, logging],
             path: "Tests/TestSupport",
             swiftSettings: house
         ),
@@ -158,7 +163,7 @@ let package = Package(
             "MQTTTests",
             [
                 "MQTT", "MQTTCodec", "LoopContext", "Transport", "SASL", "EmbeddedBroker", "TestSupport", nioCore,
-                nioPosix, nioEmbedded,
+                nioPosix, nioEmbedded, logging,
             ]
         ),
         test(

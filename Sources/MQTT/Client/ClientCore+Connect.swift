@@ -27,6 +27,7 @@ extension ClientCore {
         self.session.pointee.isOfAnotherServer = begins && self.keepsSession
         self.change(to: .connecting)
         let (epoch, target) = (self.epoch, target ?? self.configuration.target)
+        self.seed.log.connecting(to: target.host, port: target.port, clientID: self.clientID)
         self.whenLoaded { error in
             guard self.epoch == epoch, self.isPreparing else { return }
             if let error {
@@ -178,7 +179,7 @@ extension ClientCore {
         self.epoch += 1
         self.connector?.cancelAll()
         self.change(to: .closed)
-        self.seed.events.send(error == .disconnected || error == .shutDown ? .closed : .failed(error))
+        self.tell(error == .disconnected || error == .shutDown ? .closed : .failed(error))
         waiter?.complete(.failure(error))
         self.failRaw(error)
         for waiter in self.disconnectWaiters { waiter.complete(.success(())) }

@@ -24,7 +24,7 @@ extension ClientCore: MQTTConnectionObserver {
             properties: connack.properties
         )
         self.change(to: .connected)
-        self.seed.events.send(.connected(result))
+        self.tell(.connected(result))
         self.connectWaiter?.complete(.success(result))
         self.connectWaiter = nil
         // A resumed session's own messages come first; those are written already.
@@ -58,6 +58,7 @@ extension ClientCore: MQTTConnectionObserver {
         let properties =
             self.told == nil
             ? Properties() : self.takeProperties(of: type, self.flows.flows[publish.sequence]?.stage.packetID)
+        if reason >= 0x80 { self.seed.log.refused(type, ReasonCode(rawValue: reason) ?? .unspecifiedError) }
         if finished {
             self.acknowledged(type, reason: reason, publish, properties: properties)
         } else {
@@ -79,7 +80,11 @@ extension ClientCore: MQTTConnectionObserver {
     }
 
     func subscribed(_ client: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
-        if client == self.epoch { self.answered(.subAck, id, codes: codes) }
+        guard client == self.epoch else { return }
+        for code in codes where code >= 0x80 {
+            self.seed.log.refused(.subAck, ReasonCode(rawValue: code) ?? .unspecifiedError)
+        }
+        self.answered(.subAck, id, codes: codes)
     }
 
     func unsubscribed(_ client: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
@@ -165,7 +170,7 @@ extension ClientCore: MQTTConnectionObserver {
         let waiter = self.connectWaiter
         self.connectWaiter = nil
         self.change(to: .closed)
-        self.seed.events.send(self.event(for: end, before, error))
+        self.tell(self.event(for: end, before, error))
         waiter?.complete(.failure(error))
         self.failDiscarded(waiting)
         self.dropsUnsent = false

@@ -157,7 +157,7 @@ extension ClientCore {
             }
             self.tellOfStore(.everything, words)
         case .ended(let sequence):
-            if self.callers[sequence]?.waiter == nil { self.seed.events.send(.storeFailed(words)) }
+            if self.callers[sequence]?.waiter == nil { self.tell(.storeFailed(words)) }
             self.finish(sequence, .failure(.storeFailed(words)), forgets: false)
         case .known: self.committed(changes)
         case .delayed: self.tellOfStore(changes[0].subject, words)
@@ -166,7 +166,7 @@ extension ClientCore {
     }
 
     private func tellOfStore(_ subject: MQTTStoreChange.Subject, _ words: String) {
-        if self.toldOfStore.insert(subject).inserted { self.seed.events.send(.storeFailed(words)) }
+        if self.toldOfStore.insert(subject).inserted { self.tell(.storeFailed(words)) }
     }
 
     private func storeTook(_ changes: [MQTTStoreChange]) {

@@ -105,6 +105,11 @@ final class ClientCore {
         self.seed.states.send(state)
     }
 
+    func tell(_ event: MQTTClientEvent) {
+        self.seed.log.tell(event)
+        self.seed.events.send(event)
+    }
+
     /// The end of a turn that changed something: what may go out goes out.
     func settle() {
         self.settleWindow()
@@ -211,6 +216,7 @@ struct ClientSeed: Sendable {
     let inbox: Inbox
     let states: Broadcast<MQTTClientState>
     let events: Broadcast<MQTTClientEvent>
+    let log: MQTTClientLog
 
     /// Runs `body` on the loop with the core, which is made by the first call; with `nil` behind the shutdown.
     func execute(_ body: @escaping @Sendable (ClientCore?) -> Void) {

@@ -1,3 +1,4 @@
+public import Logging
 package import LoopContext
 public import MQTTCodec
 public import NIOCore
@@ -23,6 +24,8 @@ public final class MQTTClient: Sendable {
     public let configuration: MQTTClientConfiguration
     private let seed: ClientSeed
 
+    var log: MQTTClientLog { self.seed.log }
+
     /// A client that is not connected yet.
     ///
     /// - Parameters:
@@ -30,15 +33,22 @@ public final class MQTTClient: Sendable {
     ///   - store: where messages at QoS 1 and 2 are kept until they are acknowledged; by default in memory, for this
     ///     client alone.
     ///   - eventLoopGroup: whose next event loop the client lives on.
+    ///   - logger: hears of connections and of what the server refuses; by default nothing is logged.
     public convenience init(
         _ configuration: MQTTClientConfiguration,
         store: any MQTTMessageStore = MQTTMemoryStore(),
-        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
+        logger: Logger? = nil
     ) {
-        self.init(configuration, store: store, eventLoop: eventLoopGroup.next())
+        self.init(configuration, store: store, eventLoop: eventLoopGroup.next(), logger: logger)
     }
 
-    package init(_ configuration: MQTTClientConfiguration, store: any MQTTMessageStore, eventLoop: any EventLoop) {
+    package init(
+        _ configuration: MQTTClientConfiguration,
+        store: any MQTTMessageStore,
+        eventLoop: any EventLoop,
+        logger: Logger? = nil
+    ) {
         self.configuration = configuration
         let place = NIOLoopBoundBox.makeBoxSendingValue(ClientSeed.Place.empty, eventLoop: eventLoop)
         self.seed = ClientSeed(
@@ -58,7 +68,8 @@ public final class MQTTClient: Sendable {
                 }
             ),
             states: Broadcast(initial: .created),
-            events: Broadcast()
+            events: Broadcast(),
+            log: MQTTClientLog(logger)
         )
     }
 

@@ -1,3 +1,4 @@
+public import Logging
 import LoopContext
 public import MQTTCodec
 public import NIOCore
@@ -32,14 +33,16 @@ public final class MQTTSessionManager: Sendable {
     ///   - policy: when a lost connection is made again.
     ///   - store: where messages at QoS 1 and 2 are kept until they are acknowledged; by default in memory.
     ///   - eventLoopGroup: whose next event loop the client lives on.
+    ///   - logger: hears of connections, retries and of what the server refuses; by default nothing is logged.
     public convenience init(
         _ configuration: MQTTClientConfiguration,
         policy: MQTTReconnectPolicy = MQTTReconnectPolicy(),
         store: any MQTTMessageStore = MQTTMemoryStore(),
-        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
+        logger: Logger? = nil
     ) {
         self.init(
-            MQTTClient(configuration, store: store, eventLoopGroup: eventLoopGroup),
+            MQTTClient(configuration, store: store, eventLoopGroup: eventLoopGroup, logger: logger),
             policy: policy,
             sleep: { try await Task.sleep(for: $0) }
         )

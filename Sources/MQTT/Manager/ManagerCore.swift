@@ -112,6 +112,7 @@ final class ManagerCore: Sendable {
                 self?.step { $0.disconnected() }
             }
         case .wait(let duration, let number):
+            self.client.log.waits(duration)
             work.wait?.cancel()
             work.wait = Task { [weak self, sleep] in
                 guard (try? await sleep(duration)) != nil else { return }

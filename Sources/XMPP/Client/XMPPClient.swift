@@ -1,3 +1,4 @@
+public import Logging
 import LoopContext
 public import NIOCore
 public import NIOPosix
@@ -27,16 +28,20 @@ public final class XMPPClient: Sendable {
     private let core: NIOLoopBoundBox<XMPPClientCore?>
     private let inbox: XMPPInbox
     private let broadcast: Broadcast<XMPPClientState>
+    private let log: XMPPClientLog
 
     /// Makes a client without a connection.
     ///
     /// - Parameters:
-    ///   - configuration: the account, the server and the options.
-    ///   - eventLoopGroup: the group whose next event loop runs the client.
+    ///   - configuration: as whom, where to, and how.
+    ///   - eventLoopGroup: whose next event loop the client lives on.
+    ///   - logger: hears of connections and how they end; by default nothing is logged.
     public init(
         _ configuration: XMPPClientConfiguration,
-        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
+        logger: Logger? = nil
     ) {
+        self.log = XMPPClientLog(logger)
         self.configuration = configuration
         self.eventLoop = eventLoopGroup.next()
         self.core = .makeEmptyBox(eventLoop: self.eventLoop)
@@ -140,13 +145,13 @@ public final class XMPPClient: Sendable {
     ) async throws(XMPPClientError) -> Value {
         let waiter = XMPPClientWaiter<Value>()
         let (core, eventLoop, configuration) = (self.core, self.eventLoop, self.configuration)
-        let (inbox, broadcast) = (self.inbox, self.broadcast)
+        let (inbox, broadcast, log) = (self.inbox, self.broadcast, self.log)
         let outcome = await withTaskCancellationHandler {
             await waiter.wait {
                 eventLoop.execute {
                     // A cancellation may have come first.
                     guard !waiter.isDone else { return }
-                    let made = core.value ?? XMPPClientCore(configuration, eventLoop, inbox, broadcast)
+                    let made = core.value ?? XMPPClientCore(configuration, eventLoop, inbox, broadcast, log)
                     core.value = made
                     made.context.refresh()
                     start(made, waiter)

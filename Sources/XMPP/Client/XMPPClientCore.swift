@@ -9,6 +9,7 @@ final class XMPPClientCore {
     let configuration: XMPPClientConfiguration
     let inbox: XMPPInbox
     private let states: Broadcast<XMPPClientState>
+    private let log: XMPPClientLog
     let ping = XMPPPing()
     private var index = -1
     private var timer: TimerID?
@@ -36,11 +37,13 @@ final class XMPPClientCore {
         _ configuration: XMPPClientConfiguration,
         _ eventLoop: any EventLoop,
         _ inbox: XMPPInbox,
-        _ states: Broadcast<XMPPClientState>
+        _ states: Broadcast<XMPPClientState>,
+        _ log: XMPPClientLog
     ) {
         self.configuration = configuration
         self.inbox = inbox
         self.states = states
+        self.log = log
         self.home = XMPPClientLoop.of(eventLoop)
         let place = self.home.add(self)
         self.index = place.index
@@ -53,6 +56,11 @@ final class XMPPClientCore {
     }
 
     var context: LoopContext { self.home.context }
+
+    private func change(to state: XMPPClientState) {
+        self.log.tell(state, domain: self.domain)
+        self.states.send(state)
+    }
 
     // MARK: Connecting
 
@@ -173,7 +181,7 @@ final class XMPPClientCore {
         let waiter = self.connectWaiter
         self.connectWaiter = nil
         self.watchRequests()
-        self.states.send(.closed(end))
+        self.change(to: .closed(end))
         waiter?.complete(.failure(error))
         self.tellGone()
     }
@@ -198,7 +206,7 @@ final class XMPPClientCore {
         }
         self.disconnectWaiters.append(waiter)
         self.failSends(.disconnected)
-        if self.disconnectWaiters.count == 1 { self.states.send(.disconnecting) }
+        if self.disconnectWaiters.count == 1 { self.change(to: .disconnecting) }
         connection.finish()
     }
 
@@ -219,13 +227,14 @@ final class XMPPClientCore {
     func becameReady(_ session: XMPPSession) {
         let waiter = self.connectWaiter
         self.connectWaiter = nil
-        self.states.send(.connected(session))
+        self.change(to: .connected(session))
         waiter?.complete(.success(session.jid))
     }
 
     func hasEnded(_ end: XMPPConnectionEnd) {
         self.connection = nil
         if case .redirected(let host?) = end {
+            self.log.redirected(to: host.name)
             // §4.9.3.19; the stream counts how often. The certificate stays the domain's.
             if self.connectWaiter != nil { return self.attempt(host) }
             self.nextHost = host
@@ -234,7 +243,7 @@ final class XMPPClientCore {
         self.failSends(.ended(told))
         self.watchRequests()
         guard self.connectWaiter == nil else { return self.fail(.ended(told), told) }
-        self.states.send(.closed(told))
+        self.change(to: .closed(told))
         self.tellGone()
     }
 

@@ -1,0 +1,34 @@
+import Logging
+
+/// What an ``XMPPClient`` tells its logger: addresses, kinds of ends, and nothing secret.
+struct XMPPClientLog: Sendable {
+    private let logger: Logger
+
+    /// `nil` logs nothing.
+    init(_ logger: Logger?) {
+        self.logger = logger ?? Logger(label: "xmpp", factory: { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    func tell(_ state: XMPPClientState, domain: String) {
+        switch state {
+        case .created: break
+        case .connecting: self.logger.debug("Connecting", metadata: ["domain": "\(domain)"])
+        case .connected(let session):
+            self.logger.info(
+                "Connected",
+                metadata: ["jid": "\(session.jid)", "resumed": "\(session.isResumed)", "lost": "\(session.lost)"]
+            )
+        case .disconnecting: self.logger.debug("Disconnecting")
+        case .closed(let end):
+            // Closed by this side.
+            let isWanted = end.kind == "closed" && !end.mayHeal
+            self.logger.log(
+                level: isWanted ? .info : .warning,
+                "Disconnected",
+                metadata: ["kind": "\(end.kind)", "error": "\(end.words)"]
+            )
+        }
+    }
+
+    func redirected(to host: String) { self.logger.info("Redirected by the server", metadata: ["host": "\(host)"]) }
+}

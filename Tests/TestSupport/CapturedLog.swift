@@ -1,0 +1,30 @@
+package import Logging
+import Synchronization
+
+/// Keeps what a logger is told, in one line each: level, message, and the metadata by their keys.
+package final class CapturedLog: Sendable {
+    private let captured = Mutex<[String]>([])
+
+    package init() {}
+
+    package var lines: [String] { self.captured.withLock { $0 } }
+
+    package var logger: Logger { Logger(label: "test", factory: { _ in Handler(log: self) }) }
+
+    private struct Handler: LogHandler {
+        let log: CapturedLog
+        var logLevel = Logger.Level.trace
+        var metadata: Logger.Metadata = [:]
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { self.metadata[key] }
+            set { self.metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let metadata = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            let line = (["\(event.level) \(event.message)"] + metadata).joined(separator: " ")
+            self.log.captured.withLock { $0.append(line) }
+        }
+    }
+}

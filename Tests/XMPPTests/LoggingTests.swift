@@ -1,0 +1,36 @@
+import TestSupport
+import Testing
+import XMPP
+
+@Suite("What the client logs", .timeLimit(.minutes(10)))
+struct LoggingTests {
+    @Test("a connection from its attempt to its end, whoever ends it, and no password")
+    func life() async throws {
+        try await FakeServer.with { _, _ in
+            nil
+        } _: { server in
+            let log = CapturedLog()
+            let configuration = server.configuration
+            let client = XMPPClient(configuration, logger: log.logger)
+            let jid = try await client.connect()
+            await client.disconnect()
+            #expect(
+                log.lines.prefix(3) == [
+                    "debug Connecting domain=\(jid.domain)", "info Connected jid=\(jid) lost=0 resumed=false",
+                    "debug Disconnecting",
+                ]
+            )
+            #expect(log.lines.count == 4)
+            #expect(log.lines.last?.hasPrefix("info Disconnected ") ?? false, "\(log.lines)")
+
+            var states = client.states.makeAsyncIterator()
+            try await client.connect()
+            try await server.cut()
+            while let state = await states.next(isolation: #isolation) {
+                if case .closed(let end) = state, end.kind == "lost" { break }
+            }
+            #expect(log.lines.last?.hasPrefix("warning Disconnected error=") ?? false, "\(log.lines)")
+            #expect(!log.lines.contains { $0.contains(configuration.password) }, "\(log.lines)")
+        }
+    }
+}
