@@ -1,7 +1,5 @@
-import DequeModule
+import LoopContext
 public import MQTTCodec
-import NIOCore
-import Synchronization
 
 /// A message as it came from the server; ``message``'s own members are its members too.
 @dynamicMemberLookup
@@ -73,33 +71,41 @@ struct Taken: Hashable, Sendable {
 
 /// Where messages wait between the event loop and the tasks that take them.
 final class Inbox: Sendable {
-    private struct State {
-        var messages: Deque<MQTTReceived> = []
-        var bytes = 0
-        var readers: Deque<(number: UInt64, continuation: CheckedContinuation<MQTTReceived?, Never>)> = []
-        /// Readers that were cancelled before they waited.
-        var cancelled: Set<UInt64> = []
-        var nextReader: UInt64 = 0
+    private struct Notes {
         var acknowledgements: [(taken: Taken, reason: ReasonCode)] = []
         var isPaused = false
         var isNotified = false
-        var isFinished = false
+
+        mutating func acknowledge(_ taken: Taken, _ reason: ReasonCode) {
+            self.acknowledgements.append((taken, reason))
+        }
+
+        /// Whether the loop has to be told that there is something for ``Inbox/collect()``.
+        mutating func notifies() -> Bool {
+            defer { self.isNotified = true }
+            return !self.isNotified
+        }
     }
 
-    private let state = Mutex(State())
+    private typealias Queue = TakeQueue<MQTTReceived, Notes>
+
+    private let queue: Queue
     private let limits: MQTTClientLimits
-    private let acknowledgesTaken: Bool
     /// Called, on whatever thread, when there is something for ``collect()``; once until that was called.
     private let notify: @Sendable () -> Void
 
     init(limits: MQTTClientLimits, acknowledgesTaken: Bool, notify: @escaping @Sendable () -> Void) {
         self.limits = limits
-        self.acknowledgesTaken = acknowledgesTaken
         self.notify = notify
+        self.queue = Queue(Notes()) { message, waiting in
+            if acknowledgesTaken, let id = message.packetID {
+                waiting.notes.acknowledge(message.taken(id), .success)
+            } else if !(waiting.notes.isPaused && Inbox.isDrained(waiting, limits)) {
+                return nil
+            }
+            return waiting.notes.notifies() ? notify : nil
+        }
     }
-
-    /// Messages that nobody has taken.
-    var count: Int { self.state.withLock { $0.messages.count } }
 
     // MARK: The event loop's side
 
@@ -109,134 +115,60 @@ final class Inbox: Sendable {
 
     /// Takes a message in, and says how full it is then.
     func put(_ message: MQTTReceived) -> Fill {
-        let (reader, fill, notifies) = self.state.withLock { state in
-            guard !state.isFinished else {
-                return (nil as CheckedContinuation<MQTTReceived?, Never>?, .low as Fill, false)
-            }
-            if let reader = state.readers.popFirst() {
-                let notifies = self.take(message, from: &state)
-                return (reader.continuation, .low, notifies)
-            }
-            state.messages.append(message)
-            state.bytes += message.size
-            return (nil, self.fill(state), false)
-        }
-        reader?.resume(returning: message)
-        if notifies { self.notify() }
-        return fill
+        self.queue.put(message, size: message.size) { self.fill($0) } ?? .low
     }
 
-    private func fill(_ state: State) -> Fill {
-        let (count, bytes) = (state.messages.count, state.bytes)
+    private func fill(_ waiting: Queue.State) -> Fill {
         let (most, overflows) = self.limits.inboxBytes.multipliedReportingOverflow(by: 8)
-        if !overflows, bytes >= most { return .overfull }
-        return count >= self.limits.inbox || bytes >= self.limits.inboxBytes ? .full : .low
+        if !overflows, waiting.size >= most { return .overfull }
+        return waiting.count >= self.limits.inbox || waiting.size >= self.limits.inboxBytes ? .full : .low
     }
 
     /// Whether reading stops now, because it is as full as `limit`, or more.
     ///
     /// Who is told so hears by ``collect()`` when it may go on.
     func pauses(when limit: Fill) -> Bool {
-        self.state.withLock { state in
-            let fill = self.fill(state)
-            state.isPaused = fill == .overfull || fill == .full && limit == .full
-            return state.isPaused
+        self.queue.withState { waiting in
+            let fill = self.fill(waiting)
+            waiting.notes.isPaused = fill == .overfull || fill == .full && limit == .full
+            return waiting.notes.isPaused
         }
     }
 
     /// What has become due since the last call.
     func collect() -> (acknowledgements: [(taken: Taken, reason: ReasonCode)], resumes: Bool) {
-        self.state.withLock { state in
-            state.isNotified = false
-            defer { state.acknowledgements = [] }
-            let resumes = state.isPaused && self.isDrained(state)
-            if resumes { state.isPaused = false }
-            return (state.acknowledgements, resumes)
+        self.queue.withState { waiting in
+            waiting.notes.isNotified = false
+            defer { waiting.notes.acknowledgements = [] }
+            let resumes = waiting.notes.isPaused && Self.isDrained(waiting, self.limits)
+            if resumes { waiting.notes.isPaused = false }
+            return (waiting.notes.acknowledgements, resumes)
         }
     }
 
-    private func isDrained(_ state: State) -> Bool {
-        state.messages.count <= self.limits.inbox / 2 && state.bytes <= self.limits.inboxBytes / 2
+    private static func isDrained(_ waiting: Queue.State, _ limits: MQTTClientLimits) -> Bool {
+        waiting.count <= limits.inbox / 2 && waiting.size <= limits.inboxBytes / 2
     }
 
     /// Takes out what the server will send again: messages at QoS 1 of a session that goes on.
     func removeUnacknowledged() {
-        self.state.withLock { state in
-            state.messages.removeAll { $0.message.qos == .atLeastOnce }
-            state.bytes = state.messages.reduce(0) { $0 + $1.size }
-        }
+        self.queue.withState { $0.removeAll { $0.message.qos == .atLeastOnce } }
     }
 
     /// Ends the sequence; what waits is dropped.
     func finish() {
-        let readers = self.state.withLock { state in
-            state.isFinished = true
-            state.messages = []
-            state.bytes = 0
-            defer { state.readers = [] }
-            return state.readers
-        }
-        for reader in readers { reader.continuation.resume(returning: nil) }
+        self.queue.withState { $0.removeAll { _ in true } }
+        self.queue.finish()
     }
 
     // MARK: The readers' side
 
-    func next() async -> MQTTReceived? {
-        let number = self.state.withLock { state in
-            state.nextReader += 1
-            return state.nextReader
-        }
-        let message = await withTaskCancellationHandler {
-            await withCheckedContinuation { self.read(number, $0) }
-        } onCancel: {
-            self.cancel(number)
-        }
-        // The message may have been faster than the cancellation.
-        if Task.isCancelled { self.state.withLock { _ = $0.cancelled.remove(number) } }
-        return message
-    }
-
-    private func read(_ number: UInt64, _ continuation: CheckedContinuation<MQTTReceived?, Never>) {
-        let (answer, notifies) = self.state.withLock { state -> (MQTTReceived??, Bool) in
-            if state.cancelled.remove(number) != nil || state.isFinished { return (.some(nil), false) }
-            guard let message = state.messages.popFirst() else {
-                state.readers.append((number, continuation))
-                return (nil, false)
-            }
-            state.bytes -= message.size
-            return (message, self.take(message, from: &state))
-        }
-        if let answer { continuation.resume(returning: answer) }
-        if notifies { self.notify() }
-    }
-
-    private func cancel(_ number: UInt64) {
-        let reader = self.state.withLock { state -> CheckedContinuation<MQTTReceived?, Never>? in
-            if let index = state.readers.firstIndex(where: { $0.number == number }) {
-                return state.readers.remove(at: index).continuation
-            }
-            state.cancelled.insert(number)
-            return nil
-        }
-        reader?.resume(returning: nil)
-    }
-
-    /// Notes what a message that was taken makes due, and says whether the loop has to be told.
-    private func take(_ message: MQTTReceived, from state: inout State) -> Bool {
-        if self.acknowledgesTaken, let id = message.packetID {
-            state.acknowledgements.append((message.taken(id), .success))
-        } else if !(state.isPaused && self.isDrained(state)) {
-            return false
-        }
-        defer { state.isNotified = true }
-        return !state.isNotified
-    }
+    func next() async -> MQTTReceived? { await self.queue.next() }
 
     func acknowledge(_ taken: Taken, _ reason: ReasonCode) {
-        let notifies = self.state.withLock { state in
-            state.acknowledgements.append((taken, reason))
-            defer { state.isNotified = true }
-            return !state.isNotified
+        let notifies = self.queue.withState { waiting in
+            waiting.notes.acknowledge(taken, reason)
+            return waiting.notes.notifies()
         }
         if notifies { self.notify() }
     }

@@ -1,19 +1,8 @@
-import NIOCore
-import Synchronization
+import LoopContext
 
 /// The queue of stanzas between the event loop and the reading task: limited in number and size, it keeps the newest.
 final class XMPPInbox: Sendable {
-    private struct State {
-        var stanzas = CircularBuffer<(stanza: XMPPElement, size: Int)>()
-        var bytes = 0
-        var readers = CircularBuffer<(number: UInt64, continuation: CheckedContinuation<XMPPElement?, Never>)>()
-        /// Readers that were cancelled before they waited.
-        var cancelled: Set<UInt64> = []
-        var nextReader: UInt64 = 0
-        var isFinished = false
-    }
-
-    private let state = Mutex(State())
+    private let queue = TakeQueue<XMPPElement, Void>(())
     private let count: Int
     private let bytes: Int
 
@@ -23,22 +12,13 @@ final class XMPPInbox: Sendable {
     }
 
     func put(_ stanza: XMPPElement) {
-        let size = stanza.estimatedSize
-        let reader = self.state.withLock { state -> CheckedContinuation<XMPPElement?, Never>? in
-            if state.isFinished { return nil }
-            if let reader = state.readers.popFirst() { return reader.continuation }
-            state.stanzas.append((stanza, size))
-            state.bytes += size
+        self.queue.put(stanza, size: stanza.estimatedSize) { waiting in
             // The newest stays, however large it is.
-            while state.stanzas.count > self.count || state.bytes > self.bytes && state.stanzas.count > 1 {
-                state.bytes -= state.stanzas.removeFirst().size
-            }
-            return nil
+            while waiting.count > self.count || waiting.size > self.bytes && waiting.count > 1 { waiting.removeFirst() }
         }
-        reader?.resume(returning: stanza)
     }
 
-    /// Ends the input; queued elements can still be taken.
+    /// What waits can still be taken.
     func finish() {
         let readers = self.state.withLock { state in
             state.isFinished = true
