@@ -170,7 +170,7 @@ let package = Package(
             "XMPPTests",
             [
                 "XMPP", "XMPPCodec", "LoopContext", "Transport", "SASL", "TestSupport", nioCore, nioPosix,
-                nioEmbedded,
+                nioEmbedded, logging,
             ]
         ),
         // A process that the store's tests start, and kill.

@@ -245,13 +245,13 @@ struct XMPPClientScriptTests {
                 }
                 try await group.waitForAll()
             }
-            #expect(XMPPClientLoop.isKept(for: loop.any()))
+            #expect(XMPPClient.live(on: loop.any()))
             for client in clients { await client.disconnect() }
             clients.removeLast(clients.count - 1)
-            #expect(XMPPClientLoop.isKept(for: loop.any()))
+            #expect(XMPPClient.live(on: loop.any()))
             clients.removeAll()
             // The end comes in its own time; the time limit ends a wait for good.
-            while XMPPClientLoop.isKept(for: loop.any()) { await Task.yield() }
+            while XMPPClient.live(on: loop.any()) { await Task.yield() }
             try await loop.shutdownGracefully()
         }
     }

@@ -8,7 +8,7 @@ import Transport
 /// Confined to the loop. The session decides, the connection moves bytes; what is here keeps the messages and the
 /// callers. Every call that waits is ended by exactly one of: its answer, its timeout, the end of its connection,
 /// `disconnect`, the shutdown.
-final class ClientCore {
+final class ClientCore: LoopTenant {
     let seed: ClientSeed
     let home: ClientLoop
     var index = -1
@@ -83,10 +83,10 @@ final class ClientCore {
         self.session = .allocate(capacity: 1)
         self.session.initialize(to: MQTTSession(seed.configuration.sessionOptions))
         self.home.live.begin()
-        let place = self.home.add(self)
+        let place = self.home.tenants.add(self)
         self.index = place.index
-        self.connectionTimer = place.connectionTimer
-        self.clientTimer = place.clientTimer
+        self.connectionTimer = place.timers[0]
+        self.clientTimer = place.timers[1]
     }
 
     deinit {
@@ -142,7 +142,11 @@ final class ClientCore {
         }
     }
 
-    func timerFired() {
+    func timerFired(_ number: Int) {
+        if number == 0 { self.connectionTimerFired() } else { self.ownTimerFired() }
+    }
+
+    private func ownTimerFired() {
         let now = self.context.now
         if self.isPreparing, now >= self.connectDeadline { self.failConnect(.timedOut(.connack)) }
         for (id, request) in self.requests where !request.isOver && now >= request.deadline {
@@ -157,7 +161,7 @@ final class ClientCore {
         if self.flows.timePassed(now: now) { self.settle() } else { self.updateTimer() }
     }
 
-    func connectionTimerFired() {
+    private func connectionTimerFired() {
         self.connectionTimerAt = nil
         guard let connection = self.connection else { return }
         let now = self.context.now
@@ -190,7 +194,7 @@ final class ClientCore {
             self.storeState = .failed("shut down")
             for call in waiting { call(.shutDown) }
         }
-        self.home.remove(self.index, connectionTimer, clientTimer)
+        self.home.tenants.remove(self.index, connectionTimer, clientTimer, of: ClientLoop.all)
     }
 
     /// Ends every wait for a message, sent or not; the messages themselves stay where they are.

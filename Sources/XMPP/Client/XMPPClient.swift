@@ -61,6 +61,9 @@ public final class XMPPClient: Sendable {
         }
     }
 
+    /// Whether clients live on this loop; for tests.
+    package static func live(on eventLoop: any EventLoop) -> Bool { XMPPClientLoop.all.contains(eventLoop) }
+
     /// The state now.
     public var state: XMPPClientState { self.broadcast.latest ?? .created }
 

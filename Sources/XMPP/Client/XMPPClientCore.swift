@@ -4,7 +4,7 @@ import Transport
 import XMPPCodec
 
 /// A client on its event loop: stream, connection and calls that wait.
-final class XMPPClientCore {
+final class XMPPClientCore: LoopTenant {
     let home: XMPPClientLoop
     let configuration: XMPPClientConfiguration
     let inbox: XMPPInbox
@@ -45,9 +45,9 @@ final class XMPPClientCore {
         self.states = states
         self.log = log
         self.home = XMPPClientLoop.of(eventLoop)
-        let place = self.home.add(self)
+        let place = self.home.tenants.add(self)
         self.index = place.index
-        self.timer = place.timer
+        self.timer = place.timers[0]
     }
 
     deinit {
@@ -77,7 +77,7 @@ final class XMPPClientCore {
         }
         self.connectWaiter = waiter
         self.deadline = self.context.now + TimeAmount(self.configuration.connectTimeout)
-        self.states.send(.connecting)
+        self.change(to: .connecting)
         // XEP-0198 §5: a session is resumed at the server's preferred location, or else at any that allows it.
         let place = self.stream.flatMap { $0.pointee.canResume ? $0.pointee.resumptionLocation : nil }
         self.attempt(self.nextHost.take() ?? place.flatMap { XMPPHost($0) }, mayFallBack: true)
@@ -219,7 +219,7 @@ final class XMPPClientCore {
         (self.connector as? TCPConnector)?.retire()
         (self.connector as? ServiceConnector)?.retire()
         self.connector = nil
-        if let timer = self.timer.take() { self.home.remove(self.index, timer) }
+        if let timer = self.timer.take() { self.home.tenants.remove(self.index, timer, of: XMPPClientLoop.all) }
     }
 
     // MARK: Events of the connection
@@ -253,7 +253,7 @@ final class XMPPClientCore {
         if let timer = self.timer { self.context.timers.schedule(timer, at: time) }
     }
 
-    func timerFired() {
+    func timerFired(_ number: Int) {
         let now = self.context.now
         for handler in self.stream?.pointee.takeOverdue(now: now) ?? [] { handler(.failure(.timedOut)) }
         self.connection?.timerFired(now: now)

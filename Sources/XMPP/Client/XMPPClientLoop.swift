@@ -1,14 +1,13 @@
 import LoopContext
-package import NIOCore
+import NIOCore
 import SASL
-import Synchronization
 import Transport
 import XMPPCodec
 
-/// State shared by all clients of one event loop, alive as long as any of them.
+/// What the clients of one event loop share.
 ///
-/// Confined to its loop. Each client has one timer.
-package final class XMPPClientLoop {
+/// Each client has one timer.
+final class XMPPClientLoop {
     /// The settings that two clients must have in common to share a TLS context.
     struct TLSKey: Hashable {
         enum Use {
@@ -23,58 +22,23 @@ package final class XMPPClientLoop {
         let keyFile: String?
     }
 
-    private static let loops = Mutex<[ObjectIdentifier: NIOLoopBound<XMPPClientLoop>]>([:])
+    static let all = LoopHomes<XMPPClientLoop>()
 
-    let context: LoopContext
+    let tenants: LoopTenants<XMPPClientCore>
+    var context: LoopContext { self.tenants.context }
+
     /// SCRAM's derived keys.
     let keys = SCRAMKeyCache()
     /// For what reads cut.
     let memory = XMPPReaderMemory()
-    private var owner: TimerOwner?
-    private var clients: [XMPPClientCore?] = []
-    private var free: [Int] = []
     private var tls: [TLSKey: TLSLayer] = [:]
     private var dns: [[String]: DNSClient] = [:]
 
-    private init(_ eventLoop: any EventLoop) {
-        self.context = LoopContext(eventLoop: eventLoop)
-        self.owner = self.context.timers.addOwner { [weak self] _, tag in self?.clients[Int(tag)]?.timerFired() }
-    }
+    private init(_ eventLoop: any EventLoop) { self.tenants = LoopTenants(eventLoop, timersEach: 1) }
 
     /// The one of this loop, on which it is called.
     static func of(_ eventLoop: any EventLoop) -> XMPPClientLoop {
-        let key = ObjectIdentifier(eventLoop)
-        if let known = Self.loops.withLock({ $0[key] }) { return known.value }
-        let made = NIOLoopBound(XMPPClientLoop(eventLoop), eventLoop: eventLoop)
-        Self.loops.withLock { $0[key] = made }
-        return made.value
-    }
-
-    /// Whether this loop has clients.
-    package static func isKept(for eventLoop: any EventLoop) -> Bool {
-        let key = ObjectIdentifier(eventLoop)
-        return Self.loops.withLock { $0[key] != nil }
-    }
-
-    /// Clients on this loop.
-    var clientCount: Int { self.clients.count - self.free.count }
-
-    func add(_ client: XMPPClientCore) -> (index: Int, timer: TimerID) {
-        guard let owner = self.owner else { preconditionFailure("set in init") }
-        let index = self.free.popLast() ?? self.clients.count
-        if index == self.clients.count { self.clients.append(nil) }
-        self.clients[index] = client
-        return (index, self.context.timers.register(owner, tag: Int32(index)))
-    }
-
-    func remove(_ index: Int, _ timer: TimerID) {
-        self.clients[index] = nil
-        self.free.append(index)
-        self.context.timers.unregister(timer)
-        guard self.clientCount == 0 else { return }
-        self.context.timers.stop()
-        let key = ObjectIdentifier(self.context.eventLoop)
-        Self.loops.withLock { _ = $0.removeValue(forKey: key) }
+        Self.all.of(eventLoop) { XMPPClientLoop(eventLoop) }
     }
 
     /// Reading an authority's file takes milliseconds, and its certificates take megabytes, so clients share them.

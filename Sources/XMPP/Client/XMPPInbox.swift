@@ -1,6 +1,6 @@
 import LoopContext
 
-/// The queue of stanzas between the event loop and the reading task: limited in number and size, it keeps the newest.
+/// Where stanzas wait between the event loop and the task that takes them: so many and so large at most, the newest.
 final class XMPPInbox: Sendable {
     private let queue = TakeQueue<XMPPElement, Void>(())
     private let count: Int
@@ -19,55 +19,10 @@ final class XMPPInbox: Sendable {
     }
 
     /// What waits can still be taken.
-    func finish() {
-        let readers = self.state.withLock { state in
-            state.isFinished = true
-            defer { state.readers = [] }
-            return state.readers
-        }
-        for reader in readers { reader.continuation.resume(returning: nil) }
-    }
+    func finish() { self.queue.finish() }
 
-    /// The next stanza; `nil` after the end of the input, or if the task is cancelled.
-    func next() async -> XMPPElement? {
-        let number = self.state.withLock { state in
-            state.nextReader += 1
-            return state.nextReader
-        }
-        let stanza = await withTaskCancellationHandler {
-            await withCheckedContinuation { self.read(number, $0) }
-        } onCancel: {
-            self.cancel(number)
-        }
-        // The stanza may have been faster than the cancellation.
-        if Task.isCancelled { self.state.withLock { _ = $0.cancelled.remove(number) } }
-        return stanza
-    }
-
-    private func read(_ number: UInt64, _ continuation: CheckedContinuation<XMPPElement?, Never>) {
-        let answer = self.state.withLock { state -> XMPPElement?? in
-            if state.cancelled.remove(number) != nil { return .some(nil) }
-            if let first = state.stanzas.popFirst() {
-                state.bytes -= first.size
-                return .some(first.stanza)
-            }
-            if state.isFinished { return .some(nil) }
-            state.readers.append((number, continuation))
-            return nil
-        }
-        if let answer { continuation.resume(returning: answer) }
-    }
-
-    private func cancel(_ number: UInt64) {
-        let reader = self.state.withLock { state -> CheckedContinuation<XMPPElement?, Never>? in
-            if let index = state.readers.firstIndex(where: { $0.number == number }) {
-                return state.readers.remove(at: index).continuation
-            }
-            state.cancelled.insert(number)
-            return nil
-        }
-        reader?.resume(returning: nil)
-    }
+    /// The next stanza; `nil` when none comes any more, or the task is cancelled.
+    func next() async -> XMPPElement? { await self.queue.next() }
 }
 
 extension XMPPElement {
