@@ -46,18 +46,18 @@ enum Wiring {
         var options = options
         options.segment.schedule = ScenarioGroup.Work.mqtt(options).schedule
         guard options.segment.processes == nil else {
-            return await ProcessesSession(options.common, [PartGroup(nil, MQTTPart(options))]).perform()
+            return await ProcessesSession(options.common, [MQTTGroup(options)]).perform()
         }
-        return await RunSession(MQTTPart(options)).perform()
+        return await RunSession([MQTTGroup(options)], options.common).perform()
     }
 
     static func run(_ options: XMPPOptions) async -> ExitStatus {
         var options = options
         options.segment.schedule = ScenarioGroup.Work.xmpp(options).schedule
         guard options.segment.processes == nil else {
-            return await ProcessesSession(options.common, [PartGroup(nil, XMPPPart(options))]).perform()
+            return await ProcessesSession(options.common, [XMPPGroup(options)]).perform()
         }
-        return await RunSession(XMPPPart(options)).perform()
+        return await RunSession([XMPPGroup(options)], options.common).perform()
     }
 
     static func run(_ options: ScenarioOptions) async -> ExitStatus {

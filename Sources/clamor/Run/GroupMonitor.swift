@@ -31,7 +31,7 @@ struct GroupMonitor {
 
     init(_ facts: GroupFacts) {
         self.facts = facts
-        self.watch = facts.watch
+        self.watch = facts.load.makeWatch()
     }
 
     mutating func watch(_ recyclers: [@Sendable (LoopSample) -> Void]) {
@@ -42,7 +42,7 @@ struct GroupMonitor {
 
     /// Has the durations of share groups recorded before the samples are added up.
     mutating func settleShares(_ samples: inout [LoadSample]) {
-        self.shares.settle(&samples, durations: self.facts.shareDurations)
+        self.shares.settle(&samples, durations: self.facts.load.shareDurations)
     }
 
     /// Notes what an interval says of connects and of what still comes, and gives the samples back.
@@ -61,7 +61,7 @@ struct GroupMonitor {
     }
 
     func isComplete(_ balance: DeliveryBalance) -> Bool {
-        switch self.facts.completion {
+        switch self.facts.load.completion {
         case .nothing: return true
         case .silence: return self.isQuiet
         case .balance: return balance.isComplete
@@ -83,7 +83,7 @@ struct GroupMonitor {
 
     /// This segment's part of a balance of several, if it is another one than before.
     mutating func part(of balance: DeliveryBalance) -> DeliveryBalance? {
-        guard case .joint(let shares) = self.facts.completion else { return nil }
+        guard case .joint(let shares) = self.facts.load.completion else { return nil }
         let part = shares ? self.sharing(balance) : balance
         guard part != self.lastPart else { return nil }
         self.lastPart = part
@@ -115,7 +115,7 @@ struct GroupMonitor {
             guard let probe = sample.probe else { continue }
             let (nanoseconds, bytes) = probe.measure()
             // Of MQTT these are errors of the server's, and told as such.
-            if bytes == 0, !self.hasUnreadable, self.facts.protocolName == "xmpp" {
+            if bytes == 0, !self.hasUnreadable, self.facts.load.protocolName == "xmpp" {
                 self.hasUnreadable = true
                 warning =
                     "decode_time leaves out reads that make no sense without the beginning of their connection, such as "
@@ -145,7 +145,7 @@ struct GroupMonitor {
     }
 
     private func decodeTime(_ value: Double, rate: Double?) -> Metric {
-        let labels: Labels = ["protocol": self.facts.protocolName]
+        let labels: Labels = ["protocol": self.facts.load.protocolName]
         return Metric(
             name: "decode_time",
             labels: labels.of(group: self.facts.name, metric: "decode_time"),
@@ -164,7 +164,7 @@ struct GroupMonitor {
     ) -> [GeneratorAudit.LoopSecond] {
         let hasDueTimes = self.facts.isOpenLoop || !amongOthers
         let lag = hasDueTimes ? interval.worst("schedule_lag", of: self.facts.name) : nil
-        let ack = interval.worst(self.facts.answerMetric, of: self.facts.name)
+        let ack = interval.worst(self.facts.load.answerMetric, of: self.facts.name)
         var loops: [GeneratorAudit.LoopSecond] = []
         for (index, load) in sample.samples.enumerated()
         where index < sample.facts.count && index < self.recyclers.count {

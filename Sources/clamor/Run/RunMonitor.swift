@@ -39,8 +39,8 @@ actor RunMonitor: RunObserver {
         self.thresholds = thresholds
         self.groups = groups.map { GroupMonitor($0) }
         self.accumulator = RunAccumulator(
-            groups: groups.map { GroupCatalog($0.name, $0.catalog) },
-            realtimeOffset: groups.first?.realtimeOffset ?? 0
+            groups: groups.map { GroupCatalog($0.name, $0.load.catalog) },
+            realtimeOffset: groups.first?.load.realtimeOffset ?? 0
         )
         self.audit = GeneratorAudit(isOpenLoop: groups.contains(where: \.isOpenLoop))
         self.writer = writer
@@ -98,7 +98,7 @@ actor RunMonitor: RunObserver {
             clientsPlanned: self.groups.reduce(0) { $0 + $1.facts.clients },
             errors: self.accumulator.errors.reduce(0) { $0 + $1.count }
         )
-        guard self.groups.allSatisfy(\.facts.isOfAccounts) else { return self.screen.show(line) }
+        guard self.groups.allSatisfy(\.facts.load.isOfAccounts) else { return self.screen.show(line) }
         self.accountsDone += interval.accountsDone
         self.screen.show(line.of(accounts: self.accountsDone))
     }

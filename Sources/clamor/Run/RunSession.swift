@@ -24,15 +24,10 @@ struct RunSession {
     private let host: HostFacts
     private let startedAt: Int64
 
-    /// A run of one command.
-    init(_ part: some RunPart) {
-        self.init([PartGroup(nil, part)], part.options)
-    }
-
     /// A run of groups on one timeline.
     ///
     /// - Parameters:
-    ///   - groups: the phases of their options are those of `options`; where there are several they have names.
+    ///   - groups: the phases of their options are those of `options`; those of a scenario have names.
     ///   - options: of the run as a whole: phases, generator, results.
     ///   - plan: what `run.json` says of it beside the plans of the groups; `nil` where that of the only one says it all.
     init(
@@ -76,7 +71,7 @@ struct RunSession {
                 throw error.of(group: group.name)
             }
         }
-        let known = MetricCatalog.joined(self.groups.map { GroupCatalog($0.name, $0.facts.known) })
+        let known = MetricCatalog.joined(self.groups.map { GroupCatalog($0.name, $0.facts.load.known) })
         if let problem = self.thresholds.lazy.compactMap({ $0.problem(in: known) }).first {
             throw RunRefusal("--\(problem)")
         }
@@ -103,7 +98,7 @@ struct RunSession {
 
     /// Whether what one segment sends is heard in others, so that they have to begin and to end together.
     private var awaitsOthers: Bool {
-        self.groups.contains { if case .joint = $0.facts.completion { true } else { false } }
+        self.groups.contains { if case .joint = $0.facts.load.completion { true } else { false } }
     }
 
     /// Those that this process judges: of a segment none, for it sees a part of what they are about.
@@ -228,15 +223,15 @@ struct RunSession {
                 thresholds: self.thresholds.map(\.expression)
             ),
             generator: generator,
-            ledger: facts.first?.ledger ?? LedgerRecord(on: false)
+            ledger: facts.first?.load.ledger ?? LedgerRecord(on: false)
         )
         let named = facts.compactMap { facts in
             facts.name.map {
                 GroupRecord(
                     name: $0,
-                    protocolName: facts.protocolName,
+                    protocolName: facts.load.protocolName,
                     clients: facts.clients,
-                    ledger: facts.ledger
+                    ledger: facts.load.ledger
                 )
             }
         }

@@ -68,8 +68,8 @@ package struct ScenarioGroup: Sendable {
     /// As a run has it; a new one each time.
     var runGroup: any RunGroup {
         switch self.work {
-        case .mqtt(let options): PartGroup(self.name, MQTTPart(options, group: self.name))
-        case .xmpp(let options): PartGroup(self.name, XMPPPart(options))
+        case .mqtt(let options): MQTTGroup(options, name: self.name)
+        case .xmpp(let options): XMPPGroup(options, name: self.name)
         }
     }
 

@@ -6,7 +6,7 @@ import Transport
 import Workloads
 
 // The accounts of a run's clients: made before it where that was asked for, and removed behind it.
-extension XMPPPart {
+extension XMPPGroup {
     func begin(_ load: XMPPWorkload, beside setting: RunSetting) async -> XMPPWorkload {
         self.accountLoad = (load.load, setting)
         guard self.run.registers else { return load }

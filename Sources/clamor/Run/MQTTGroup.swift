@@ -7,9 +7,10 @@ import Transport
 import Workloads
 
 /// A run of MQTT clients: `conn`, `pub`, `sub`, `pubsub`.
-final class MQTTPart: RunPart {
+final class MQTTGroup: RunGroup {
     private let run: MQTTOptions
-    private let group: String?
+    let name: String?
+    var prepared: PreparedGroup<MQTTWorkload>?
     private var certificate: EmbeddedCertificate?
     private var layers: RunLayers?
     private var store: RunStore?
@@ -17,10 +18,10 @@ final class MQTTPart: RunPart {
     private(set) var clock: ClockRecord?
     private var echoes: ClockEchoes?
 
-    /// `group`: of a run with several.
-    init(_ run: MQTTOptions, group: String? = nil) {
+    /// `name`: in a run of several groups.
+    init(_ run: MQTTOptions, name: String? = nil) {
         self.run = run
-        self.group = group
+        self.name = name
     }
 
     var options: LoadOptions { self.run.common }
@@ -37,7 +38,7 @@ final class MQTTPart: RunPart {
 
     func planRecord(seed: UInt64) -> [String: JSONValue] { self.run.planRecord(seed: seed) }
 
-    func prepare(seed: UInt64, loops: Int) throws(RunRefusal) -> MQTTWorkload {
+    func makeLoad(seed: UInt64, loops: Int) throws(RunRefusal) -> MQTTWorkload {
         do {
             self.certificate = try EmbeddedCertificate(for: self.run)
             self.layers = try RunLayers(self.run.common, trusting: self.certificate?.certificateFile)
@@ -45,7 +46,7 @@ final class MQTTPart: RunPart {
             throw RunRefusal("\(error)")
         }
         let spans = self.run.spansSegments
-        let run = self.run.segment.headerRun(seed: seed, group: self.group)
+        let run = self.run.segment.headerRun(seed: seed, group: self.name)
         var load = self.run.load(run: run, seed: seed)
         if spans {
             self.clock = HostClock.host(ahead: self.run.segment.clockAhead)

@@ -7,8 +7,10 @@ import Transport
 import Workloads
 
 /// A run of XMPP clients.
-final class XMPPPart: RunPart {
+final class XMPPGroup: RunGroup {
     let run: XMPPOptions
+    let name: String?
+    var prepared: PreparedGroup<XMPPWorkload>?
     private var layers: RunLayers?
     /// Those that the run made, or had made for it.
     var accounts: RunAccounts
@@ -16,8 +18,10 @@ final class XMPPPart: RunPart {
     var accountLoad: (load: XMPPLoad, setting: RunSetting)?
     var cpuBeside: Int64 = 0
 
-    init(_ run: XMPPOptions) {
+    /// `name`: in a run of several groups.
+    init(_ run: XMPPOptions, name: String? = nil) {
         self.run = run
+        self.name = name
         self.accounts = RunAccounts(keeps: run.keepsAccounts)
     }
 
@@ -47,7 +51,7 @@ final class XMPPPart: RunPart {
 
     func planRecord(seed: UInt64) -> [String: JSONValue] { self.run.planRecord(seed: seed) }
 
-    func prepare(seed: UInt64, loops: Int) throws(RunRefusal) -> XMPPWorkload {
+    func makeLoad(seed: UInt64, loops: Int) throws(RunRefusal) -> XMPPWorkload {
         do throws(RunLayers.Problem) {
             self.layers = try RunLayers(self.run.common, xmpp: self.run.tls)
         } catch {
