@@ -1,3 +1,4 @@
+package import Ledger
 package import Measurement
 
 /// What became of a group, once everything has stopped.

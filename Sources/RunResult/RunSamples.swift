@@ -1,3 +1,4 @@
+package import Ledger
 package import LoadEngine
 package import Measurement
 package import NIOCore
