@@ -1,4 +1,3 @@
-import Foundation
 import LoadEngine
 import Measurement
 import Report
@@ -16,18 +15,14 @@ struct CapacitySession {
     }
 
     func perform() async -> ExitStatus {
-        let directory: ResultDirectory
-        do throws(ResultError) {
-            if let path = self.options.outputDirectory {
-                directory = try ResultDirectory.create(path)
-            } else {
-                let now = Int64(Date().timeIntervalSince1970 * 1e9)
-                directory = try ResultDirectory.createDefault(name: "capacity", startedAt: now)
-            }
+        do throws(RunRefusal) {
+            return await self.perform(in: try .open(self.options.outputDirectory, name: "capacity"))
         } catch {
-            self.screen.warn("--out \(error)")
-            return .cannotCreate
+            return self.screen.refuse(error)
         }
+    }
+
+    private func perform(in directory: ResultDirectory) async -> ExitStatus {
         let runs = self.runs
         let signals = Task { for await _ in Signals.stream() { await runs.stop() } }
         defer { signals.cancel() }
@@ -54,12 +49,10 @@ struct CapacitySession {
             if await self.runs.isStopped { break }
             guard let outcome = StepOutcome(directory: "\(directory.partial)/\(name)", status: status) else {
                 let words = errors.split(separator: "\n").first?.trimmingPrefix("clamor: ") ?? "exit status \(status)"
-                let failure = Failure(
-                    words: "step \(record.steps.count + 1): \(words)",
-                    status: ExitStatus(rawValue: status) ?? .usage
-                )
-                self.screen.warn(failure.words)
-                return record.steps.isEmpty ? failure.status : await self.end(record, search, directory, failure)
+                let line = "step \(record.steps.count + 1): \(words)"
+                let failure = RunRefusal(line, ExitStatus(rawValue: status) ?? .usage)
+                let refused = self.screen.refuse(failure)
+                return record.steps.isEmpty ? refused : await self.end(record, search, directory, failure)
             }
             let step = outcome.step(
                 CapacityRecord.Step(
@@ -79,18 +72,12 @@ struct CapacitySession {
         return await self.end(record, search, directory)
     }
 
-    /// A step that did not run.
-    private struct Failure {
-        let words: String
-        let status: ExitStatus
-    }
-
     /// Whatever ended the search, the steps until then are written.
     private func end(
         _ record: CapacityRecord,
         _ search: CapacitySearch,
         _ directory: ResultDirectory,
-        _ failure: Failure? = nil
+        _ failure: RunRefusal? = nil
     ) async -> ExitStatus {
         var record = record
         let isStopped = await self.runs.isStopped
@@ -103,7 +90,7 @@ struct CapacitySession {
             }
         } else {
             let held = search.steps.filter { $0.verdict == .held }.map(\.load).max()
-            record.answer = CapacityRecord.Answer(kind: "interrupted", load: held, reason: failure?.words)
+            record.answer = CapacityRecord.Answer(kind: "interrupted", load: held, reason: failure?.line)
         }
         record.addCurve()
         do throws(ResultError) {

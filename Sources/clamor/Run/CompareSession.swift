@@ -14,9 +14,10 @@ struct CompareSession {
     }
 
     func perform() -> ExitStatus {
-        if let problem = self.options.files.problem {
-            self.screen.warn(problem)
-            return .cannotCreate
+        do throws(RunRefusal) {
+            try self.options.files.check()
+        } catch {
+            return self.screen.refuse(error)
         }
         let comparison: Comparison
         do throws(ResultError) {

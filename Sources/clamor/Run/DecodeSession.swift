@@ -24,18 +24,22 @@ struct DecodeSession {
     }
 
     func perform() async -> ExitStatus {
-        let known = DecodeMetrics.known(self.options.lanes)
-        if let problem = self.thresholds.lazy.compactMap({ $0.problem(in: known) }).first {
-            return self.refuse("--\(problem)", .usage)
-        }
-        if let problem = self.options.files.problem { return self.refuse(problem, .cannotCreate) }
-        let record = self.firstRecord
-        let writer: RunWriter
-        do throws(ResultError) {
-            writer = try self.openResults(record)
+        do throws(RunRefusal) {
+            let known = DecodeMetrics.known(self.options.lanes)
+            if let problem = self.thresholds.lazy.compactMap({ $0.problem(in: known) }).first {
+                throw RunRefusal("--\(problem)")
+            }
+            try self.options.files.check()
+            let record = self.firstRecord
+            let path = self.options.outputDirectory
+            let writer = try RunWriter.open(path, name: "decode", record, startedAt: self.startedAt)
+            return await self.perform(record, writer)
         } catch {
-            return self.refuse("--out \(error)", .cannotCreate)
+            return self.screen.refuse(error)
         }
+    }
+
+    private func perform(_ record: RunRecord, _ writer: sending RunWriter) async -> ExitStatus {
         let monitor = DecodeMonitor(
             thresholds: self.thresholds,
             writer: writer,
@@ -106,16 +110,6 @@ struct DecodeSession {
         return record
     }
 
-    private func openResults(_ record: RunRecord) throws(ResultError) -> RunWriter {
-        let directory: ResultDirectory
-        if let path = self.options.outputDirectory {
-            directory = try ResultDirectory.create(path)
-        } else {
-            directory = try ResultDirectory.createDefault(name: "decode", startedAt: self.startedAt)
-        }
-        return try RunWriter(directory, record: record, startedAt: self.startedAt)
-    }
-
     private func save(_ record: RunRecord, _ monitor: DecodeMonitor) async -> ExitStatus {
         var files: String?
         do throws(ResultError) {
@@ -124,11 +118,6 @@ struct DecodeSession {
             self.screen.warn("\(error)")
         }
         return self.screen.show(record, files, self.options.files, isStrict: self.options.strict)
-    }
-
-    private func refuse(_ line: String, _ status: ExitStatus) -> ExitStatus {
-        self.screen.warn(line)
-        return status
     }
 }
 

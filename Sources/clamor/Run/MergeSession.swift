@@ -14,22 +14,13 @@ struct MergeSession {
 
     /// `clamor merge`.
     func perform() -> ExitStatus {
-        if let problem = self.options.files.problem {
-            self.screen.warn(problem)
-            return .cannotCreate
-        }
-        guard let merged = self.merged() else { return .dataError }
-        do throws(ResultError) {
-            let directory: ResultDirectory
-            if let path = self.options.outputDirectory {
-                directory = try ResultDirectory.create(path)
-            } else {
-                directory = try ResultDirectory.createDefault(name: "merge", startedAt: merged.startedAt)
-            }
-            return self.finish(merged, in: directory)
+        do throws(RunRefusal) {
+            try self.options.files.check()
+            guard let merged = self.merged() else { return .dataError }
+            let path = self.options.outputDirectory
+            return self.finish(merged, in: try .open(path, name: "merge", startedAt: merged.startedAt))
         } catch {
-            self.screen.warn("--out \(error)")
-            return .cannotCreate
+            return self.screen.refuse(error)
         }
     }
 

@@ -46,25 +46,13 @@ final class ProcessesSession {
     }
 
     func perform() async -> ExitStatus {
-        if let problem = self.options.files.problem {
-            self.screen.warn(problem)
-            return .cannotCreate
-        }
-        if let problem = self.hostProblem {
-            self.screen.warn(problem)
-            return .usage
-        }
         let directory: ResultDirectory
-        do throws(ResultError) {
-            if let path = self.options.outputDirectory {
-                directory = try ResultDirectory.create(path)
-            } else {
-                let name = self.options.directoryName
-                directory = try ResultDirectory.createDefault(name: name, startedAt: clamor_realtime_nanoseconds())
-            }
+        do throws(RunRefusal) {
+            try self.options.files.check()
+            if let problem = self.hostProblem { throw RunRefusal(problem) }
+            directory = try .open(self.options.outputDirectory, name: self.options.directoryName)
         } catch {
-            self.screen.warn("--out \(error)")
-            return .cannotCreate
+            return self.screen.refuse(error)
         }
         let segments = (1...self.count).map { "\(directory.partial)/segments/\($0)" }
         await self.run(segments)

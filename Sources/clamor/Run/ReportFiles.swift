@@ -1,13 +1,15 @@
+import CPosix
 import Measurement
 import Report
 import RunResult
 
 extension ReportFileOptions {
-    /// Why a file could not be written at the end, to be asked before the start.
-    var problem: String? {
-        if let path = self.junit, let reason = ReportFile.problem(path) { return "--junit \(path): \(reason)" }
-        if let path = self.markdown, let reason = ReportFile.problem(path) { return "--summary-md \(path): \(reason)" }
-        return nil
+    /// Refuses files that could not be written at the end, before the start.
+    func check() throws(RunRefusal) {
+        for (flag, path) in [("--junit", self.junit), ("--summary-md", self.markdown)] {
+            guard let path, let reason = ReportFile.problem(path) else { continue }
+            throw RunRefusal("\(flag) \(path): \(reason)", .cannotCreate)
+        }
     }
 
     /// Writes what was asked for; returns what went wrong.
@@ -56,5 +58,48 @@ extension ProgressScreen {
         let status = ExitStatus(of: record, isStrict: isStrict, isWritten: files != nil && problem == nil)
         if let line = status.lastWord(of: record) { self.warn(line) }
         return status
+    }
+}
+
+extension ResultDirectory {
+    /// `--out`, or a new directory with the name of what is run.
+    static func open(
+        _ path: String?,
+        name: String,
+        startedAt: Int64 = clamor_realtime_nanoseconds()
+    ) throws(RunRefusal) -> ResultDirectory {
+        do throws(ResultError) {
+            guard let path else { return try .createDefault(name: name, startedAt: startedAt) }
+            return try .create(path)
+        } catch {
+            throw RunRefusal("--out \(error)", .cannotCreate)
+        }
+    }
+}
+
+extension RunWriter {
+    /// Begins the results of a run.
+    static func open(
+        _ path: String?,
+        name: String,
+        _ record: RunRecord,
+        startedAt: Int64
+    ) throws(RunRefusal) -> RunWriter {
+        let directory = try ResultDirectory.open(path, name: name, startedAt: startedAt)
+        do throws(ResultError) {
+            return try RunWriter(directory, record: record, startedAt: startedAt)
+        } catch {
+            throw RunRefusal("--out \(error)", .cannotCreate)
+        }
+    }
+}
+
+extension ProgressScreen {
+    /// Says why nothing was done.
+    ///
+    /// - Returns: how the program ends.
+    func refuse(_ refusal: RunRefusal) -> ExitStatus {
+        self.warn(refusal.line)
+        return refusal.status
     }
 }

@@ -51,13 +51,12 @@ struct RunSession {
         do throws(RunRefusal) {
             return try await self.prepare()
         } catch {
-            self.screen.warn(error.line)
-            return error.status
+            return self.screen.refuse(error)
         }
     }
 
     private func prepare() async throws(RunRefusal) -> ExitStatus {
-        if let problem = self.options.files.problem { throw RunRefusal(problem, .cannotCreate) }
+        try self.options.files.check()
         Descriptors.raiseLimit()
         let limits = HostLimits.read(clients: self.clients)
         let fit = HostQuestion(self.groups, limits: limits, threads: self.threads)
@@ -79,13 +78,10 @@ struct RunSession {
         // Whoever begins with others has its servers before they say when.
         if self.options.segment.isChild { try self.startServers() }
         let start = try await self.segment.start()
-        let record = self.firstRecord(startedAt: start ?? self.startedAt)
-        let writer: RunWriter
-        do throws(ResultError) {
-            writer = try Self.openResults(self.options, record, startedAt: start ?? self.startedAt)
-        } catch {
-            throw RunRefusal("--out \(error)", .cannotCreate)
-        }
+        let startedAt = start ?? self.startedAt
+        let record = self.firstRecord(startedAt: startedAt)
+        let name = self.options.directoryName
+        let writer = try RunWriter.open(self.options.outputDirectory, name: name, record, startedAt: startedAt)
         if !self.options.segment.isChild { try self.startServers() }
         return await self.perform(record, writer, start: start)
     }
@@ -191,20 +187,6 @@ struct RunSession {
                 cores: self.host.cores ?? System.coreCount,
                 loopback: self.groups.contains { $0.options.isLoopback }
             )
-    }
-
-    private static func openResults(
-        _ options: LoadOptions,
-        _ record: RunRecord,
-        startedAt: Int64
-    ) throws(ResultError) -> RunWriter {
-        let directory: ResultDirectory
-        if let path = options.outputDirectory {
-            directory = try ResultDirectory.create(path)
-        } else {
-            directory = try ResultDirectory.createDefault(name: options.directoryName, startedAt: startedAt)
-        }
-        return try RunWriter(directory, record: record, startedAt: startedAt)
     }
 
     private func firstRecord(startedAt: Int64) -> RunRecord {

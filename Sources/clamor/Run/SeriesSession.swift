@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import Measurement
 import Report
 import RunResult
@@ -17,26 +16,18 @@ struct SeriesSession {
 
     func perform() async -> ExitStatus {
         if self.options.isCheck { return self.check() }
-        if let problem = self.options.comparison.files.problem {
-            self.screen.warn(problem)
-            return .cannotCreate
-        }
-        // What could not be compared at the end is not begun.
-        guard self.areComparable else { return .dataError }
-        let directory: ResultDirectory
-        do throws(ResultError) {
-            if let path = self.options.outputDirectory {
-                directory = try ResultDirectory.create(path)
-            } else {
-                directory = try ResultDirectory.createDefault(
-                    name: self.options.sides[0].scenario.common.directoryName,
-                    startedAt: Int64(Date().timeIntervalSince1970 * 1e9)
-                )
-            }
+        do throws(RunRefusal) {
+            try self.options.comparison.files.check()
+            // What could not be compared at the end is not begun.
+            guard self.areComparable else { return .dataError }
+            let name = self.options.sides[0].scenario.common.directoryName
+            return await self.begin(in: try .open(self.options.outputDirectory, name: name))
         } catch {
-            self.screen.warn("--out \(error)")
-            return .cannotCreate
+            return self.screen.refuse(error)
         }
+    }
+
+    private func begin(in directory: ResultDirectory) async -> ExitStatus {
         let runs = self.runs
         let signals = Task { for await _ in Signals.stream() { await runs.stop() } }
         defer { signals.cancel() }
