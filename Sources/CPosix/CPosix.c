@@ -1,5 +1,8 @@
 #include "CPosix.h"
 
+#include <errno.h>
+#include <sys/socket.h>
+
 static _Thread_local void *offered_memory;
 static _Thread_local size_t offered_size;
 
@@ -14,4 +17,28 @@ void *clamor_lease_allocate_offered(size_t size) {
     offered_memory = NULL;
     clamor_lease_retain(memory);
     return memory;
+}
+
+int clamor_begin_connect(const struct sockaddr *target, const struct sockaddr *source, socklen_t length) {
+    int descriptor = socket(target->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -1;
+    int on = 1;
+    // The port is chosen by connect(2), for source and target together.
+    if (source != NULL
+        && (setsockopt(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) < 0
+            || bind(descriptor, source, length) < 0)) {
+        close(descriptor);
+        return -1;
+    }
+    if (connect(descriptor, target, length) < 0 && errno != EINPROGRESS) {
+        close(descriptor);
+        return -1;
+    }
+    return descriptor;
+}
+
+int clamor_ended_connect(int descriptor, const struct sockaddr *target, socklen_t length) {
+    // Of a socket that is connecting it is the cheapest question, and it tells of an error at once.
+    if (connect(descriptor, target, length) == 0 || errno == EISCONN) return 1;
+    return errno == EALREADY || errno == EINPROGRESS ? 0 : -1;
 }

@@ -7,10 +7,11 @@ import Glibc
 import Darwin
 #endif
 
-/// A listening socket that accepts no connection and whose queue is full.
-struct FullListener {
+/// A listening socket that accepts nobody and whose queue is full.
+final class FullListener {
     let port: Int
-    private let descriptors: [Int32]
+    private let server: Int32
+    private var clients: [Int32]
 
     init() throws {
         let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -37,10 +38,18 @@ struct FullListener {
             address.withSockAddr { _ = connect(client, $0, socklen_t($1)) }
             clients.append(client)
         }
-        self.descriptors = clients + [server]
+        self.server = server
+        self.clients = clients
     }
 
-    func close() { for descriptor in self.descriptors { _ = Glibc.close(descriptor) } }
+    /// Takes out who is in the queue, and the others go away: the next SYN, a second later at most, finds room.
+    func makeRoom() {
+        for client in self.clients { _ = Glibc.close(client) }
+        self.clients = []
+        _ = Glibc.close(accept(self.server, nil, nil))
+    }
+
+    func close() { for descriptor in self.clients + [self.server] { _ = Glibc.close(descriptor) } }
 }
 
 /// Holds a thread until it is opened.

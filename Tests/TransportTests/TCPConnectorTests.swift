@@ -177,6 +177,21 @@ struct TCPConnectorTests {
         }
     }
 
+    @Test("a connect that finds the listener's queue full is up when there is room")
+    func waitsForRoom() async throws {
+        let listener = try FullListener()
+        defer { listener.close() }
+        try await withTestLoop([Target(host: "127.0.0.1", port: listener.port)]) { loop in
+            async let result = loop.connect()
+            while try await loop.run(\.connector.pending) == 0 { await Task.yield() }
+            listener.makeRoom()
+            let connection = try await result.get()
+            #expect(connection.phases.tcp != nil)
+            try await connection.until { $0.events.contains("active") }
+            #expect(try await connection.ask(\.events) == ["done", "active"])
+        }
+    }
+
     @Test("binds to the source addresses given, each in turn, and leaves the port to connect")
     func sourceAddresses() async throws {
         try await withScriptedPeer { peer in

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,14 @@
 /// The IP-level option that leaves the choice of the source port to connect(2), so that two sockets with
 /// different targets may share one. Linux 4.2 and later.
 static inline int32_t clamor_ip_bind_address_no_port(void) { return IP_BIND_ADDRESS_NO_PORT; }
+
+/// A non-blocking TCP socket whose connect has begun; `source` may be NULL.
+///
+/// -1 where the socket, the bind or the connect failed.
+int clamor_begin_connect(const struct sockaddr *target, const struct sockaddr *source, socklen_t length);
+
+/// Whether a connect that has begun is over: 1 it is up, 0 not yet, -1 it failed.
+int clamor_ended_connect(int descriptor, const struct sockaddr *target, socklen_t length);
 
 /// Gives memory that is free in the heap back to the system, where the C library can.
 static inline void clamor_return_free_memory(void) {

@@ -18,6 +18,8 @@ final class ConnectAttempt {
     /// The layer under way, once TCP is up.
     var layer = 0
     var channel: (any Channel)?
+    /// A socket that is connecting, and not a channel's yet.
+    var socket: (descriptor: CInt, address: SocketAddress, source: SocketAddress?)?
     var isBinding = false
     var isDone = false
 

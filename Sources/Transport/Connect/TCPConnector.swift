@@ -3,6 +3,10 @@ package import LoopContext
 package import NIOCore
 import NIOPosix
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// Makes the TCP connections of one event loop's clients.
 ///
 /// Clients go to the targets in turn, by number, unless a route says otherwise. A name is looked up off the loop; all its addresses are tried, one
@@ -17,6 +21,7 @@ package final class TCPConnector: ClientConnector {
     private let layers: [any ConnectLayer]
     private let route: @Sendable (_ client: Int) -> Int
     private let resolver: any AddressResolver
+    private lazy var prompt = PromptConnect(self.context)
     private var owner: TimerOwner?
 
     /// Connects under way, by slot; each slot has its timer, for good.
@@ -167,8 +172,39 @@ package final class TCPConnector: ClientConnector {
             self.fail(attempt, reason)
             return
         }
-        attempt.isBinding = false
         let source = self.sources.address(forClient: self.route(attempt.client), to: address)
+        if address.isIPv4Loopback, let descriptor = PromptConnect.begin(to: address, from: source) {
+            attempt.socket = (descriptor, address, source)
+            self.look(attempt)
+        } else {
+            self.connect(attempt, to: address, from: source)
+        }
+    }
+
+    /// Looks whether the connect of the attempt's socket is over.
+    private func look(_ attempt: ConnectAttempt) {
+        guard let (descriptor, address, source) = attempt.socket else { return }
+        switch PromptConnect.isOver(descriptor, to: address) {
+        case true?:
+            attempt.socket = nil
+            guard let channel = self.prompt.open(descriptor) else { return self.fail(attempt, .cancelled) }
+            attempt.channel = channel
+            self.succeed(attempt, channel)
+            // What has been added hears what it would hear of a channel that NIO connects.
+            if channel.isActive { channel.pipeline.syncOperations.fireChannelActive() }
+        case false?:
+            let soon = self.context.refresh() + PromptConnect.patience
+            self.context.timers.schedule(self.timers[Int(attempt.slot)], at: min(soon, attempt.deadline))
+        case nil:
+            close(descriptor)
+            attempt.socket = nil
+            self.context.timers.schedule(self.timers[Int(attempt.slot)], at: attempt.deadline)
+            self.connect(attempt, to: address, from: source)
+        }
+    }
+
+    private func connect(_ attempt: ConnectAttempt, to address: SocketAddress, from source: SocketAddress?) {
+        attempt.isBinding = false
         let bound = NIOLoopBound((self, attempt), eventLoop: self.context.eventLoop)
         ClientBootstrap(group: self.context.eventLoop)
             // The wheel's timer is the one that counts; NIO wants to have one too.
@@ -259,6 +295,7 @@ package final class TCPConnector: ClientConnector {
 
     private func expire(_ slot: Int32) {
         guard let attempt = self.attempts[Int(slot)] else { return }
+        if attempt.socket != nil, self.context.now < attempt.deadline { return self.look(attempt) }
         let isUp = attempt.phases.tcp != nil
         let phase = isUp ? attempt.layers[attempt.layer].phase : attempt.addresses == nil ? .dns : .tcp
         self.fail(attempt, .timedOut(phase))
@@ -266,6 +303,7 @@ package final class TCPConnector: ClientConnector {
 
     private func fail(_ attempt: ConnectAttempt, _ reason: ConnectError.Reason) {
         self.release(attempt)
+        if let socket = attempt.socket.take() { close(socket.descriptor) }
         attempt.channel?.close(promise: nil)
         attempt.channel = nil
         let error = ConnectError(reason, target: attempt.target, phases: attempt.phases)
