@@ -166,7 +166,7 @@ struct SCRAMClientTests {
     @Test(
         "refuses names and passwords that it cannot prepare",
         arguments: [
-            ("", "p", "SCRAM needs a user name, and it is empty"), ("u", "", "SCRAM wants a password, and it is empty"),
+            ("", "p", "SCRAM needs a user name, and it is empty"), ("u", "", "SCRAM needs a password, and it is empty"),
             ("u", "\u{AD}", "SCRAM needs a password, and it is empty"),
             ("u\0", "p", "the user name holds U+0000, which SCRAM cannot use here"),
             ("u", "\u{2168}", "the password holds U+2168, which SCRAM cannot use here"),
