@@ -1,7 +1,7 @@
-/// Whether a name with letters that run from right to left can be read in one way only.
+/// Whether a name with right-to-left letters can be read in only one way.
 ///
-/// Directions are those of Unicode's blocks and categories, as far as names have them: the standard library does not
-/// tell Bidi_Class.
+/// Directions are those of Unicode's blocks and categories, as far as names have them, because the standard library has
+/// no Bidi_Class.
 ///
 /// Spec: RFC 5893 §2; UnicodeData.txt, field 4.
 enum BidiRule {

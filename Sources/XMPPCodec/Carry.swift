@@ -13,7 +13,7 @@ struct Carry: ~Copyable {
 
     deinit { self.memory?.deallocate() }
 
-    /// Whether so many bytes more find room.
+    /// Whether there is room for this many more bytes.
     @inline(__always)
     func holds(_ added: Int) -> Bool { self.count + added <= self.capacity }
 
@@ -46,7 +46,7 @@ struct Carry: ~Copyable {
         }
     }
 
-    /// Makes room for so many bytes in all.
+    /// Makes room for this many bytes in all.
     mutating func grow(toHold size: Int, limit: Int, from shared: XMPPReaderMemory?) {
         let wanted = max(size, min(max(512, self.capacity * 2), limit))
         let (memory, room) =

@@ -1,5 +1,5 @@
 extension ElementView {
-    /// The tree, for whatever is kept or looked at closely.
+    /// The element as a tree, which can be kept.
     public func element() -> XMPPElement {
         var builder = TreeBuilder(self.space, from: self.index)
         return builder.build(to: self.end)
@@ -17,7 +17,7 @@ private struct TreeBuilder {
     private let space: TokenSpace
     /// The open elements, the outermost first.
     private var levels: [Level] = []
-    /// The elements around the one that the tree is made of, the outermost first; found when they are asked for.
+    /// The elements around the root of the tree, the outermost first; computed on demand.
     private lazy var parents = Self.parents(of: self.start, self.space)
 
     private let start: Int

@@ -16,7 +16,7 @@ public enum StanzaKind: Hashable, Sendable {
 public struct ElementView: ~Copyable {
     let space: TokenSpace
     let index: Int
-    /// The token behind the parent's last.
+    /// The token after the parent's last.
     let parentEnd: Int
 
     @usableFromInline
@@ -33,7 +33,7 @@ public struct ElementView: ~Copyable {
     }
 
     var token: Token { self.space.tokens[self.index] }
-    /// The token behind the element's last; a stream header is still open.
+    /// The token after the element's last; a stream header is still open.
     var end: Int { self.isOpen ? self.space.tokenCount : Int(self.token.second) }
     private var isOpen: Bool { self.token.second == Token.none }
 
@@ -57,7 +57,7 @@ public struct ElementView: ~Copyable {
         self.isNamed(name) && self.space.isNamespace(self.token.first, namespace)
     }
 
-    /// Whether it has this local name, in whatever namespace.
+    /// Whether it has this local name, in any namespace.
     public func isNamed(_ name: StaticString) -> Bool { Characters.equal(self.space.local(self.token), name) }
 
     /// Whether it is in this namespace.
@@ -72,7 +72,7 @@ public struct ElementView: ~Copyable {
     /// Bytes of the whole element below the root that this is, or is a part of, from `<` to `>`.
     public var byteCount: Int { self.space.byteCount }
 
-    /// Whether it is whole, and its bytes alone say what it is: nothing but the usual is bound around it.
+    /// Whether it is complete and its bytes alone define its meaning: only the usual prefixes are bound around it.
     var isBelowUsualHeader: Bool { self.index == 0 && self.space.isInStream && self.space.table == nil }
 
     /// The bytes of the whole element below the root, as they came.
@@ -84,7 +84,7 @@ public struct ElementView: ~Copyable {
 // MARK: Attributes
 
 extension ElementView {
-    /// The attribute of this name without a namespace; `xml:lang` and the like are found with their prefix.
+    /// The attribute of this name without a namespace; `xml:lang` and the like need their prefix.
     private func attributeToken(_ name: StaticString) -> Token? {
         let count = UInt32(truncatingIfNeeded: name.utf8CodeUnitCount)
         let text = UnsafeRawPointer(name.utf8Start)
@@ -105,12 +105,12 @@ extension ElementView {
         self.attributeToken(name).map { FoundText(self.space.value($0), $0) }
     }
 
-    /// Gives the value of an attribute to `body`: in place if it says what it means, else decoded.
+    /// Passes the value of an attribute to `body`: in place if it has no references, else decoded.
     ///
     /// - Parameters:
     ///   - name: without a prefix, or `xml:lang`.
-    ///   - body: gets the bytes of the value, valid during the call.
-    /// - Returns: what `body` returns; nothing if the attribute is absent.
+    ///   - body: receives the bytes of the value, valid during the call.
+    /// - Returns: the result of `body`; `nil` if the attribute is absent.
     @inlinable
     public func withAttribute<R>(_ name: StaticString, _ body: (UnsafeRawBufferPointer) -> R) -> R? {
         guard let found = self.found(attribute: name) else { return nil }
@@ -123,10 +123,10 @@ extension ElementView {
         return References.string(self.space.value(token), token)
     }
 
-    /// Whether the attribute is there.
+    /// Whether the attribute is present.
     public func hasAttribute(_ name: StaticString) -> Bool { self.attributeToken(name) != nil }
 
-    /// Whether the attribute is there with this value.
+    /// Whether the attribute has this value.
     public func attribute(_ name: StaticString, is value: StaticString) -> Bool {
         self.withAttribute(name) { Characters.equal($0, value) } ?? false
     }
@@ -141,12 +141,12 @@ extension ElementView {
 // MARK: Children
 
 extension ElementView {
-    /// The first child element; with a name the first of that name, with a namespace in that namespace.
+    /// The first child element, optionally with this name and namespace.
     public func firstChild(_ name: StaticString? = nil, _ namespace: StaticString? = nil) -> ElementView? {
         self.element(from: self.index + 1, to: self.end, name, namespace)
     }
 
-    /// The next element behind this one in the same parent, by the same choice.
+    /// The next element in the same parent, optionally with this name and namespace.
     public func nextSibling(_ name: StaticString? = nil, _ namespace: StaticString? = nil) -> ElementView? {
         self.index == 0 ? nil : self.element(from: self.end, to: self.parentEnd, name, namespace)
     }
@@ -173,12 +173,12 @@ extension ElementView {
         return nil
     }
 
-    /// Gives the first text of the first child of this name to `body`: in place if it says what it means, else decoded.
+    /// Passes the first text of the first child of this name to `body`: in place if it has no references, else decoded.
     ///
     /// - Parameters:
-    ///   - name: of the child, in whatever namespace; `body` of a message.
-    ///   - body: gets the bytes of the text, valid during the call; none if the child is empty.
-    /// - Returns: what `body` returns; nothing if there is no such child.
+    ///   - name: of the child, in any namespace; `body` of a message.
+    ///   - body: receives the bytes of the text, valid during the call; none if the child is empty.
+    /// - Returns: the result of `body`; `nil` if there is no such child.
     @inlinable
     public func withText<R>(ofChild name: StaticString, _ body: (UnsafeRawBufferPointer) -> R) -> R? {
         guard let found = self.found(textOfChild: name) else { return nil }

@@ -2,7 +2,7 @@ import NIOCore
 
 /// Writes a tree, without recursion: what is read within the limits is written too.
 struct ElementWriter {
-    /// Declarations may be so many times as long as the rest, once they are more than a few.
+    /// The allowed ratio of declarations to the rest, if there are more than a few.
     private static let mostTimes = 4
 
     /// Bytes that declarations may take in any case.
@@ -131,7 +131,7 @@ struct ElementWriter {
         return Level(name: element.name, prefix: prefix, scope: scope, children: element.children)
     }
 
-    /// Behind a name.
+    /// Writes the value after an attribute's name.
     private static func write(value: String, into buffer: inout ByteBuffer) throws(XMPPWriteError) {
         buffer.writeStaticString("='")
         try buffer.writeXMLAttribute(value)

@@ -6,7 +6,7 @@ public enum JIDError: Error, Hashable, Sendable {
     case tooLong(JID.Part)
     /// A character that this part does not have, or not there.
     case character(JID.Part, UInt32)
-    /// Letters from right to left and others that cannot be told apart when shown (RFC 5893 §2).
+    /// Right-to-left letters and others that make the displayed address ambiguous (RFC 5893 §2).
     case direction(JID.Part)
     /// A domain that is neither a name nor an address (RFC 7622 §3.2).
     case domain
@@ -45,7 +45,7 @@ public struct JID: Hashable, Sendable {
         case local
         /// The server.
         case domain
-        /// Behind `/`: the connection.
+        /// After `/`: the connection.
         case resource
     }
 

@@ -5,10 +5,10 @@ extension JID {
         (0x3E, "\\3e"), (0x40, "\\40"), (0x5C, "\\5c"),
     ]
 
-    /// The local part that stands for a name with characters which local parts do not have.
+    /// Escapes a name with characters that local parts exclude.
     ///
     /// A backslash is escaped only where it would be read as an escape (XEP-0106 §4.2). The name must not begin or end
-    /// with a space; it is refused when a JID is made of it.
+    /// with a space; the initializer of ``JID`` refuses such a name.
     ///
     /// Spec: XEP-0106.
     public static func escape(local name: String) -> String {
@@ -27,7 +27,7 @@ extension JID {
         return String(decoding: escaped, as: UTF8.self)
     }
 
-    /// The name that an escaped local part stands for; only to be shown, never as an address.
+    /// The name of an escaped local part, for display only, never as an address.
     ///
     /// Spec: XEP-0106.
     public static func unescape(local: String) -> String {
@@ -36,7 +36,7 @@ extension JID {
         var index = 0
         while index < bytes.count {
             let character = Self.escape(in: bytes, at: index)
-            // A space at either end is never escaped, so it is none.
+            // A space at either end is never escaped, so this is not an escape.
             let isAtEnd = character == 0x20 && (index == 0 || index + 3 == bytes.count)
             name.append(isAtEnd ? bytes[index] : character ?? bytes[index])
             index += character == nil || isAtEnd ? 1 : 3
@@ -44,7 +44,7 @@ extension JID {
         return String(decoding: name, as: UTF8.self)
     }
 
-    /// The character whose escape stands at `index`.
+    /// The character whose escape begins at `index`.
     private static func escape(in bytes: [UInt8], at index: Int) -> UInt8? {
         Self.escapes.first { escape in
             escape.code.withUTF8Buffer { bytes[index...].starts(with: $0) }

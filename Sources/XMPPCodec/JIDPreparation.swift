@@ -1,6 +1,6 @@
 import DataEncodings
 
-/// Prepares the parts of an address, each behind what is there already.
+/// Prepares the parts of an address, and appends each to the previous ones.
 enum JIDPreparation {
     private static let largestPart = 1_023
     private static let largestLabel = 63
@@ -104,7 +104,7 @@ enum JIDPreparation {
         try Self.checkSize(bytes.count - start, .domain)
     }
 
-    /// An A-label becomes the U-label that it stands for; what is none of the two stays, and is looked at.
+    /// Decodes an A-label to its U-label, and checks it; other labels are only checked.
     private static func prepareLabel(_ label: inout [Unicode.Scalar], _ strictness: Strictness) throws(JIDError) {
         for scalar in label {
             switch scalar.value {

@@ -1,4 +1,4 @@
-/// How letters of a cursive script join their neighbours, which the standard library does not tell.
+/// The joining types of cursive letters, which the standard library lacks.
 ///
 /// Spec: Unicode 16, ArabicShaping.txt; RFC 5892 appendix A.1.
 enum Joining {
@@ -10,7 +10,7 @@ enum Joining {
         return Self.joinsNext(before.value) && Self.joinsPrevious(after.value)
     }
 
-    /// Joining_Type T, as far as names have them: marks, and one letter of Adlam's that is none.
+    /// Joining_Type T, as far as names have it: marks, except for one letter of Adlam.
     private static func isTransparent(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .nonspacingMark, .enclosingMark: true

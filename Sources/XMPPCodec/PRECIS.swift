@@ -50,7 +50,7 @@ enum PRECIS {
         guard properties.changesWhenNFKCCaseFolded else { return false }
         if properties.isFullCompositionExclusion { return true }
         switch scalar.value {
-        // Greek capital theta symbol, whose small letter is an ordinary one.
+        // Greek capital theta symbol, whose lower-case letter is an ordinary one.
         case 0x3F4: return true
         // Letters that fold into others: sharp s, final sigma, Cherokee, old Cyrillic, all that have an iota subscript.
         case 0xDF, 0x3C2, 0x345, 0x13F8...0x13FD, 0x1C80...0x1C88, 0x1C8A, 0x1F80...0x1FFC, 0xAB70...0xABBF:
@@ -64,7 +64,7 @@ enum PRECIS {
 
     // MARK: Contexts
 
-    /// Whether the character at `index` may stand where it stands (RFC 5892 appendix A).
+    /// Whether the character at `index` is allowed in its context (RFC 5892 appendix A).
     static func fits(_ text: [Unicode.Scalar], _ index: Int) -> Bool {
         let before = index > 0 ? text[index - 1] : nil
         let after = index + 1 < text.count ? text[index + 1] : nil

@@ -1,6 +1,6 @@
-/// An address of plain ASCII, which nearly every one is, prepared in one pass and with no allocation but its string's.
+/// An address in plain ASCII, which most are, prepared in one pass without an allocation except its string's.
 ///
-/// Whatever is unusual or wrong is left to ``JIDPreparation``, which knows every rule.
+/// ``JIDPreparation`` handles all other addresses and all errors.
 struct PlainJID {
     let text: String
     let localCount: UInt16

@@ -89,7 +89,7 @@ enum References {
     }
 }
 
-/// A text or value as it stands, and how it is decoded if it has to be.
+/// A text or value as written in the document, and its decoding if needed.
 @usableFromInline
 struct FoundText {
     @usableFromInline
@@ -120,7 +120,7 @@ struct FoundText {
     @inlinable
     func give<R>(to body: (UnsafeRawBufferPointer) -> R) -> R {
         if self.isPlain { return body(self.bytes) }
-        // A size that the compiler knows lies on the stack, any other on the heap.
+        // A constant size is allocated on the stack, any other on the heap.
         if self.bytes.count <= 1_024 {
             return withUnsafeTemporaryAllocation(byteCount: 1_024, alignment: 1) { target in
                 body(UnsafeRawBufferPointer(rebasing: target[..<self.decode(to: target)]))

@@ -2,31 +2,31 @@
 public enum StanzaErrorCondition: String, Hashable, Sendable, CaseIterable {
     /// Malformed.
     case badRequest = "bad-request"
-    /// Something of that name exists.
+    /// The name is taken.
     case conflict
-    /// The namespace is known, the feature not there.
+    /// The namespace is known, but the feature is not implemented.
     case featureNotImplemented = "feature-not-implemented"
     /// Not allowed to this sender.
     case forbidden
-    /// Not here any more; the text of the condition may say where.
+    /// The entity has moved or is gone; the text of the condition may name the new address.
     case gone
     /// The server is at fault.
     case internalServerError = "internal-server-error"
-    /// Nothing of that name.
+    /// No entity or item has this name.
     case itemNotFound = "item-not-found"
-    /// An address that is none.
+    /// The address is invalid.
     case jidMalformed = "jid-malformed"
     /// Against the recipient's or the server's rules.
     case notAcceptable = "not-acceptable"
     /// No entity may do this.
     case notAllowed = "not-allowed"
-    /// Credentials are wanted first.
+    /// Credentials are required first.
     case notAuthorized = "not-authorized"
     /// A local rule was broken.
     case policyViolation = "policy-violation"
     /// The recipient is away.
     case recipientUnavailable = "recipient-unavailable"
-    /// Somewhere else for now; the text of the condition says where.
+    /// Another address is in use temporarily; the text of the condition names it.
     case redirect
     /// One has to be registered.
     case registrationRequired = "registration-required"
@@ -40,7 +40,7 @@ public enum StanzaErrorCondition: String, Hashable, Sendable, CaseIterable {
     case serviceUnavailable = "service-unavailable"
     /// One has to be subscribed.
     case subscriptionRequired = "subscription-required"
-    /// None of the others; also one that is not known here.
+    /// None of the others, or an unknown condition.
     case undefinedCondition = "undefined-condition"
     /// Not at this point.
     case unexpectedRequest = "unexpected-request"
@@ -66,7 +66,7 @@ public struct StanzaError: Error, Hashable, Sendable {
         case auth
         /// Do not try again.
         case cancel
-        /// Go on: it was a warning.
+        /// Proceed: the error was a warning.
         case `continue`
         /// Change what was sent and try again.
         case modify
@@ -148,10 +148,10 @@ public struct StanzaError: Error, Hashable, Sendable {
         return error
     }
 
-    /// The answer to `stanza` that says so: addresses swapped, the same id.
+    /// The error reply to `stanza`: swapped addresses, the same id.
     ///
-    /// - Returns: nothing for a stanza that is an error itself, or the result of a request: those are never answered
-    ///   (RFC 6120 §8.3.1).
+    /// - Returns: `nil` for a stanza that is an error itself, or the result of a request: these are never answered (RFC
+    ///   6120 §8.3.1).
     public func reply(to stanza: XMPPElement, withContents: Bool = false) -> XMPPElement? {
         let type = stanza["type"]
         if type == "error" || stanza.name == "iq" && type == "result" { return nil }

@@ -6,9 +6,9 @@ public enum StreamErrorCondition: String, Hashable, Sendable, CaseIterable {
     case badNamespacePrefix = "bad-namespace-prefix"
     /// A new stream took this one's place, or the resource is bound elsewhere.
     case conflict
-    /// Nothing was heard for too long.
+    /// No data arrived for too long.
     case connectionTimeout = "connection-timeout"
-    /// The domain is not served here any more.
+    /// The server no longer serves the domain.
     case hostGone = "host-gone"
     /// The domain is not served here.
     case hostUnknown = "host-unknown"
@@ -16,7 +16,7 @@ public enum StreamErrorCondition: String, Hashable, Sendable, CaseIterable {
     case improperAddressing = "improper-addressing"
     /// The server is at fault.
     case internalServerError = "internal-server-error"
-    /// `from` is not who the peer is.
+    /// `from` is not the peer's address.
     case invalidFrom = "invalid-from"
     /// A wrong namespace of the stream or its content.
     case invalidNamespace = "invalid-namespace"
@@ -40,7 +40,7 @@ public enum StreamErrorCondition: String, Hashable, Sendable, CaseIterable {
     case seeOtherHost = "see-other-host"
     /// The server goes down.
     case systemShutdown = "system-shutdown"
-    /// None of the others; also one that is not known here.
+    /// None of the others, or an unknown condition.
     case undefinedCondition = "undefined-condition"
     /// Not UTF-8.
     case unsupportedEncoding = "unsupported-encoding"
@@ -101,7 +101,7 @@ public struct StreamError: Error, Hashable, Sendable {
         }
     }
 
-    /// The element that says so.
+    /// The stream error as an element.
     public var element: XMPPElement {
         var error = XMPPElement("error", namespace: XMPPNamespace.stream)
         error.add(

@@ -98,7 +98,7 @@ struct TokenSpace {
         token.prefixCount == 0 ? self.bytes(token.offset, 0) : self.local(token)
     }
 
-    /// The namespace itself, as it stands, and whether that needs decoding.
+    /// The namespace as written in the document, and whether it needs decoding.
     func namespace(_ reference: UInt32) -> (bytes: UnsafeRawBufferPointer, token: Token?) {
         func literal(_ text: StaticString) -> UnsafeRawBufferPointer {
             UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)

@@ -1,4 +1,4 @@
-/// One part of the element under way: where it lies, counted from the element's first byte.
+/// One part of the current element: its position, counted from the element's first byte.
 ///
 /// An element is followed by its namespace declarations, its other attributes, and its content. 16 bytes.
 @usableFromInline
@@ -20,7 +20,7 @@ struct Token {
     /// An element's namespace; the offset of an attribute's value.
     @usableFromInline
     var first: UInt32
-    /// While an element is open its parent, then the token behind its last; the bytes of an attribute's value.
+    /// For an open element its parent, then the token after its last; for an attribute the length of its value.
     @usableFromInline
     var second: UInt32
 

@@ -28,7 +28,7 @@ extension Tokenizer {
 
     /// Passes the byte at which a search stopped, if it is allowed there.
     ///
-    /// - Returns: where to go on; negative if the bytes run out, which is noted, or after an error.
+    /// - Returns: the position to continue at; negative after an error, or if the bytes run out, which is recorded.
     @inline(never)
     mutating func passStop(_ base: UnsafeRawPointer, _ start: Int, _ end: Int, isValue: Bool) -> Int {
         guard start < end else { return self.wait(start) }
@@ -93,7 +93,7 @@ extension Tokenizer {
             guard (0..<there).allSatisfy({ Characters.byte(base, start + 1 + $0) == name[$0] }) else { continue }
             return there == name.count ? name.count + 1 : 0
         }
-        // The byte that makes it none of the five tells what it is instead.
+        // The byte that rules out the five entities decides which error it is.
         var at = start + 1
         while at < end, Characters.continuesName(Characters.byte(base, at)) {
             let known = References.predefined.contains {

@@ -7,8 +7,8 @@ extension Tokenizer {
     mutating func skipSpace(_ bytes: UnsafeRawPointer, _ start: Int, _ count: Int) -> Int {
         var at = start
         while at < count, Characters.isSpace(Characters.byte(bytes, at)) { at &+= 1 }
-        // A declaration may stand at the very start alone. What comes before it behind a restart is the old stream's
-        // line end.
+        // A declaration is allowed only at the very start. After a restart, the old stream's line end may come before
+        // it.
         if at > start, self.stage == .start && !self.isRestarted || self.stage == .afterMark { self.stage = .header }
         guard at < count else { return at }
         let byte = Characters.byte(bytes, at)
@@ -36,7 +36,7 @@ extension Tokenizer {
         self.defaultNamespace = self.streamDefault
     }
 
-    /// Tells what the element is that is whole now.
+    /// The event of the element that is now complete.
     mutating func completed(_ base: UnsafeRawPointer) -> Event {
         self.base = base
         switch self.stage {
@@ -69,7 +69,7 @@ extension Tokenizer {
     private static var largestKept: Int { 65_536 }
     private static var mostKept: Int { 4_096 }
 
-    /// Nothing is under way at the end of a read: no memory is held.
+    /// At the end of a read without an open element, no memory is held.
     @inline(never)
     mutating func giveBack() {
         self.carry.giveBack(to: self.shared)

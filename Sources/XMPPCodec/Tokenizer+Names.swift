@@ -44,7 +44,7 @@ extension Tokenizer {
                 at &+= 1
                 isFirst = true
             } else {
-                // Not empty, and behind a colon comes a name.
+                // A name must not be empty, nor end with a colon.
                 if isFirst || byte == UInt8(ascii: ":") { return self.failed(.name) }
                 self.prefixCount = colon == 0 ? 0 : colon - start
                 return at
@@ -107,7 +107,7 @@ extension Tokenizer {
         return .more
     }
 
-    /// Behind the end tag, or the empty tag, of the innermost element.
+    /// After the end tag, or the empty tag, of the innermost element.
     @inline(__always)
     mutating func close(_ base: UnsafeRawPointer) -> Outcome {
         let index = Int(self.open)
@@ -124,7 +124,7 @@ extension Tokenizer {
 }
 
 extension Characters {
-    /// Whether a byte behind letters is a part of the name too, or may be.
+    /// Whether a byte after letters may be part of the name too.
     @inline(__always)
     static func continuesName(_ byte: UInt8) -> Bool {
         byte >= 0x80 || Self.isNameByte(byte) || byte == UInt8(ascii: ":")

@@ -14,7 +14,7 @@ extension Tokenizer {
     @usableFromInline
     var currentSpace: TokenSpace { self.space(self.base) }
 
-    /// Behind the value of `xmlns`, or of an attribute with a prefix.
+    /// After the value of `xmlns`, or of an attribute with a prefix.
     @inline(never)
     mutating func qualifiedValueEnded(_ base: UnsafeRawPointer, _ token: Token, _ index: Int) -> Outcome {
         let space = self.space(base)
@@ -89,7 +89,7 @@ extension Tokenizer {
         return self.tagPrefixes > 0 ? self.resolveAttributes(space) : .goOn
     }
 
-    /// The prefixes of attributes stand for namespaces, in which no two of them have the same name (XML-NAMES §6.3).
+    /// Resolves the prefixes of attributes: within a namespace, names must be unique (XML-NAMES §6.3).
     private mutating func resolveAttributes(_ space: TokenSpace) -> Outcome {
         // Two prefixes in one tag are rare enough for an array.
         var before: [(token: Token, namespace: UInt32)] = []
@@ -119,7 +119,7 @@ extension Tokenizer {
         return .goOn
     }
 
-    /// Behind an element with declarations: what they bound is what it was.
+    /// After an element with declarations: restores the earlier bindings.
     @inline(never)
     mutating func leaveScope(_ index: Int, _ parent: UInt32) {
         var declaration = index + 1
@@ -148,7 +148,7 @@ extension Tokenizer {
     }
 }
 
-/// A namespace as it is meant, compared byte by byte (XML-NAMES §2.3).
+/// A namespace in decoded form, compared byte by byte (XML-NAMES §2.3).
 private struct NamespaceBytes: Hashable {
     private let bytes: [UInt8]
 

@@ -90,14 +90,14 @@ extension Tokenizer {
             let namespace = Array(References.string(space.value(token), token).utf8)
             let prefix = space.declared(token)
             let isStream = Characters.equal(prefix, "stream")
-            // That the prefix of the root stands for the streams' namespace is known.
+            // The root's prefix is already known to be bound to the streams' namespace.
             if !isStream { isUsual = isUsual && prefix.isEmpty && namespace.elementsEqual(XMPPNamespace.client.utf8) }
             if !(prefix.isEmpty && namespace.isEmpty) { records.append((Array(prefix), namespace)) }
         }
         return isUsual ? nil : StreamTable.make(name: space.bytes(root.offset, root.nameCount), records: records)
     }
 
-    /// `<open/>` and `<close/>` stand for the stream's tags (RFC 7395 §3.3.2, §3.6).
+    /// `<open/>` and `<close/>` replace the stream's tags (RFC 7395 §3.3.2, §3.6).
     mutating func messageEvent() -> Event {
         let space = self.currentSpace
         let root = self.tokens[0]
@@ -151,7 +151,7 @@ private struct DeclarationParts {
         return self.rest.count < before
     }
 
-    /// Space, name, `=`, and a value in quotes; nothing, and nothing taken, if that is not what follows.
+    /// Reads a space, a name, `=`, and a value in quotes; returns `nil` and reads nothing if something else follows.
     private mutating func next() -> (name: String, value: String)? {
         let before = self.rest
         guard self.skipSpace() else { return nil }

@@ -28,7 +28,7 @@ extension Tokenizer {
         return self.inTag(base, end)
     }
 
-    /// Behind the name of an element, or behind an attribute.
+    /// After the name of an element, or after an attribute.
     mutating func inTag(_ base: UnsafeRawPointer, _ end: Int) -> Outcome {
         while true {
             var at = self.at
@@ -155,7 +155,7 @@ extension Tokenizer {
         return .goOn
     }
 
-    /// Behind `>`.
+    /// After `>`.
     @inline(__always)
     private mutating func tagEnded(_ base: UnsafeRawPointer, isEmpty: Bool) -> Outcome {
         let prefixCount = self.tokens[Int(self.open)].prefixCount

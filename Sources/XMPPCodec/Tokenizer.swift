@@ -1,13 +1,12 @@
-/// Takes a stream's bytes apart, element by element of the root.
+/// Splits a stream's bytes into the root's child elements.
 ///
-/// One pass over bytes that lie together: those of the read if the element came whole, those of a carry if a read cut
-/// it. What it finds is recorded as ``Token``s, in memory that the caller lends for the time of a read, or in memory of
-/// its own for an element that is cut or has many parts. A name, reference or mark that the end of the bytes cuts is
-/// looked at again from its beginning, which the limits keep short; everything else goes on where it stopped. So
-/// the same bytes give the same tokens and the same error however they are cut, and each error comes with the byte
-/// that breaks the rule.
+/// One pass over contiguous bytes: those of the read if the element is complete, those of a carry if a read cut it. Its
+/// results are recorded as ``Token``s, in memory that the caller lends for a read, or in its own memory for an element
+/// that is cut or has many parts. A name, reference or mark that is cut is scanned again from its beginning, which the
+/// limits keep short; all else continues where it stopped. So the same bytes give the same tokens and the same error in
+/// any fragmentation, and an error is reported at the byte that breaks the rule.
 ///
-/// Memory per stream: about 180 bytes, and what a cut element needs, which is given back with it.
+/// Memory per stream: about 180 bytes, and those for a cut element, which are released with it.
 @usableFromInline
 struct Tokenizer: ~Copyable {
     /// The construct that is expected next in the stream.
@@ -28,7 +27,7 @@ struct Tokenizer: ~Copyable {
         case failed
     }
 
-    /// Where in the element under way the bytes ran out.
+    /// The point within the current element at which the bytes ran out.
     enum Phase: UInt8 {
         case prolog, markup, content, section, inTag, equals, quote, value, endSpace
     }
@@ -55,21 +54,21 @@ struct Tokenizer: ~Copyable {
     var stage: Stage
     var phase = Phase.prolog
     var quote: UInt8 = 0
-    /// The text or value under way has something to replace.
+    /// The current text or value needs decoding.
     var needsDecoding = false
     var isEmptyTag = false
-    /// A stream was here before: a line end behind its last element may come yet.
+    /// A stream preceded this one: a line end after its last element may follow.
     var isRestarted = false
     @usableFromInline
     var error: XMPPReadError?
 
-    /// Where to go on, and where the text under way began, counted from the element's first byte.
+    /// The current position, and the start of the current text, counted from the element's first byte.
     var at = 0
     var textStart = 0
     var depth = 0
     /// The innermost open element.
     var open = Token.none
-    /// Declarations, and prefixes to be looked up, of the tag under way.
+    /// Declarations, and prefixes to resolve, of the current tag.
     var tagDeclarations = 0
     var tagPrefixes = 0
     /// Of the name just read.
@@ -80,7 +79,7 @@ struct Tokenizer: ~Copyable {
     var defaultNamespace = NamespaceReference.none
     var streamDefault = NamespaceReference.none
 
-    /// Tokens of the element under way; lent, or the store's.
+    /// Tokens of the current element; lent, or the store's.
     @usableFromInline
     var tokens: UnsafeMutablePointer<Token>
     @usableFromInline
@@ -91,7 +90,7 @@ struct Tokenizer: ~Copyable {
     var base: UnsafeRawPointer
     var store = TokenStore()
     var carry = Carry()
-    /// Where the memory of both comes from and goes back to; else each gets some of its own.
+    /// The shared memory for both; without it each allocates its own.
     let shared: XMPPReaderMemory?
     /// Namespaces of the stream header that are not the usual ones, see ``StreamTable``.
     @usableFromInline
@@ -172,7 +171,7 @@ struct Tokenizer: ~Copyable {
         }
     }
 
-    /// Goes on with an element that a read has cut.
+    /// Continues an element that a read has cut.
     ///
     /// It takes the input in growing pieces: the end of the element is not known yet, and bytes after the end would be
     /// copied in vain.

@@ -9,9 +9,9 @@ extension ByteBuffer {
         try self.writeEscaped(bytes, isValue: false)
     }
 
-    /// Appends the value of an attribute with what must not stand between quotes as references, without allocating.
+    /// Appends the value of an attribute, with references for characters that quotes exclude, without allocating.
     ///
-    /// Line ends and tabs are references too, else the other side would read spaces (XML §3.3.3).
+    /// Line ends and tabs are references too; otherwise the reader would see spaces (XML §3.3.3).
     public mutating func writeXMLAttribute(_ bytes: UnsafeRawBufferPointer) throws(XMPPWriteError) {
         try self.writeEscaped(bytes, isValue: true)
     }

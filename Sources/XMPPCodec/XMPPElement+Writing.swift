@@ -6,9 +6,9 @@ public enum XMPPWriteError: Error, Hashable, Sendable, CustomStringConvertible {
     case illegalCharacter(UInt32)
     /// Not the name of an element or attribute (XML-NAMES §4).
     case name(String)
-    /// An attribute that stands twice (XML §3.1).
+    /// An attribute that occurs twice (XML §3.1).
     case duplicateAttribute(String)
-    /// So many long namespaces in turn that declaring them would be most of what is written; bytes at most.
+    /// So many long namespaces in alternation that their declarations would be most of the output; the limit in bytes.
     case namespaces(limit: Int)
 
     /// The problem and its remedy.

@@ -38,7 +38,7 @@ public struct XMPPElement: Hashable, Sendable {
     /// Elements and texts in their order; texts do not follow each other.
     public var children: [Node]
 
-    /// An element; attributes whose value is `nil` are left out.
+    /// Makes an element; attributes whose value is `nil` are left out.
     public init(
         _ name: String,
         namespace: String,
@@ -93,7 +93,7 @@ public struct XMPPElement: Hashable, Sendable {
         self.name.isSameXML(name) && self.namespace.isSameXML(namespace)
     }
 
-    /// The first child of this name; in whatever namespace if none is given.
+    /// The first child of this name, in any namespace if none is given.
     public func child(_ name: String, _ namespace: String? = nil) -> XMPPElement? {
         for case .element(let child) in self.children
         where child.name.isSameXML(name) && namespace.map({ child.namespace.isSameXML($0) }) ?? true {
@@ -112,10 +112,10 @@ public struct XMPPElement: Hashable, Sendable {
         self.children.reduce(into: "") { if case .text(let text) = $1 { $0 += text } }
     }
 
-    /// Adds an element behind what there is.
+    /// Appends an element.
     public mutating func add(_ child: XMPPElement) { self.children.append(.element(child)) }
 
-    /// Adds text behind what there is; nothing for an empty one.
+    /// Appends text; an empty text is ignored.
     public mutating func add(text: String) {
         if text.isEmpty { return }
         guard case .text(var before)? = self.children.last else { return self.children.append(.text(text)) }

@@ -2,9 +2,9 @@
 public struct XMPPLimits: Hashable, Sendable {
     /// Bytes of one element directly below the stream's root, and of the stream header: 256...134,217,728.
     ///
-    /// RFC 6120 §13.12 wants 10,000 at least. A reader keeps at most so many bytes of an element that a read has cut,
-    /// and up to 13 times as many for where the parts of
-    /// it lie, 19 times for the moment in which that grows: an element of nothing but tiny parts costs that.
+    /// RFC 6120 §13.12 requires at least 10,000. For a cut element a reader keeps at most this many bytes, and up to 13
+    /// times as many for the positions of its parts, or 19 times while that memory grows. Only an element of tiny parts
+    /// reaches this.
     public var stanzaBytes: Int
     /// Elements inside each other, the one below the root included: 1...1,024.
     public var depth: Int

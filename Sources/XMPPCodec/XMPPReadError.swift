@@ -1,6 +1,7 @@
-/// Why bytes from the peer are not XMPP, or more of it than this side takes.
+/// The reason why bytes from the peer are not XMPP, or exceed the limits.
 ///
-/// One case per broken rule; the stream cannot go on after any of them. Missing bytes are no error: the reader waits.
+/// One case per broken rule; the stream cannot continue after any of them. Missing bytes are no error: the reader
+/// waits.
 public enum XMPPReadError: Error, Hashable, Sendable {
     /// An element below the root, or the stream header, of more bytes than the limit (RFC 6120 §13.12).
     case stanzaTooLarge(limit: Int)
@@ -14,7 +15,7 @@ public enum XMPPReadError: Error, Hashable, Sendable {
     case nameTooLong(limit: Int)
     /// A namespace of more bytes than a name may have.
     case namespaceTooLong(limit: Int)
-    /// A stream header whose namespaces, kept as long as the stream, take more bytes than the limit.
+    /// The namespaces of the stream header, kept as long as the stream, exceed the limit.
     case streamNamespacesTooLarge(limit: Int)
 
     /// A comment (RFC 6120 §11.1).
@@ -62,7 +63,7 @@ public enum XMPPReadError: Error, Hashable, Sendable {
 
     /// Text other than whitespace between stanzas.
     case textInStream
-    /// Something else than whitespace before the stream header or behind the closing tag.
+    /// Characters other than whitespace before the stream header or after the closing tag.
     case outsideStream
     /// A root element other than `stream` (RFC 6120 §4.8.1).
     case rootName
@@ -88,7 +89,7 @@ extension XMPPReadError {
         }
     }
 
-    /// Where the broken rule stands.
+    /// The clause of the broken rule.
     public var clause: String {
         switch self {
         case .stanzaTooLarge, .tooDeep, .tooManyAttributes, .tooManyNamespaces, .nameTooLong, .namespaceTooLong,

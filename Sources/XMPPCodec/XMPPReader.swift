@@ -1,8 +1,8 @@
 /// Whether a reader is to read on.
 public enum ReadingGoesOn: Hashable, Sendable {
-    /// The next event is wanted.
+    /// Continue with the next event.
     case goOn
-    /// Bytes behind this event are left alone.
+    /// Stop: bytes after this event are not read.
     case stop
 }
 
@@ -18,13 +18,14 @@ public protocol XMPPReaderSink: ~Copyable {
     mutating func closed() -> ReadingGoesOn
 }
 
-/// Reads one XML stream: bytes in as they come, cut anywhere; whole elements below the root out.
+/// Reads one XML stream: takes bytes in any fragmentation, and returns complete elements below the root.
 ///
-/// XML's subset of RFC 6120 §11 alone: UTF-8, no comments, processing instructions, document types or entities. A
-/// character reference that is longer than a name may be is refused too. After an error nothing is taken any more.
+/// It accepts only XML's subset of RFC 6120 §11: UTF-8, no comments, processing instructions, document types or
+/// entities. Character references longer than the limit of a name are refused too. After an error it accepts no more
+/// bytes.
 ///
-/// Memory per client: about 200 bytes; while an element is cut its bytes and the places of its parts in them, within
-/// ``XMPPLimits``; up to 512 bytes as long as the stream if its header has unusual namespaces.
+/// Memory per client: about 200 bytes. For a cut element it keeps the bytes and the positions of its parts, within
+/// ``XMPPLimits``. A header with unusual namespaces takes up to 512 bytes as long as the stream.
 ///
 /// Spec: RFC 6120 §4, §11; RFC 7395 §3.3.
 public struct XMPPReader: ~Copyable {
@@ -56,14 +57,14 @@ public struct XMPPReader: ~Copyable {
 
     /// Calls `sink` for each event that the bytes complete, in order.
     ///
-    /// It stops behind an event for which the sink returns `.stop`: behind STARTTLS's `<proceed/>` what follows in clear
-    /// has to be thrown away.
+    /// It stops after an event for which the sink returns `.stop`: bytes in clear after STARTTLS's `<proceed/>` must be
+    /// dropped.
     ///
     /// - Parameters:
-    ///   - bytes: what was read; valid during the call, as is what the sink gets.
+    ///   - bytes: the bytes read; they and the sink's arguments are valid during the call.
     ///   - sink: called for each event.
-    /// - Returns: how many bytes were taken; all of them unless the sink stopped it.
-    /// - Throws: the first broken rule; what stood before it has been delivered. Later calls throw it again.
+    /// - Returns: the number of bytes taken; all of them unless the sink stopped.
+    /// - Throws: the first broken rule; events before it have been delivered. Later calls throw it again.
     @inlinable
     public mutating func read<Sink: XMPPReaderSink & ~Copyable>(
         _ bytes: UnsafeRawBufferPointer,
@@ -106,7 +107,7 @@ public struct XMPPReader: ~Copyable {
     /// Whether all bytes so far were whole: no element, header or tag is cut.
     public var isBetweenElements: Bool { self.tokenizer.carry.count == 0 }
 
-    /// Over WebSocket, behind the last byte of a message: an element may not go on in the next one.
+    /// Over WebSocket, after the last byte of a message: an element must not continue in the next message.
     public mutating func endMessage() throws(XMPPReadError) {
         guard self.isBetweenElements else {
             _ = self.tokenizer.fail(.incompleteMessage)
@@ -114,7 +115,7 @@ public struct XMPPReader: ~Copyable {
         }
     }
 
-    /// Bytes that are allocated at this moment, beside the reader's own size.
+    /// Bytes currently allocated, in addition to the reader's own size.
     package var ownedBytes: Int { self.tokenizer.ownedBytes }
 }
 
@@ -130,7 +131,7 @@ public struct StreamHeader: Hashable, Sendable {
     public var id: String?
     /// `1.0`; absent in what came before RFC 3920.
     public var version: String?
-    /// The language of what has none of its own.
+    /// The default language of the stream's elements.
     public var language: String?
     /// The namespace of stanzas without a prefix; that of `<open/>` itself over WebSocket.
     public var defaultNamespace: String
@@ -162,7 +163,7 @@ public struct StreamHeader: Hashable, Sendable {
         self.defaultNamespace = element.declaredDefault ?? ""
     }
 
-    /// The number in front of the point; nothing if there is no version, or none that RFC 6120 §4.7.5 knows.
+    /// The major version; `nil` if there is no version, or one that RFC 6120 §4.7.5 does not define.
     public var majorVersion: Int? {
         guard let version = self.version else { return nil }
         let parts = version.split(separator: ".", omittingEmptySubsequences: false)

@@ -1,24 +1,24 @@
-/// Memory that the readers of one thread lend each other for what a read has cut.
+/// Memory that the readers of one thread share for elements that a read has cut.
 ///
-/// In fragments nearly every element is cut. An allocation each would be the price of that; kept by each reader, the
-/// memory would be there for a hundred thousand idle ones too. So what one gives back behind an element, the next one
-/// takes.
+/// In fragmented reads nearly every element is cut. An allocation for each would be slow, and memory kept by each
+/// reader would exist for a hundred thousand idle readers too. So a reader returns its memory after an element, and the
+/// next reader takes it.
 ///
-/// Pieces of 512 bytes to 64 KiB, in powers of two. What readers have given back is kept up to 256 KiB.
+/// Pieces have 512 bytes to 64 KiB, in powers of two. Returned pieces are kept up to 256 KiB.
 public final class XMPPReaderMemory {
     private static let smallest = 512
     private static let classes = 8
     /// The limit of ``rest``, in bytes.
     package static let largestRest = 262_144
 
-    /// By class the first free piece, in whose first word the next one stands.
+    /// The first free piece of each class; its first word points to the next one.
     private let free: UnsafeMutablePointer<UnsafeMutableRawPointer?>
     /// Unused bytes at the moment.
     package private(set) var rest = 0
     /// Pieces that were allocated, for none was free.
     package private(set) var made = 0
 
-    /// Nothing yet: it comes with what readers need.
+    /// Starts empty, and grows with the readers' needs.
     public init() {
         self.free = .allocate(capacity: Self.classes)
         self.free.initialize(repeating: nil, count: Self.classes)
@@ -34,7 +34,7 @@ public final class XMPPReaderMemory {
         self.free.deallocate()
     }
 
-    /// The class whose pieces hold so many bytes; nothing for more than the largest.
+    /// The smallest class whose pieces have this size; `nil` beyond the largest.
     private static func index(_ size: Int) -> Int? {
         let blocks = (max(size, 1) + Self.smallest - 1) / Self.smallest
         let index = Int.bitWidth - (blocks - 1).leadingZeroBitCount
