@@ -1,13 +1,13 @@
 package import NIOCore
 import Synchronization
 
-/// What lives on an event loop, and has timers there.
+/// A client of an event loop that has timers there.
 package protocol LoopTenant: AnyObject {
     /// One of its timers fired, by its number from 0.
     func timerFired(_ number: Int)
 }
 
-/// The tenants of one kind on one event loop, for as long as there are any.
+/// The clients of one kind on one event loop.
 ///
 /// Confined to its loop.
 package final class LoopTenants<Tenant: LoopTenant> {
@@ -26,7 +26,7 @@ package final class LoopTenants<Tenant: LoopTenant> {
         }
     }
 
-    /// Takes a tenant in, which is kept until it is removed.
+    /// Adds a tenant, which is retained until it is removed.
     ///
     /// - Returns: its place, and its timers.
     package func add(_ tenant: Tenant) -> (index: Int, timers: [TimerID]) {
@@ -40,7 +40,7 @@ package final class LoopTenants<Tenant: LoopTenant> {
         return (index, timers)
     }
 
-    /// Lets a tenant go, and their home with the last one.
+    /// Removes a tenant, and with the last one the entry of the loop in `homes`.
     package func remove(_ index: Int, _ timers: TimerID..., of homes: LoopHomes<some AnyObject>) {
         self.tenants[index] = nil
         self.free.append(index)
@@ -51,13 +51,13 @@ package final class LoopTenants<Tenant: LoopTenant> {
     }
 }
 
-/// What tenants of one kind share on each event loop that has any, in the whole process.
+/// The objects that tenants of one kind share, one for each event loop that has tenants.
 package final class LoopHomes<Home: AnyObject>: Sendable {
     private let homes = Mutex<[ObjectIdentifier: NIOLoopBound<Home>]>([:])
 
     package init() {}
 
-    /// The one of this loop, on which it is called.
+    /// The object of this loop; called on the loop.
     package func of(_ eventLoop: any EventLoop, make: () -> Home) -> Home {
         let key = ObjectIdentifier(eventLoop)
         if let known = self.homes.withLock({ $0[key] }) { return known.value }

@@ -1,15 +1,17 @@
 package import NIOCore
 import Synchronization
 
-/// Where elements wait, in order, between an event loop and the tasks that take them: each element goes to one task.
+/// A queue between an event loop and the tasks that take elements from it.
 ///
-/// It has no bound. Its owner sets one, by ``State/notes`` and what ``put(_:size:added:)`` finds.
+/// Each element goes to one task, in order.
+///
+/// The queue has no bound of its own: its owner enforces one in ``put(_:size:added:)``.
 package final class TakeQueue<Element: Sendable, Notes: Sendable>: Sendable {
     package struct State: Sendable {
         fileprivate var elements = CircularBuffer<(element: Element, size: Int)>()
-        /// Of all that wait.
+        /// Sum of the sizes of the elements that wait.
         package private(set) var size = 0
-        /// The owner's own.
+        /// The owner's state under the same lock.
         package var notes: Notes
         fileprivate var readers = CircularBuffer<(number: UInt64, continuation: CheckedContinuation<Element?, Never>)>()
         /// Readers that were cancelled before they waited.
@@ -38,14 +40,14 @@ package final class TakeQueue<Element: Sendable, Notes: Sendable>: Sendable {
         }
     }
 
-    /// Called behind the lock.
+    /// Called after the lock is released.
     package typealias Call = @Sendable () -> Void
 
     private let state: Mutex<State>
     private let taken: @Sendable (Element, inout State) -> Call?
 
     /// - Parameters:
-    ///   - notes: the owner's own.
+    ///   - notes: the owner's state under the same lock.
     ///   - taken: called under the lock when a task takes an element.
     package init(_ notes: Notes, taken: @escaping @Sendable (Element, inout State) -> Call? = { _, _ in nil }) {
         self.state = Mutex(State(notes: notes))
@@ -58,13 +60,13 @@ package final class TakeQueue<Element: Sendable, Notes: Sendable>: Sendable {
 
     // MARK: The event loop's side
 
-    /// Hands an element to a task that waits, or has it wait.
+    /// Hands an element to a task that waits, or queues it.
     ///
     /// - Parameters:
     ///   - element: what came.
-    ///   - size: what it counts.
-    ///   - added: called if it waits.
-    /// - Returns: what `added` did.
+    ///   - size: its share of ``State/size``.
+    ///   - added: called under the lock if no task waits for the element.
+    /// - Returns: the result of `added`.
     package func put<Result: Sendable>(
         _ element: Element,
         size: Int,
@@ -87,7 +89,9 @@ package final class TakeQueue<Element: Sendable, Notes: Sendable>: Sendable {
         return result
     }
 
-    /// Ends the waits of tasks; what waits can still be taken.
+    /// Ends the waits of tasks.
+    ///
+    /// Queued elements can still be taken.
     package func finish() {
         let readers = self.state.withLock { state in
             state.isFinished = true
@@ -110,7 +114,7 @@ package final class TakeQueue<Element: Sendable, Notes: Sendable>: Sendable {
         } onCancel: {
             self.cancel(number)
         }
-        // The element may have been faster than the cancellation.
+        // An element may have come before the cancellation.
         if Task.isCancelled { self.state.withLock { _ = $0.cancelled.remove(number) } }
         return element
     }

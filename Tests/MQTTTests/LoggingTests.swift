@@ -3,7 +3,7 @@ import MQTTCodec
 import TestSupport
 import Testing
 
-@Suite("What a client logs", .timeLimit(.minutes(10)))
+@Suite("Log lines of an MQTT client", .timeLimit(.minutes(10)))
 struct LoggingTests {
     private struct Secret: Error, CustomStringConvertible {
         let description = "the vault says hunter2"

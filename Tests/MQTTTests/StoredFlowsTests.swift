@@ -4,7 +4,7 @@ import NIOCore
 import TestSupport
 import Testing
 
-/// What happens to one client, in a row: messages and identifiers are told by their numbers.
+/// One event of a client; messages and identifiers are numbers.
 private enum Event {
     case publish(UInt64, PacketID)
     /// A commit begins with all that is gathered, and returns or fails.
@@ -18,7 +18,7 @@ private enum Event {
     case disallow(UInt64)
 }
 
-/// A client with a store and a server that are told what they do.
+/// A client with a store and a server under the test's control.
 private struct Rig: ~Copyable {
     static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
 
@@ -26,10 +26,10 @@ private struct Rig: ~Copyable {
     var session: MQTTSession
     var now = Self.start
     var underWay: [MQTTStoreChange]?
-    /// What the store has.
+    /// The client's messages in the store.
     var outbound: [UInt64: MQTTStoredMessage] = [:]
     var inbound: Set<PacketID> = []
-    /// What went out, in words.
+    /// Packets that were sent.
     var sent: [String] = []
 
     init(window: Int = 16) {
@@ -131,7 +131,7 @@ private struct Rig: ~Copyable {
     }
 }
 
-@Suite("What is stored before it is sent, without a store")
+@Suite("Messages are stored before they are sent")
 struct StoredFlowsTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -247,7 +247,7 @@ struct StoredFlowsTests {
         ),
     ]
 
-    @Test("what goes out, by the order of events", arguments: Self.rows)
+    @Test("the order of events decides which packets are sent", arguments: Self.rows)
     func order(_ row: Row) {
         var rig = Rig()
         for event in row.events { rig.take(event) }
@@ -309,7 +309,7 @@ struct StoredFlowsTests {
     func anyOrder(seed: UInt64) {
         var dice = SeededGenerator(seed: seed)
         var rig = Rig(window: Int.random(in: 1...4, using: &dice))
-        // What the server may have of ours, by its identifier.
+        // Identifiers of messages that the server may have.
         var known: [UInt64: UInt16] = [:]
         var checked = 0
         var isUp = true
@@ -389,7 +389,7 @@ struct StoredFlowsTests {
                 connect(&rig, resumes: true)
                 isUp = true
             }
-            // What went out since the last step is stored by now, under the same identifier.
+            // Each packet of this step is of a message that is stored under the same identifier.
             for words in rig.sent[checked...] {
                 let parts = words.split(separator: " ")
                 guard let id = UInt16(parts[1]) else { continue }

@@ -1,7 +1,7 @@
 package import Logging
 import Synchronization
 
-/// Keeps what a logger is told, in one line each: level, message, and the metadata by their keys.
+/// Keeps log lines: level, message, and the metadata in the order of their keys.
 package final class CapturedLog: Sendable {
     private let captured = Mutex<[String]>([])
 

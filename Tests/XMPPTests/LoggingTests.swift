@@ -2,9 +2,9 @@ import TestSupport
 import Testing
 import XMPP
 
-@Suite("What the client logs", .timeLimit(.minutes(10)))
+@Suite("Log lines of an XMPP client", .timeLimit(.minutes(10)))
 struct LoggingTests {
-    @Test("a connection from its attempt to its end, whoever ends it, and no password")
+    @Test("a connection from its attempt to its end by either side, and no password")
     func life() async throws {
         try await FakeServer.with { _, _ in
             nil

@@ -2,7 +2,7 @@ import LoopContext
 package import MQTTCodec
 package import NIOCore
 
-/// Who waits for the end of a message of ours at QoS 1 or 2.
+/// The call that waits for the end of a message at QoS 1 or 2.
 struct Caller {
     var waiter: Waiter<MQTTPublishResult>?
     /// Once PUBREC came.

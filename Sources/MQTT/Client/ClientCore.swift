@@ -37,9 +37,9 @@ final class ClientCore: LoopTenant {
     var disconnectDeadline = NIODeadline.distantFuture
 
     // Messages of ours.
-    /// What the store has to know of them, and of the server's.
+    /// Messages in both directions, as far as the store has to hold them.
     var flows = StoredFlows()
-    /// Who waits for them, by their sequence.
+    /// Calls that wait for the client's messages, by their sequence.
     var callers: [UInt64: Caller] = [:]
     /// Their flows were ended by the session; how, the next call from the connection tells.
     var discarded: [UInt64] = []

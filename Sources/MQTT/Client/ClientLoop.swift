@@ -13,7 +13,7 @@ package final class LiveCount: Sendable {
     func end() { self.atomic.subtract(1, ordering: .releasing) }
 }
 
-/// What the clients of one event loop share.
+/// Objects that the clients of one event loop share.
 ///
 /// Each client has two timers: its connection's, and its own.
 final class ClientLoop {

@@ -1,31 +1,31 @@
 package import MQTTCodec
 package import NIOCore
 
-/// What a store did not take.
+/// Changes that a store refused.
 struct StoreRefusals {
     /// No commit before this time.
     var retryAt = NIODeadline.distantFuture
-    /// So many changes go to the store one by one, for it refused something among them.
+    /// This number of changes is committed one by one, because the store refused one of them.
     var singleCommits = 0
-    /// What the store has to take in the end, with what came later about the same messages.
+    /// Refused changes that are tried again, and later changes of the same messages.
     var delayed: [MQTTStoreChange] = []
     var delayedUntil = NIODeadline.distantFuture
 }
 
-// Nothing is sent that the store should know of and does not: what MQTT has wait for a change waits until it is made.
+// A packet that waits for a change is not sent before the store has made the change.
 extension StoredFlows {
-    /// What comes of a commit that failed.
+    /// The result of a commit that failed.
     package enum Failure: Hashable, Sendable {
-        /// All changes are tried again, in a second.
+        /// All changes are tried again after a second.
         case retried
-        /// They are tried one by one: what the store never takes would hold up what makes room.
+        /// The changes are tried one by one: a change that is refused for ever would block removals, which make room.
         case split
-        /// The store has the server's message already: what waits for the change may happen.
+        /// The store has the server's message already, so the change counts as made.
         case known
-        /// This message of ours is not sent: it is over.
+        /// The client's message with this sequence is not sent: its caller gets the error.
         case ended(UInt64)
-        /// The change is made later: PUBREC, PUBREL and PUBCOMP wait, and what is done with is removed later. A
-        /// message whose identifier is not taken gives it back, and is the next one to get another.
+        /// The change is tried again after a second, and PUBREC, PUBREL or PUBCOMP waits. A message whose identifier is
+        /// refused returns it, and is the first to get another.
         case delayed
         /// The change is out of date.
         case dropped
@@ -33,10 +33,10 @@ extension StoredFlows {
 
     static var patience: TimeAmount { .seconds(1) }
 
-    /// Changes go to the store now.
+    /// Whether there is something to commit now.
     package var mayCommit: Bool { !self.changes.isEmpty && !self.waitsToRetry }
 
-    /// The store failed, and is left alone for a while.
+    /// The store failed, and the next commit waits.
     package var waitsToRetry: Bool { self.refusals.retryAt != .distantFuture }
 
     /// How many changes the next commit may have.
@@ -57,17 +57,17 @@ extension StoredFlows {
         return true
     }
 
-    /// A commit has returned, whatever the store said.
+    /// A commit succeeded.
     package mutating func commitEnded() { self.refusals.singleCommits = max(0, self.refusals.singleCommits - 1) }
 
     /// A commit has failed; none of its changes is made.
     ///
     /// - Parameters:
     ///   - changes: of that commit.
-    ///   - refusal: what is wrong with one of them; `nil` if it is the store that failed.
-    ///   - session: gets identifiers back.
+    ///   - refusal: why the store refused one of them; `nil` if the store itself failed.
+    ///   - session: takes identifiers back.
     ///   - now: when it failed.
-    /// - Returns: what is to be done about it.
+    /// - Returns: what the caller has to do.
     package mutating func failed(
         _ changes: [MQTTStoreChange],
         _ refusal: MQTTStoreError?,
@@ -115,7 +115,7 @@ extension StoredFlows {
         return .delayed
     }
 
-    /// Gives back the identifiers of all that waits for the store to know them, so that nothing is overtaken.
+    /// Returns the identifiers of all messages that wait for the commit of theirs, which keeps the messages in order.
     private mutating func takeBack(_ sequence: UInt64, _ session: inout MQTTSession, now: NIODeadline) {
         var unsent = [sequence]
         for index in self.changes.indices.reversed() {
@@ -143,7 +143,7 @@ extension StoredFlows {
 
     private mutating func delay(_ change: MQTTStoreChange, now: NIODeadline) {
         self.refusals.delayed.append(change)
-        // What came behind it about the same message stays behind it.
+        // Later changes of the same message follow it.
         let later = self.changes
         self.changes = []
         for change in later where !self.joinsRefused(change) { self.changes.append(change) }
@@ -157,7 +157,7 @@ extension StoredFlows {
         case .remove(let sequence):
             self.refusals.delayed.removeAll { if case .advance(sequence, _) = $0 { true } else { false } }
         case .advance(let sequence, .published):
-            // It was in the queue, and goes on now: to wait would have those behind it overtake it ([MQTT-4.6.0-1]).
+            // The message leaves the queue now. A wait would let later messages overtake it ([MQTT-4.6.0-1]).
             self.refusals.delayed.removeAll { if case .advance(sequence, .queued) = $0 { true } else { false } }
         case .forget(let id):
             self.refusals.delayed.removeAll {

@@ -6,9 +6,11 @@ import MQTTCodec
 import Measurement
 import NIOCore
 
-// What the workload tells of its connections. Messages have their numbers in the store here, and their own there.
+// Events of the workload's connections. The sequences here are those of the store, which begin with the earlier run's.
 extension StoreGate {
-    /// CONNACK came; `false` if the client does not go on.
+    /// CONNACK came.
+    ///
+    /// - Returns: `false` if the store has failed for this client, whose connection is aborted.
     func accepted(_ place: Int, resumed: Bool, now: NIODeadline) -> Bool {
         if self.clients[place].hasFailed {
             self.work.clients[place].connection?.abort()
@@ -19,7 +21,7 @@ extension StoreGate {
         return true
     }
 
-    /// The workload has heard of CONNACK.
+    /// The workload has handled CONNACK.
     func connected(_ place: Int) {
         self.settleFirsts()
         self.takeQueued(place)
@@ -28,7 +30,7 @@ extension StoreGate {
     func readEnded(_ place: Int, now: NIODeadline) {
         while self.begin(place, now: now) { self.work.clients[place].connection?.sendHeldBack(now: now) }
         self.settleFirsts()
-        // What was queued before this run goes first.
+        // Messages of the earlier run are sent first.
         self.takeQueued(place)
     }
 
@@ -55,9 +57,11 @@ extension StoreGate {
         self.settleFirsts()
     }
 
-    /// An acknowledgement came; `publish` has the workload's own number then.
+    /// An acknowledgement came.
     ///
-    /// - Returns: `false` if the message is none of this run, or is accounted for.
+    /// Afterwards `publish` has the workload's own sequence.
+    ///
+    /// - Returns: `false` if the message is of an earlier run, or is counted already.
     func acknowledged(
         _ place: Int,
         _ type: PacketType,
@@ -84,7 +88,7 @@ extension StoreGate {
         return false
     }
 
-    /// A message of an earlier run has its answer.
+    /// Counts the answer to a message of an earlier run.
     private func endRestored(_ type: PacketType, reason: UInt8, _ qos: QoS, now: NIODeadline) {
         if reason < 0x80 { return self.work.meter.add(self.counter(self.metrics.delivered, qos)) }
         self.work.meter.add(self.counter(self.metrics.refused, qos))
@@ -98,7 +102,7 @@ extension StoreGate {
     func abandoned(_ place: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {
         switch why {
         case .timedOut:
-            // What was not written cannot have been answered; its time begins with the write.
+            // The acknowledgement timeout begins with the write, so it does not apply to a message that waits for its commit.
             let (base, written) = (self.clients[place].base, self.clients[place].written)
             guard (base..<max(base, written)).contains(publish.sequence),
                 !(self.clients[place].flows.flows[publish.sequence]?.isGivenUp ?? false)
@@ -110,20 +114,24 @@ extension StoreGate {
             own.sequence -= base
             self.work.noteAbandoned(place, own, .timedOut, now: now)
         case .connectionLost(let timedOutBefore):
-            // The server has no session, so nothing of it may go on ([MQTT-3.2.2-5]).
+            // The server has no session, so its flows end ([MQTT-3.2.2-5]).
             let isOfEarlierRun = self.end(place, publish, timedOut: timedOutBefore, forgets: true, now: now)
             if isOfEarlierRun { self.work.meter.add(self.counter(self.metrics.dropped, publish.qos)) }
         }
     }
 
-    /// What the client's session still holds at the end of the run: the next run finds it in the store.
+    /// Counts a flow that is open at the end of the run.
+    ///
+    /// The message stays in the store for the next run.
     func left(_ place: Int, _ publish: InFlightPublish, timedOut: Bool, now: NIODeadline) {
         self.end(place, publish, timedOut: timedOut, forgets: false, now: now)
     }
 
-    /// Accounts for a flow that came to no end; what an earlier run never sent is queued again.
+    /// Counts a flow without an answer.
     ///
-    /// - Returns: whether it is over and one of an earlier run, which this run's books know nothing of.
+    /// A message that an earlier run never sent is queued again instead.
+    ///
+    /// - Returns: whether the flow has ended and is of an earlier run, so that this run's books do not have it.
     @discardableResult
     private func end(
         _ place: Int,
@@ -145,11 +153,11 @@ extension StoreGate {
         var own = publish
         own.sequence -= base
         if sequence >= written {
-            // It never left.
+            // The message was never written.
             work.clients[place].unknown.insert(own.sequence)
             work.meter.add(work.ids(publish.qos).pointee.operation.notSent)
         } else if sequence >= written - min(written, UInt64(work.clients[place].lost)) {
-            // The last ones of a connection never left this process, and were counted with its end.
+            // The last messages of a connection never left this process. They were counted at its end.
             work.clients[place].unknown.insert(own.sequence)
         } else {
             work.noteAbandoned(place, own, .connectionLost(timedOutBefore: timedOut), now: now)
@@ -157,11 +165,11 @@ extension StoreGate {
         return false
     }
 
-    // MARK: - What the server of the present connection does not take
+    // MARK: - Messages that CONNACK does not allow
 
-    /// Ends what CONNACK does not allow.
+    /// Ends the messages that CONNACK does not allow.
     ///
-    /// - Returns: whether there was any of that.
+    /// - Returns: whether there were any.
     @discardableResult
     func giveUpUntakeable(_ place: Int) -> Bool {
         guard self.clients[place].flows.hasUntakeable else { return false }

@@ -7,14 +7,14 @@ import NIOCore
 
 /// Holds back what the clients of one event loop send until their store has it.
 ///
-/// What waits for what is decided by ``StoredFlows``, one for each client. What all clients want of the store in one
-/// turn of the loop goes to it as one commit; while that is under way the next one gathers. Removals wait for nobody
-/// and ride along.
+/// ``StoredFlows`` decides for each client which packet waits for which commit. The changes of all clients in one turn
+/// of the loop are one commit. Changes during a commit are gathered for the next one. No packet waits for a removal, so
+/// removals are delayed until there are other changes.
 ///
-/// The workload asks it about its connections where there is a store, and only there.
+/// ``MQTTShardWork`` calls it only in runs with a store.
 final class StoreGate {
     struct Client {
-        /// The name under which its flows lie.
+        /// Key of its messages in the store.
         let key: String
         var flows = StoredFlows()
         /// Messages are numbered as in the store: those of an earlier run below this, those of this run from it on.
@@ -35,7 +35,7 @@ final class StoreGate {
         var isOpen: Bool { self.isGathered || self.isUnderWay }
     }
 
-    /// Removals alone wait so long for company.
+    /// Longest delay of a removal.
     static var patience: TimeAmount { .milliseconds(50) }
 
     unowned let work: MQTTShardWork
@@ -54,7 +54,7 @@ final class StoreGate {
     private var gatheredSince = NIODeadline.distantPast
     private var underWay: [(place: Int, changes: [MQTTStoreChange])] = []
     private var began = NIODeadline.distantPast
-    /// Somebody waits for what is gathered.
+    /// A packet waits for the next commit.
     private var isUrgent = false
     private var isCommitScheduled = false
     private var isSweepScheduled = false
@@ -71,13 +71,14 @@ final class StoreGate {
             let number = work.number(place)
             let id = work.load.values(of: number).clientID
             self.clients.append(Client(key: String(decoding: id, as: UTF8.self)))
-            // With nothing in the file too: the server may hold a session in which nothing is open.
+            // Also without stored messages: the server may have a session without open flows.
             self.restore(place, flows.messages[number] ?? [])
         }
     }
 
-    /// Takes up what an earlier run left of a client: it goes out again once its session is resumed, and what was never
-    /// sent once there is a session at all.
+    /// Restores the messages that an earlier run left of a client.
+    ///
+    /// Messages with an identifier are sent again in a resumed session, and queued ones in any session.
     private func restore(_ place: Int, _ messages: [MQTTStoredMessage]) {
         var base: UInt64 = 0
         for stored in messages {
@@ -99,7 +100,7 @@ final class StoreGate {
 
     // MARK: - Gathering
 
-    /// Has the next commit take what the client's flows want of the store.
+    /// Adds the client's changes to the next commit.
     func gather(_ place: Int) {
         guard !self.clients[place].flows.changes.isEmpty else { return }
         if !self.clients[place].isGathered {
@@ -114,7 +115,7 @@ final class StoreGate {
         }
     }
 
-    /// Has the commit begin behind the events of this turn of the loop.
+    /// Begins the commit after the events of this turn of the loop.
     private func hurry() {
         self.isUrgent = true
         guard !self.isCommitScheduled, self.underWay.isEmpty else { return }
@@ -126,7 +127,7 @@ final class StoreGate {
         }
     }
 
-    /// Has the commit begin when nothing has hurried it for a while.
+    /// Begins the commit after ``patience``, unless another change begins it earlier.
     private func sweepLater() {
         guard !self.isSweepScheduled else { return }
         self.isSweepScheduled = true
@@ -137,14 +138,14 @@ final class StoreGate {
     private func sweep() {
         self.isSweepScheduled = false
         guard !self.gathered.isEmpty, self.underWay.isEmpty else { return }
-        // What is gathered now may have come behind a commit that took the rest.
+        // A commit may have taken the changes that this call was scheduled for.
         if self.context.refresh() < self.gatheredSince + Self.patience { return self.sweepLater() }
         self.commit()
     }
 
     // MARK: - Committing
 
-    /// Hands over what is gathered; one commit at a time.
+    /// Commits the gathered changes, unless a commit is under way.
     private func commit() {
         guard self.underWay.isEmpty, !self.gathered.isEmpty else { return }
         self.underWay = self.gathered.map { ($0, self.clients[$0].flows.takeChanges()) }
@@ -228,18 +229,18 @@ final class StoreGate {
         }
     }
 
-    /// The client does not go on: what it sent from here on would not survive.
+    /// Ends the client: messages that it sent from now on would not be stored.
     private func fail(_ place: Int, _ words: String) {
         guard !self.clients[place].hasFailed else { return }
         self.clients[place].hasFailed = true
-        // What ends flows is still worth a try.
+        // Removals are still committed.
         self.clients[place].flows.stop()
         let client = self.work.clients[place]
         switch client.stage {
         case .finished:
             self.countLate("the store failed: \(words)")
         case .connecting where !client.hasLink:
-            // The connector, which would tell of the end too, is let go on until CONNACK.
+            // The connector reports the end of the connection itself, so the attempt goes on until CONNACK.
             self.work.meter.error(StoreFailure.kind, at: Int64(self.context.now.uptimeNanoseconds)) {
                 "the store failed: \(words)"
             }
@@ -255,8 +256,7 @@ final class StoreGate {
 
     // MARK: - The end
 
-    /// The client is done: its connection is gone at once, and the run hears that all is over when the store is done with
-    /// it too.
+    /// The client is done: its connection ends at once, and the client itself with its last commit.
     func finished(_ place: Int) {
         self.work.shard.lost(place, returns: false)
         guard self.clients[place].isOpen else { return self.work.shard.finished(place) }
@@ -271,7 +271,7 @@ final class StoreGate {
         self.work.shard.finished(place)
     }
 
-    /// The run is over: nobody waits any longer for a commit that does not return.
+    /// The run is over: the client ends without its last commit.
     func abort(_ place: Int) {
         guard self.clients[place].isLeaving else { return }
         self.clients[place].hasFailed = true

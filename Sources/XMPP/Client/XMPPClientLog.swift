@@ -1,6 +1,6 @@
 import Logging
 
-/// What an ``XMPPClient`` tells its logger: addresses, kinds of ends, and nothing secret.
+/// The log lines of an ``XMPPClient``: addresses and kinds of ends, without secrets.
 struct XMPPClientLog: Sendable {
     private let logger: Logger
 

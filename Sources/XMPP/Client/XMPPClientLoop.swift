@@ -4,7 +4,7 @@ import SASL
 import Transport
 import XMPPCodec
 
-/// What the clients of one event loop share.
+/// Objects that the clients of one event loop share.
 ///
 /// Each client has one timer.
 final class XMPPClientLoop {
