@@ -99,12 +99,7 @@ extension MQTTWorkload {
             if let qos = self.load.qualities.first(where: { $0.rawValue == level }) {
                 Self.fillPublishing(&books, qos, results, record)
             }
-            if let row = rows.first(where: { $0.qos == level }) {
-                books.expected = row.expected
-                books.received = row.received
-                books.lost = row.lost
-                books.duplicated = row.duplicated
-            }
+            books.fill(rows.first { $0.qos == level })
             return books
         }
     }
@@ -116,19 +111,14 @@ extension MQTTWorkload {
         _ record: RunRecord
     ) {
         let labels: Labels = ["qos": "\(qos.rawValue)"]
-        func counter(_ name: String) -> UInt64? {
-            record.metrics.first { $0.name == name && $0.labels == labels }?.counter.map { UInt64($0.value) }
-        }
         let parts = results.compactMap { $0.books[qos] }
         func sum(_ part: KeyPath<PublishBook, UInt64>) -> UInt64 { parts.reduce(0) { $0 + $1[keyPath: part] } }
-        books.offered = counter("publish_offered")
-        books.sent = counter("publish_sent")
-        books.notSent = counter("publish_not_sent")
+        books.fill(record, "publish", labels)
         if qos == .atMostOnce {
-            books.confirmed = counter("publish_confirmed")
+            books.confirmed = record.count("publish_confirmed", labels)
             books.unconfirmed = sum(\.unconfirmed)
         } else {
-            books.acked = counter("publish_acked")
+            books.acked = record.count("publish_acked", labels)
             books.inFlight = sum(\.inFlight)
             books.timedOut = sum(\.timedOut)
             books.failed = sum(\.failed)
@@ -149,8 +139,7 @@ extension MQTTWorkload {
             case .request: publishers
             case .pair, .fanIn, .fanOut: numbers.count - publishers
             }
-        ledger.streams = exports.reduce(0) { $0 + $1.streams.count }
-        ledger.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }
+        ledger.countStreams(exports)
         return ledger
     }
 

@@ -144,10 +144,6 @@ package struct XMPPWorkload: Workload {
         )
     }
 
-    private static func counter(_ record: RunRecord, _ name: String, _ stanza: String) -> UInt64? {
-        record.metrics.first { $0.name == name && $0.labels == ["stanza": stanza] }?.counter.map { UInt64($0.value) }
-    }
-
     private func messageBooks(
         _ stanza: String,
         _ results: [XMPPResult],
@@ -155,24 +151,17 @@ package struct XMPPWorkload: Workload {
         _ row: Reconciliation.Row?
     ) -> Books {
         var books = Books(stanza: stanza)
-        books.offered = Self.counter(record, "stanza_offered", stanza)
-        books.sent = Self.counter(record, "stanza_sent", stanza)
-        books.notSent = Self.counter(record, "stanza_not_sent", stanza)
-        books.confirmed = Self.counter(record, "stanza_confirmed", stanza)
+        books.fill(record, "stanza", ["stanza": stanza])
+        books.fill(row)
+        books.confirmed = record.count("stanza_confirmed", ["stanza": stanza])
         books.unconfirmed = results.reduce(0) { $0 + $1.book.unconfirmed }
-        books.expected = row?.expected
-        books.received = row?.received
-        books.lost = row?.lost
-        books.duplicated = row?.duplicated
         return books
     }
 
     private func requestBooks(_ results: [XMPPResult], _ record: RunRecord) -> Books {
         var books = Books(stanza: "iq")
-        books.offered = Self.counter(record, "stanza_offered", "iq")
-        books.sent = Self.counter(record, "stanza_sent", "iq")
-        books.notSent = Self.counter(record, "stanza_not_sent", "iq")
-        books.acked = Self.counter(record, "stanza_answered", "iq")
+        books.fill(record, "stanza", ["stanza": "iq"])
+        books.acked = record.count("stanza_answered", ["stanza": "iq"])
         books.inFlight = results.reduce(0) { $0 + $1.book.inFlight }
         books.timedOut = results.reduce(0) { $0 + $1.book.timedOut }
         books.failed = results.reduce(0) { $0 + $1.book.failed }
@@ -181,12 +170,10 @@ package struct XMPPWorkload: Workload {
 
     private func ledgerRecord(_ results: [XMPPResult]) -> LedgerRecord {
         var ledger = self.ledger
-        let exports = results.flatMap(\.ledgers)
         let clients = results.reduce(0) { $0 + $1.tallies.count }
         ledger.publishers = clients
         ledger.subscriptions = clients
-        ledger.streams = exports.reduce(0) { $0 + $1.streams.count }
-        ledger.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }
+        ledger.countStreams(results.flatMap(\.ledgers))
         return ledger
     }
 }

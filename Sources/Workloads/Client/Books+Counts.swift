@@ -1,0 +1,34 @@
+import Ledger
+import Measurement
+
+// Books and ledger records are filled from the same counts in every protocol.
+extension RunRecord {
+    /// The final value of a counter.
+    func count(_ name: String, _ labels: Labels) -> UInt64? {
+        self.metrics.first { $0.name == name && $0.labels == labels }?.counter.map { UInt64($0.value) }
+    }
+}
+
+extension Books {
+    /// Takes the messages that became due, were sent and were not sent from counters with this prefix.
+    mutating func fill(_ record: RunRecord, _ prefix: String, _ labels: Labels) {
+        self.offered = record.count("\(prefix)_offered", labels)
+        self.sent = record.count("\(prefix)_sent", labels)
+        self.notSent = record.count("\(prefix)_not_sent", labels)
+    }
+
+    /// Takes the deliveries of a ledger; without one they stay unknown.
+    mutating func fill(_ row: Reconciliation.Row?) {
+        self.expected = row?.expected
+        self.received = row?.received
+        self.lost = row?.lost
+        self.duplicated = row?.duplicated
+    }
+}
+
+extension LedgerRecord {
+    mutating func countStreams(_ exports: [LedgerExport]) {
+        self.streams = exports.reduce(0) { $0 + $1.streams.count }
+        self.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }
+    }
+}
