@@ -3,13 +3,13 @@ package import Measurement
 
 /// How a run knows that receivers have all their messages.
 package enum DeliveryCompletion: Hashable, Sendable {
-    /// The run has no receivers.
+    /// There are no receivers.
     case nothing
     /// The balance of all loops shows it.
     case balance
     /// The balance of all loops shows it, with the merged ledger of the share groups for received messages.
     case shares
-    /// The number of messages is unknown, so the run waits for a second without any.
+    /// The balance is unknown: the run waits for a second without a message.
     case silence
     /// Some messages cross segments. The balances of all segments show completion, or else the drain ends.
     ///
@@ -17,14 +17,14 @@ package enum DeliveryCompletion: Hashable, Sendable {
     case joint(shares: Bool)
 }
 
-/// The outcome of a run's operations: plain values for record and files.
+/// The account of a run's operations: plain values for record and files.
 package struct LoadAccount: Sendable {
     /// Metrics settled at the end.
     package var metrics: [Metric] = []
     package var books: [Books] = []
     /// Reasons why the books are not exact.
     package var unreconciled: [Verdict.Reason] = []
-    /// Delays caused by this process and not by the server.
+    /// Operations that this process, and not the server, held back.
     package var limited: [Verdict.Reason] = []
     /// Notes for the reader of the figures.
     package var notes: [Verdict.Reason] = []

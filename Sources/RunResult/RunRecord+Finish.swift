@@ -80,7 +80,7 @@ extension RunRecord {
             let reason = Verdict.Reason.loss(outcome.stop, nothingCameUp, example: self.errors.example)
             if let reason { verdict.add(.aborted, reason) }
         }
-        // Groups that had nobody left, in a run that went on without them.
+        // Groups without a connection, in a run that continued without them.
         if outcome.groups.contains(where: { $0.loss == nil }) {
             for (group, own) in zip(groups, outcome.groups) {
                 guard let loss = own.loss, let name = group.name else { continue }

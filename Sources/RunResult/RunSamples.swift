@@ -3,7 +3,7 @@ package import LoadEngine
 package import Measurement
 package import NIOCore
 
-/// What the monitor of a run has measured when everything has stopped.
+/// The figures of a run's monitor when every client has ended.
 package struct RunSamples: Sendable {
     package var metrics: [Metric] = []
     /// Those with a stage.
@@ -20,11 +20,11 @@ package struct RunSamples: Sendable {
     package init() {}
 }
 
-/// What the monitor has measured of one group.
+/// The monitor's figures of one group.
 package struct GroupSamples: Sendable {
     /// How the group kept to `-R`; `nil` without `-R`.
     package var connects: ConnectPace?
-    /// What its share groups received.
+    /// The arrivals of its share groups.
     package var shares = ShareGroupLedger().export()
     package var watch: (any RunWatch)?
 
@@ -47,7 +47,7 @@ package struct ConnectPace: Sendable {
     }
 }
 
-/// What a run is judged by.
+/// The plan that a run is judged by.
 package struct RunTerms: Sendable {
     package struct Stage: Sendable {
         package var name: String

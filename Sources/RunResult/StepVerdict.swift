@@ -29,17 +29,17 @@ extension Verdict {
 }
 
 extension RunRecord {
-    /// What a step of a search comes to by its own results.
+    /// The verdict of a search on a step, by the step's own results.
     ///
     /// - Parameter status: how its process ended.
     /// - Returns: the verdict on the load, and why it is no better; `nil` where the step did not run.
     package func step(status: Int32) -> (verdict: CapacitySearch.Verdict, reason: String?)? {
         guard let verdict = self.verdict else { return nil }
-        // Where nobody is, no smaller load would find somebody.
+        // Without a server a smaller load fails too.
         let isAlone = verdict.reasons.contains { $0.code == Verdict.Reason.noConnectionCode }
         if status == ExitStatus.unavailable.rawValue, isAlone { return nil }
         let step = verdict.ofStep(broken: self.thresholds.filter { !$0.ok }.map(\.expression))
-        // That a load held although the run was late is told, too.
+        // A load that held has a reason too if its run was late.
         return (step, step.reason ?? verdict.reasons.first?.text)
     }
 }

@@ -201,7 +201,7 @@ struct RunStatusTests {
         #expect(status.rawValue == row.status)
     }
 
-    // What happened; the line for standard error.
+    // Events; the line for standard error.
     static let words: [([Event], String?)] = [
         ([], nil),
         ([.unsent(share: 0.1)], nil),
@@ -238,7 +238,7 @@ struct RunStatusTests {
         #expect(status.lastWord(of: record) == line)
     }
 
-    // What happened; the stages of the record, their starts and lengths in seconds.
+    // Events; the stages of the record, with their starts and ends in seconds.
     static let stages: [([Event], [String])] = [
         ([], ["connect 0-1", "measure 1-11 measured", "drain 11-12"]),
         ([.noClientCameUp], ["connect 0-12"]),

@@ -6,7 +6,7 @@ import RunResult
 /// The testing library has a type of the same name.
 typealias ExitStatus = RunResult.ExitStatus
 
-/// What may happen in a run of 10 s, and how it may be asked for.
+/// Events of a run of 10 s, and options that it may have.
 enum Event: Hashable, Sendable {
     // Asked for.
     case strict

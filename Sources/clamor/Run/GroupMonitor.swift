@@ -185,7 +185,7 @@ struct GroupMonitor {
         return loops
     }
 
-    /// What was measured until now.
+    /// The figures until now.
     var samples: GroupSamples {
         var samples = GroupSamples()
         samples.connects = self.facts.connectRate.map { rate in

@@ -52,7 +52,7 @@ protocol RunGroup: AnyObject, SendableMetatype {
     /// The plan as `run.json` holds it: what decides the outcome, and no secret.
     func planRecord(seed: UInt64) -> [String: JSONValue]
 
-    /// What the run made of the group; `nil` before it is prepared.
+    /// The group's state in the run; `nil` before it is prepared.
     var prepared: PreparedGroup<Load>? { get set }
     /// Reads and checks what the clients need.
     func makeLoad(seed: UInt64, loops: Int) throws(RunRefusal) -> Load
@@ -90,13 +90,13 @@ protocol RunGroup: AnyObject, SendableMetatype {
     func close()
 }
 
-/// What a run makes of a group.
+/// The state of a group in a run.
 struct PreparedGroup<Load: Workload> {
     var load: Load
     let sources: SourceAddresses
     /// One on each event loop.
     var handles: [ShardHandle<Load.Work>] = []
-    /// What each loop held at the end.
+    /// The results of each loop at the end.
     var results: [Load.Result] = []
 }
 
@@ -134,7 +134,7 @@ extension RunGroup {
     /// Those of this process.
     var clients: Int { self.options.segment.part == nil ? self.options.clients : self.plan(seed: 0).ownClients }
 
-    /// How to divide it so that no process has more clients than `most`; `nil` if it cannot be divided.
+    /// The remedy that divides the group so that no process has more than `most` clients; `nil` if there is none.
     var split: @Sendable (_ most: Int) -> LoadSplit? {
         // How many parts of a scenario would each have clients of all groups is not known here.
         guard self.name == nil else { return { _ in nil } }
@@ -163,7 +163,7 @@ extension RunGroup {
         self.prepared?.load = load
     }
 
-    /// What the run knows of it once it is prepared.
+    /// The group's facts, once it is prepared.
     var facts: GroupFacts {
         GroupFacts(
             name: self.name,
@@ -228,7 +228,7 @@ extension RunGroup {
         return await self.clientsEnded(results)
     }
 
-    /// What became of it all, by the record of what was measured.
+    /// The group's result; `record` has the metrics and errors of the run.
     func result(_ record: RunRecord, shares: LedgerExport) -> GroupResult {
         let load = self.load
         let account = load.account(self.prepared?.results ?? [], shares: shares, record: record.part(self.name))
