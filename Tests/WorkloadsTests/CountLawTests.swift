@@ -22,10 +22,10 @@ struct CountLawTests {
         ("settle", .milliseconds(500), false), ("peak", .milliseconds(700), true), ("rest", .milliseconds(800), true),
     ]
 
-    private func run(_ shape: LoadShape, _ weather: String, stages: [Stage]) throws -> VirtualRun {
+    private func run(_ shape: LoadShape, _ weather: String, stages: [Stage]) throws -> MQTTVirtualRun {
         // One publisher has one QoS.
         let qualities: [QoS] = shape.publishers == 1 ? [.exactlyOnce] : [.atMostOnce, .atLeastOnce, .exactlyOnce]
-        let run = try VirtualRun(
+        let run = try MQTTVirtualRun(
             .init(
                 faults: weather,
                 publishers: shape.publishers,
@@ -45,15 +45,18 @@ struct CountLawTests {
     }
 
     /// Messages that were due in a part of the load, since it began.
-    private func count(_ messages: some Sequence<WireOracle.Message>, _ run: VirtualRun, _ part: Range<Int64>) -> UInt64
-    {
+    private func count(
+        _ messages: some Sequence<WireOracle.Message>,
+        _ run: MQTTVirtualRun,
+        _ part: Range<Int64>
+    ) -> UInt64 {
         let origin = Int64(run.origin.uptimeNanoseconds) + run.load.realtimeOffset
         return UInt64(messages.count { part.contains($0.due - origin) })
     }
 
     /// Each duration of a QoS with the messages that it has a sample of.
     private func events(
-        _ run: VirtualRun,
+        _ run: MQTTVirtualRun,
         _ qos: QoS
     ) -> [(name: String, labels: Labels, messages: [WireOracle.Message])] {
         let level: Labels = ["qos": "\(qos.rawValue)"]
@@ -72,7 +75,7 @@ struct CountLawTests {
         return events
     }
 
-    private func check(_ run: VirtualRun, measured: Range<Int64>, _ why: String) {
+    private func check(_ run: MQTTVirtualRun, measured: Range<Int64>, _ why: String) {
         for qos in run.setup.qualities {
             for (name, labels, messages) in self.events(run, qos) {
                 let expected = self.count(messages, run, measured)

@@ -17,9 +17,9 @@ struct DeliveryBooksTests {
         rate: Double = 601,
         seed: UInt64 = 1,
         reconnects: Int = 0
-    ) throws -> VirtualRun {
+    ) throws -> MQTTVirtualRun {
         let qualities: [QoS] = shape.publishers == 1 ? [.exactlyOnce] : [.atMostOnce, .atLeastOnce, .exactlyOnce]
-        return try VirtualRun(
+        return try MQTTVirtualRun(
             .init(
                 faults: faults,
                 publishers: shape.publishers,
@@ -39,7 +39,7 @@ struct DeliveryBooksTests {
     func faults(shape: LoadShape) throws {
         let run = try self.run(shape, "drop 1.5% duplicate 40 reorder 30")
         run.perform()
-        let broker = run.network.broker.counters
+        let broker = run.network.server.broker.counters
         for qos in run.setup.qualities {
             let row = run.row(qos)
             #expect(row == run.oracleRow(qos))
@@ -66,7 +66,7 @@ struct DeliveryBooksTests {
             reconnects: 1_000
         )
         run.perform()
-        let broker = run.network.broker.counters
+        let broker = run.network.server.broker.counters
         #expect(broker.disconnected > 30)
         for qos in run.setup.qualities {
             let row = run.row(qos)
@@ -93,7 +93,7 @@ struct DeliveryBooksTests {
     func neverSubscribed(shape: LoadShape) throws {
         let run = try self.run(shape, "")
         // The first subscriber; alone it takes the only subscription of the run with it.
-        run.network.refused = [shape.publishers]
+        run.network.answers = { client, _ in client == shape.publishers ? .refuses : .opens(after: .zero) }
         run.perform()
         let others = shape.topology == .shared ? 1 : shape.subscribers - 1
         let published = run.setup.qualities.reduce(0) { $0 + Int(run.counter("publish_sent", $1)) }

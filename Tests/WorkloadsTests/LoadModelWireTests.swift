@@ -40,8 +40,8 @@ struct LoadModelWireTests {
         RateCurve.Piece(length: .seconds(seconds), from: from, to: to)
     }
 
-    private static func departures(_ setup: VirtualRun.Setup) throws -> [Departure] {
-        let run = try VirtualRun(setup)
+    private static func departures(_ setup: MQTTVirtualRun.Setup) throws -> [Departure] {
+        let run = try MQTTVirtualRun(setup)
         var sent: [(message: WireOracle.Message, at: NIODeadline)] = []
         run.network.oracle.onStep = { [loop = run.loop] _, step in
             if case .sent(let message) = step { sent.append((message, loop.now)) }
@@ -84,7 +84,7 @@ struct LoadModelWireTests {
 
     @Test("open loop: each second has its count, each publish its time, each client its turn", arguments: models)
     func openLoop(_ model: Model) throws {
-        let setup = VirtualRun.Setup(
+        let setup = MQTTVirtualRun.Setup(
             publishers: 3,
             subscribers: 3,
             duration: .seconds(4),
@@ -107,7 +107,7 @@ struct LoadModelWireTests {
     func bursts() throws {
         let load = ShapedLoad(RateCurve([Self.piece(4, 200, 200)]), .bursts(of: 50))
         let sent = try Self.departures(
-            VirtualRun.Setup(publishers: 3, duration: .seconds(4), window: 1_000, pace: .open(.shaped(load)))
+            MQTTVirtualRun.Setup(publishers: 3, duration: .seconds(4), window: 1_000, pace: .open(.shaped(load)))
         )
         let groups = Dictionary(grouping: sent, by: \.at)
         #expect(groups.keys.sorted() == (0..<16).map { $0 * 250_000_000 })
@@ -118,7 +118,7 @@ struct LoadModelWireTests {
     private static func fit(_ arrivals: ShapedLoad.Arrivals) throws -> (gaps: Double, spread: Double) {
         let load = ShapedLoad(RateCurve([Self.piece(10, 1_000, 1_000)]), arrivals)
         let sent = try Self.departures(
-            VirtualRun.Setup(publishers: 5, duration: .seconds(10), window: 10_000, pace: .open(.shaped(load)))
+            MQTTVirtualRun.Setup(publishers: 5, duration: .seconds(10), window: 10_000, pace: .open(.shaped(load)))
         )
         let times = sent.map { Double($0.at) / 1e9 }
         let fit = PoissonFit(times: times.sorted(), perSecond: 1_000)
@@ -147,7 +147,7 @@ struct LoadModelWireTests {
     @Test("window: as many as it holds, and as many again with each round of answers", arguments: [1, 4, 32])
     func window(_ window: Int) throws {
         let sent = try Self.departures(
-            VirtualRun.Setup(
+            MQTTVirtualRun.Setup(
                 publishers: 3,
                 subscribers: 3,
                 duration: .seconds(2),
@@ -169,7 +169,7 @@ struct LoadModelWireTests {
     @Test("think time: each client waits so long from each answer on, and they begin spread over it")
     func think() throws {
         let sent = try Self.departures(
-            VirtualRun.Setup(
+            MQTTVirtualRun.Setup(
                 publishers: 4,
                 subscribers: 4,
                 duration: .seconds(3),

@@ -8,8 +8,8 @@ import Workloads
 /// Requests and answers over the broker core on a virtual clock, so that each takes exactly what the wire takes.
 @Suite("Requests and their answers (MQTT 5.0 §4.10)")
 struct RequestTests {
-    private func setup(_ qos: QoS, publishers: Int = 3, subscribers: Int = 2) -> VirtualRun.Setup {
-        VirtualRun.Setup(
+    private func setup(_ qos: QoS, publishers: Int = 3, subscribers: Int = 2) -> MQTTVirtualRun.Setup {
+        MQTTVirtualRun.Setup(
             publishers: publishers,
             subscribers: subscribers,
             topology: .request,
@@ -20,7 +20,7 @@ struct RequestTests {
         )
     }
 
-    private func count(_ run: VirtualRun, _ name: String, _ labels: Labels = [:]) -> Int {
+    private func count(_ run: MQTTVirtualRun, _ name: String, _ labels: Labels = [:]) -> Int {
         Int(run.all.first { $0.name == name && $0.labels == labels }?.counter?.value ?? -1)
     }
 
@@ -30,7 +30,7 @@ struct RequestTests {
         [1, 2]
     )
     func answered(publishers: Int, subscribers: Int) throws {
-        let run = try VirtualRun(self.setup(.atLeastOnce, publishers: publishers, subscribers: subscribers))
+        let run = try MQTTVirtualRun(self.setup(.atLeastOnce, publishers: publishers, subscribers: subscribers))
         run.perform()
         let durations = run.histogram("request_duration", ["qos": "1"])
         #expect(durations.count == 600)
@@ -50,7 +50,7 @@ struct RequestTests {
 
     @Test("at QoS 2 each request is answered once as well")
     func exactlyOnce() throws {
-        let run = try VirtualRun(self.setup(.exactlyOnce))
+        let run = try MQTTVirtualRun(self.setup(.exactlyOnce))
         run.perform()
         let durations = run.histogram("request_duration", ["qos": "2"])
         #expect(durations.count == 600)
@@ -65,7 +65,7 @@ struct RequestTests {
         var setup = self.setup(.atLeastOnce)
         setup.faults = "delay 200ms delay-every 1"
         setup.ackTimeout = .milliseconds(300)
-        let run = try VirtualRun(setup)
+        let run = try MQTTVirtualRun(setup)
         run.perform()
         // Both ways from the broker are held: 400 ms and the wire.
         let durations = run.histogram("request_duration", ["qos": "1"])
@@ -78,7 +78,7 @@ struct RequestTests {
 
     @Test("an answer that is another's is not taken, and its request is lost")
     func wrongAnswers() throws {
-        let run = try VirtualRun(self.setup(.atLeastOnce, publishers: 1, subscribers: 1))
+        let run = try MQTTVirtualRun(self.setup(.atLeastOnce, publishers: 1, subscribers: 1))
         // The last byte of the correlation data of an answer, behind its length, two bytes 0 and 8.
         run.network.rewrite = { bytes in
             var bytes = bytes

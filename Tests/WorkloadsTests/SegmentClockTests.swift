@@ -71,7 +71,7 @@ struct SegmentClockTests {
             )
         )
         try run.perform()
-        let broker = run.network.broker.counters
+        let broker = run.network.server.broker.counters
         for row in run.reconciliation.rows {
             let level = row.qos
             #expect(row.lost == broker.dropped[level])

@@ -11,8 +11,8 @@ struct StoreGateConnectTests {
     private static let commit = TimeAmount.milliseconds(3)
 
     /// Twenty connections, and what each brings.
-    private func broken(_ alias: MQTTLoad.TopicAlias?) throws -> VirtualRun {
-        let run = try VirtualRun(
+    private func broken(_ alias: MQTTLoad.TopicAlias?) throws -> MQTTVirtualRun {
+        let run = try MQTTVirtualRun(
             .init(
                 qualities: [.exactlyOnce],
                 reconnects: 1_000,
@@ -56,7 +56,7 @@ struct StoreGateConnectTests {
 
     @Test("what a resumed session sends in the step that refuses its CONNACK never left: it is stored, and not sent")
     func refusedConnack() throws {
-        let run = try VirtualRun(
+        let run = try MQTTVirtualRun(
             .init(
                 duration: .seconds(2),
                 reconnects: 1_000,

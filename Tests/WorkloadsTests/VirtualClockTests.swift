@@ -10,39 +10,19 @@ import Workloads
 /// Delay and stall, to the nanosecond: the clock is told, so nothing but the fault takes time.
 @Suite("The meter on a virtual clock")
 struct VirtualClockTests {
-    /// A histogram that holds exactly these durations.
-    private func histogram(_ durations: some Sequence<Int64>) -> Histogram {
-        var histogram = Histogram()
-        for duration in durations { histogram.record(duration) }
-        return histogram
-    }
-
-    private func buckets(_ histogram: Histogram) -> [Int64: UInt64] {
-        var buckets: [Int64: UInt64] = [:]
-        histogram.forEachBucket { buckets[$0] = $1 }
-        return buckets
-    }
-
-    private func expectSame(_ measured: Histogram, _ planned: Histogram) {
-        #expect(measured.count == planned.count)
-        #expect(measured.min == planned.min)
-        #expect(measured.max == planned.max)
-        #expect(self.buckets(measured) == self.buckets(planned))
-    }
-
     @Test("every second message is delivered exactly 20 ms later than the others", arguments: QoS.allCases)
     func delay(qos: QoS) throws {
         let latency: Int64 = 300_000
-        let run = try VirtualRun(
+        let run = try MQTTVirtualRun(
             .init(faults: "delay 20ms delay-every 2", qualities: [qos], latency: .nanoseconds(latency))
         )
         run.perform()
         // 100/s for 10 s, each once over the wire to the broker and once from it.
-        let planned = self.histogram((0..<1_000).map { 2 * latency + ($0 % 2 == 1 ? 20_000_000 : 0) })
-        self.expectSame(run.histogram("delivery_duration", ["qos": "\(qos.rawValue)"]), planned)
-        #expect(run.network.broker.counters.delayed.total == 500)
-        #expect(run.network.broker.counters.delayHolds.min == 20_000_000)
-        #expect(run.network.broker.counters.delayHolds.max == 20_000_000)
+        let planned = Histogram(of: (0..<1_000).map { 2 * latency + ($0 % 2 == 1 ? 20_000_000 : 0) })
+        expectSame(run.histogram("delivery_duration", ["qos": "\(qos.rawValue)"]), planned)
+        #expect(run.network.server.broker.counters.delayed.total == 500)
+        #expect(run.network.server.broker.counters.delayHolds.min == 20_000_000)
+        #expect(run.network.server.broker.counters.delayHolds.max == 20_000_000)
         // Each is overtaken by its successor; the last one has none.
         #expect(run.row(qos) == WireOracle.Row(expected: 1_000, received: 1_000, reordered: 499))
         #expect(run.imbalances.isEmpty)
@@ -53,7 +33,7 @@ struct VirtualClockTests {
         arguments: [(1, 16), (4, 16), (1, 65_535), (3, 1)]
     )
     func stall(publishers: Int, window: Int) throws {
-        let run = try VirtualRun(
+        let run = try MQTTVirtualRun(
             .init(
                 faults: "stall 2s@5s",
                 publishers: publishers,
@@ -79,20 +59,20 @@ struct VirtualClockTests {
         let responses = dues.map { due in stall.contains(due) ? (stall.upperBound - due).nanoseconds : 0 }
         let services = dues.indices.map { inFlight.contains($0) ? responses[$0] : 0 }
         let labels: Labels = ["qos": "1", "leg": "puback"]
-        self.expectSame(run.histogram("publish_ack_duration", labels), self.histogram(responses))
-        self.expectSame(run.histogram("publish_service_duration", labels), self.histogram(services))
-        self.expectSame(run.histogram("delivery_duration", ["qos": "1"]), self.histogram(responses))
+        expectSame(run.histogram("publish_ack_duration", labels), Histogram(of: responses))
+        expectSame(run.histogram("publish_service_duration", labels), Histogram(of: services))
+        expectSame(run.histogram("delivery_duration", ["qos": "1"]), Histogram(of: responses))
         // The window held the others back, and nothing held the generator back.
         let blocked = dues.indices.map { inFlight.contains($0) ? 0 : responses[$0] }
-        self.expectSame(run.histogram("publish_blocked_duration", ["qos": "1"]), self.histogram(blocked))
-        self.expectSame(run.histogram("schedule_lag", [:]), self.histogram(dues.map { _ in 0 }))
+        expectSame(run.histogram("publish_blocked_duration", ["qos": "1"]), Histogram(of: blocked))
+        expectSame(run.histogram("schedule_lag", [:]), Histogram(of: dues.map { _ in 0 }))
         #expect(run.imbalances.isEmpty)
     }
 
     @Test("at QoS 2 both legs wait for the end of the stall, and the second takes its own way on top")
     func stallExactlyOnce() throws {
         let latency: Int64 = 1_000_000
-        let run = try VirtualRun(
+        let run = try MQTTVirtualRun(
             .init(
                 faults: "stall 2s@5s",
                 qualities: [.exactlyOnce],
@@ -107,10 +87,10 @@ struct VirtualClockTests {
         let dues = (0..<1_000).map { run.origin + .milliseconds(10 * Int64($0)) }
         let recs = dues.map { read($0 + .nanoseconds(latency)) + .nanoseconds(latency) }
         let comps = recs.map { read($0 + .nanoseconds(latency)) + .nanoseconds(latency) }
-        func spans(_ ends: [NIODeadline]) -> Histogram { self.histogram(zip(ends, dues).map { ($0 - $1).nanoseconds }) }
+        func spans(_ ends: [NIODeadline]) -> Histogram { Histogram(of: zip(ends, dues).map { ($0 - $1).nanoseconds }) }
         for name in ["publish_ack_duration", "publish_service_duration"] {
-            self.expectSame(run.histogram(name, ["qos": "2", "leg": "pubrec"]), spans(recs))
-            self.expectSame(run.histogram(name, ["qos": "2", "leg": "pubcomp"]), spans(comps))
+            expectSame(run.histogram(name, ["qos": "2", "leg": "pubrec"]), spans(recs))
+            expectSame(run.histogram(name, ["qos": "2", "leg": "pubcomp"]), spans(comps))
         }
         #expect(run.imbalances.isEmpty)
     }

@@ -1,142 +1,100 @@
-import EmbeddedBroker
-import MQTTCodec
 import NIOCore
 import NIOEmbedded
 import Transport
 
-/// A broker core joined to clients without sockets, on a clock that moves when it is told.
+/// A server's core at the other end of a ``VirtualNetwork``: bytes in, bytes out by the links, and no socket.
+protocol VirtualServer: AnyObject {
+    /// A connection is there; all its calls follow this one.
+    func opened(_ link: VirtualLink)
+    func received(_ bytes: ByteBuffer, from link: VirtualLink)
+    /// The client's FIN, or its RST, has come.
+    func gone(_ link: VirtualLink)
+    /// Who looks at the client's side of the wire, if anybody.
+    func books(of client: Int) -> WireOracle.Connection?
+}
+
+/// A server's core joined to clients without sockets, on a clock that moves when it is told.
 ///
 /// Bytes take `latency` each way and arrive in order; a broken connection loses what it was told to lose.
-final class VirtualNetwork: ClientConnector {
+final class VirtualNetwork<Server: VirtualServer>: ClientConnector {
     let loop: EmbeddedEventLoop
     let latency: TimeAmount
-    let oracle = WireOracle()
-    private(set) var broker: Broker
+    let server: Server
     private(set) var links: [VirtualLink] = []
-    private var byConnection: [ConnectionID: VirtualLink] = [:]
-    private var armed = NIODeadline.distantFuture
-    /// What reaches the broker while it stalls.
-    private var held: [() -> Void] = []
-    private var isStalled = false
-    private(set) var stalls: [Range<NIODeadline>] = []
-    /// Clients that never get a connection, by number.
-    var refused: Set<Int> = []
-    /// What arrives at clients in the place of the broker's bytes.
+    /// What becomes of a connect, by client and by how many it has begun before.
+    var answers: (_ client: Int, _ earlier: Int) -> VirtualConnect = { _, _ in .opens(after: .zero) }
+    /// What arrives at clients in the place of the server's bytes.
     var rewrite: (([UInt8]) -> [UInt8])?
+    /// Every connect, in its order.
+    private(set) var connects: [(client: Int, at: NIODeadline)] = []
 
-    init(_ faults: FaultPlan, loop: EmbeddedEventLoop, latency: TimeAmount) {
+    init(_ server: Server, loop: EmbeddedEventLoop, latency: TimeAmount) {
+        self.server = server
         self.loop = loop
         self.latency = latency
-        self.broker = Broker(BrokerConfiguration(port: 0, faults: faults), now: loop.now)
     }
 
     func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver) {
-        let target = Target(host: "127.0.0.1", port: 1883)
-        self.later {
-            guard !self.refused.contains(client) else {
-                let error = ConnectError(.refused, target: target, phases: ConnectPhases())
-                return observer.connectEnded(place, .failure(error), deadline: deadline)
+        let earlier = self.connects.count { $0.client == client }
+        self.connects.append((client, self.loop.now))
+        func ended(_ result: Result<ConnectedChannel, ConnectError>) {
+            observer.connectEnded(place, result, deadline: deadline)
+        }
+        let loop = self.loop.assumeIsolated()
+        switch self.answers(client, earlier) {
+        case .refuses: self.later { ended(.failure(ConnectError(.refused, target: Self.target))) }
+        case .hangs:
+            loop.scheduleTask(deadline: deadline) {
+                ended(.failure(ConnectError(.timedOut(.tcp), target: Self.target)))
             }
-            let channel = EmbeddedChannel(loop: self.loop)
-            let link = VirtualLink(client: client, network: self, channel: channel)
-            self.links.append(link)
-            do {
-                try channel.pipeline.syncOperations.addHandlers([link, observer.makeHandler(place)])
-                try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1883)).wait()
-            } catch {
-                preconditionFailure("\(error)")
+        case .opens(let time):
+            let took = self.latency + time
+            loop.scheduleTask(in: took) {
+                let channel = self.open(client, observer.makeHandler(place))
+                ended(.success(ConnectedChannel(channel: channel, target: Self.target, phases: .init(tcp: took))))
             }
-            self.toBroker {
-                link.id = self.broker.connected(now: self.loop.now)
-                self.byConnection[link.id] = link
-            }
-            let connected = ConnectedChannel(channel: channel, target: target, phases: ConnectPhases())
-            observer.connectEnded(place, .success(connected), deadline: deadline)
         }
     }
 
+    private func open(_ client: Int, _ handler: any ChannelHandler) -> EmbeddedChannel {
+        let channel = EmbeddedChannel(loop: self.loop)
+        let link = VirtualLink(
+            client: client,
+            server: self.server,
+            channel: channel,
+            rewrite: { [unowned self] bytes in self.rewrite.map { $0(bytes) } ?? bytes },
+            later: { [unowned self] in self.later($0) }
+        )
+        self.links.append(link)
+        do {
+            try channel.pipeline.syncOperations.addHandlers([link, handler])
+            try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1883)).wait()
+        } catch {
+            preconditionFailure("\(error)")
+        }
+        self.server.opened(link)
+        return channel
+    }
+
+    private static var target: Target { Target(host: "127.0.0.1", port: 1883) }
+
     /// Does `body` after the time that bytes take; in order with everything that was sent before.
-    func later(_ body: @escaping () -> Void) {
+    private func later(_ body: @escaping () -> Void) {
         self.loop.assumeIsolated().scheduleTask(in: self.latency, body)
     }
 
-    // MARK: The broker's side
-
-    func toBroker(_ body: @escaping () -> Void) {
-        if self.isStalled { return self.held.append(body) }
-        body()
-        self.act()
+    /// Breaks off what a client has open.
+    func cut(_ client: Int) {
+        for link in self.links where link.client == client && link.isOpen { link.cut() }
     }
+}
 
-    func received(_ bytes: ByteBuffer, from link: VirtualLink) {
-        self.toBroker {
-            guard self.byConnection[link.id] === link else { return }
-            bytes.withUnsafeReadableBytes {
-                self.broker.received($0, from: link.id, decoder: &link.brokerSide, now: self.loop.now)
-            }
-        }
-    }
-
-    /// The client's FIN, or its RST, has come.
-    func gone(_ link: VirtualLink) {
-        self.toBroker {
-            guard self.byConnection[link.id] === link else { return }
-            self.byConnection[link.id] = nil
-            self.broker.closed(link.id, now: self.loop.now)
-            self.later { link.peerClosed() }
-        }
-    }
-
-    private func act() {
-        while let action = self.broker.nextAction() {
-            switch action {
-            case .flush(let id), .flushNow(let id): self.flush(id)
-            case .close(let id):
-                self.flush(id)
-                if let link = self.byConnection[id] { self.later { link.peerClosed() } }
-            case .reset(let id):
-                self.flush(id)
-                guard let link = self.byConnection.removeValue(forKey: id) else { continue }
-                self.broker.closed(id, now: self.loop.now)
-                self.later { link.peerReset() }
-            case .pauseReading, .resumeReading: break
-            case .stall(let end): self.stall(until: end)
-            }
-        }
-        self.arm()
-    }
-
-    private func flush(_ id: ConnectionID) {
-        guard let link = self.byConnection[id], self.broker.hasOutput(id) else { return }
-        let bytes = self.broker.takeOutput(id)
-        self.later { link.arrived(bytes) }
-    }
-
-    private func stall(until end: NIODeadline) {
-        let begin = self.loop.now
-        self.isStalled = true
-        self.loop.assumeIsolated().scheduleTask(deadline: end) {
-            self.isStalled = false
-            self.stalls.append(begin..<self.loop.now)
-            self.broker.stalled(from: 0, to: 0, now: self.loop.now)
-            let held = self.held
-            self.held = []
-            for body in held { self.toBroker(body) }
-            self.act()
-        }
-    }
-
-    private func arm() {
-        let next = self.broker.nextDeadline
-        guard !self.isStalled, next < self.armed else { return }
-        self.armed = next
-        self.loop.assumeIsolated().scheduleTask(deadline: next) {
-            self.armed = .distantFuture
-            guard !self.isStalled else { return }
-            self.broker.advance(to: self.loop.now)
-            self.act()
-        }
-    }
+/// What becomes of a connect.
+enum VirtualConnect {
+    case opens(after: TimeAmount)
+    case refuses
+    /// It is given up at its deadline.
+    case hangs
 }
 
 /// One connection: takes the place of the socket in front of the client's handler.
@@ -145,48 +103,66 @@ final class VirtualLink: ChannelOutboundHandler {
 
     let client: Int
     let channel: EmbeddedChannel
-    unowned let network: VirtualNetwork
-    var id: ConnectionID = -1
-    var brokerSide = PacketDecoder(role: .server)
-    private let books: WireOracle.Connection
+    /// The server's number for it; -1 until it has one.
+    var id = -1
+    private unowned let server: any VirtualServer
+    private let books: WireOracle.Connection?
+    private let rewrite: ([UInt8]) -> [UInt8]
+    private let later: (@escaping () -> Void) -> Void
     private var isShut = false
     /// Broken off: nothing arrives any more, on either side.
     private var isCut = false
 
-    init(client: Int, network: VirtualNetwork, channel: EmbeddedChannel) {
+    init(
+        client: Int,
+        server: any VirtualServer,
+        channel: EmbeddedChannel,
+        rewrite: @escaping ([UInt8]) -> [UInt8],
+        later: @escaping (@escaping () -> Void) -> Void
+    ) {
         self.client = client
-        self.network = network
+        self.server = server
         self.channel = channel
-        self.books = network.oracle.connection(client)
+        self.books = server.books(of: client)
+        self.rewrite = rewrite
+        self.later = later
     }
+
+    // MARK: What the server does
+
+    func send(_ bytes: ByteBuffer) { self.later { self.arrived(bytes) } }
+    func close() { self.later { self.peerClosed() } }
+    func reset() { self.later { self.peerReset() } }
+
+    // MARK: What the client does, and what comes to it
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         let bytes = self.unwrapOutboundIn(data)
-        self.books.wrote(bytes)
+        self.books?.wrote(bytes)
         promise?.succeed(())
-        self.network.later { if !self.isCut { self.network.received(bytes, from: self) } }
+        self.later { if !self.isCut { self.server.received(bytes, from: self) } }
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        if !self.isShut, !self.isCut { self.network.later { if !self.isCut { self.network.gone(self) } } }
+        if !self.isShut, !self.isCut { self.later { if !self.isCut { self.server.gone(self) } } }
         self.isShut = true
         if mode == .all { context.close(mode: mode, promise: promise) }
     }
 
     var isOpen: Bool { self.channel.isActive && !self.isCut }
 
-    func arrived(_ bytes: ByteBuffer) {
+    private func arrived(_ bytes: ByteBuffer) {
         guard self.isOpen else { return }
-        let bytes = self.network.rewrite.map { ByteBuffer(bytes: $0(Array(bytes.readableBytesView))) } ?? bytes
-        self.books.read(bytes)
+        let bytes = ByteBuffer(bytes: self.rewrite(Array(bytes.readableBytesView)))
+        self.books?.read(bytes)
         self.channel.pipeline.fireChannelRead(bytes)
         self.channel.pipeline.fireChannelReadComplete()
     }
 
-    func peerClosed() {
+    private func peerClosed() {
         guard self.isOpen else { return }
         if self.isShut {
-            self.books.answered()
+            self.books?.answered()
             self.channel.pipeline.fireChannelReadComplete()
             self.channel.close(promise: nil)
         } else {
@@ -194,7 +170,7 @@ final class VirtualLink: ChannelOutboundHandler {
         }
     }
 
-    func peerReset() {
+    private func peerReset() {
         guard self.isOpen else { return }
         self.channel.pipeline.fireErrorCaught(IOError(errnoCode: 104, reason: "read"))
     }
@@ -204,6 +180,6 @@ final class VirtualLink: ChannelOutboundHandler {
         guard self.isOpen, self.id >= 0 else { return }
         self.channel.pipeline.fireErrorCaught(IOError(errnoCode: 104, reason: "read"))
         self.isCut = true
-        self.network.gone(self)
+        self.server.gone(self)
     }
 }

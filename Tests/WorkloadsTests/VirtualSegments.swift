@@ -46,7 +46,7 @@ final class VirtualSegments {
 
     let setup: Setup
     let time = VirtualTime()
-    let network: VirtualNetwork
+    let network: VirtualNetwork<VirtualBroker>
     private(set) var load: MQTTLoad
     private var segments: [Segment] = []
     private(set) var outcomes: [RunOutcome] = []
@@ -54,7 +54,7 @@ final class VirtualSegments {
     init(_ setup: Setup) throws {
         self.setup = setup
         self.network = VirtualNetwork(
-            try FaultPlan.parse(line: setup.faults),
+            VirtualBroker(try FaultPlan.parse(line: setup.faults), loop: self.time.loop),
             loop: self.time.loop,
             latency: setup.latency
         )

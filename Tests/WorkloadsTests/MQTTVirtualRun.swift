@@ -1,0 +1,178 @@
+import EmbeddedBroker
+import FaultInjection
+import LoadEngine
+import MQTT
+import MQTTCodec
+import Measurement
+import NIOCore
+import NIOEmbedded
+import Workloads
+
+/// A virtual run of MQTT clients against the broker core.
+final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
+    struct Setup {
+        var faults = ""
+        var publishers = 1
+        var subscribers = 1
+        var topology = MQTTLoad.Topology.pair
+        var qualities: [QoS] = [.atLeastOnce]
+        var rate = 100.0
+        var duration = TimeAmount.seconds(10)
+        var drain = TimeAmount.seconds(2)
+        var window = 16
+        var reconnects = 0
+        var reconnectPeriod = TimeAmount.milliseconds(20)
+        var latency = TimeAmount.zero
+        var ackTimeout = TimeAmount.seconds(30)
+        /// In the place of the rate.
+        var pace: LoadPlan.Pace?
+        /// In closed loop.
+        var think = TimeAmount.zero
+        var seed: UInt64 = 1
+        /// How long a commit takes, by its number; without it nothing is kept.
+        var commits: (@Sendable (Int) -> VirtualStore.Commit)?
+        /// Sessions go on over connections.
+        var isPersistent = false
+        var topicAlias: MQTTLoad.TopicAlias?
+        var warmup = TimeAmount.zero
+        /// In place of warm-up and duration.
+        var stages: [(name: String, length: TimeAmount, isMeasured: Bool)] = []
+    }
+
+    let setup: Setup
+    let load: MQTTLoad
+    let store: VirtualStore?
+
+    init(_ setup: Setup) throws {
+        self.setup = setup
+        let keeps = setup.commits != nil
+        func session() -> SessionOptions {
+            SessionOptions(
+                version: .v5,
+                cleanStart: !setup.isPersistent,
+                keepAlive: 300,
+                sessionExpiry: setup.isPersistent ? 3_600 : nil,
+                window: setup.window,
+                ackTimeout: setup.ackTimeout,
+                defersReleases: keeps,
+                defersCompletions: keeps,
+                acknowledgesMessages: keeps ? .byOwner : .atOnce
+            )
+        }
+        var load = MQTTLoad.small(
+            setup.topology,
+            publishers: setup.publishers,
+            subscribers: setup.subscribers,
+            qualities: setup.qualities,
+            session: session()
+        )
+        let pace = setup.pace ?? .open(.rate(perSecond: setup.rate))
+        load.isOpenLoop = pace != .closed
+        load.reconnects = setup.reconnects
+        load.reconnectPeriod = setup.reconnectPeriod
+        load.seed = setup.seed
+        load.keepsFlows = keeps
+        load.topicAlias = setup.topicAlias
+        if setup.topology == .request { load.responseTopic = Template(parsing: "answers/%c") }
+        load.stages = setup.stages.map { MetricStage($0.name, measured: $0.isMeasured) }
+        self.load = load
+        let loop = Self.makeLoop()
+        let network = VirtualNetwork(
+            VirtualBroker(try FaultPlan.parse(line: setup.faults), loop: loop),
+            loop: loop,
+            latency: setup.latency
+        )
+        var plan = LoadPlan(
+            operators: setup.publishers,
+            listeners: setup.subscribers,
+            pace: pace,
+            warmup: setup.warmup,
+            measure: setup.duration,
+            drain: setup.drain
+        )
+        plan.think = setup.think
+        if !setup.stages.isEmpty {
+            var start = TimeAmount.zero
+            for stage in setup.stages {
+                plan.stages.append(.init(start: start, end: start + stage.length, isMeasured: stage.isMeasured))
+                start = start + stage.length
+            }
+            plan.measure = start
+        }
+        plan.operatorsListen = setup.topology == .request
+        let store = setup.commits.map { VirtualStore(loop, $0) }
+        self.store = store
+        if let store {
+            network.oracle.onStep = { client, step in
+                store.hears(String(decoding: load.values(of: client).clientID, as: UTF8.self), step)
+            }
+        }
+        let workload = MQTTWorkload(
+            load,
+            metrics: MQTTMetrics(for: load, loops: 1),
+            store: store.map { KeptFlows(store: $0) }
+        )
+        super.init(workload, plan: plan, network: network)
+    }
+
+    // MARK: What came of it
+
+    func counter(_ name: String, _ qos: QoS) -> UInt64 { UInt64(self.count(name, ["qos": "\(qos.rawValue)"])) }
+
+    var reconciliation: Reconciliation {
+        let ledger = self.load.topology == .shared ? self.shared : self.result.ledger
+        return Reconciliation(ledgers: [ledger], fates: self.result.fates, feeds: self.load.feeds([self.result]))
+    }
+
+    func row(_ qos: QoS) -> WireOracle.Row {
+        let row = self.reconciliation.rows.first { $0.qos == qos.rawValue }
+        return WireOracle.Row(
+            expected: Int(row?.expected ?? 0),
+            received: Int(row?.received ?? 0),
+            lost: Int(row?.lost ?? 0),
+            duplicated: Int(row?.duplicated ?? 0),
+            reordered: Int(row?.reordered ?? 0)
+        )
+    }
+
+    /// The same, as the wire saw it.
+    func oracleRow(_ qos: QoS) -> WireOracle.Row { self.network.oracle.row(qos.rawValue, self.subscriptions) }
+
+    /// As the topology makes them.
+    var subscriptions: [WireOracle.Subscription] {
+        let first = self.setup.publishers
+        let clients = (0..<self.setup.subscribers).map { first + $0 }
+        let publishers = UInt32(self.setup.publishers)
+        switch self.setup.topology {
+        case .shared: return [(clients, { _ in true })]
+        case .request: return (0..<first).map { own in ([own], { $0 == UInt32(own) }) }
+        case .fanIn, .fanOut: return clients.map { ([$0], { _ in true }) }
+        case .pair: return clients.map { client in ([client], { $0 == UInt32(client - first) % publishers }) }
+        }
+    }
+
+    /// The sentences of the books that do not hold.
+    var imbalances: [String] {
+        self.setup.qualities.flatMap { qos in
+            var books = Books(qos: Int(qos.rawValue))
+            guard let part = self.result.books[qos] else { return ["no book"] }
+            books.offered = self.counter("publish_offered", qos)
+            books.sent = self.counter("publish_sent", qos)
+            books.notSent = self.counter("publish_not_sent", qos)
+            if qos == .atMostOnce {
+                books.confirmed = self.counter("publish_confirmed", qos)
+                books.unconfirmed = part.unconfirmed
+            } else {
+                books.acked = self.counter("publish_acked", qos)
+                books.inFlight = part.inFlight
+                books.timedOut = part.timedOut
+                books.failed = part.failed
+            }
+            let row = self.row(qos)
+            books.expected = UInt64(row.expected)
+            books.received = UInt64(row.received)
+            books.lost = UInt64(row.lost)
+            return books.imbalances
+        }
+    }
+}
