@@ -1,0 +1,124 @@
+import LoadEngine
+import Measurement
+import NIOCore
+import Testing
+import Workloads
+import XMPPCodec
+
+@Suite("XMPP clients ping the server")
+struct XMPPClientPingTests {
+    private let ping: Labels = ["request": "ping"]
+    private let iq: Labels = ["stanza": "iq"]
+
+    private func run(
+        _ setup: XMPPVirtualRun.Setup,
+        _ script: @escaping (VirtualXMPPStream, Int, XMPPElement) -> VirtualXMPPServer.Reaction = { _, _, _ in .usual }
+    ) -> XMPPVirtualRun {
+        var setup = setup
+        setup.work = .ping
+        let run = XMPPVirtualRun(setup)
+        var pings = 0
+        run.server.script = { stream, heard in
+            guard heard.child("ping") != nil else { return .usual }
+            pings += 1
+            return script(stream, pings, heard)
+        }
+        return run
+    }
+
+    @Test("a ping takes there and back", arguments: [TimeAmount.zero, .milliseconds(30)])
+    func answered(latency: TimeAmount) {
+        let run = self.run(.init(rate: 20, latency: latency))
+        run.perform()
+        run.expect("iq_duration", self.ping, 40, times: latency * 2)
+        run.expect("iq_service_duration", self.ping, 40, times: latency * 2)
+        let books = run.books
+        #expect(books.offered == 40 && books.sent == 40 && books.acked == 40)
+        #expect(books.failed == 0 && books.timedOut == 0 && books.inFlight == 0 && books.notSent == 0)
+        #expect(run.errorCounts == [:])
+        #expect(run.account.clients.map(\.tally.acked) == [20, 20])
+        #expect(
+            run.account.clients.map(\.tally.longestAckNanoseconds)
+                == Array(repeating: latency.nanoseconds * 2, count: 2)
+        )
+    }
+
+    @Test("an error is an answer, and a failed ping")
+    func refused() {
+        let run = self.run(.init(rate: 20)) { _, number, heard in
+            number % 4 == 0 ? .says(VirtualXMPPServer.error(to: heard, "cancel", "service-unavailable")) : .usual
+        }
+        run.perform()
+        run.expect("iq_duration", self.ping, 40, times: .milliseconds(2))
+        #expect(run.books.acked == 30 && run.books.failed == 10)
+        #expect(run.count("stanza_refused", self.iq) == 10)
+        #expect(run.errorCounts == ["stanza service-unavailable": 10])
+        #expect(run.books.imbalances == [])
+    }
+
+    @Test("a ping without an answer is given up after --ack-timeout, and its place is free again")
+    func timedOut() {
+        let run = self.run(
+            .init(clients: 1, rate: 10, window: 1, duration: .seconds(3), ackTimeout: .seconds(1))
+        ) { _, number, _ in number == 1 ? .silent : .usual }
+        run.perform()
+        #expect(run.errorCounts == ["timeout": 1])
+        let books = run.books
+        #expect(books.offered == 30 && books.sent == 30 && books.timedOut == 1 && books.acked == 29)
+        #expect(books.imbalances == [])
+        // The nine that became due behind it left when it was given up, one after the other.
+        let second = run.server.heard("iq") { $0.element.child("ping") != nil }.dropFirst().first
+        #expect((second?.at ?? .distantPast) - run.origin == .milliseconds(1_001))
+    }
+
+    @Test("an answer behind --ack-timeout is none")
+    func lateAnswer() {
+        let run = self.run(.init(clients: 1, rate: 1, duration: .seconds(3), ackTimeout: .milliseconds(500))) {
+            _,
+            number,
+            _ in number == 1 ? .late(.milliseconds(600)) : .usual
+        }
+        run.perform()
+        #expect(run.books.sent == 3 && run.books.timedOut == 1 && run.books.acked == 2)
+        run.expect("iq_duration", self.ping, 2, times: .milliseconds(2))
+        #expect(run.books.imbalances == [])
+    }
+
+    @Test("pings that are open at the end of the drain are in flight")
+    func inFlight() {
+        let run = self.run(.init(rate: 20, window: 100, drain: .seconds(1))) { _, number, _ in
+            number > 36 ? .silent : .usual
+        }
+        run.perform()
+        #expect(run.books.acked == 36 && run.books.inFlight == 4)
+        #expect(run.books.imbalances == [])
+        #expect(run.errorCounts == [:])
+    }
+
+    @Test("a full window holds pings back until an answer comes")
+    func window() {
+        // Answers take 100 ms, pings become due every 50 ms, and one may be open.
+        let run = self.run(.init(clients: 1, rate: 20, window: 1, duration: .seconds(1), drain: .seconds(30))) {
+            _,
+            _,
+            _ in .late(.milliseconds(98))
+        }
+        run.perform()
+        #expect(run.books.acked == 20)
+        run.expect("iq_service_duration", self.ping, 20, times: .milliseconds(100))
+        let waits = (0..<20).map { Int64($0) * 50_000_000 }
+        expectSame(run.histogram("stanza_blocked_duration", self.iq), Histogram(of: waits))
+        expectSame(run.histogram("iq_duration", self.ping), Histogram(of: waits.map { $0 + 100_000_000 }))
+    }
+
+    @Test("in closed loop each answer lets a ping go", arguments: [1, 5])
+    func closedLoop(window: Int) {
+        let run = self.run(.init(clients: 1, pace: .closed, window: window, duration: .seconds(1)))
+        run.perform()
+        // One window every two milliseconds, the first at the load's beginning.
+        #expect(run.books.sent == UInt64(500 * window))
+        #expect(run.books.acked == run.books.sent)
+        run.expect("iq_duration", self.ping, 500 * window, times: .milliseconds(2))
+        #expect(run.books.imbalances == [])
+    }
+}
