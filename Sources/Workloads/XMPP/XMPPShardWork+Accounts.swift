@@ -151,8 +151,11 @@ extension XMPPShardWork {
             self.accounts[place].fate = .removed
             return true
         default:
-            self.accounts[place].isTimedOut = end == .timedOut(.register)
-            self.accounts[place].isAborted = end == .aborted
+            // A removal that ran out of time has ended its connection itself.
+            if !self.accounts[place].isTimedOut {
+                self.accounts[place].isTimedOut = end == .timedOut(.register)
+                self.accounts[place].isAborted = end == .aborted
+            }
             if self.accounts[place].asked, self.load.work == .unregister { self.accounts[place].fate = .unknown }
             if self.accounts[place].fate == .unknown { self.accounts[place].wasOpen = true }
             self.accounts[place].refusal = AccountRefusal(kind: end.kind, words: "\(end)")
