@@ -1,2 +1,2 @@
-// One import is enough for those who use the library: its messages, properties and reason codes are the codec's.
+// Users of the library import one module: messages, properties and reason codes are defined in the codec.
 @_exported public import MQTTCodec

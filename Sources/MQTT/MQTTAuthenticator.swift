@@ -3,8 +3,8 @@ package import SASL
 
 /// Enhanced authentication from the client's side: a SASL mechanism in CONNECT, CONNACK and AUTH.
 ///
-/// Pure: packets go in, actions come out. One value serves one connection; a re-authentication begins with a fresh
-/// mechanism.
+/// Pure: packets go in, actions come out. One value serves one connection.
+/// A re-authentication starts with a new mechanism.
 ///
 /// Spec: MQTT 5.0 §4.12.
 package struct MQTTAuthenticator {
@@ -19,7 +19,7 @@ package struct MQTTAuthenticator {
     private var mechanism: any SASLMechanism
     private var state = State.idle
 
-    /// - Parameter make: a mechanism that has not begun; asked again for each re-authentication.
+    /// - Parameter make: returns a mechanism that has not begun; called again for each re-authentication.
     package init(_ make: @escaping @Sendable () -> any SASLMechanism) {
         self.make = make
         self.mechanism = make()
@@ -68,7 +68,8 @@ package struct MQTTAuthenticator {
                 let answer = try self.mechanism.respond(to: data ?? [])
                 return .send(Auth(reason: .continueAuthentication, properties: self.properties(answer)))
             }
-            // The decoder lets only 0x18 and success through. The first success is CONNACK's to tell.
+            // The decoder lets only 0x18 and success through. The first authentication succeeds with CONNACK, not with
+            // AUTH.
             if isConnecting { return .violation("AUTH with success before CONNACK (§4.12)") }
             try self.mechanism.finish(data)
         } catch {

@@ -4,9 +4,10 @@ import SASL
 
 // Enhanced authentication (§4.12).
 extension MQTTConnection {
-    /// Proves once more who this client is, on the connection as it stands (§4.12.1).
+    /// Re-authenticates this client on the current connection (§4.12.1).
     ///
-    /// - Returns: whether AUTH was sent: not before CONNACK, not without an authenticator, not while one is under way.
+    /// - Returns: whether AUTH was sent: not before CONNACK, without an authenticator, or during another
+    ///   authentication.
     @discardableResult
     package func reauthenticate() -> Bool {
         guard self.end == nil, self.session.pointee.state == .connected else { return false }
@@ -35,7 +36,7 @@ extension MQTTConnection {
         }
     }
 
-    /// Whether the CONNACK that accepts proves what the method wants it to; if not, the connection is at its end.
+    /// Whether an accepting CONNACK contains the proof that the method requires; if not, the connection is closed.
     func isAuthentic(_ connack: ConnAck) -> Bool {
         if self.extras?.isVerbatim ?? false { return true }
         switch self.extras?.authenticator?.received(connack) {
@@ -57,15 +58,15 @@ extension MQTTConnection {
         )
     }
 
-    /// What the server sent is no proof.
+    /// The server's data does not prove its identity.
     ///
-    /// No reason code that a client may send says so: unspecified it is (§3.14.2.1).
+    /// Clients have no specific reason code for this, so DISCONNECT carries "unspecified error" (§3.14.2.1).
     private func fail(_ error: SASLError) {
         if case .malformed = error { return self.sayGoodbye(.protocolError, .notAuthenticated(error)) }
         self.sayGoodbye(.unspecifiedError, .notAuthenticated(error))
     }
 
-    /// Says the reason, which in an authentication is allowed before CONNACK too ([MQTT-3.1.2-30]), and closes.
+    /// Sends the reason, which an authentication allows before CONNACK too ([MQTT-3.1.2-30]), and closes.
     private func sayGoodbye(_ reason: ReasonCode, _ end: ConnectionEnd) {
         guard self.end == nil else { return }
         self.write(.disconnect(Disconnect(reason: reason)))

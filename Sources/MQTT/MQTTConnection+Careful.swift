@@ -1,8 +1,8 @@
 import MQTTCodec
 import NIOCore
 
-// What is received when an option wants a closer look at it: topic aliases, this side's receive maximum, messages that
-// their owner acknowledges, packets that somebody wants to see. Without such an option nothing here is called.
+// The receive path for options that need more checks than the hot path has. Such options are topic aliases, this side's
+// receive maximum, acknowledgement by the owner and packet hooks. Without them nothing here is called.
 extension MQTTConnection {
     func decodeCarefully(_ bytes: UnsafeRawBufferPointer, now: NIODeadline) throws(DecodeError) {
         self.needsExtras.unflushed = 0
@@ -10,7 +10,7 @@ extension MQTTConnection {
         try self.decoder.pointee.decode(bytes, into: &sink)
     }
 
-    /// Whether the owner wants a packet handled; it hears of each before anything else happens.
+    /// Whether the owner wants a packet handled; the owner sees each packet before it has any effect.
     fileprivate func admits(_ packet: Packet?, _ options: SessionOptions, now: NIODeadline) -> Bool {
         guard options.showsPackets, let packet else { return true }
         return self.observer.admits(self.client, packet, now: now)
@@ -41,7 +41,7 @@ extension MQTTConnection {
         return topic.withUnsafeBytes { self.account(view.withTopic($0), options, now: now) }
     }
 
-    /// A message with its topic.
+    /// Counts and delivers a message whose topic is resolved.
     private func account(_ view: PublishView, _ options: SessionOptions, now: NIODeadline) -> Bool {
         if options.showsPackets, !self.admits((try? Publish(view)).map { .publish($0) }, options, now: now) {
             return self.end == nil
@@ -97,7 +97,8 @@ extension MQTTConnection {
         guard self.end == nil else { return false }
         guard type == .pubRel else { return self.received(type, id: id, reason: reason, now: now) }
         if options.defersCompletions, self.session.pointee.inbound.isAwaitingCompletion(id) {
-            // PUBREL once more: the owner, who is still writing down the first, learns which connection has to answer.
+            // PUBREL came again: the owner may still be storing the first one, and learns which connection has to
+            // answer.
             self.observer.released(self.client, id, now: now)
             return self.end == nil
         }
@@ -127,7 +128,7 @@ extension MQTTConnection {
     }
 }
 
-/// ``InboundSink`` for a connection that looks closely.
+/// ``InboundSink`` for a connection with the extra checks.
 private struct CarefulSink: PacketSink {
     let connection: MQTTConnection
     let options: SessionOptions

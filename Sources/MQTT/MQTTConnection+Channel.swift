@@ -7,7 +7,7 @@ import Transport
 import Glibc
 #endif
 
-// What the channel tells.
+// The channel's events.
 extension MQTTConnection: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
@@ -18,7 +18,7 @@ extension MQTTConnection: ChannelInboundHandler {
     }
 
     package func handlerRemoved(context: ChannelHandlerContext) {
-        // The owner lets go of a connection when it ends, so none goes without an end.
+        // The owner releases a connection when it ends, so each connection has to report an end.
         self.close(.closedByPeer)
         self.context = nil
         self.channel = nil
@@ -27,7 +27,8 @@ extension MQTTConnection: ChannelInboundHandler {
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let buffer = self.unwrapInboundIn(data)
-        // A write that fails reads the socket dry at once: behind the end, or in the middle of the read that ends it.
+        // A failed write makes NIO read the socket until it is empty. That can be after the end, or during the read
+        // that ends it.
         guard self.end == nil, !self.isDecoding else { return self.loop.receive.give(back: buffer) }
         let now = self.loop.refresh()
         self.isReading = true
@@ -64,14 +65,15 @@ extension MQTTConnection: ChannelInboundHandler {
     }
 
     package func channelReadComplete(context: ChannelHandlerContext) {
-        // A read turn that brought no bytes and no error is the peer's FIN. With our own side closed already NIO
-        // tells of it in no other way: `inputClosed` does not come, `channelInactive` follows at once.
+        // A read turn without bytes and without an error is the peer's FIN. After our own FIN, NIO does not report it
+        // with `inputClosed`: `channelInactive` follows at once.
         self.sawFIN = !self.hasRead
         self.hasRead = false
     }
 
     package func channelWritabilityChanged(context: ChannelHandlerContext) {
-        // Every write makes the channel unwritable and, once the kernel took all, writable again: news only later.
+        // Each write makes the channel unwritable, then writable again once the kernel took all. Only a change after a
+        // blocked write counts.
         guard self.isBlocked, !self.isFlushing, self.end == nil, self.channel?.isWritable ?? false else { return }
         self.isBlocked = false
         self.countTaken()
@@ -81,14 +83,14 @@ extension MQTTConnection: ChannelInboundHandler {
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .inputClosed? = event as? ChannelEvent else { return }
         if self.socket.wasReset { return self.close(.failed(ECONNRESET)) }
-        // With bytes of ours still in the channel the FIN answers something else.
+        // If bytes of ours are still in the channel, the FIN is no answer to our DISCONNECT.
         self.close(self.isFinishing && self.unsent == 0 ? .answered : .closedByPeer)
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch ChannelFailure(error, isBare: self.isBare) {
         case .finished: self.close(self.isFinishing && self.unsent == 0 ? .answered : .closedByPeer)
-        // The WebSocket below says the same to the server in its Close frame ([MQTT-6.0.0-1]).
+        // The WebSocket layer sends the same reason to the server in its Close frame ([MQTT-6.0.0-1]).
         case .webSocket(let violation): self.close(.violation(.protocolError, violation.description))
         case .insecure(let failure): self.close(.insecure(failure))
         case .system(let number): self.close(.failed(number))
@@ -97,7 +99,7 @@ extension MQTTConnection: ChannelInboundHandler {
 
     package func channelInactive(context: ChannelHandlerContext) {
         if self.socket.wasReset { return self.close(.failed(ECONNRESET)) }
-        // A layer below tells of a reset as an error, and of its peer's goodbye in no other way.
+        // A lower layer reports a reset as an error, and its peer's regular close too.
         switch (self.isFinishing, self.sawFIN || !self.isBare) {
         case (true, true): self.close(.answered)
         case (true, false): self.close(.failed(ECONNRESET))

@@ -1,18 +1,19 @@
 package import MQTTCodec
 package import NIOCore
 
-// Steps of a flow that wait for the owner, and what goes out again.
+// Flow steps that wait for the owner, and retransmissions.
 extension MQTTConnection {
-    /// Acknowledges a message, where ``SessionOptions/acknowledgesMessages`` leaves it to the owner.
+    /// Acknowledges a message if ``SessionOptions/acknowledgesMessages`` leaves this to the owner.
     ///
-    /// The owner keeps the order in which the messages came ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). A QoS 1 message of an
-    /// earlier connection is not acknowledged any more, for the server sends it again; one of QoS 2 is, when it has.
+    /// The owner acknowledges in the order of arrival ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). A QoS 1 message of an earlier
+    /// connection is not acknowledged, because the server sends it again. A QoS 2 message is acknowledged after it came
+    /// again.
     ///
     /// - Parameters:
     ///   - qos: of the message; at QoS 0 nothing is to be done.
     ///   - id: its packet identifier.
-    ///   - reason: from 0x80 on the message is refused, which only MQTT 5 can say.
-    ///   - flushes: `false` leaves the write to the caller, who has more to send.
+    ///   - reason: from 0x80 on it rejects the message; MQTT 5 only.
+    ///   - flushes: `false` if the caller flushes later because it has more to send.
     /// - Returns: whether an acknowledgement was sent.
     @discardableResult
     package func acknowledge(
@@ -44,13 +45,13 @@ extension MQTTConnection {
         return true
     }
 
-    /// A refused QoS 2 message counts no more (§4.9).
+    /// A rejected QoS 2 message no longer counts towards the receive maximum (§4.9).
     private func endsRefused(_ id: UInt16) {
         self.extras?.unreleased.remove(id)
         self.extras?.returnsQuota(inRead: self.isDecoding)
     }
 
-    /// A QoS 2 message came again: PUBREC once more, unless its owner has not acknowledged it yet, and is going to.
+    /// A QoS 2 message came again: sends PUBREC again, unless the owner has not acknowledged the message yet.
     func recordAgain(_ id: UInt16) {
         if let reason = self.session.pointee.takeRefusal(id), let packetID = PacketID(rawValue: id) {
             self.endsRefused(id)
@@ -62,11 +63,11 @@ extension MQTTConnection {
 
     /// Sends the PUBREL that ``SessionOptions/defersReleases`` held back.
     ///
-    /// Without a connection that is up the session remembers it, and PUBREL goes out when the session is resumed.
+    /// If the connection is not up, the session remembers the release and PUBREL is sent when the session resumes.
     ///
     /// - Parameters:
     ///   - id: of the publish.
-    ///   - flushes: `false` leaves the write to the caller, who has more to send.
+    ///   - flushes: `false` if the caller flushes later because it has more to send.
     /// - Returns: whether it was sent.
     @discardableResult
     package func release(_ id: UInt16, flushes: Bool = true) -> Bool {
@@ -78,11 +79,11 @@ extension MQTTConnection {
 
     /// Sends the PUBCOMP that ``SessionOptions/defersCompletions`` held back.
     ///
-    /// Without a connection that is up it goes out when PUBREL has come again, and the owner says so again.
+    /// If the connection is not up, PUBCOMP is sent when PUBREL has come again and the owner calls this again.
     ///
     /// - Parameters:
     ///   - id: of the message.
-    ///   - flushes: `false` leaves the write to the caller, who has more to send.
+    ///   - flushes: `false` if the caller flushes later because it has more to send.
     package func complete(_ id: UInt16, flushes: Bool = true) {
         guard self.isUp else { return }
         self.session.pointee.inbound.completed(id)
@@ -93,15 +94,15 @@ extension MQTTConnection {
     /// Whether packets of a flow may be sent.
     package var isUp: Bool { self.end == nil && self.session.pointee.state == .connected }
 
-    /// One publish of a resumed session, or one that is overdue.
+    /// Sends one publish again: of a resumed session, or an overdue one.
     func sendAgain(_ id: UInt16, _ publish: InFlightPublish, released: Bool, now: NIODeadline) {
         if !released { return self.observer.resend(self.client, id: id, publish, now: now) }
         self.acknowledge(.pubRel, id)
     }
 
-    /// Sends again what the server's receive maximum had no room for when the session was resumed.
+    /// Sends publishes of a resumed session that had no room in the server's receive maximum.
     ///
-    /// Each read does so; the owner does if it has made room itself.
+    /// Each read calls this. The owner calls it after it has made room itself.
     package func sendHeldBack(now: NIODeadline) {
         guard self.isUp else { return }
         while let (id, publish) = self.session.pointee.nextHeldBack(now: now) {
@@ -110,15 +111,15 @@ extension MQTTConnection {
         }
     }
 
-    /// Sends again what has waited for an acknowledgement for too long, before MQTT 5 (3.1 §4.2, 3.1.1 §4.4).
+    /// Sends publishes again that waited too long for an acknowledgement; before MQTT 5 only (3.1 §4.2, 3.1.1 §4.4).
     ///
-    /// - Returns: whether there was something.
+    /// - Returns: whether any publish was sent again.
     func repeatOverdue(now: NIODeadline) -> Bool {
         let overdue = self.session.pointee.overdue(now: now)
         for (id, publish, released) in overdue {
             guard self.isUp else { break }
             if released, self.session.pointee.options.version == .v31 {
-                // 3.1 §2.1 wants DUP on each repetition; later versions want the bit clear.
+                // 3.1 §2.1 requires DUP on each retransmission; later versions require the bit to be 0.
                 self.append(4) { bytes in
                     bytes.copyBytes(from: [0x6A, 2, UInt8(id >> 8), UInt8(truncatingIfNeeded: id)])
                     return 4

@@ -1,7 +1,7 @@
 import MQTTCodec
 import NIOCore
 
-// What the decoder hands over.
+// Packets from the decoder.
 extension MQTTConnection {
     func received(_ view: PublishView, now: NIODeadline) -> Bool {
         guard self.session.pointee.state != .connecting else {
@@ -80,7 +80,7 @@ extension MQTTConnection {
         )
     }
 
-    /// PUBCOMP; it always comes, and MQTT 5 has a word for what is not known (§4.3.3).
+    /// Sends PUBCOMP, which is always sent; MQTT 5 has a reason code for unknown identifiers (§4.3.3).
     func complete(_ id: UInt16, _ answer: ReasonCode) {
         if answer == .success || self.session.pointee.options.version != .v5 {
             self.acknowledge(.pubComp, id)
@@ -93,7 +93,7 @@ extension MQTTConnection {
         switch packet {
         case .connAck(let connack):
             self.received(connack, now: now)
-        // A server that refuses with DISCONNECT says at least why.
+        // A server may send DISCONNECT with a reason instead of refusing with CONNACK.
         case .subAck where self.session.pointee.state == .connecting,
             .unsubAck where self.session.pointee.state == .connecting,
             .pingResp where self.session.pointee.state == .connecting:
@@ -125,7 +125,7 @@ extension MQTTConnection {
         return self.end == nil
     }
 
-    /// Something else than CONNACK came first ([MQTT-3.2.0-1]).
+    /// The first packet was not CONNACK ([MQTT-3.2.0-1]).
     func refuseBeforeConnack(_ type: PacketType) {
         self.refuse(.protocolError, "\(type.name) before CONNACK")
     }
@@ -134,7 +134,7 @@ extension MQTTConnection {
         let wasConnecting = self.session.pointee.state == .connecting
         switch self.session.pointee.received(connack, now: now) {
         case .connected(let resumed):
-            // A reason said now would follow a CONNACK, which a DISCONNECT may.
+            // A reason sent now follows a CONNACK, as a DISCONNECT may.
             if wasConnecting, !self.isAuthentic(connack) { return }
             self.connackDeadline = .distantFuture
             if resumed {
@@ -161,7 +161,7 @@ extension MQTTConnection {
     }
 }
 
-/// Hands the decoder's packets to the connection; lives for one read.
+/// Passes the decoder's packets to the connection; lives for one read.
 struct InboundSink: PacketSink {
     let connection: MQTTConnection
     let now: NIODeadline

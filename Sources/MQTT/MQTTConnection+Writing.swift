@@ -3,17 +3,17 @@ package import MQTTCodec
 import NIOCore
 import Transport
 
-// The write side: what the owner and the answers add up to, and how it gets to the kernel.
+// The write side: collects the owner's packets and the answers, and passes them to the kernel.
 extension MQTTConnection {
-    /// Room for `capacity` bytes behind what waits for the next ``flush()``; `body` returns how many it wrote.
+    /// Makes room for `capacity` bytes after the bytes that wait for ``flush()``; `body` returns how many it wrote.
     package func append(_ capacity: Int, _ body: (UnsafeMutableRawBufferPointer) -> Int) {
         self.loop.scratch.pointee.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity, body)
     }
 
-    /// Appends a packet to what waits for the next ``flush()``.
+    /// Appends a packet to the bytes that wait for the next ``flush()``.
     ///
-    /// - Returns: `false`, with nothing appended, if the server takes no packet so large even without the reason string
-    ///   and the user properties that may be left out ([MQTT-3.2.2-15], [MQTT-3.4.2-2]).
+    /// - Returns: `false`, with nothing appended, if the packet exceeds the server's maximum packet size. The reason
+    ///   string and the user properties are left out first if that helps ([MQTT-3.2.2-15], [MQTT-3.4.2-2]).
     @discardableResult
     package func write(_ packet: Packet) -> Bool {
         let version = self.session.pointee.options.version
@@ -29,7 +29,7 @@ extension MQTTConnection {
         return false
     }
 
-    /// Writes what waits.
+    /// Writes the bytes that wait.
     ///
     /// - Returns: bytes of this connection that the kernel has not taken.
     @discardableResult
@@ -53,7 +53,7 @@ extension MQTTConnection {
         self.socket.channelMayHold = true
         context.writeAndFlush(self.wrapOutboundOut(out), promise: nil)
         self.isFlushing = false
-        // If the kernel took everything the bytes are the loop's own again, and `clear` keeps their memory.
+        // If the kernel took all bytes, the buffer is no longer shared and `clear` keeps its memory.
         self.loop.scratch.pointee = consume out
         self.loop.scratch.pointee.clear()
         let unsent = self.countTaken()
@@ -61,20 +61,20 @@ extension MQTTConnection {
         return unsent
     }
 
-    /// Writes to the socket itself where that may be.
+    /// Writes to the socket directly, if that is possible.
     ///
-    /// - Returns: whether the kernel took all. What it did not take is still in the scratch buffer.
+    /// - Returns: whether the kernel took all bytes. The scratch buffer keeps the rest.
     private func sendAtOnce(_ count: Int) -> Bool {
-        // Who only comes and goes need not ask for the socket.
+        // A client that only connects and disconnects does not need the socket.
         guard self.isBare, self.session.pointee.state == .connected, let channel = self.channel else { return false }
         let taken = self.socket.write(&self.loop.scratch.pointee, past: channel)
         if taken > 0 { self.observer.wrote(self.client, bytes: taken) }
         return taken == count
     }
 
-    /// Tells the owner of bytes that the kernel has taken since it was last asked.
+    /// Reports to the owner the bytes that the kernel has taken since the last report.
     ///
-    /// - Returns: bytes that it has not taken.
+    /// - Returns: bytes that the kernel has not taken.
     @discardableResult
     func countTaken() -> Int {
         let unsent = self.unsent
@@ -83,7 +83,7 @@ extension MQTTConnection {
         return unsent
     }
 
-    /// Bytes handed to the channel that the kernel has not taken.
+    /// Bytes passed to the channel that the kernel has not taken.
     package var unsent: Int { self.channel?.unsent(of: self.pendingBytes, isBare: self.isBare) ?? 0 }
 
     func flushUnlessReading() {

@@ -6,30 +6,31 @@ import Transport
 
 /// One MQTT connection on a channel: the last handler of its pipeline.
 ///
-/// It decodes what is read where it lies, runs the session's actions and owns every write. What it has to answer
-/// is collected in the loop's scratch buffer while a read is decoded; what the owner publishes then joins it, and
-/// all leave in one write.
+/// It decodes each read in place, runs the session's actions and owns every write. Answers are collected in the loop's
+/// scratch buffer while a read is decoded. Packets that the owner publishes then join them, and all leave in one write.
 package final class MQTTConnection {
     /// The owner's number for the client.
     package let client: Int
     let loop: LoopContext
-    /// Outlives the connection; the owner keeps it in its slab.
+    /// Outlives the connection; the owner stores it in its slab.
     let session: UnsafeMutablePointer<MQTTSession>
     let decoder: UnsafeMutablePointer<PacketDecoder>
-    /// Kept alive by its connections; it does not own them in turn, their channels do.
+    /// Kept alive by its connections.
+    ///
+    /// It does not own them: their channels do.
     let observer: any MQTTConnectionObserver
     var context: ChannelHandlerContext?
-    /// The context's: it makes one of its pipeline's each time it is asked.
+    /// Stored, because a context creates a channel reference from its pipeline at each access.
     var channel: (any Channel)?
-    /// What only some connections need; made for those.
+    /// State that only some connections need; created on first use.
     var extras: ConnectionExtras?
-    /// Written to without the channel as long as that has nothing of its own to write, and nothing lies between.
+    /// Used for writes that bypass the channel, while the channel has nothing to write and no layer lies between.
     var socket = DirectSocket()
-    /// Set once the connection must not be used any more; the last word to the owner follows or has been said.
+    /// Set when the connection must not be used any more; `ended` of the owner follows or has been called.
     var end: ConnectionEnd?
     var hasEnded = false
     var isFinishing = false
-    /// DISCONNECT has been handed to the channel: it was the last packet ([MQTT-3.14.4-1]).
+    /// DISCONNECT has been passed to the channel: it was the last packet ([MQTT-3.14.4-1]).
     var hasSaidGoodbye = false
     var isReading = false
     var isDecoding = false
@@ -40,14 +41,14 @@ package final class MQTTConnection {
     /// Whether the current read turn brought bytes, and whether the last one brought the peer's FIN.
     var hasRead = false
     var sawFIN = false
-    /// Nothing stands between this handler and the socket.
+    /// No layer lies between this handler and the socket.
     var isBare = true
-    /// What is received is looked at closely: an option wants something about it.
+    /// An option requires extra checks of received packets.
     let isCareful: Bool
     var connackDeadline = NIODeadline.distantFuture
-    /// Bytes handed to the channel that the kernel had not taken when last asked.
+    /// Bytes passed to the channel that the kernel had not taken at the last check.
     var pendingBytes = 0
-    /// Bytes handed to the channel, or to the kernel at once, since it opened.
+    /// Bytes passed to the channel, or directly to the kernel, since the channel opened.
     package internal(set) var bytesHanded: UInt64 = 0
 
     package init(
@@ -76,14 +77,14 @@ package final class MQTTConnection {
         self.decoder.deallocate()
     }
 
-    // MARK: Coming up
+    // MARK: Start
 
-    /// Sends CONNECT on the channel that has just come up.
+    /// Sends CONNECT on a new channel.
     ///
     /// - Parameters:
-    ///   - connect: as ``MQTTSession/connect(clientID:username:password:will:now:)`` made it.
-    ///   - deadline: when CONNACK has to be there.
-    ///   - isBare: whether nothing stands between this handler and the socket (``ConnectedChannel/isBare``).
+    ///   - connect: as returned by ``MQTTSession/connect(clientID:username:password:will:now:)``.
+    ///   - deadline: the time by which CONNACK must arrive.
+    ///   - isBare: whether no layer lies between this handler and the socket (``ConnectedChannel/isBare``).
     ///   - authenticator: adds its method and data, and answers AUTH (§4.12).
     package func start(
         _ connect: Connect,
@@ -101,14 +102,14 @@ package final class MQTTConnection {
             }
             self.needsExtras.authenticator = authenticator
         }
-        // No limit of the server's is known yet ([MQTT-3.2.2-15]).
+        // No limit of the server is known yet ([MQTT-3.2.2-15]).
         connect.encode(as: connect.version, into: &self.loop.scratch.pointee)
         self.flush()
     }
 
-    /// Sends these bytes in place of CONNECT, right or wrong.
+    /// Sends raw bytes, valid or not, in place of CONNECT.
     ///
-    /// The session must have been told, by ``MQTTSession/connectVerbatim(now:)``.
+    /// The caller first calls ``MQTTSession/connectVerbatim(now:)`` of the session.
     package func start(verbatim bytes: [UInt8], deadline: NIODeadline, isBare: Bool = true) {
         self.begin(deadline: deadline, isBare: isBare)
         self.needsExtras.isVerbatim = true
@@ -121,15 +122,14 @@ package final class MQTTConnection {
         self.observer.wantsTimer(self.client, at: deadline)
     }
 
-    // MARK: What the owner asks for
+    // MARK: The owner's calls
 
     /// Whether a write would go to the kernel at once.
     package var isWritable: Bool {
         self.end == nil && !self.isFinishing && self.channel?.isWritable ?? false
     }
 
-    /// Sends SUBSCRIBE; `nil` when no identifier is free, nobody is connected, or the server does not take a packet so
-    /// large.
+    /// Sends SUBSCRIBE; `nil` if no identifier is free, no connection is up, or the packet is too large for the server.
     package func subscribe(_ subscriptions: [Subscription], properties: Properties = Properties()) -> PacketID? {
         guard let id = self.session.pointee.subscribe(subscriptions.count) else { return nil }
         guard self.write(.subscribe(Subscribe(id, subscriptions, properties: properties))) else {
@@ -140,7 +140,7 @@ package final class MQTTConnection {
         return id
     }
 
-    /// The same for UNSUBSCRIBE.
+    /// Sends UNSUBSCRIBE; `nil` in the same cases as for SUBSCRIBE.
     package func unsubscribe(_ filters: [String], properties: Properties = Properties()) -> PacketID? {
         guard let id = self.session.pointee.unsubscribe(filters.count) else { return nil }
         guard self.write(.unsubscribe(Unsubscribe(id, filters: filters, properties: properties))) else {
@@ -160,7 +160,7 @@ package final class MQTTConnection {
         self.updateTimer()
     }
 
-    /// Sends any bytes, right or wrong; the session knows nothing of them.
+    /// Sends raw bytes, valid or not; the session does not know of them.
     package func sendRaw(_ bytes: [UInt8]) {
         self.append(bytes.count) { memory in
             memory.copyBytes(from: bytes)
@@ -169,12 +169,12 @@ package final class MQTTConnection {
         self.flushUnlessReading()
     }
 
-    /// DISCONNECT, then FIN; what the peer still sends is read until its own FIN.
+    /// Sends DISCONNECT, then FIN; bytes from the peer are read until its own FIN.
     ///
-    /// Before MQTT 5 the packet says nothing, whatever `disconnect` says (3.1.1 §3.14).
+    /// Before MQTT 5 the packet is empty, and `disconnect` has no effect (3.1.1 §3.14).
     package func finish(_ disconnect: Disconnect = Disconnect()) {
         guard self.end == nil, !self.isFinishing else { return }
-        // A write that fails reads the socket dry at once, and the decoder is still at work on this read.
+        // A failed write makes NIO read the socket until it is empty, while the decoder still works on this read.
         if self.isDecoding {
             self.finishesAfterRead = true
             if disconnect != Disconnect() { self.needsExtras.goodbye = disconnect }
@@ -198,7 +198,7 @@ package final class MQTTConnection {
         if now >= self.connackDeadline { return self.close(.connackTimedOut) }
         var expired: [InFlightPublish] = []
         let action = self.session.pointee.timerFired(now: now) { expired.append($0) }
-        // Behind the session's own turn: the owner may look at the session, or close the connection.
+        // Called after the session's own turn, because the owner may access the session or close the connection.
         for publish in expired { self.observer.abandoned(self.client, publish, .timedOut, now: now) }
         guard self.end == nil else { return }
         if self.session.pointee.options.dupTimeout != nil, self.repeatOverdue(now: now) { self.flush() }
@@ -217,9 +217,9 @@ package final class MQTTConnection {
         if let deadline = self.session.pointee.deadline { self.observer.wantsTimer(self.client, at: deadline) }
     }
 
-    // MARK: Ends
+    // MARK: Errors
 
-    /// Says the reason to an MQTT 5 server, and closes (§4.13.1).
+    /// Sends the reason to an MQTT 5 server, and closes (§4.13.1).
     func refuse(_ reason: ReasonCode, _ end: ConnectionEnd) {
         guard self.end == nil else { return }
         if self.session.pointee.options.version == .v5, self.session.pointee.state == .connected {
@@ -229,7 +229,7 @@ package final class MQTTConnection {
         self.close(end)
     }
 
-    /// The same for a rule that the server's packet breaks.
+    /// Refuses a packet of the server that breaks a rule.
     func refuse(_ reason: ReasonCode, _ words: String) { self.refuse(reason, .violation(reason, words)) }
 
     func close(_ end: ConnectionEnd) {

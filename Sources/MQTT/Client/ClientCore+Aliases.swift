@@ -1,13 +1,13 @@
 import MQTTCodec
 import NIOCore
 
-/// The topic aliases of one connection: the next begins with none ([MQTT-3.3.2-7]).
+/// The topic aliases of one connection: the next one starts without any ([MQTT-3.3.2-7]).
 struct ConnectionAliases {
     private var table = TopicAliases()
     /// The number of the connection; 0 for none.
     private var epoch = 0
 
-    /// The table for this connection, empty at its first message: a resumed session's come before all others.
+    /// Uses this connection's table, which is empty at its first message: resumed messages are sent before all others.
     mutating func choose(_ topic: String, on epoch: Int, wanted: UInt16, allowed: UInt16) -> TopicAliases.Choice {
         if epoch != self.epoch {
             self.epoch = epoch
@@ -19,17 +19,17 @@ struct ConnectionAliases {
 }
 
 extension ClientCore {
-    /// What alias and its property add to a PUBLISH at most: three bytes, and one each for two lengths that may grow.
+    /// The bytes that an alias adds to a PUBLISH at most: three, and one for each of two lengths that may grow.
     private static var aliasSize: Int { 5 }
 
-    /// The same packet with an alias, if it may have one; it must be what is written next.
+    /// The same packet with an alias, if it may have one; it must be the next packet written.
     func aliased(_ publish: Publish) -> Publish {
         let wanted = self.configuration.outboundTopicAliases
         let limits = self.session.pointee.limits
         guard wanted > 0, limits.topicAliasMaximum > 0, !publish.topic.isEmpty, publish.properties.topicAlias == nil
         else { return publish }
         if let limit = limits.maximumPacketSize {
-            // A packet that introduces an alias and then is not sent would leave the server without it.
+            // A packet that defines an alias but is too large to be sent would leave the server without the alias.
             var buffer = ByteBuffer()
             Packet.publish(publish).encode(as: self.configuration.version, into: &buffer)
             guard buffer.readableBytes + Self.aliasSize <= Int(limit) else { return publish }
@@ -50,7 +50,7 @@ extension ClientCore {
         return publish
     }
 
-    /// Why a message must not bring an alias of its own; `nil` if it has none, or may.
+    /// The reason why a message must not set an alias itself; `nil` if it has none, or may.
     func aliasProblem(of message: MQTTMessage) -> MQTTClientError? {
         guard self.configuration.validates, self.configuration.version == .v5,
             let alias = message.properties.topicAlias

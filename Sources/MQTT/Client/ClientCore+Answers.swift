@@ -1,20 +1,20 @@
 import MQTTCodec
 
-/// Reason string and user properties of an answer, told just before the answer itself.
+/// Reason string and user properties of an answer, reported just before the answer itself.
 struct ToldProperties {
     let type: PacketType
     let id: PacketID
     let properties: Properties
 }
 
-/// What PUBREC said in front of PUBCOMP.
+/// The PUBREC that came before PUBCOMP.
 struct RecordedAnswer {
     let reason: ReasonCode
     let properties: Properties
 }
 
 extension ClientCore {
-    /// What was told of this answer; what was told of another one is nobody's.
+    /// The properties if they belong to this answer; empty otherwise.
     func takeProperties(of type: PacketType, _ id: PacketID?) -> Properties {
         let told = self.told
         self.told = nil
@@ -24,7 +24,7 @@ extension ClientCore {
 }
 
 extension MQTTPublishResult {
-    /// Adds what PUBREC said; its reason stands unless PUBCOMP knows of something worse.
+    /// Adds the PUBREC's properties; its reason counts unless PUBCOMP has an error.
     mutating func add(_ recorded: RecordedAnswer) {
         self.recordedProperties = recorded.properties
         if self.reason == .success { self.reason = recorded.reason }

@@ -5,7 +5,8 @@ import SASL
 import Transport
 
 extension ClientCore {
-    /// Connects to `target`, or where the configuration says; with `begins` the session held is not that server's.
+    /// Connects to `target` or the configured server; with `begins` the client's session does not belong to that
+    /// server.
     func connect(_ waiter: Waiter<MQTTConnectResult>, target: Target?, begins: Bool) {
         guard !waiter.isDone else { return }
         guard self.state == .created || self.state == .closed else {
@@ -81,7 +82,7 @@ extension ClientCore {
         }
     }
 
-    /// What answers AUTH; a mechanism that cannot be is an error before anything is sent.
+    /// The authenticator for AUTH; an unusable mechanism is an error before anything is sent.
     func makeAuthenticator() throws(SASLError) -> MQTTAuthenticator? {
         guard self.configuration.version == .v5, let authentication = self.configuration.authentication else {
             return nil
@@ -125,7 +126,7 @@ extension ClientCore {
         self.home.returnLayers(self.configuration.transport)
     }
 
-    /// The CONNECT; whatever belonged to the last connection ends here.
+    /// The CONNECT; all state of the last connection ends here.
     func packet(_ login: MQTTCredentials.Fields) -> Connect {
         let configuration = self.configuration
         return self.session.pointee.connect(
@@ -168,14 +169,14 @@ extension ClientCore {
         }
     }
 
-    /// Ends an attempt that has no connection yet; nothing if none is under way.
+    /// Ends an attempt that has no connection yet; does nothing without an attempt.
     func failConnect(_ error: MQTTClientError) {
         guard self.state == .connecting, self.connection == nil else { return }
         let waiter = self.connectWaiter
         self.connectWaiter = nil
         self.isPreparing = false
         self.connectDeadline = .distantFuture
-        // What is still under way for it is not heard any more.
+        // Later results of this attempt are ignored.
         self.epoch += 1
         self.connector?.cancelAll()
         self.change(to: .closed)
@@ -187,7 +188,7 @@ extension ClientCore {
         self.settle()
     }
 
-    /// The task that waits for the connection is cancelled.
+    /// The task that waits for the connection was cancelled.
     func cancelConnect(_ waiter: Waiter<MQTTConnectResult>) {
         guard self.connectWaiter === waiter else { return }
         self.giveUpConnect(.cancelled)
@@ -206,7 +207,7 @@ extension ClientCore {
 
     // MARK: Disconnecting
 
-    /// With `keepsQueue` messages that have not been sent, and those who wait for them, stay for the next connection.
+    /// With `keepsQueue` unsent messages and their callers stay for the next connection.
     func disconnect(_ waiter: Waiter<Void>, _ disconnect: Disconnect, keepsQueue: Bool) {
         if !keepsQueue { self.failWaiting(.disconnected) }
         if !keepsQueue, !self.keepsSession {
@@ -223,7 +224,7 @@ extension ClientCore {
             self.disconnectWaiters.append(waiter)
             self.disconnectDeadline = self.context.now + TimeAmount(self.configuration.timeouts.disconnect)
             self.change(to: .disconnecting)
-            // What is still to be read would hold up the server's FIN.
+            // Unread bytes would hold up the server's FIN.
             self.updateReading()
             self.connection?.finish(disconnect)
         case .disconnecting:
@@ -232,7 +233,7 @@ extension ClientCore {
         self.settle()
     }
 
-    /// Closes without DISCONNECT, so that the server publishes the will.
+    /// Closes without DISCONNECT, so the server publishes the will.
     func abort() {
         switch self.state {
         case .created, .closed: break
@@ -243,7 +244,7 @@ extension ClientCore {
 }
 
 extension Target {
-    /// Why nobody can be found there.
+    /// The reason why this address cannot be used.
     fileprivate var problem: String? {
         if self.host.isEmpty { return "a host is needed" }
         return self.port == 0 ? "port 0 is no port" : nil
@@ -253,7 +254,7 @@ extension Target {
 extension MQTTClientConfiguration {
     var target: Target { Target(host: self.host, port: Int(self.port ?? self.transport.defaultPort)) }
 
-    /// What cannot work, whatever validation says.
+    /// Settings that cannot work, even with `validates` set to `false`.
     var problem: String? {
         if let words = self.target.problem { return words }
         if !(1...65_535).contains(self.limits.window) { return "a window holds 1 to 65,535 messages" }

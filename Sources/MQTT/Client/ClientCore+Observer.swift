@@ -2,7 +2,7 @@ import LoopContext
 import MQTTCodec
 import NIOCore
 
-// What the connection tells; an older connection than the present one is not heard.
+// The connection's events; events of an earlier connection are ignored.
 
 extension ClientCore: MQTTConnectionObserver {
     func connected(_ client: Int, _ connack: ConnAck, resumed: Bool, now: NIODeadline) {
@@ -14,7 +14,7 @@ extension ClientCore: MQTTConnectionObserver {
             self.failDiscarded(.sessionLost)
             self.beginSession()
         } else if self.configuration.acknowledgement != .onReceipt {
-            // The server sends them again; those acknowledged on receipt it does not.
+            // The server sends unacknowledged messages again, but not those that were acknowledged on receipt.
             self.seed.inbox.removeUnacknowledged()
         }
         let result = MQTTConnectResult(
@@ -27,7 +27,7 @@ extension ClientCore: MQTTConnectionObserver {
         self.tell(.connected(result))
         self.connectWaiter?.complete(.success(result))
         self.connectWaiter = nil
-        // A resumed session's own messages come first; those are written already.
+        // A resumed session's own messages come first; they are written already.
         self.settle()
     }
 
@@ -35,7 +35,7 @@ extension ClientCore: MQTTConnectionObserver {
 
     func readEnded(_ client: Int, packets: Int, now: NIODeadline) {
         guard client == self.epoch else { return }
-        // Told of an answer to nothing: the next message may have its identifier.
+        // The properties belonged to an unexpected answer, and the next message may have its identifier.
         self.told = nil
         self.settle()
     }
@@ -54,7 +54,7 @@ extension ClientCore: MQTTConnectionObserver {
         now: NIODeadline
     ) {
         guard client == self.epoch else { return }
-        // As a rule there are none.
+        // Most answers have no properties.
         let properties =
             self.told == nil
             ? Properties() : self.takeProperties(of: type, self.flows.flows[publish.sequence]?.stage.packetID)
@@ -75,7 +75,7 @@ extension ClientCore: MQTTConnectionObserver {
 
     func resend(_ client: Int, id: UInt16, _ publish: InFlightPublish, now: NIODeadline) {
         guard client == self.epoch else { return }
-        // Twice on one connection only where that is asked for, which in MQTT 5 has no effect ([MQTT-4.4.0-1]).
+        // A message is sent twice on one connection only if `repeatsAfter` asks for it; not in MQTT 5 ([MQTT-4.4.0-1]).
         _ = self.write(publish.sequence, repeats: self.session.pointee.options.dupTimeout != nil)
     }
 
@@ -158,7 +158,7 @@ extension ClientCore: MQTTConnectionObserver {
         if let timer = self.connectionTimer { self.context.timers.cancel(timer) }
         self.told = nil
         if self.keepsSession {
-            // What was not acknowledged comes again, with the next connection; at QoS 2 it is known by then.
+            // Unacknowledged QoS 1 messages come again with the next connection; QoS 2 messages are recognised by then.
             self.unacknowledged = self.unacknowledged.filter { $0.qos == .exactlyOnce }
         } else {
             self.unacknowledged = []
@@ -213,7 +213,7 @@ extension ClientCore: MQTTConnectionObserver {
         return MQTTRefusal(code: connack.code, version: version, properties: connack.properties)
     }
 
-    /// The session is a new one: what was recorded of the server's messages belongs to the old one.
+    /// The session is new: stored messages of the server belong to the old one.
     private func beginSession() {
         self.sessionNumber += 1
         self.unacknowledged = []

@@ -2,10 +2,10 @@ import LoopContext
 package import MQTTCodec
 package import NIOCore
 
-/// The call that waits for the end of a message at QoS 1 or 2.
+/// A call that waits for the end of a message of ours at QoS 1 or 2.
 struct Caller {
     var waiter: Waiter<MQTTPublishResult>?
-    /// Once PUBREC came.
+    /// The PUBREC, once it came.
     var recorded: RecordedAnswer?
 
     mutating func end(_ outcome: Waiter<MQTTPublishResult>.Outcome) {
@@ -36,7 +36,7 @@ extension ClientCore {
         if case .loading = self.storeState { self.waitingForStore.append(waiter) }
     }
 
-    /// QoS 0: written now, or not at all.
+    /// QoS 0: the message is written now, or not at all.
     private func publishAtOnce(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>) {
         guard self.state == .connected, let connection = self.connection else {
             waiter.complete(.failure(.notConnected))
@@ -52,7 +52,7 @@ extension ClientCore {
         self.tell()
     }
 
-    /// The kernel has taken all that was written.
+    /// The kernel has taken all bytes written.
     func written() {
         let writing = self.writing
         self.writing = []
@@ -68,7 +68,7 @@ extension ClientCore {
         let sequence = self.flows.add(message, now: self.context.now)
         self.callers[sequence] = Caller(waiter: waiter)
         self.pump()
-        // With an identifier already it has been handed to the store as published: one change instead of two.
+        // A message with an identifier is in the store's changes already: one change instead of two.
         self.flows.insert(sequence)
         self.settle()
         self.updateReading()
@@ -76,9 +76,9 @@ extension ClientCore {
 
     // MARK: Sending
 
-    /// Gives identifiers to as many messages as the window has room for; they go out when the store has them.
+    /// Assigns identifiers to as many messages as the window has room for; they are sent when the store has them.
     func pump() {
-        // A store that failed is waited for: what it has not taken could not be sent anyway.
+        // A store that failed is waited for: a message that it does not have could not be sent.
         guard !self.flows.waitsToRetry, self.state == .connected, self.session.pointee.state == .connected
         else { return }
         let now = self.context.now
@@ -105,12 +105,13 @@ extension ClientCore {
         return limits.refusal(ofPublish: message.qos, retain: message.retain, size: size)
     }
 
-    /// Appends a message whose commit has returned to what waits for the next flush.
+    /// Appends a message whose commit has returned to the bytes that wait for the next flush.
     ///
     /// - Parameters:
     ///   - sequence: which one.
-    ///   - repeats: also if it was written on this connection before (``MQTTClientConfiguration/repeatsAfter``).
-    /// - Returns: whether there was anything to write.
+    ///   - repeats: `true` writes it even if it was written on this connection
+    ///     (``MQTTClientConfiguration/repeatsAfter``).
+    /// - Returns: whether anything was written.
     func write(_ sequence: UInt64, repeats: Bool = false) -> Bool {
         guard let connection = self.connection, self.state == .connected || self.state == .connecting,
             let publish = self.flows.packet(sequence, repeats: repeats, now: self.context.now)
@@ -128,7 +129,7 @@ extension ClientCore {
 
     // MARK: Ends
 
-    /// A message is done with; with `forgets` the store has to forget it, if it knows of it.
+    /// Ends a message; with `forgets` the store removes it, if it has it.
     func finish(_ sequence: UInt64, _ outcome: Waiter<MQTTPublishResult>.Outcome, forgets: Bool) {
         self.flows.finish(sequence, forgets: forgets)
         self.callers.removeValue(forKey: sequence)?.waiter?.complete(outcome)
@@ -151,7 +152,7 @@ extension ClientCore {
         }
     }
 
-    /// PUBREC came: PUBREL goes out once the store knows.
+    /// PUBREC came: PUBREL is sent once the store has recorded it.
     func recorded(_ publish: InFlightPublish, reason: UInt8, properties: Properties) {
         guard self.flows.recorded(publish.sequence, keepsPayload: true) else { return }
         let reason = ReasonCode(rawValue: reason) ?? .success
@@ -161,7 +162,7 @@ extension ClientCore {
         )
     }
 
-    /// The session that they belonged to is no more: what the server cannot know of waits for the next one.
+    /// The session has ended: messages that the server cannot know wait for the next one.
     func failDiscarded(_ error: MQTTClientError) {
         let discarded = self.discarded
         self.discarded = []
@@ -176,7 +177,7 @@ extension ClientCore {
         self.flows.requeue(unsent)
     }
 
-    /// What has not been sent is not going to be.
+    /// Ends all messages that were never sent.
     func dropQueue() {
         while let sequence = self.flows.firstQueued { self.finish(sequence, .failure(.disconnected), forgets: true) }
     }
@@ -187,7 +188,7 @@ extension MQTTMessage {
         Publish(self, age: .zero).problem(as: version, packetID: false)
     }
 
-    /// §3.3.2.3.3; of a message that never was sent.
+    /// Whether the expiry interval has passed, for a message that was never sent (§3.3.2.3.3).
     func isExpired(after age: TimeAmount) -> Bool {
         guard let expiry = self.properties.messageExpiryInterval else { return false }
         return age >= .seconds(Int64(expiry))
@@ -196,13 +197,13 @@ extension MQTTMessage {
     func wireSize(as version: ProtocolVersion) -> Int {
         var buffer = ByteBuffer()
         Packet.publish(Publish(self, age: .zero)).encode(as: version, into: &buffer)
-        // The identifier's own bytes are in it: a missing one is written as 0.
+        // The size includes the identifier: a missing one is written as 0.
         return buffer.readableBytes
     }
 }
 
 extension Publish {
-    /// The packet for a message that has waited for `age`, which its expiry is lowered by (§3.3.2.3.3).
+    /// The packet for a message that has waited for `age`, which lowers its expiry interval (§3.3.2.3.3).
     package init(_ message: MQTTMessage, age: TimeAmount) {
         var properties = message.properties
         if let expiry = properties.messageExpiryInterval, age.nanoseconds >= 1_000_000_000 {

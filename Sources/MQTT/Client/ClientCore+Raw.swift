@@ -3,15 +3,15 @@ import MQTTCodec
 import NIOCore
 import SASL
 
-/// What a connection begins with.
+/// The first bytes of a connection.
 enum Opening {
     case connect(Connect, MQTTAuthenticator?)
-    /// Bytes of the user's own.
+    /// The user's raw bytes.
     case raw([UInt8])
 }
 
 extension ClientCore {
-    /// The opening of a connection that is about to be made; whatever belonged to the last one ends here.
+    /// The opening of a new connection; all state of the last connection ends here.
     func opening(_ login: MQTTCredentials.Fields) throws(MQTTClientError) -> Opening {
         if let bytes = self.configuration.rawConnect {
             self.session.pointee.connectVerbatim(now: self.context.now)
@@ -38,7 +38,7 @@ extension ClientCore {
         for (bytes, waiter) in waiting { self.sendRaw(bytes, waiter) }
     }
 
-    /// Sends bytes as they are; while the transport is being made they wait for it.
+    /// Sends raw bytes; while the transport connects they wait for it.
     func sendRaw(_ bytes: [UInt8], _ waiter: Waiter<MQTTPublishResult>) {
         guard !waiter.isDone else { return }
         if self.state == .connecting, self.channel == nil {
@@ -49,13 +49,13 @@ extension ClientCore {
             waiter.complete(.failure(.notConnected))
             return
         }
-        // First: a write that fails ends the connection, and with it the waits of all who are listed.
+        // Added before the write, because a failed write ends the connection and all listed calls.
         self.writing.append(waiter)
         connection.sendRaw(bytes)
         if connection.flush() == 0 { self.written() }
     }
 
-    /// There will be no transport for them.
+    /// Ends the calls whose raw bytes wait for a transport that will not exist.
     func failRaw(_ error: MQTTClientError) {
         let waiting = self.rawWaiting
         self.rawWaiting = []

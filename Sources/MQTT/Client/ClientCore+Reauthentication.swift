@@ -2,12 +2,12 @@ import LoopContext
 import MQTTCodec
 import NIOCore
 
-/// The calls that wait for a re-authentication, of which there is one at a time (§4.12.1).
+/// The calls that wait for a re-authentication; only one can run at a time (§4.12.1).
 struct Reauthentication {
     private var waiters: [(waiter: Waiter<Void>, deadline: NIODeadline)] = []
-    /// AUTH was sent, and its exchange is not over: who comes now waits for its end.
+    /// AUTH was sent and its exchange is not over: later calls wait for its end.
     var isUnderWay = false
-    /// The first one's is the earliest: all wait equally long.
+    /// The first call has the earliest deadline: all have the same timeout.
     var deadline: NIODeadline { self.waiters.first?.deadline ?? .distantFuture }
 
     var isAwaited: Bool { self.waiters.contains { !$0.waiter.isDone } }
@@ -24,7 +24,7 @@ struct Reauthentication {
         for (waiter, _) in waiters { waiter.complete(outcome) }
     }
 
-    /// Who has waited so long does not wait any longer, but the server may still answer.
+    /// Ends calls after their timeout; the server may still answer.
     mutating func expire(now: NIODeadline) {
         while let first = self.waiters.first, now >= first.deadline {
             self.waiters.removeFirst()
@@ -49,7 +49,7 @@ extension ClientCore {
         self.reauthentication.add(waiter, until: self.context.now + TimeAmount(configuration.timeouts.acknowledgement))
         if !self.reauthentication.isUnderWay {
             self.reauthentication.isUnderWay = true
-            // A mechanism that fails to begin ends the connection, and with it this.
+            // A mechanism that fails to begin ends the connection, and so this call.
             if !connection.reauthenticate() { self.reauthentication.end(.failure(.notConnected)) }
         }
         self.updateTimer()

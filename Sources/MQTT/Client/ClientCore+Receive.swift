@@ -4,7 +4,7 @@ import NIOCore
 
 extension ClientCore {
     func receive(_ view: PublishView) {
-        // What no decoder hands out is not delivered.
+        // A message with malformed properties is not delivered; the decoder rejects it before.
         guard let properties = try? view.properties() else { return }
         let message = MQTTMessage(
             topic: String(decoding: view.topic, as: UTF8.self),
@@ -30,10 +30,10 @@ extension ClientCore {
         if self.seed.inbox.put(received) != .low { self.updateReading() }
     }
 
-    /// Sends PUBACK, or has PUBREC sent once the store knows that the message came.
+    /// Sends PUBACK, or PUBREC once the store has the message.
     func acknowledge(_ taken: Taken, _ reason: ReasonCode) {
         guard self.unacknowledged.remove(taken) != nil else { return }
-        // Only MQTT 5 can refuse: to another server it is a message that was taken.
+        // Only MQTT 5 can reject a message; earlier servers see it as accepted.
         let reason = self.configuration.version == .v5 ? reason : .success
         if taken.qos == .exactlyOnce, !reason.isError, self.keepsSession {
             self.flows.received(taken.id)
@@ -46,19 +46,19 @@ extension ClientCore {
         if let connection = self.connection {
             connection.acknowledge(qos, id: id.rawValue, reason: reason)
         } else if qos == .exactlyOnce {
-            // PUBREC answers the message when it comes again.
+            // PUBREC is sent when the message comes again.
             _ = self.session.pointee.record(id.rawValue, reason, isUp: false)
         }
     }
 
-    /// PUBREL came: PUBCOMP goes out once the store has forgotten the message.
+    /// PUBREL came: PUBCOMP is sent once the store has removed the message.
     func forget(_ id: PacketID) {
-        // A server may release what nobody has acknowledged: its flow is over all the same.
+        // A server may release a message that the application has not acknowledged: its flow is over too.
         self.unacknowledged.remove(Taken(epoch: self.sessionNumber, id: id, qos: .exactlyOnce))
         if self.keepsSession { self.flows.released(id) }
     }
 
-    /// Tasks have taken messages, or acknowledged some.
+    /// Tasks have taken or acknowledged messages.
     func inboxChanged() {
         let (due, resumes) = self.seed.inbox.collect()
         for acknowledgement in due { self.acknowledge(acknowledgement.taken, acknowledgement.reason) }
@@ -74,13 +74,13 @@ extension ClientCore {
             || self.reauthentication.isAwaited || self.state == .disconnecting
     }
 
-    /// Stops reading the socket, or goes on.
+    /// Pauses or resumes reading from the socket.
     func updateReading() {
         guard let channel = self.channel, self.connection != nil else { return }
         let pauses = self.seed.inbox.pauses(when: self.awaitsAnswer ? .overfull : .full)
         guard pauses != self.isPaused else { return }
         self.isPaused = pauses
-        // What the kernel has by then still comes if the server closes.
+        // Bytes that the kernel already has still arrive if the server closes.
         try? channel.syncOptions?.setOption(.autoRead, value: !pauses)
         if !pauses { self.session.pointee.received(now: self.context.now) }
     }

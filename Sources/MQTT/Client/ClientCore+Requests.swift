@@ -4,7 +4,7 @@ import NIOCore
 
 /// A SUBSCRIBE or UNSUBSCRIBE that waits for its answer.
 struct Request {
-    /// The codes of the answer, one for each filter in its order, and what it says beyond them.
+    /// The codes of the answer, one per filter in its order, and its properties.
     typealias Answer = (codes: [ReasonCode], properties: Properties)
 
     enum Caller {
@@ -15,7 +15,7 @@ struct Request {
     let caller: Caller
     let filters: [String]
     let deadline: NIODeadline
-    /// Told of its timeout; the answer may still come, and then frees the identifier.
+    /// The call has timed out; the answer may still come, and then frees the identifier.
     private(set) var isOver = false
 
     init(_ caller: Caller, filters: [String], deadline: NIODeadline) {
@@ -112,7 +112,7 @@ extension ClientCore {
         self.updateTimer()
     }
 
-    /// The answer; no codes stand for success throughout (UNSUBACK before 5.0).
+    /// The answer; an empty list of codes means success for all filters (UNSUBACK before 5.0).
     func answered(_ type: PacketType, _ id: PacketID, codes: [UInt8]) {
         let properties = self.takeProperties(of: type, id)
         guard var request = self.requests.removeValue(forKey: id) else { return }

@@ -10,11 +10,13 @@ extension ClientCore {
         case failed(String)
     }
 
-    /// The name as configured: one that the server gives comes too late for what the store has to be asked first.
+    /// The configured name: one that the server assigns comes after the store has been loaded.
     private var storeKey: String { self.configuration.clientID }
 
-    /// Who has no name shares the store's place with all who have none, and would remove what they keep; in memory a
-    /// store is one client's own, as a rule.
+    /// The reason why the store cannot be used without a client identifier.
+    ///
+    /// Clients without one share a key in the store and would remove each other's messages. A store in memory usually
+    /// serves one client.
     var storeProblem: MQTTClientError? {
         guard self.storeKey.isEmpty, !(self.seed.store is MQTTMemoryStore) else { return nil }
         return .invalid("a store keeps messages under the client identifier: set clientID, or leave the store out")
@@ -22,7 +24,7 @@ extension ClientCore {
 
     // MARK: Loading
 
-    /// Runs `body` when it is known what the store holds: at once, as a rule.
+    /// Runs `body` when the contents of the store are known, usually at once.
     func whenLoaded(_ body: @escaping (MQTTClientError?) -> Void) {
         switch self.storeState {
         case .loaded: body(nil)
@@ -34,7 +36,7 @@ extension ClientCore {
 
     private func load(_ body: @escaping (MQTTClientError?) -> Void) {
         guard self.keepsSession else {
-            // An older session of this name ends with the first connection; what the store has of it ends here.
+            // An older session of this name ends with the first connection, and its stored messages end here.
             self.storeState = .loaded
             if let store = self.seed.store as? MQTTMemoryStore {
                 store.apply([.removeAll], client: self.storeKey)
@@ -75,7 +77,7 @@ extension ClientCore {
         self.settle()
     }
 
-    /// Takes up what another client of this name left.
+    /// Restores the messages that another client of this name left.
     private func restore(_ messages: [MQTTStoredMessage]) {
         let (outbound, inbound) = self.flows.restore(messages, now: self.context.now)
         self.session.pointee.restore(outbound: outbound, inbound: inbound)
@@ -83,13 +85,13 @@ extension ClientCore {
 
     // MARK: Committing
 
-    /// Hands over the changes of this turn; while a commit is under way they gather.
+    /// Commits the changes of this turn; during a commit they collect.
     func commit() {
         guard self.flows.mayCommit, !self.isCommitting else { return }
         let changes = self.flows.takeChanges(self.flows.commitLimit)
         let (seed, key) = (self.seed, self.storeKey)
         if let store = seed.store as? MQTTMemoryStore {
-            // Nothing to wait for, so nothing waits.
+            // A store in memory needs no wait.
             store.apply(changes, client: key)
             return self.committed(changes)
         }
@@ -125,7 +127,7 @@ extension ClientCore {
                 if let connection = self.connection {
                     connection.release(id.rawValue)
                 } else {
-                    // PUBREL goes out when the session is resumed.
+                    // PUBREL is sent when the session resumes.
                     _ = self.session.pointee.release(id.rawValue)
                 }
             case .record(let id): self.sendAcknowledgement(.exactlyOnce, id, .success)
@@ -136,7 +138,7 @@ extension ClientCore {
     }
 
     private func sendFirst(_ sequence: UInt64) -> Bool {
-        // What the server's receive maximum holds back goes out by `resend` ([MQTT-3.3.4-7]).
+        // `resend` sends messages that the server's receive maximum holds back ([MQTT-3.3.4-7]).
         guard self.state == .connected, let id = self.flows.flows[sequence]?.stage.packetID,
             self.session.pointee.writes(id.rawValue, sequence: sequence, now: self.context.now)
         else { return false }
@@ -150,7 +152,7 @@ extension ClientCore {
         let words = "\(error)"
         switch self.flows.failed(changes, refusal, &self.session.pointee, now: self.context.now) {
         case .retried:
-            // Who waits for a new message of ours hears of it.
+            // Calls for new messages get the error.
             for case .insert(let stored) in changes {
                 if case .received = stored.stage { continue }
                 self.callers[stored.sequence]?.end(.failure(.storeFailed(words)))

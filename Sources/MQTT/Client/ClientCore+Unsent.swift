@@ -2,11 +2,11 @@ import LoopContext
 import MQTTCodec
 import NIOCore
 
-// Messages that have an identifier, and are not going to be sent under it.
+// Messages that have an identifier, and will not be sent under it.
 extension ClientCore {
-    /// The server is another one than the session's: what that one has not taken goes to this one, as if never sent.
+    /// Moves messages to another server: those that the session's server has not received are sent to the new one.
     ///
-    /// What it has taken, with PUBREC, is done with.
+    /// Messages with a PUBREC are complete.
     func takeAlong() {
         self.session.pointee.isOfAnotherServer = false
         let discarded = self.discarded
@@ -27,9 +27,9 @@ extension ClientCore {
         }
     }
 
-    /// Ends what is not going to be sent, and sends again what the receive maximum has room for then.
+    /// Ends messages that will not be sent, and sends messages that then have room in the receive maximum.
     ///
-    /// An answer makes room too, and the connection sees to that; here nothing has come, and perhaps nothing will.
+    /// The connection does this after each answer. Here no answer has come, and perhaps none will.
     func settleWindow() {
         self.giveUpUntakeable()
         guard self.session.pointee.window.heldBack > 0, self.state == .connected, let connection = self.connection
@@ -43,7 +43,7 @@ extension ClientCore {
         connection.flushUnlessReading()
     }
 
-    /// Ends what the server does not take any more, though it did when the session began ([MQTT-3.2.2-15]).
+    /// Ends messages that the server no longer accepts, though it did when the session started ([MQTT-3.2.2-15]).
     private func giveUpUntakeable() {
         guard self.flows.hasUntakeable else { return }
         for (sequence, reason) in self.flows.takeUntakeable()

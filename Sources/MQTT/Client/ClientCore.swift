@@ -3,47 +3,47 @@ import MQTTCodec
 import NIOCore
 import Transport
 
-/// A client on its event loop: connection, session, messages under way and calls that wait.
+/// A client on its event loop: connection, session, messages in flight and calls that wait.
 ///
-/// Confined to the loop. The session decides, the connection moves bytes; what is here keeps the messages and the
-/// callers. Every call that waits is ended by exactly one of: its answer, its timeout, the end of its connection,
-/// `disconnect`, the shutdown.
+/// Confined to the loop. The session decides and the connection moves bytes; this class keeps the messages and the
+/// callers. Exactly one of these ends a waiting call: its answer, its timeout, the end of its connection, `disconnect`,
+/// the shutdown.
 final class ClientCore: LoopTenant {
     let seed: ClientSeed
     let home: ClientLoop
     var index = -1
     var connectionTimer: TimerID?
     var clientTimer: TimerID?
-    /// When the connection's timer fires; it may ask for earlier, and is asked again when it fired.
+    /// The time of the connection's timer; the connection may ask for an earlier one, and is asked again when it fired.
     var connectionTimerAt: NIODeadline?
 
     let session: UnsafeMutablePointer<MQTTSession>
     var connector: TCPConnector?
-    /// Where the connector leads to.
+    /// The target of the connector.
     var connectorTarget: Target?
     var connection: MQTTConnection?
     var channel: (any Channel)?
-    /// The number of the connection, which it knows itself by: what an older one says is not heard.
+    /// The number of the connection: events of earlier ones are ignored.
     var epoch = 0
     private(set) var state = MQTTClientState.created
 
     // Connecting and disconnecting.
     var connectWaiter: Waiter<MQTTConnectResult>?
     var connectDeadline = NIODeadline.distantFuture
-    /// Between the call of `connect` and the first packet, while the store or the credentials are waited for.
+    /// Between the call of `connect` and the first packet, during the wait for the store or the credentials.
     var isPreparing = false
     var clientID: String
     var disconnectWaiters: [Waiter<Void>] = []
     var disconnectDeadline = NIODeadline.distantFuture
 
     // Messages of ours.
-    /// Messages in both directions, as far as the store has to hold them.
+    /// The flows of our messages and the server's, as far as the store has to know them.
     var flows = StoredFlows()
-    /// Calls that wait for the client's messages, by their sequence.
+    /// The callers that wait for our messages, by sequence.
     var callers: [UInt64: Caller] = [:]
-    /// Their flows were ended by the session; how, the next call from the connection tells.
+    /// Messages whose flows the session ended; the connection's next call says why.
     var discarded: [UInt64] = []
-    /// What has not been sent ends with the connection too: somebody disconnects for good.
+    /// Unsent messages end with the connection too, because of a disconnect that does not keep them.
     var dropsUnsent = false
     /// QoS 0 messages that the kernel has not taken.
     var writing: [Waiter<MQTTPublishResult>] = []
@@ -53,27 +53,27 @@ final class ClientCore: LoopTenant {
     var pings: [Waiter<Duration>] = []
 
     var reauthentication = Reauthentication()
-    /// Bytes of the user's own that wait for the transport, and who waits with them.
+    /// Raw bytes that wait for the transport, and their callers.
     var rawWaiting: [(bytes: [UInt8], waiter: Waiter<MQTTPublishResult>)] = []
 
-    /// What the answer that is told next says beyond its code.
+    /// Properties of the answer that is reported next.
     var told: ToldProperties?
-    /// Those of the present connection.
+    /// The topic aliases of the current connection.
     var aliases = ConnectionAliases()
 
     // Messages of the server's.
-    /// Handed out, and not acknowledged yet.
+    /// Delivered messages that are not acknowledged yet.
     var unacknowledged: Set<Taken> = []
-    /// The number of the session: a QoS 2 message of an older one is not acknowledged.
+    /// The number of the session: QoS 2 messages of an older one are not acknowledged.
     var sessionNumber = 0
     var isPaused = false
 
     // The store.
     var storeState = StoreState.unused
-    /// Calls with messages that are looked at when it is known what the store holds.
+    /// Calls with messages that wait until the contents of the store are known.
     var waitingForStore: [Waiter<MQTTPublishResult>] = []
     var isCommitting = false
-    /// What an event has told of, and the store has not taken yet.
+    /// Store failures that an event has reported and that are not resolved yet.
     var toldOfStore: Set<MQTTStoreChange.Subject> = []
 
     init(_ seed: ClientSeed) {
@@ -110,7 +110,7 @@ final class ClientCore: LoopTenant {
         self.seed.events.send(event)
     }
 
-    /// The end of a turn that changed something: what may go out goes out.
+    /// Ends a turn that changed something: commits changes, sends and flushes.
     func settle() {
         self.settleWindow()
         self.pump()
@@ -150,7 +150,7 @@ final class ClientCore: LoopTenant {
         let now = self.context.now
         if self.isPreparing, now >= self.connectDeadline { self.failConnect(.timedOut(.connack)) }
         for (id, request) in self.requests where !request.isOver && now >= request.deadline {
-            // The identifier stays taken: the answer may still come.
+            // The identifier stays in use: the answer may still come.
             self.requests[id]?.end(.failure(.timedOut(request.awaited)))
         }
         self.reauthentication.expire(now: now)
@@ -166,7 +166,7 @@ final class ClientCore: LoopTenant {
         guard let connection = self.connection else { return }
         let now = self.context.now
         if self.isPaused {
-            // What the server sends is not read, so its silence says nothing, and PINGRESP cannot come.
+            // While the socket is not read, the server's silence means nothing, and PINGRESP cannot arrive.
             self.session.pointee.received(now: now)
             _ = self.session.pointee.pingAnswered(now: now)
         }
@@ -175,7 +175,7 @@ final class ClientCore: LoopTenant {
 
     // MARK: The end
 
-    /// Lets go of everything, for good.
+    /// Releases everything permanently.
     func shutDown() {
         guard let connectionTimer = self.connectionTimer, let clientTimer = self.clientTimer else { return }
         self.connectionTimer = nil
@@ -197,7 +197,7 @@ final class ClientCore: LoopTenant {
         self.home.tenants.remove(self.index, connectionTimer, clientTimer, of: ClientLoop.all)
     }
 
-    /// Ends every wait for a message, sent or not; the messages themselves stay where they are.
+    /// Ends every call that waits for a message, sent or not; the messages themselves stay.
     func failWaiting(_ error: MQTTClientError) {
         for sequence in self.callers.keys { self.callers[sequence]?.end(.failure(error)) }
         for waiter in self.waitingForStore { waiter.complete(.failure(error)) }
@@ -205,7 +205,7 @@ final class ClientCore: LoopTenant {
     }
 }
 
-/// What an ``MQTTClient`` and its core have in common; it crosses threads.
+/// State shared by an ``MQTTClient`` and its core; it crosses threads.
 struct ClientSeed: Sendable {
     enum Place {
         case empty
@@ -222,7 +222,7 @@ struct ClientSeed: Sendable {
     let events: Broadcast<MQTTClientEvent>
     let log: MQTTClientLog
 
-    /// Runs `body` on the loop with the core, which is made by the first call; with `nil` behind the shutdown.
+    /// Runs `body` on the loop with the core, which the first call creates; with `nil` after the shutdown.
     func execute(_ body: @escaping @Sendable (ClientCore?) -> Void) {
         self.eventLoop.execute {
             switch self.place.value {
@@ -240,7 +240,7 @@ struct ClientSeed: Sendable {
         }
     }
 
-    /// Runs `body` on the loop, with the core if there is one; none is made for it.
+    /// Runs `body` on the loop, with the core if there is one; does not create it.
     func executeWithoutMaking(_ body: @escaping @Sendable (ClientCore?) -> Void) {
         self.eventLoop.execute {
             guard case .live(let core) = self.place.value else { return body(nil) }
@@ -249,7 +249,7 @@ struct ClientSeed: Sendable {
         }
     }
 
-    /// The same for a core that exists.
+    /// Runs `body` on the loop only if there is a core.
     func executeIfLive(_ body: @escaping @Sendable (ClientCore) -> Void) {
         self.executeWithoutMaking { if let core = $0 { body(core) } }
     }

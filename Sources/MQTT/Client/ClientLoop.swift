@@ -4,7 +4,7 @@ import SASL
 import Synchronization
 import Transport
 
-/// Counts objects from their making to their end, on whatever thread that comes.
+/// Counts live objects from creation to deinitialisation, on any thread.
 package final class LiveCount: Sendable {
     private let atomic = Atomic(0)
 
@@ -13,7 +13,7 @@ package final class LiveCount: Sendable {
     func end() { self.atomic.subtract(1, ordering: .releasing) }
 }
 
-/// Objects that the clients of one event loop share.
+/// State shared by the clients of one event loop.
 ///
 /// Each client has two timers: its connection's, and its own.
 final class ClientLoop {
@@ -22,7 +22,7 @@ final class ClientLoop {
     let tenants: LoopTenants<ClientCore>
     var context: LoopContext { self.tenants.context }
 
-    /// Clients that are in memory.
+    /// The clients in memory.
     let live = LiveCount()
     /// SCRAM's derived keys.
     let keys = SCRAMKeyCache()
@@ -30,14 +30,14 @@ final class ClientLoop {
 
     private init(_ eventLoop: any EventLoop) { self.tenants = LoopTenants(eventLoop, timersEach: 2) }
 
-    /// The one of this loop, on which it is called.
+    /// The instance of this loop; must be called on the loop.
     static func of(_ eventLoop: any EventLoop) -> ClientLoop {
         Self.all.of(eventLoop) { ClientLoop(eventLoop) }
     }
 
     // MARK: Layers
 
-    /// The layers for a transport, the same ones for all clients that may share them.
+    /// The layers for a transport, shared by all clients with the same key.
     func borrowLayers(_ transport: MQTTTransport) -> [any ConnectLayer] {
         guard let key = transport.key else { return transport.layers(self.context) }
         if let known = self.layers[key] {

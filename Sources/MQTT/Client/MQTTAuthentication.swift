@@ -4,17 +4,17 @@ import SASL
 public struct MQTTAuthentication: Sendable {
     let make: @Sendable (SCRAMKeyCache) throws(SASLError) -> SCRAMClient
 
-    /// Rounds of the password's hash that a server may ask for, unless told otherwise: 4,096 to 600,000.
+    /// Range of password hash rounds that a server may ask for by default: 4,096 to 600,000.
     ///
-    /// Fewer than 4,096 make it cheap to guess the password (RFC 7677 §4). The rounds run on the client's event loop, once
-    /// for each salt; 600,000 of them take a good part of a second, and a hostile server that asks for millions would
-    /// stop every client of the loop for as long.
+    /// Fewer than 4,096 rounds make the password cheap to guess (RFC 7677 §4). The rounds run on the client's event
+    /// loop, once for each salt. 600,000 rounds take a good part of a second. A hostile server that asks for millions
+    /// would stop every client of the loop for as long.
     public static var usualIterations: ClosedRange<Int> { SCRAMClient.usualIterations }
 
     /// SCRAM-SHA-256 (RFC 7677).
     ///
     /// - Parameters:
-    ///   - user: not empty; ASCII, or what SASLprep leaves as it is.
+    ///   - user: not empty; ASCII, or text that SASLprep leaves unchanged.
     ///   - password: the same.
     ///   - iterations: the rounds of the hash that the server may ask for, within 1...4,294,967,295; with any other number
     ///     `connect` ends with ``MQTTClientError/notAuthenticated(_:)``.
@@ -30,7 +30,7 @@ public struct MQTTAuthentication: Sendable {
     /// SCRAM-SHA-1 (RFC 5802).
     ///
     /// - Parameters:
-    ///   - user: not empty; ASCII, or what SASLprep leaves as it is.
+    ///   - user: not empty; ASCII, or text that SASLprep leaves unchanged.
     ///   - password: the same.
     ///   - iterations: the rounds of the hash that the server may ask for, within 1...4,294,967,295; with any other number
     ///     `connect` ends with ``MQTTClientError/notAuthenticated(_:)``.

@@ -1,12 +1,12 @@
 extension MQTTClient {
-    /// Proves once more who this client is, as in its CONNECT, on the connection as it stands (AUTH 0x19, §4.12.1).
+    /// Re-authenticates this client with the method of its CONNECT on the current connection (AUTH 0x19, §4.12.1).
     ///
-    /// For servers whose sessions are good for a time. Messages go on meanwhile. There is one exchange at a time: a call
-    /// during another one waits for the end of that.
+    /// Servers whose sessions expire need this. Messages continue meanwhile. Only one exchange runs at a time: a call
+    /// during another one waits for its end.
     ///
-    /// A server that refuses ends the connection, as does one that proves nothing itself. One that does not answer in
-    /// time (``MQTTTimeouts/acknowledgement``) fails the call alone; its answer may still come, and then counts for the
-    /// next call. A cancelled task stops waiting, not the exchange.
+    /// If the server refuses, or does not prove its own identity, the connection ends. If it does not answer within
+    /// ``MQTTTimeouts/acknowledgement``, only the call fails; a late answer counts for the next call. A cancelled task
+    /// stops waiting, but the exchange continues.
     ///
     /// - Throws: ``MQTTClientError/invalid(_:)`` without ``MQTTClientConfiguration/authentication``, before MQTT 5 or with a
     ///   raw CONNECT, `notConnected`, `notAuthenticated`, `timedOut(.authentication)`, `connectionLost` (`disconnected`

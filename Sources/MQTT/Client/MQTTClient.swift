@@ -15,12 +15,12 @@ import Transport
 /// for await message in client.messages { print(message.topic) }
 /// ```
 ///
-/// All calls may come from any task, also at the same time. Each ends by its answer, its timeout, the end of the
-/// connection or the cancellation of its task, whichever comes first. A lost connection is not made again; that is
-/// what ``MQTTSessionManager`` is for. A client that is let go closes its connection without DISCONNECT, so that the
-/// server publishes the will; its event loops must outlive it.
+/// All calls are safe from any task, also concurrently. Each ends with its answer, its timeout, the end of the
+/// connection or the cancellation of its task, whichever comes first. A lost connection is not reconnected: use
+/// ``MQTTSessionManager`` for that. A client that is deallocated closes its connection without DISCONNECT, so the
+/// server publishes the will. Its event loops must outlive it.
 public final class MQTTClient: Sendable {
-    /// What the client was made with.
+    /// The client's configuration.
     public let configuration: MQTTClientConfiguration
     private let seed: ClientSeed
 
@@ -29,11 +29,11 @@ public final class MQTTClient: Sendable {
     /// A client that is not connected yet.
     ///
     /// - Parameters:
-    ///   - configuration: where to, as whom, and how.
-    ///   - store: where messages at QoS 1 and 2 are kept until they are acknowledged; by default in memory, for this
-    ///     client alone.
-    ///   - eventLoopGroup: whose next event loop the client lives on.
-    ///   - logger: hears of connections and of what the server refuses; by default nothing is logged.
+    ///   - configuration: server, identity and options.
+    ///   - store: keeps messages at QoS 1 and 2 until they are acknowledged; by default in memory, for this client
+    ///     alone.
+    ///   - eventLoopGroup: the group whose next event loop runs the client.
+    ///   - logger: logs connections and refusals of the server; by default nothing is logged.
     public convenience init(
         _ configuration: MQTTClientConfiguration,
         store: any MQTTMessageStore = MQTTMemoryStore(),
@@ -77,33 +77,33 @@ public final class MQTTClient: Sendable {
 
     // MARK: The connection
 
-    /// Connects, and returns when the server has accepted.
+    /// Connects, and returns when the server has accepted the connection.
     ///
-    /// A cancelled task gives the attempt up.
+    /// Cancelling the task cancels the attempt.
     ///
-    /// - Returns: what the CONNACK said.
+    /// - Returns: the contents of the CONNACK.
     /// - Throws: ``MQTTClientError/alreadyConnected``, `invalid`, `noCredentials`, `noConnection`, `refused`,
-    ///   `timedOut(.connack)`, `connectionLost` when the connection broke before CONNACK, `storeFailed`,
-    ///   `disconnected`, `cancelled`.
+    ///   `timedOut(.connack)`, `connectionLost` if the connection ended before CONNACK, `storeFailed`, `disconnected`,
+    ///   `cancelled`.
     @discardableResult
     public func connect() async throws(MQTTClientError) -> MQTTConnectResult {
         try await self.connect(to: nil)
     }
 
-    /// The same to another server, as when the configured one named it as its substitute (§4.11).
+    /// Connects to another server, for example after a redirect by the configured one (§4.11).
     ///
     /// - Parameters:
     ///   - host: a name or an address.
-    ///   - port: `nil` is the transport's own.
-    /// - Returns: what the CONNACK said.
-    /// - Throws: as ``connect()``.
+    ///   - port: `nil` uses the transport's default port.
+    /// - Returns: the contents of the CONNACK.
+    /// - Throws: the errors of ``connect()``.
     @discardableResult
     public func connect(host: String, port: UInt16? = nil) async throws(MQTTClientError) -> MQTTConnectResult {
         let port = port ?? self.configuration.transport.defaultPort
         return try await self.connect(to: Target(host: host, port: Int(port)))
     }
 
-    /// The same; with `begins` nothing of the session that is held is this server's.
+    /// Connects to another server; with `begins` the client's session does not belong to it.
     @discardableResult
     func connect(_ server: ServerReference?, begins: Bool) async throws(MQTTClientError) -> MQTTConnectResult {
         let usual = self.configuration.transport.defaultPort
@@ -122,24 +122,25 @@ public final class MQTTClient: Sendable {
         }
     }
 
-    /// Sends DISCONNECT behind all that was written, and returns when the connection is closed.
+    /// Sends DISCONNECT after all earlier writes, and returns when the connection is closed.
     ///
-    /// Every call that waits ends with ``MQTTClientError/disconnected``. Messages that are not acknowledged stay in
-    /// the store if the session goes on (``MQTTClientConfiguration/cleanStart`` is `false`), and go out with the next
-    /// connection; otherwise they are dropped. Without a connection this returns at once, and an attempt to connect
-    /// is given up. A server that does not close its side in time (``MQTTTimeouts/disconnect``) is not waited for.
+    /// Waiting calls end with ``MQTTClientError/disconnected``. If the session persists
+    /// (``MQTTClientConfiguration/cleanStart`` is `false`), unacknowledged messages stay in the store and are sent with
+    /// the next connection; otherwise they are dropped. Without a connection this returns at once, and an attempt to
+    /// connect is cancelled. If the server does not close its side within ``MQTTTimeouts/disconnect``, the client
+    /// closes the connection.
     ///
     /// - Parameters:
-    ///   - reason: 0x04 has the server publish the will; MQTT 5 only.
+    ///   - reason: with 0x04 the server publishes the will; MQTT 5 only.
     ///   - properties: session expiry, reason string, user properties (§3.14.2.2); MQTT 5 only.
-    ///   - keepsQueue: `true` leaves what has not been sent, and those who wait for it, for the next connection.
+    ///   - keepsQueue: `true` keeps unsent messages and their callers for the next connection.
     public func disconnect(
         _ reason: ReasonCode = .normalDisconnection,
         properties: Properties = Properties(),
         keepsQueue: Bool = false
     ) async {
         let disconnect = Disconnect(reason: reason, properties: properties)
-        // A cancelled task stops waiting, not the DISCONNECT.
+        // A cancelled task stops waiting, but DISCONNECT is still sent.
         try? await self.perform { (core: ClientCore, waiter: Waiter<Void>) in
             core.disconnect(waiter, disconnect, keepsQueue: keepsQueue)
         }
@@ -150,7 +151,7 @@ public final class MQTTClient: Sendable {
         self.seed.executeIfLive { $0.abort() }
     }
 
-    /// Disconnects for good: the streams end, and every later call fails with ``MQTTClientError/shutDown``.
+    /// Disconnects permanently: the streams end, and every later call fails with ``MQTTClientError/shutDown``.
     public func shutDown() async {
         await self.disconnect()
         self.seed.shutDown()
@@ -158,38 +159,39 @@ public final class MQTTClient: Sendable {
 
     // MARK: Messages
 
-    /// Publishes a message, and returns when it is acknowledged: by PUBACK at QoS 1, by PUBCOMP at QoS 2; at QoS 0
-    /// when the kernel has taken it.
+    /// Publishes a message, and returns when it is acknowledged.
     ///
-    /// Messages go out in the order of the calls. At QoS 1 and 2 a message is stored first, waits for a connection
-    /// and for room in the window, and survives what the store survives. What becomes of it when its connection is
-    /// lost: with a session that goes on it is sent again, and the call waits on; without one the call fails if the
-    /// message had been sent, and waits for the next connection if not. A cancelled task stops waiting, and the
-    /// message goes on its way.
+    /// PUBACK acknowledges it at QoS 1, and PUBCOMP at QoS 2. At QoS 0 the call returns when the kernel has taken the
+    /// message.
     ///
-    /// - Parameter message: an expiry is lowered by the time that it waits (§3.3.2.3.3).
-    /// - Returns: success, or that nobody has subscribed to it, and what the server said to it (MQTT 5).
+    /// Messages are sent in the order of the calls. At QoS 1 and 2 a message is stored first, then waits for a
+    /// connection and for room in the window. If its connection is lost and the session persists, the message is sent
+    /// again and the call waits on. Without a session the call fails if the message had been sent; otherwise it waits
+    /// for the next connection. A cancelled task stops waiting, but the message is still sent.
+    ///
+    /// - Parameter message: its expiry interval is lowered by the time that it waits (§3.3.2.3.3).
+    /// - Returns: success, or that the topic has no subscribers, and the server's properties (MQTT 5).
     /// - Throws: ``MQTTClientError/invalid(_:)``, `notAllowed`, `notConnected` (QoS 0), `storeFull`, `storeFailed`,
     ///   `expired`, `timedOut(.acknowledgement)`, `rejected`, `connectionLost`, `sessionLost`, `disconnected`,
-    ///   `cancelled`. With `timedOut`, `storeFailed`, `connectionLost` and `cancelled` it may have been, or may yet
-    ///   be, delivered.
+    ///   `cancelled`. After `timedOut`, `storeFailed`, `connectionLost` and `cancelled` the message may have been
+    ///   delivered, or still be delivered.
     @discardableResult
     public func publish(_ message: MQTTMessage) async throws(MQTTClientError) -> MQTTPublishResult {
         try await self.perform { core, waiter in core.publish(message, waiter) }
     }
 
-    /// What comes from the server.
+    /// Messages from the server.
     public var messages: MQTTMessages { MQTTMessages(inbox: self.seed.inbox) }
 
     // MARK: Subscriptions
 
-    /// Subscribes, in one packet.
+    /// Subscribes with one packet.
     ///
     /// - Parameters:
-    ///   - subscriptions: at least one; its options beyond the QoS are of MQTT 5 only.
-    ///   - identifier: 1...268,435,455, to be found in the properties of the messages (§3.8.2.1.2); MQTT 5 only.
+    ///   - subscriptions: at least one; options other than the QoS are for MQTT 5 only.
+    ///   - identifier: 1...268,435,455; the properties of matching messages contain it (§3.8.2.1.2); MQTT 5 only.
     ///   - userProperties: MQTT 5 only.
-    /// - Returns: one result for each filter, in their order. A refused filter is no error of the call.
+    /// - Returns: one result for each filter, in their order. A rejected filter is not an error of the call.
     /// - Throws: ``MQTTClientError/invalid(_:)``, `notAllowed`, `notConnected`, `timedOut(.suback)`,
     ///   `connectionLost`, `disconnected`, `cancelled`.
     @discardableResult
@@ -205,12 +207,13 @@ public final class MQTTClient: Sendable {
         return try await self.perform { core, waiter in core.subscribe(subscriptions, all, waiter) }
     }
 
-    /// Ends subscriptions, in one packet.
+    /// Unsubscribes with one packet.
     ///
     /// - Parameters:
     ///   - filters: as they were subscribed to, at least one.
     ///   - userProperties: MQTT 5 only.
-    /// - Returns: one result for each filter, in their order. A filter that was not subscribed to is no error of the call.
+    /// - Returns: one result for each filter, in their order. A filter without a subscription is not an error of the
+    ///   call.
     /// - Throws: ``MQTTClientError/invalid(_:)``, `notConnected`, `timedOut(.unsuback)`, `connectionLost`,
     ///   `disconnected`, `cancelled`.
     @discardableResult
@@ -227,7 +230,7 @@ public final class MQTTClient: Sendable {
     /// Sends PINGREQ.
     ///
     /// - Returns: the time until PINGRESP.
-    /// - Throws: ``MQTTClientError/notConnected``, `connectionLost` (with `pingTimedOut` if it does not come),
+    /// - Throws: ``MQTTClientError/notConnected``, `connectionLost` (with `pingTimedOut` if PINGRESP does not come),
     ///   `disconnected`, `cancelled`.
     public func ping() async throws(MQTTClientError) -> Duration {
         try await self.perform { core, waiter in core.ping(waiter) }
@@ -235,37 +238,37 @@ public final class MQTTClient: Sendable {
 
     // MARK: Watching
 
-    /// The state now.
+    /// The current state.
     public var state: MQTTClientState { self.seed.states.latest ?? .created }
 
-    /// The state now, and then every change of it.
+    /// The current state, then every change of it.
     ///
-    /// A reader who is more than 256 changes late misses the oldest. Each stream tells all.
+    /// A reader more than 256 changes late misses the oldest. Each stream has all changes.
     public var states: AsyncStream<MQTTClientState> { self.seed.states.stream() }
 
-    /// What happens to the connection, from now on, each behind the change of state that it brings.
+    /// Events of the connection from now on, each after the change of state that it causes.
     ///
-    /// A reader who is more than 256 events late misses the oldest. Each stream tells all.
+    /// A reader more than 256 events late misses the oldest. Each stream has all events.
     public var events: AsyncStream<MQTTClientEvent> { self.seed.events.stream() }
 
-    /// Tells each event on the event loop, before the call that it belongs to returns.
+    /// Calls `body` with each event on the event loop, before the call that caused it returns.
     func hear(_ body: @escaping @Sendable (MQTTClientEvent) -> Void) { self.seed.events.hear(body) }
 
     // MARK: -
 
-    /// Counts the clients on this one's event loop, as long as there are any.
+    /// Counts the clients on this client's event loop, while there are any.
     package func liveCount() async throws(MQTTClientError) -> LiveCount {
         try await self.perform { core, waiter in waiter.complete(.success(core.home.live)) }
     }
 
-    /// Runs `body` on the event loop, with what its clients share, and with the connection if there is one.
+    /// Runs `body` on the event loop, with its clients' shared state, and with the connection if there is one.
     package func onLoop<Value: Sendable>(
         _ body: @escaping @Sendable (LoopContext, MQTTConnection?) -> Value
     ) async throws(MQTTClientError) -> Value {
         try await self.perform { core, waiter in waiter.complete(.success(body(core.context, core.connection))) }
     }
 
-    /// Starts something on the loop and waits for its end.
+    /// Starts an operation on the loop and waits for its end.
     func perform<Value: Sendable>(
         _ start: @escaping @Sendable (ClientCore, Waiter<Value>) -> Void,
         cancelled: (@Sendable (ClientCore, Waiter<Value>) -> Void)? = nil
@@ -282,7 +285,7 @@ public final class MQTTClient: Sendable {
                 waiter.complete(.failure(.cancelled))
                 return
             }
-            // What was begun is given up before the task goes on, which may begin it again.
+            // The operation is cancelled before the task continues, because the task may start it again.
             seed.executeWithoutMaking { core in
                 if let core { cancelled(core, waiter) }
                 waiter.complete(.failure(.cancelled))

@@ -1,109 +1,109 @@
 public import MQTTCodec
 
-/// Where an ``MQTTClient`` connects to, as whom, and how.
+/// Server, identity and options of an ``MQTTClient``.
 public struct MQTTClientConfiguration: Sendable {
     /// A name, an IPv4 or an IPv6 address.
     public var host: String
-    /// `nil` is the transport's own: 1883, 8883, 80 or 443.
+    /// `nil` uses the transport's default port: 1883, 8883, 80 or 443.
     public var port: UInt16?
-    /// What lies between the client and the server.
+    /// The layers between client and server.
     public var transport = MQTTTransport.tcp
     /// The protocol level of the CONNECT.
     public var version = ProtocolVersion.v311
-    /// Whether the server forgets an older session of this client.
+    /// Whether the server discards an older session of this client.
     ///
-    /// Clean Session before 5.0: then nothing survives the connection. With `false` the client sends again what was
-    /// under way, as soon as it has a connection to a server that kept the session; the message store is what
-    /// remembers it. The first connection of a client begins with an empty store if this is `true`.
+    /// Clean Session before 5.0: then nothing survives the connection. With `false` the client sends messages in flight
+    /// again once it connects to a server that kept the session; the message store keeps them. With `true` the client's
+    /// first connection empties the store.
     public var cleanStart = true
     /// At most 65,535 bytes, 23 characters in 3.1.
     ///
-    /// By default 22 random letters and digits (131 bits). Empty lets the server choose, from 3.1.1 on, before 5.0 with a
-    /// clean start only.
+    /// By default 22 random letters and digits (131 bits). With an empty identifier the server chooses one: from 3.1.1
+    /// on, and before 5.0 with a clean start only.
     ///
-    /// A message store keeps messages under this identifier, also when it is empty and the server gives another one:
-    /// clients that share a store need one each. It may be empty with an ``MQTTMemoryStore`` only, and there of one
+    /// A message store uses this identifier as its key, even if it is empty and the server assigns another one: clients
+    /// that share a store need different ones. It may be empty only with an ``MQTTMemoryStore``, and there for one
     /// client at most.
     public var clientID = Self.randomClientID()
-    /// User name and password; worked out anew for each connection, off the event loop if a file has to be read.
+    /// User name and password; computed for each connection, off the event loop if a file has to be read.
     public var credentials = MQTTCredentials.none
-    /// Asked for whenever a connection begins, instead of ``credentials``.
+    /// Called before each connection, instead of ``credentials``.
     ///
-    /// On any task, off the event loop; the time it takes counts towards ``MQTTTimeouts/connect``. What it throws is
-    /// ``MQTTClientError/noCredentials(_:)``, except an ``MQTTCredentialsError`` that is final.
+    /// Runs on any task, off the event loop; its time counts towards ``MQTTTimeouts/connect``. An error that it throws
+    /// becomes ``MQTTClientError/noCredentials(_:)``, except an ``MQTTCredentialsError`` that is final.
     public var credentialsProvider: (@Sendable (_ clientID: String) async throws -> MQTTCredentials)?
     /// Enhanced authentication (§4.12); MQTT 5 only.
     public var authentication: MQTTAuthentication?
-    /// What the server publishes if the client goes without DISCONNECT.
+    /// The message that the server publishes if the client's connection ends without DISCONNECT.
     public var will: Will?
-    /// Seconds after which a silent client sends PINGREQ; 0 is off.
+    /// Seconds after which an idle client sends PINGREQ; 0 is off.
     ///
     /// A server may set another value (MQTT 5).
     public var keepAlive: UInt16 = 60
-    /// Seconds that the server keeps the session for behind the connection, 0xFFFFFFFF for ever; MQTT 5 only.
+    /// Seconds for which the server keeps the session after the connection, 0xFFFFFFFF for ever; MQTT 5 only.
     public var sessionExpiry: UInt32?
-    /// Messages at QoS 1 and 2 that the server may send unacknowledged; MQTT 5 only, `nil` for 65,535.
+    /// Unacknowledged messages at QoS 1 and 2 that the server may have in flight; MQTT 5 only, `nil` for 65,535.
     ///
-    /// One more ends the connection with reason 0x93.
+    /// One more message ends the connection with reason 0x93.
     public var receiveMaximum: UInt16?
-    /// Bytes of a whole packet that is accepted; a larger one ends the connection with reason 0x95.
+    /// The largest accepted packet in bytes; a larger one ends the connection with reason 0x95.
     public var maximumPacketSize: UInt32?
     /// The largest topic alias that the server may use; MQTT 5 only.
     public var topicAliasMaximum: UInt16 = 0
-    /// Topics of ours that go by an alias at once, at most: on each connection their names are sent once (§3.3.2.3.4).
+    /// Topics of ours with an alias at one time, at most: each connection sends their names once (§3.3.2.3.4).
     ///
-    /// 0 uses none. The server's own maximum may be lower; beyond it the topic that was not used for the longest time
-    /// gives its alias away. MQTT 5 only.
+    /// 0 uses none. The server's own maximum may be lower. Beyond it, a new topic takes the alias of the least recently
+    /// used one. MQTT 5 only.
     public var outboundTopicAliases: UInt16 = 0
     /// Asks for response information in the CONNACK (§3.1.2.11.6); MQTT 5 only.
     public var requestsResponseInformation = false
     /// `false` asks the server to leave out reason strings and user properties (§3.1.2.11.7); MQTT 5 only.
     public var requestsProblemInformation = true
-    /// Of the CONNECT, in this order; MQTT 5 only.
+    /// User properties of the CONNECT, in this order; MQTT 5 only.
     public var userProperties: [UserProperty] = []
-    /// After how long a message that is not acknowledged is sent again on the same connection, with DUP.
+    /// Time after which an unacknowledged message is sent again on the same connection, with DUP.
     ///
-    /// `nil` is never, which is what MQTT 5 demands ([MQTT-4.4.0-1]) and 3.1.1 expects; MQTT 5 is never told otherwise.
+    /// `nil` is never, as MQTT 5 requires ([MQTT-4.4.0-1]) and 3.1.1 expects; in MQTT 5 the value has no effect.
     public var repeatsAfter: Duration?
-    /// Whether what would break a rule is refused before it is sent; `false` sends it as it is.
+    /// Whether the client refuses to send packets that break a rule; `false` sends them unchanged.
     public var validates = true
-    /// Bytes that go out in the place of CONNECT, right or wrong: for those who test servers.
+    /// Raw bytes to send in place of CONNECT, valid or not, for tests of servers.
     ///
-    /// What else is said here of the CONNECT (identifier, credentials, will, properties, authentication) is then left
-    /// out, and ``version`` says how answers are read. `connect` returns when a CONNACK accepts, as ever. Empty bytes send
-    /// nothing, and leave all to ``MQTTClient/sendRaw(_:)``.
+    /// The CONNECT's other settings (identifier, credentials, will, properties, authentication) are then not sent, and
+    /// ``version`` selects the format of answers. `connect` still returns when a CONNACK accepts. With empty bytes
+    /// nothing is sent, and the caller sends everything with ``MQTTClient/sendRaw(_:)``.
     public var rawConnect: [UInt8]?
-    /// When waiting ends.
+    /// Timeouts of the client's calls.
     public var timeouts = MQTTTimeouts()
-    /// How much is kept.
+    /// Bounds on the client's memory.
     public var limits = MQTTClientLimits()
-    /// When a message that was received is acknowledged.
+    /// The time at which a received message is acknowledged.
     public var acknowledgement = MQTTAcknowledgement.whenTaken
-    /// Closures that watch or meddle.
+    /// Closures that observe or change the packet flow.
     public var hooks = MQTTClientHooks()
 
     /// A configuration with all defaults.
     ///
     /// - Parameters:
     ///   - host: a name or an address.
-    ///   - port: `nil` is the transport's own.
+    ///   - port: `nil` uses the transport's default port.
     public init(host: String = "localhost", port: UInt16? = nil) {
         self.host = host
         self.port = port
     }
 
     private static func randomClientID() -> String {
-        // What every server has to take: 1 to 23 of these (3.1.1 [MQTT-3.1.3-5]).
+        // Every server must accept 1 to 23 of these characters (3.1.1 [MQTT-3.1.3-5]).
         let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
         return String((0..<22).compactMap { _ in letters.randomElement() })
     }
 }
 
-/// When waiting ends.
+/// Timeouts of the client's calls.
 public struct MQTTTimeouts: Hashable, Sendable {
     /// From the call of `connect` to CONNACK.
     public var connect = Duration.seconds(10)
-    /// From the write of a message at QoS 1 or 2 to its last acknowledgement; of a request, to its answer.
+    /// From the write of a message at QoS 1 or 2 to its last acknowledgement, and from a request to its answer.
     public var acknowledgement = Duration.seconds(30)
     /// From PINGREQ to PINGRESP; the keep-alive itself if that is shorter.
     public var ping = Duration.seconds(10)
@@ -114,26 +114,26 @@ public struct MQTTTimeouts: Hashable, Sendable {
     public init() {}
 }
 
-/// How much a client keeps.
+/// Bounds on the client's memory.
 public struct MQTTClientLimits: Hashable, Sendable {
     /// Messages at QoS 1 and 2 in flight at most, 1...65,535; a server's receive maximum may lower it.
     public var window = 16
     /// Messages at QoS 1 and 2 that wait or are in flight.
     public var messages = 1_024
-    /// Bytes of topics and payloads of those.
+    /// Bytes of topics and payloads of the messages that wait or are in flight.
     public var bytes = 64 << 20
-    /// Messages received that nobody has taken; when there are so many, the socket is not read.
+    /// Received messages that no task has taken; at this number the client stops reading the socket.
     public var inbox = 256
-    /// Bytes of topics and payloads of those, and 128 for each.
+    /// Bytes of topics and payloads of received messages, plus 128 for each.
     public var inboxBytes = 16 << 20
 
     /// The defaults.
     public init() {}
 }
 
-/// When a message at QoS 1 or 2 is acknowledged: PUBACK or PUBREC.
+/// The time at which PUBACK or PUBREC acknowledges a message at QoS 1 or 2.
 public enum MQTTAcknowledgement: Hashable, Sendable {
-    /// When it comes, whether somebody reads it or not.
+    /// On arrival, even if no task reads it.
     case onReceipt
     /// When a task takes it out of ``MQTTClient/messages``.
     case whenTaken

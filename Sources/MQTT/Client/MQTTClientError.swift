@@ -1,35 +1,36 @@
 public import MQTTCodec
 
-/// Why a call of an ``MQTTClient`` did not do what it was asked for.
+/// The error of a call to an ``MQTTClient``.
 public enum MQTTClientError: Error, Hashable, Sendable {
-    /// Strict validation, or the configuration: what is wrong with what was given. Nothing was sent.
+    /// An invalid argument or configuration, with the reason. Nothing was sent.
     case invalid(String)
-    /// The server said in its CONNACK that it does not take this (§3.2.2.3). Nothing was sent on this connection.
+    /// The server's CONNACK does not allow this (§3.2.2.3). Nothing was sent on this connection.
     case notAllowed(ReasonCode)
-    /// `connect` on a client that is connected, or about to be.
+    /// `connect` on a client that is connected or connecting.
     case alreadyConnected
-    /// A call that needs a connection.
+    /// The call needs a connection.
     case notConnected
-    /// There was no connection to send CONNECT on.
+    /// No connection could be opened to send CONNECT on.
     case noConnection(MQTTConnectFailure)
-    /// There were no credentials for CONNECT this time, and there may be the next: a token file that is missing, that
-    /// cannot be read or has nothing in it yet, or a provider that failed.
+    /// No credentials for CONNECT this time; a retry may succeed.
+    ///
+    /// A token file is missing, unreadable or still empty, or the provider failed.
     case noCredentials(String)
     /// CONNACK refused.
     case refused(MQTTRefusal)
-    /// The server did not prove what enhanced authentication wants it to, in these words (§4.12).
+    /// The server's data failed the check of enhanced authentication, for this reason (§4.12).
     case notAuthenticated(String)
     /// No answer in time.
     case timedOut(MQTTAwaited)
-    /// The server refused a message (PUBACK, PUBREC or PUBCOMP from 0x80 on).
+    /// The server rejected a message (PUBACK, PUBREC or PUBCOMP from 0x80 on).
     case rejected(MQTTPublishResult)
-    /// As many messages wait, or as many bytes, as the configuration allows.
+    /// The configured limit of waiting messages or bytes is reached.
     case storeFull
-    /// The message store could not do its work, in its own words.
+    /// The message store failed, in its own words.
     case storeFailed(String)
     /// The message expired before it could be sent (§3.3.2.3.3).
     case expired
-    /// The server no longer has the session, and with it what had become of the message ([MQTT-3.2.2-5]).
+    /// The server no longer has the session, so the message's result is unknown ([MQTT-3.2.2-5]).
     case sessionLost
     /// The connection was lost before the answer came.
     case connectionLost(MQTTConnectionLoss)
@@ -42,7 +43,7 @@ public enum MQTTClientError: Error, Hashable, Sendable {
 }
 
 extension MQTTClientError {
-    /// Strict validation refuses what MQTT forbids.
+    /// Errors of strict validation, for packets that MQTT forbids.
     static func forbidden(_ problem: PacketProblem) -> Self {
         switch problem {
         case .topic(let error): .invalid("the topic is wrong: \(error.words)")
@@ -52,7 +53,7 @@ extension MQTTClientError {
     }
 }
 
-/// What was waited for when the time was over.
+/// The answer that timed out.
 public enum MQTTAwaited: String, Hashable, Sendable {
     /// The answer to CONNECT.
     case connack = "CONNACK"
@@ -66,11 +67,12 @@ public enum MQTTAwaited: String, Hashable, Sendable {
     case authentication = "the end of the authentication"
 }
 
-/// Why there was no connection.
+/// The reason why there was no connection.
 public struct MQTTConnectFailure: Hashable, Sendable {
-    /// One word, as `resolve`, `refused`, `timeout`, `unreachable`, `reset`, `tls`, `websocket` or `descriptors`.
+    /// One word, for example `resolve`, `refused`, `timeout`, `unreachable`, `reset`, `tls`, `websocket` or
+    /// `descriptors`.
     public var kind: String
-    /// One line that names host, port and reason.
+    /// One line with host, port and reason.
     public var words: String
 
     package init(kind: String, words: String) {
@@ -79,11 +81,11 @@ public struct MQTTConnectFailure: Hashable, Sendable {
     }
 }
 
-/// What a CONNACK that refused said.
+/// The contents of a CONNACK that refused the connection.
 public struct MQTTRefusal: Hashable, Sendable {
-    /// As on the wire: a return code of 3.1 and 3.1.1, a reason code of 5.0.
+    /// The code on the wire: a return code of 3.1 and 3.1.1, a reason code of 5.0.
     public var code: UInt8
-    /// The version that the code belongs to: 3.1.1 where a server of that version refuses MQTT 5.
+    /// The version of the code: 3.1.1 if a server of that version refuses MQTT 5.
     public var version: ProtocolVersion
     /// Reason string, server reference, user properties; MQTT 5 only.
     public var properties: Properties
@@ -98,13 +100,13 @@ public struct MQTTRefusal: Hashable, Sendable {
     public var reason: ReasonCode? { self.version == .v5 ? ReasonCode(rawValue: self.code) : nil }
 }
 
-/// How a connection was lost.
+/// The reason why a connection was lost.
 public enum MQTTConnectionLoss: Hashable, Sendable {
-    /// The server closed without a word.
+    /// The server closed without DISCONNECT.
     case closedByServer
     /// The server sent DISCONNECT, with these properties; MQTT 5 only.
     case disconnected(ReasonCode, Properties)
-    /// The server broke a rule: our reason code and what it did.
+    /// The server broke a rule: our reason code and a description.
     case protocolError(ReasonCode, String)
     /// No PINGRESP in time.
     case pingTimedOut
@@ -115,7 +117,7 @@ public enum MQTTConnectionLoss: Hashable, Sendable {
 }
 
 extension MQTTClientError {
-    /// What the server itself said about it, in CONNACK, DISCONNECT or the acknowledgement that refused; MQTT 5 only.
+    /// The server's properties in CONNACK, DISCONNECT or the acknowledgement that rejected; MQTT 5 only.
     public var properties: Properties {
         switch self {
         case .refused(let refusal): refusal.properties
@@ -125,10 +127,10 @@ extension MQTTClientError {
         }
     }
 
-    /// Why, in the server's words (§3.2.2.3.9, §3.14.2.2.3); MQTT 5 only.
+    /// The server's reason string (§3.2.2.3.9, §3.14.2.2.3); MQTT 5 only.
     public var reasonString: String? { self.properties.reasonString }
 
-    /// Another server to use, as this one names it (§4.11); MQTT 5 only.
+    /// Another server to use, from the Server Reference property (§4.11); MQTT 5 only.
     public var serverReference: String? { self.properties.serverReference }
 }
 
@@ -163,7 +165,7 @@ extension MQTTClientError: CustomStringConvertible {
 }
 
 extension MQTTRefusal: CustomStringConvertible {
-    /// The words of the standard, and the server's own if it sent some.
+    /// The standard's name of the code, and the server's reason string if there is one.
     public var description: String {
         if let reason = self.reason { return MQTTClientError.words(reason, self.properties) }
         return ConnectReturnCode(rawValue: self.code)?.name ?? "return code \(self.code)"

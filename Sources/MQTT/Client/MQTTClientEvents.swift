@@ -1,21 +1,21 @@
 public import MQTTCodec
 import NIOCore
 
-/// Where a client stands between its creation and its end.
+/// The connection state of a client.
 public enum MQTTClientState: Hashable, Sendable {
-    /// Never connected so far.
+    /// No call of `connect` so far.
     case created
     /// From `connect` to CONNACK.
     case connecting
     /// CONNACK accepted.
     case connected
-    /// DISCONNECT is on its way.
+    /// DISCONNECT is being sent.
     case disconnecting
-    /// The connection, or the attempt to have one, has ended; `connect` may be called again.
+    /// The connection or the attempt has ended; `connect` may be called again.
     case closed
 }
 
-/// What happened to a client's connection, told behind the change of state that it brings, or to its store.
+/// An event of a client's connection, sent after the change of state that it causes, or of its store.
 public enum MQTTClientEvent: Hashable, Sendable {
     /// CONNACK accepted.
     case connected(MQTTConnectResult)
@@ -25,28 +25,28 @@ public enum MQTTClientEvent: Hashable, Sendable {
     case closed
     /// There was no connection, or the network broke it.
     case failed(MQTTClientError)
-    /// The server broke a rule of the protocol, and was disconnected for it.
+    /// The server broke a rule of the protocol, and the client disconnected it.
     case protocolError(MQTTClientError)
-    /// The server ended the connection, with DISCONNECT or without a word.
+    /// The server ended the connection, with or without DISCONNECT.
     case closedByServer(MQTTClientError)
-    /// The message store failed or refused, in its own words, where no call that waits says so.
+    /// The message store failed or rejected a change, in its own words, and no waiting call reports it.
     ///
-    /// It is tried again each second, and told of once until it has gone well. What MQTT has wait for it waits: PUBREL,
-    /// PUBREC, PUBCOMP and the messages of ours that have not been sent.
+    /// The change is retried each second, and reported once until it succeeds. Meanwhile PUBREL, PUBREC, PUBCOMP and
+    /// unsent messages that depend on it wait.
     case storeFailed(String)
 }
 
-/// One packet as it passes a hook.
+/// One packet, as passed to a hook.
 public struct MQTTPacketTrace: Hashable, Sendable {
-    /// What kind of packet it is.
+    /// The packet type.
     public var type: PacketType
-    /// Of a PUBLISH; 0 otherwise.
+    /// QoS of a PUBLISH; 0 for other packets.
     public var qos: QoS
-    /// Of a PUBLISH.
+    /// Retain flag of a PUBLISH.
     public var retain: Bool
-    /// Of a PUBLISH.
+    /// DUP flag of a PUBLISH.
     public var dup: Bool
-    /// Where the packet has one.
+    /// Packet identifier, if the packet has one.
     public var packetID: PacketID?
     /// The whole packet as on the wire.
     public var bytes: [UInt8]
@@ -59,7 +59,7 @@ extension MQTTPacketTrace {
         self.init(Array(buffer.readableBytesView), version: version)
     }
 
-    /// Bytes of the packet that `bytes` begin with; `nil` if they do not say.
+    /// Size of the packet that starts at `bytes`; `nil` if they do not contain it.
     static func size(of bytes: Slice<UnsafeRawBufferPointer>) -> Int? {
         var size = 0
         for (index, byte) in bytes.dropFirst().prefix(4).enumerated() {
@@ -69,7 +69,7 @@ extension MQTTPacketTrace {
         return nil
     }
 
-    /// Reads one whole packet, as far as what stands in its head; `nil` if it is none.
+    /// Decodes the header fields of one whole packet; `nil` if the bytes are no packet.
     init?(_ bytes: [UInt8], version: ProtocolVersion) {
         guard let first = bytes.first, let type = PacketType(rawValue: first >> 4) else { return nil }
         let head = 1 + (bytes.dropFirst().firstIndex { $0 < 0x80 } ?? bytes.count)
@@ -93,30 +93,30 @@ extension MQTTPacketTrace {
     }
 }
 
-/// How many messages are on their way.
+/// Numbers of messages in flight and waiting.
 public struct MQTTTraffic: Hashable, Sendable {
-    /// Ours that have not been sent yet.
+    /// Messages of ours that have not been sent yet.
     public var queued: Int
-    /// The server's that nobody has taken, or that are not acknowledged yet.
+    /// Messages of the server that no task has taken, or that are not acknowledged yet.
     public var flowingIn: Int
-    /// Ours that were sent and are not acknowledged yet.
+    /// Messages of ours that were sent and are not acknowledged yet.
     public var flowingOut: Int
 }
 
-/// Closures that watch a client, or meddle with it.
+/// Closures that observe a client, or change its packet flow.
 ///
-/// They are called on the client's event loop and must return at once. For one packet the order is: `received`,
-/// `ignore`, then what follows from it (`delivered`, the message, the end of a call), then `buffered`.
+/// They run on the client's event loop and must return at once. The order for one packet is: `received`, `ignore`, then
+/// its effects (`delivered`, the message, the end of a call), then `buffered`.
 public struct MQTTClientHooks: Sendable {
-    /// Before a packet goes to the transport.
+    /// Called before a packet goes to the transport.
     public var sending: (@Sendable (MQTTPacketTrace) -> Void)?
-    /// Before a packet that came is looked at.
+    /// Called before a received packet is processed.
     public var received: (@Sendable (MQTTPacketTrace) -> Void)?
-    /// Whether a packet that came is to be dropped as if it had been lost.
+    /// Returns `true` to drop a received packet as if it had been lost.
     public var ignore: (@Sendable (MQTTPacketTrace) -> Bool)?
-    /// A message of ours was acknowledged for good, by PUBACK or PUBCOMP.
+    /// Called when PUBACK or PUBCOMP completes a message of ours.
     public var delivered: (@Sendable (MQTTMessage, PacketID) -> Void)?
-    /// On connect, on publish, on every acknowledgement and on close.
+    /// Called on connect, on publish, on every acknowledgement and on close.
     public var buffered: (@Sendable (MQTTTraffic) -> Void)?
 
     /// No hooks.

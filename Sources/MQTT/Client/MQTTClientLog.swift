@@ -1,7 +1,7 @@
 import Logging
 import MQTTCodec
 
-/// The log lines of an ``MQTTClient``: names, codes and errors, without secrets.
+/// The log messages of an ``MQTTClient``: names, codes and errors, without secrets.
 struct MQTTClientLog: Sendable {
     private let logger: Logger
 
@@ -43,7 +43,7 @@ struct MQTTClientLog: Sendable {
     func waits(_ delay: Duration) { self.logger.info("Connecting again later", metadata: ["delay": "\(delay)"]) }
 
     private static func words(_ error: MQTTClientError) -> Logger.Metadata {
-        // The error of the caller's provider may contain credentials.
+        // An error of the caller's provider may contain secrets.
         if case .noCredentials = error { return ["error": "no credentials"] }
         return ["error": "\(error)"]
     }

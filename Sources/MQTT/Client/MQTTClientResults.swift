@@ -1,12 +1,12 @@
 public import MQTTCodec
 
-/// What the server said when it accepted the connection.
+/// The contents of the CONNACK that accepted the connection.
 public struct MQTTConnectResult: Hashable, Sendable {
-    /// The server kept the session of this client: subscriptions and unacknowledged messages are in force.
+    /// The server kept the session of this client: subscriptions and unacknowledged messages remain.
     public var sessionPresent: Bool
     /// The identifier in use: the configured one, or the one that the server assigned (§3.2.2.3.7).
     public var clientID: String
-    /// What the server allows.
+    /// The limits that the server declared.
     public var limits: MQTTServerLimits
     /// All properties of the CONNACK; MQTT 5 only.
     public var properties: Properties
@@ -19,15 +19,15 @@ public struct MQTTConnectResult: Hashable, Sendable {
     }
 }
 
-/// What a server allows, as its CONNACK said; before 5.0, and where it said nothing, everything (§3.2.2.3).
+/// The limits declared by a server's CONNACK; before 5.0, and for missing properties, there are none (§3.2.2.3).
 public struct MQTTServerLimits: Hashable, Sendable {
-    /// Messages at QoS 1 and 2 that it takes unacknowledged.
+    /// Unacknowledged messages at QoS 1 and 2 that the server accepts.
     public var receiveMaximum: UInt16
-    /// The highest QoS of a message.
+    /// The highest QoS that the server accepts.
     public var maximumQoS: QoS
-    /// Whether it keeps messages.
+    /// Whether the server supports retained messages.
     public var retainAvailable: Bool
-    /// Bytes of a whole packet; `nil` without a limit.
+    /// The largest accepted packet in bytes; `nil` without a limit.
     public var maximumPacketSize: UInt32?
     /// The largest topic alias.
     public var topicAliasMaximum: UInt16
@@ -35,11 +35,13 @@ public struct MQTTServerLimits: Hashable, Sendable {
     public var wildcardsAvailable: Bool
     /// Whether subscriptions may have identifiers.
     public var subscriptionIdentifiersAvailable: Bool
-    /// Whether there are shared subscriptions.
+    /// Whether the server supports shared subscriptions.
     public var sharedAvailable: Bool
-    /// Seconds of keep-alive in force, the server's if it said so; 0 is off.
+    /// Keep-alive in force, in seconds, set by the server if it gave one; 0 is off.
     public var keepAlive: UInt16
-    /// Seconds that it keeps the session behind the connection, its own if it said so; 0xFFFFFFFF is for ever.
+    /// Seconds for which the server keeps the session after the connection, set by the server if it gave a value.
+    ///
+    /// 0xFFFFFFFF is for ever.
     public var sessionExpiry: UInt32
 
     init(_ limits: MQTTSession.Limits) {
@@ -56,19 +58,19 @@ public struct MQTTServerLimits: Hashable, Sendable {
     }
 }
 
-/// What became of a message.
+/// The result of a published message.
 public struct MQTTPublishResult: Hashable, Sendable {
-    /// The server's; success at QoS 0 and before 5.0.
+    /// The server's reason code; success at QoS 0 and before 5.0.
     ///
-    /// At QoS 2 it is what PUBREC said, unless PUBCOMP says that something is wrong: PUBREC alone can tell that nobody has
-    /// subscribed.
+    /// At QoS 2 it is PUBREC's, unless PUBCOMP has an error: only PUBREC can say that there are no subscribers.
     public var reason: ReasonCode
-    /// The identifier under which the message went; `nil` at QoS 0.
+    /// The message's packet identifier; `nil` at QoS 0.
     public var packetID: PacketID?
-    /// Reason string and user properties of the last acknowledgement: PUBACK, PUBCOMP, or the PUBREC that refused; MQTT 5
-    /// only.
+    /// Reason string and user properties of the last acknowledgement; MQTT 5 only.
+    ///
+    /// This is PUBACK, PUBCOMP, or the PUBREC that rejected the message.
     public var properties: Properties
-    /// Those of the PUBREC in front of a PUBCOMP; MQTT 5 only.
+    /// Reason string and user properties of the PUBREC before a PUBCOMP; MQTT 5 only.
     public var recordedProperties: Properties
 
     package init(
@@ -84,13 +86,13 @@ public struct MQTTPublishResult: Hashable, Sendable {
     }
 }
 
-/// What became of one filter of a SUBSCRIBE.
+/// The result for one filter of a SUBSCRIBE.
 public struct MQTTSubscribeResult: Hashable, Sendable {
-    /// The filter as it was asked for.
+    /// The filter as requested.
     public var filter: String
-    /// Granted QoS 0, 1 or 2, or why not; before 5.0 a failure is always ``ReasonCode/unspecifiedError``.
+    /// Granted QoS 0, 1 or 2, or the error; before 5.0 an error is always ``ReasonCode/unspecifiedError``.
     public var reason: ReasonCode
-    /// Reason string and user properties of the SUBACK, which speaks for all filters of its SUBSCRIBE; MQTT 5 only.
+    /// Reason string and user properties of the SUBACK, shared by all filters of its SUBSCRIBE; MQTT 5 only.
     public var properties: Properties
 
     package init(filter: String, reason: ReasonCode, properties: Properties = Properties()) {
@@ -99,17 +101,17 @@ public struct MQTTSubscribeResult: Hashable, Sendable {
         self.properties = properties
     }
 
-    /// The QoS at most of the messages that come; `nil` if the server refused the filter.
+    /// The highest QoS of messages for this filter; `nil` if the server rejected it.
     public var granted: QoS? { QoS(rawValue: self.reason.rawValue) }
 }
 
-/// What became of one filter of an UNSUBSCRIBE.
+/// The result for one filter of an UNSUBSCRIBE.
 public struct MQTTUnsubscribeResult: Hashable, Sendable {
-    /// The filter as it was given.
+    /// The filter as requested.
     public var filter: String
-    /// Success, that there was no such subscription, or why it goes on; before 5.0 always success.
+    /// Success, no such subscription, or the error that kept it; before 5.0 always success.
     public var reason: ReasonCode
-    /// Reason string and user properties of the UNSUBACK, which speaks for all filters of its UNSUBSCRIBE; MQTT 5 only.
+    /// Reason string and user properties of the UNSUBACK, shared by all filters of its UNSUBSCRIBE; MQTT 5 only.
     public var properties: Properties
 
     package init(filter: String, reason: ReasonCode, properties: Properties = Properties()) {

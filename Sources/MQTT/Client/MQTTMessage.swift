@@ -4,11 +4,11 @@ public import MQTTCodec
 public struct MQTTMessage: Hashable, Sendable {
     /// A topic name, without wildcards.
     public var topic: String
-    /// Any bytes; what they mean is the application's.
+    /// Any bytes; the application defines their meaning.
     public var payload: [UInt8]
-    /// How hard the delivery is tried.
+    /// The delivery guarantee.
     public var qos: QoS
-    /// To be kept for later subscribers; of a received message, that it had been kept.
+    /// Whether the server keeps it for later subscribers; for a received message, whether the server had kept it.
     public var retain: Bool
     /// MQTT 5 only: expiry, response topic, correlation data, user properties and others (§3.3.2.3).
     public var properties: Properties
@@ -16,7 +16,7 @@ public struct MQTTMessage: Hashable, Sendable {
     /// - Parameters:
     ///   - topic: a topic name, without wildcards.
     ///   - payload: any bytes.
-    ///   - qos: how hard the delivery is tried.
+    ///   - qos: the delivery guarantee.
     ///   - retain: whether the server keeps it for later subscribers.
     ///   - properties: MQTT 5 only.
     public init(

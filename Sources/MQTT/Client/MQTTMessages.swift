@@ -1,26 +1,27 @@
 import LoopContext
 public import MQTTCodec
 
-/// A message as it came from the server; ``message``'s own members are its members too.
+/// A message from the server; members of ``message`` are its members too.
 @dynamicMemberLookup
 public struct MQTTReceived: Sendable {
     /// The message itself.
     public let message: MQTTMessage
-    /// The server's identifier for it; `nil` at QoS 0.
+    /// The server's packet identifier for it; `nil` at QoS 0.
     public let packetID: PacketID?
-    /// Whether the server said that it may have come before.
+    /// Whether the server marked it as a possible duplicate.
     public let dup: Bool
     let epoch: Int
     let acknowledger: Inbox?
 
-    /// What the message holds.
+    /// A member of ``message``.
     public subscript<Member>(dynamicMember path: KeyPath<MQTTMessage, Member>) -> Member { self.message[keyPath: path] }
 
-    /// Sends PUBACK or PUBREC, with ``MQTTAcknowledgement/manual``; nothing otherwise, at QoS 0, or a second time.
+    /// Sends PUBACK or PUBREC, with ``MQTTAcknowledgement/manual``; has no effect otherwise, at QoS 0, or a second
+    /// time.
     ///
-    /// A message that is not acknowledged comes again with the next connection, if the server keeps the session.
+    /// An unacknowledged message comes again with the next connection, if the server keeps the session.
     ///
-    /// - Parameter reason: one of those for PUBACK (§3.4.2.1); from 0x80 on it refuses the message. MQTT 5 only.
+    /// - Parameter reason: a reason code of PUBACK (§3.4.2.1); from 0x80 on it rejects the message. MQTT 5 only.
     public func acknowledge(_ reason: ReasonCode = .success) {
         guard let id = self.packetID else { return }
         self.acknowledger?.acknowledge(self.taken(id), reason)
@@ -28,48 +29,49 @@ public struct MQTTReceived: Sendable {
 
     func taken(_ id: PacketID) -> Taken { Taken(epoch: self.epoch, id: id, qos: self.message.qos) }
 
-    /// What it counts towards the limit of bytes: a small one is not free either.
+    /// Bytes that count towards the limit, including a fixed cost for each message.
     var size: Int { 128 + self.message.topic.utf8.count + self.message.payload.count }
 }
 
 /// The messages of a client, over all its connections, in the order in which they came.
 ///
-/// Each message goes to one iterator: several tasks that iterate share the messages. While nobody iterates messages
-/// wait, ``MQTTClientLimits/inbox`` of them or so; then the socket is not read any more, and with it no answer, until
-/// half of them have been taken. As long as a call of this client waits for an answer the socket is read on, up to
-/// eight times ``MQTTClientLimits/inboxBytes``, so that a task may publish between two messages. Somebody has to take
-/// what a client has subscribed to.
+/// Each message goes to one iterator: tasks that iterate at the same time share the messages. Without an iterator about
+/// ``MQTTClientLimits/inbox`` messages wait. Then the client stops reading the socket, including answers, until half of
+/// them have been taken. While a call of this client waits for an answer, it keeps reading, up to eight times
+/// ``MQTTClientLimits/inboxBytes``. So a task may publish between two messages. An application that subscribes must
+/// take the messages.
 ///
-/// The sequence ends when its client is shut down or let go, or the iterating task is cancelled; not with a connection.
+/// The sequence ends when its client is shut down or deallocated, or the iterating task is cancelled. The end of a
+/// connection does not end it.
 public struct MQTTMessages: AsyncSequence, Sendable {
     let inbox: Inbox
 
-    /// Makes an iterator; it may be used by one task at a time.
+    /// Creates an iterator; only one task may use it at a time.
     public func makeAsyncIterator() -> Iterator { Iterator(inbox: self.inbox) }
 
-    /// Takes messages, one at a time.
+    /// Takes messages one at a time.
     public struct Iterator: AsyncIteratorProtocol {
         let inbox: Inbox
 
-        /// The next message; `nil` when there is none any more, or the task is cancelled.
+        /// The next message; `nil` at the end of the sequence, or if the task is cancelled.
         public mutating func next() async -> MQTTReceived? { await self.inbox.next() }
 
-        /// The same, for any isolation.
+        /// The next message, for any isolation.
         public mutating func next(isolation: isolated (any Actor)?) async throws(Never) -> MQTTReceived? {
             await self.inbox.next()
         }
     }
 }
 
-/// A message at QoS 1 or 2 that came.
+/// A received message at QoS 1 or 2.
 struct Taken: Hashable, Sendable {
-    /// The number of the connection at QoS 1, which the server repeats on the next; of the session at QoS 2.
+    /// The number of the connection at QoS 1, whose messages the server repeats on the next; of the session at QoS 2.
     var epoch: Int
     var id: PacketID
     var qos: QoS
 }
 
-/// Where messages wait between the event loop and the tasks that take them.
+/// The queue of messages between the event loop and the tasks that take them.
 final class Inbox: Sendable {
     private struct Notes {
         var acknowledgements: [(taken: Taken, reason: ReasonCode)] = []
@@ -80,7 +82,7 @@ final class Inbox: Sendable {
             self.acknowledgements.append((taken, reason))
         }
 
-        /// Whether the loop has to be told that there is something for ``Inbox/collect()``.
+        /// Whether the loop must be notified to call ``Inbox/collect()``.
         mutating func notifies() -> Bool {
             defer { self.isNotified = true }
             return !self.isNotified
@@ -91,7 +93,7 @@ final class Inbox: Sendable {
 
     private let queue: Queue
     private let limits: MQTTClientLimits
-    /// Called, on whatever thread, when there is something for ``collect()``; once until that was called.
+    /// Called on any thread when ``collect()`` has work; once until `collect()` is called.
     private let notify: @Sendable () -> Void
 
     init(limits: MQTTClientLimits, acknowledgesTaken: Bool, notify: @escaping @Sendable () -> Void) {
@@ -113,7 +115,7 @@ final class Inbox: Sendable {
         case low, full, overfull
     }
 
-    /// Takes a message in, and says how full it is then.
+    /// Adds a message, and returns how full the inbox is then.
     func put(_ message: MQTTReceived) -> Fill {
         self.queue.put(message, size: message.size) { self.fill($0) } ?? .low
     }
@@ -124,9 +126,9 @@ final class Inbox: Sendable {
         return waiting.count >= self.limits.inbox || waiting.size >= self.limits.inboxBytes ? .full : .low
     }
 
-    /// Whether reading stops now, because it is as full as `limit`, or more.
+    /// Whether reading pauses now, because the inbox is at `limit` or above.
     ///
-    /// Who is told so hears by ``collect()`` when it may go on.
+    /// After `true`, a later ``collect()`` says when reading may resume.
     func pauses(when limit: Fill) -> Bool {
         self.queue.withState { waiting in
             let fill = self.fill(waiting)
@@ -135,7 +137,7 @@ final class Inbox: Sendable {
         }
     }
 
-    /// What has become due since the last call.
+    /// The acknowledgements due since the last call, and whether reading resumes.
     func collect() -> (acknowledgements: [(taken: Taken, reason: ReasonCode)], resumes: Bool) {
         self.queue.withState { waiting in
             waiting.notes.isNotified = false
@@ -150,12 +152,12 @@ final class Inbox: Sendable {
         waiting.count <= limits.inbox / 2 && waiting.size <= limits.inboxBytes / 2
     }
 
-    /// Takes out what the server will send again: messages at QoS 1 of a session that goes on.
+    /// Removes messages that the server will send again: messages at QoS 1 of a session that persists.
     func removeUnacknowledged() {
         self.queue.withState { $0.removeAll { $0.message.qos == .atLeastOnce } }
     }
 
-    /// Ends the sequence; what waits is dropped.
+    /// Ends the sequence; waiting messages are dropped.
     func finish() {
         self.queue.withState { $0.removeAll { _ in true } }
         self.queue.finish()

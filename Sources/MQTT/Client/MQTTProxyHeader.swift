@@ -1,10 +1,10 @@
 import NIOCore
 import Transport
 
-/// The PROXY header in front of everything else, by which a load balancer tells a server whose connection it passes on
-/// (haproxy's proxy-protocol.txt).
+/// The PROXY header, with which a load balancer passes a connection's addresses to a server (haproxy's
+/// proxy-protocol.txt).
 ///
-/// For servers that listen behind one, and for tests of what a server makes of the addresses that it is told.
+/// Needed for servers behind a load balancer, and for tests of how a server treats these addresses.
 public struct MQTTProxyHeader: Hashable, Sendable {
     /// The header's form.
     public enum Version: Hashable, Sendable {
@@ -30,24 +30,24 @@ public struct MQTTProxyHeader: Hashable, Sendable {
         }
     }
 
-    /// What the header says.
+    /// The addresses in the header.
     public enum Addresses: Hashable, Sendable {
-        /// The truth: the addresses of the connection itself.
+        /// The addresses of the connection itself.
         case connection
-        /// These, whatever the connection's are; both IPv4 or both IPv6.
+        /// The given addresses; both IPv4 or both IPv6.
         case claimed(source: Endpoint, destination: Endpoint)
-        /// None, as a balancer says of a connection that it makes on its own account.
+        /// No addresses, as a load balancer sends for a connection of its own.
         case unknown
     }
 
-    /// Its form.
+    /// The header's form.
     public var version: Version
-    /// What it says.
+    /// The addresses in the header.
     public var addresses: Addresses
 
     /// - Parameters:
-    ///   - version: its form.
-    ///   - addresses: what it says.
+    ///   - version: the header's form.
+    ///   - addresses: the addresses in the header.
     public init(_ version: Version, _ addresses: Addresses = .connection) {
         self.version = version
         self.addresses = addresses
@@ -85,14 +85,14 @@ extension MQTTProxyHeader.Endpoint {
 }
 
 extension MQTTTransport {
-    /// The same with a PROXY header in front: before TLS, before the WebSocket's request.
+    /// The same transport with a PROXY header before TLS and the WebSocket request.
     ///
-    /// - Parameter header: its form, and what it says.
+    /// - Parameter header: the form and the addresses.
     /// - Returns: the transport.
-    /// - Throws: ``MQTTClientError/invalid(_:)`` for addresses that are none, or that do not go together.
+    /// - Throws: ``MQTTClientError/invalid(_:)`` for invalid addresses, or for an IPv4 and an IPv6 address together.
     public func sending(_ header: MQTTProxyHeader) throws(MQTTClientError) -> MQTTTransport {
         let (proxy, below) = (try header.layer(), self)
-        // With a key of its own: who sends another header, or none, shares nothing with it.
+        // A new key: clients with another header, or none, do not share these layers.
         return MQTTTransport(
             defaultPort: below.defaultPort,
             key: below.key.map { _ in ObjectIdentifier(proxy) },

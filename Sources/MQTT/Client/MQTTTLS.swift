@@ -1,10 +1,9 @@
 package import Transport
 
-/// How a client speaks TLS.
+/// TLS settings of a client.
 ///
-/// A server's certificate must lead to a trusted authority, be valid now and be for the server's name, unless it is
-/// said here that it need not; what is wrong with it is in the error of `connect`, and CONNECT is not sent. Sessions
-/// are not resumed.
+/// By default a server's certificate must lead to a trusted authority, be valid now and match the server's name. If a
+/// check fails, `connect` throws the reason, and CONNECT is not sent. Sessions are not resumed.
 public struct MQTTTLS: Hashable, Sendable {
     /// A version of the protocol.
     public enum Version: String, Hashable, Sendable, CaseIterable {
@@ -34,38 +33,39 @@ public struct MQTTTLS: Hashable, Sendable {
         }
     }
 
-    /// `false` believes any certificate, or any with a pinned key: for tests only.
+    /// `false` accepts any certificate, or any with a pinned key: for tests only.
     public var verifies = true
     /// PEM file of the authorities to trust; `nil` trusts the system's.
     public var authorityFile: String?
-    /// The name to ask for (SNI) and to find in the certificate; `nil` takes the host.
+    /// The server name to send (SNI) and to expect in the certificate; `nil` uses the host.
     public var serverName: String?
-    /// ALPN, the most wanted first; none offers none.
+    /// ALPN protocols, most preferred first; empty offers none.
     public var applicationProtocols: [String] = []
-    /// The oldest version taken.
+    /// The oldest accepted version.
     public var minimumVersion = Version.v1_2
-    /// The newest version offered; `nil` is the newest there is.
+    /// The newest offered version; `nil` is the newest supported one.
     public var maximumVersion: Version?
-    /// Suites up to TLS 1.2, by OpenSSL's or the standard's name; none takes the library's.
+    /// Cipher suites up to TLS 1.2, by OpenSSL's or the standard's name; empty uses the library's list.
     public var ciphers: [String] = []
     /// PEM file of the client's certificate and chain, or a PKCS#12 file (`.p12`, `.pfx`) with the key in it.
     public var certificateFile: String?
-    /// PEM file of its key.
+    /// PEM file of the client's key.
     public var keyFile: String?
-    /// Of the key or the PKCS#12 file.
+    /// Passphrase of the key or the PKCS#12 file.
     public var keyPassphrase: String?
-    /// In place of certificates.
+    /// Pre-shared key to use instead of certificates.
     public var preSharedKey: PreSharedKey?
-    /// Where the session secrets go, in the format of SSLKEYLOGFILE.
+    /// File for the session secrets, in the format of SSLKEYLOGFILE.
     public var keyLogFile: String?
-    /// Who is believed: `sha256/BASE64` of a public key, or the path of a certificate; one of them must be the server's.
+    /// Trusted keys or certificates: `sha256/BASE64` of a public key, or the path of a certificate; the server must
+    /// have one.
     ///
-    /// With a key among them the authorities are asked too, unless ``verifies`` is `false`; with certificates only these
-    /// are the authorities.
+    /// If the list has a key, the authorities are checked too, unless ``verifies`` is `false`. If it has only
+    /// certificates, these are the only authorities.
     public var pins: [String] = []
-    /// Whether each certificate of the server's chain must be among the pins, not its own alone.
+    /// Whether each certificate of the server's chain must match a pin, not only the server's own.
     public var pinsWholeChain = false
-    /// Whether the certificate has to be for the server's name.
+    /// Whether the certificate must match the server's name.
     public var validatesName = true
 
     /// The defaults: the system's authorities, TLS 1.2 and newer.

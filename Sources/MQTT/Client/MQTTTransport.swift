@@ -1,13 +1,13 @@
 package import LoopContext
 package import Transport
 
-/// What lies between a client and its server.
+/// The layers between a client and its server.
 public struct MQTTTransport: Sendable {
-    /// Of a server that has no port given.
+    /// The port of a server without a configured one.
     package var defaultPort: UInt16
-    /// What two clients of an event loop must have in common to share their layers; `nil` shares nothing.
+    /// Clients of an event loop with equal keys share their layers; with `nil` they share none.
     package var key: ObjectIdentifier?
-    /// The layers between TCP and the client, made once for all clients of an event loop that have the same key.
+    /// The layers between TCP and the client, created once for all clients of an event loop with the same key.
     package var layers: @Sendable (LoopContext) -> [any ConnectLayer]
 
     package init(
@@ -20,26 +20,26 @@ public struct MQTTTransport: Sendable {
         self.layers = layers
     }
 
-    /// MQTT over TCP, in the clear: port 1883.
+    /// MQTT over plain TCP: port 1883.
     public static var tcp: MQTTTransport { MQTTTransport(defaultPort: 1_883, key: nil) { _ in [] } }
 
     /// MQTT over TLS: port 8883.
     ///
-    /// Make it once for all clients that speak it: its files are read here, and the result is shared.
+    /// Create it once for all clients that use it: its files are read here, and the result is shared.
     ///
-    /// - Parameter tls: what is trusted, and what is shown.
+    /// - Parameter tls: trusted authorities and the client's certificate.
     /// - Returns: the transport.
-    /// - Throws: ``MQTTClientError/invalid(_:)`` with what is wrong with the settings or their files.
+    /// - Throws: ``MQTTClientError/invalid(_:)`` with the error in the settings or their files.
     public static func tls(_ tls: MQTTTLS = MQTTTLS()) throws(MQTTClientError) -> MQTTTransport {
         let context = try tls.context()
         return MQTTTransport(defaultPort: 8_883, key: ObjectIdentifier(context)) { [TLSLayer(context, loop: $0)] }
     }
 
-    /// MQTT in a WebSocket, in the clear: port 80.
+    /// MQTT over a plain WebSocket: port 80.
     ///
-    /// - Parameter webSocket: what is asked for.
+    /// - Parameter webSocket: path, subprotocols and header fields of the request.
     /// - Returns: the transport.
-    /// - Throws: ``MQTTClientError/invalid(_:)`` with what would break the request.
+    /// - Throws: ``MQTTClientError/invalid(_:)`` if a value would break the request.
     public static func webSocket(_ webSocket: MQTTWebSocket = MQTTWebSocket()) throws(MQTTClientError) -> MQTTTransport
     {
         let settings = try webSocket.settings()
@@ -48,13 +48,13 @@ public struct MQTTTransport: Sendable {
         }
     }
 
-    /// MQTT in a WebSocket over TLS: port 443.
+    /// MQTT over a WebSocket and TLS: port 443.
     ///
     /// - Parameters:
-    ///   - webSocket: what is asked for.
-    ///   - tls: what is trusted, and what is shown.
+    ///   - webSocket: path, subprotocols and header fields of the request.
+    ///   - tls: trusted authorities and the client's certificate.
     /// - Returns: the transport.
-    /// - Throws: ``MQTTClientError/invalid(_:)`` with what is wrong with either.
+    /// - Throws: ``MQTTClientError/invalid(_:)`` with the error in either.
     public static func secureWebSocket(
         _ webSocket: MQTTWebSocket = MQTTWebSocket(),
         tls: MQTTTLS = MQTTTLS()
@@ -67,9 +67,9 @@ public struct MQTTTransport: Sendable {
     }
 }
 
-/// How a client asks for its WebSocket.
+/// The request of a client's WebSocket.
 public struct MQTTWebSocket: Hashable, Sendable {
-    /// One field of the request.
+    /// One header field of the request.
     public struct Header: Hashable, Sendable {
         /// The field's name.
         public var name: String
@@ -85,11 +85,11 @@ public struct MQTTWebSocket: Hashable, Sendable {
         }
     }
 
-    /// Path and query, signed ones too.
+    /// Path and query, including signed queries.
     public var path: String
-    /// The subprotocols offered, the best first; some old servers know `mqttv3.1` only.
+    /// The offered subprotocols, most preferred first; some old servers know `mqttv3.1` only.
     public var subprotocols: [String]
-    /// Fields to add to the request; `Host` replaces the server's name.
+    /// Header fields to add to the request; `Host` replaces the server's name.
     public var headers: [Header]
 
     /// - Parameters:

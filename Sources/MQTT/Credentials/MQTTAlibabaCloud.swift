@@ -3,23 +3,23 @@ import DataEncodings
 
 /// An account of Alibaba Cloud's MQTT service (Micro Message Queue for MQTT).
 ///
-/// The service wants client identifiers of the form `GroupID@@@DeviceID`, each of them in use once: a second
-/// connection with the same one ends the first. What is to be delivered to a client that is away needs a session that
-/// is kept, and QoS 1 from both sides; older installations of the service take QoS 2 for QoS 1.
+/// The service requires client identifiers of the form `GroupID@@@DeviceID`, each used by one connection: a second
+/// connection ends the first. Delivery to a client that is offline needs a persistent session, and QoS 1 on both sides.
+/// Older installations of the service treat QoS 2 as QoS 1.
 public struct MQTTAlibabaCloud: Hashable, Sendable {
-    /// How the password is made.
+    /// The way to compute the password.
     public enum Mode: Hashable, Sendable {
-        /// The service's first form: the secret signs the group, and the user name is the access key alone.
+        /// The service's first form: the secret signs the group, and the user name is only the access key.
         case group(secret: String, groupID: String)
         /// The secret signs the client identifier.
         case signature(secret: String, instanceID: String)
-        /// Tokens that somebody with the secret has asked the service for.
+        /// Tokens that the service issued to a holder of the secret.
         case token([Token], instanceID: String)
     }
 
-    /// A token with what it allows.
+    /// A token and its permission.
     public struct Token: Hashable, Sendable {
-        /// What a token allows, as it stands in the password.
+        /// The permission of a token, as encoded in the password.
         public enum Use: String, Hashable, Sendable {
             /// To subscribe.
             case read = "R"
@@ -29,14 +29,14 @@ public struct MQTTAlibabaCloud: Hashable, Sendable {
             case readAndWrite = "RW"
         }
 
-        /// What it allows.
+        /// The permission.
         public var use: Use
-        /// As the service gave it.
+        /// The token as issued by the service.
         public var value: String
 
         /// - Parameters:
-        ///   - use: what it allows.
-        ///   - value: as the service gave it.
+        ///   - use: the permission.
+        ///   - value: the token as issued by the service.
         public init(_ use: Use, _ value: String) {
             self.use = use
             self.value = value
@@ -45,40 +45,40 @@ public struct MQTTAlibabaCloud: Hashable, Sendable {
 
     /// The account's public key.
     public var accessKey: String
-    /// How the password is made.
+    /// The way to compute the password.
     public var mode: Mode
 
     /// - Parameters:
     ///   - accessKey: the account's public key.
-    ///   - mode: how the password is made.
+    ///   - mode: the way to compute the password.
     public init(accessKey: String, mode: Mode) {
         self.accessKey = accessKey
         self.mode = mode
     }
 
-    /// Seconds of a keep-alive at most; 0, which would switch it off, is refused too.
+    /// The longest keep-alive in seconds; 0, which would disable it, is refused too.
     public static let maximumKeepAlive: UInt16 = 120
 
     /// The client identifier of a device.
     ///
     /// - Parameters:
-    ///   - groupID: as it was set up with the service.
-    ///   - deviceID: unlike any other of the group.
+    ///   - groupID: as configured in the service.
+    ///   - deviceID: unique in the group.
     /// - Returns: `GroupID@@@DeviceID`.
-    /// - Throws: the two make an identifier that the service would refuse.
+    /// - Throws: an error if the service would refuse the identifier.
     public static func clientID(groupID: String, deviceID: String) throws(MQTTCredentialsError) -> String {
         let id = "\(groupID)@@@\(deviceID)"
         _ = try Self.group(of: id)
         return id
     }
 
-    /// The topic that reaches one client, which needs no subscription for it.
+    /// The topic that addresses one client, which needs no subscription for it.
     ///
     /// - Parameters:
     ///   - rootTopic: the parent topic, of one level.
-    ///   - clientID: of the client to reach.
+    ///   - clientID: of the addressed client.
     /// - Returns: `root/p2p/GroupID@@@DeviceID`.
-    /// - Throws: the root is no topic of one level, or the client identifier is not of the service's form.
+    /// - Throws: an error if the root is no topic of one level, or the client identifier is not of the service's form.
     public static func p2pTopic(rootTopic: String, clientID: String) throws(MQTTCredentialsError) -> String {
         let forbidden = "/+#\0".utf8
         guard !rootTopic.isEmpty, !rootTopic.utf8.contains(where: forbidden.contains) else {
@@ -88,12 +88,12 @@ public struct MQTTAlibabaCloud: Hashable, Sendable {
         return "\(rootTopic)/p2p/\(clientID)"
     }
 
-    /// Refuses what the service would refuse.
+    /// Checks the values that the service would refuse.
     ///
     /// - Parameters:
-    ///   - clientID: as it will stand in the CONNECT.
-    ///   - keepAlive: seconds, likewise.
-    /// - Throws: which of the two is wrong.
+    ///   - clientID: the client identifier of the CONNECT.
+    ///   - keepAlive: the keep-alive of the CONNECT in seconds.
+    /// - Throws: an error that names the wrong value.
     public func check(clientID: String, keepAlive: UInt16) throws(MQTTCredentialsError) {
         let group = try Self.group(of: clientID)
         if case .group(_, let groupID) = self.mode, Array(groupID.utf8) != group {
@@ -125,7 +125,7 @@ public struct MQTTAlibabaCloud: Hashable, Sendable {
         return Base64.digits(Array(HMAC<Insecure.SHA1>.authenticationCode(for: Array(text.utf8), using: key)))
     }
 
-    /// The group's part of a client identifier that the service takes.
+    /// The group of a client identifier; throws if the service would refuse the identifier.
     private static func group(of clientID: String) throws(MQTTCredentialsError) -> [UInt8] {
         let bytes = Array(clientID.utf8)
         guard bytes.count <= 64 else { throw .clientID(clientID, "has \(bytes.count) bytes, and 64 are allowed") }

@@ -4,27 +4,27 @@ import Glibc
 import Darwin
 #endif
 
-/// What a client shows in its CONNECT to be let in.
+/// The credentials that a client sends in its CONNECT.
 ///
-/// They are worked out anew for each connect, since a file may hold another token by then.
+/// They are computed for each connect, because a file may have a new token by then.
 ///
 /// Spec: MQTT 5.0 §3.1.3.5 and §3.1.3.6.
 public enum MQTTCredentials: Hashable, Sendable {
-    /// Nothing at all.
+    /// No user name and no password.
     case none
     /// A user name, a password, or both. A password without a user name is for MQTT 5 only (§3.1.2.9).
     case password(user: String?, [UInt8]?)
-    /// The password stands in a file; see ``MQTTTokenFile``.
+    /// The password is the content of a file; see ``MQTTTokenFile``.
     case tokenFile(user: String?, MQTTTokenFile)
-    /// What Alibaba Cloud's MQTT service wants, derived from keys and the client identifier.
+    /// Credentials of Alibaba Cloud's MQTT service, computed from keys and the client identifier.
     case alibabaCloud(MQTTAlibabaCloud)
 
-    /// A user name and a password that is text.
+    /// A user name and a text password.
     public static func password(user: String, _ password: String) -> MQTTCredentials {
         .password(user: user, Array(password.utf8))
     }
 
-    /// The fields of one CONNECT.
+    /// User name and password of one CONNECT.
     public struct Fields: Hashable, Sendable {
         /// `nil` for a CONNECT without one.
         public var userName: String?
@@ -40,13 +40,13 @@ public enum MQTTCredentials: Hashable, Sendable {
         }
     }
 
-    /// Works out the fields for one connect; reads the file, if there is one.
+    /// Computes the fields for one connect; reads the token file, if there is one.
     ///
     /// - Parameters:
-    ///   - clientID: as it will stand in the CONNECT.
-    ///   - keepAlive: seconds, likewise.
+    ///   - clientID: the client identifier of the CONNECT.
+    ///   - keepAlive: the keep-alive of the CONNECT in seconds.
     /// - Returns: user name and password.
-    /// - Throws: what is wrong with the file, the client identifier or the keep-alive.
+    /// - Throws: an error in the file, the client identifier or the keep-alive.
     public func fields(clientID: String, keepAlive: UInt16) throws(MQTTCredentialsError) -> Fields {
         let fields: Fields
         switch self {
@@ -63,9 +63,9 @@ public enum MQTTCredentials: Hashable, Sendable {
     }
 }
 
-/// Why there are no credentials for a CONNECT.
+/// The reason why there are no credentials for a CONNECT.
 public enum MQTTCredentialsError: Error, Hashable, Sendable {
-    /// One of the two fields.
+    /// The field of CONNECT that is too long.
     public enum Field: String, Hashable, Sendable {
         /// The user name.
         case userName = "user name"
@@ -73,24 +73,24 @@ public enum MQTTCredentialsError: Error, Hashable, Sendable {
         case password = "password"
     }
 
-    /// More bytes than the 65,535 that the field holds (§1.5.6).
+    /// More bytes than the field's 65,535 (§1.5.6).
     case tooLong(Field, bytes: Int)
     /// The file cannot be read: the path and the system's error number.
     case unreadable(path: String, errno: Int32)
-    /// The file has no token in it.
+    /// The file contains no token.
     case empty(path: String)
     /// The file is larger than allowed.
     case tooLarge(path: String, limit: Int)
     /// Not of the form `GroupID@@@DeviceID`, or of another group.
     case clientID(String, String)
-    /// Alibaba Cloud wants 1 to 120 seconds.
+    /// Alibaba Cloud requires 1 to 120 seconds.
     case keepAlive(UInt16)
-    /// Not a topic of one level, which is what Alibaba Cloud builds on.
+    /// Not a topic of one level, which Alibaba Cloud requires.
     case rootTopic(String)
 }
 
 extension MQTTCredentialsError {
-    /// Whether the next attempt may find what this one did not: a file that is being exchanged, or on its way.
+    /// Whether a retry may succeed: the file may be missing only while it is replaced.
     package var mayHeal: Bool {
         switch self {
         case .unreadable, .empty: true
@@ -100,7 +100,7 @@ extension MQTTCredentialsError {
 }
 
 extension MQTTCredentialsError: CustomStringConvertible {
-    /// One line; it never shows a secret.
+    /// One line, without secrets.
     public var description: String {
         switch self {
         case .tooLong(let field, let bytes): "the \(field.rawValue) has \(bytes) bytes, and MQTT has room for 65535"

@@ -4,20 +4,20 @@ import Glibc
 import Darwin
 #endif
 
-/// A file whose content is the password, as tokens that are renewed from outside are handed over.
+/// A file whose content is the password, for tokens that another program renews.
 ///
-/// It is read again at each connect. One line end at its end is no part of the token. While it is missing or empty a
-/// connect fails with ``MQTTClientError/noCredentials(_:)``, and an ``MQTTSessionManager`` tries again in its time;
-/// exchange it by a rename.
+/// The file is read at each connect. One line end at its end is not part of the token. While it is missing or empty, a
+/// connect fails with ``MQTTClientError/noCredentials(_:)``, and an ``MQTTSessionManager`` retries. Replace the file by
+/// a rename.
 public struct MQTTTokenFile: Hashable, Sendable {
-    /// Where the file is.
+    /// The path of the file.
     public var path: String
-    /// Bytes of a token at most; the protocol has room for 65,535.
+    /// The largest token in bytes; the protocol allows 65,535.
     public var sizeLimit: Int
 
     /// - Parameters:
-    ///   - path: where the file is.
-    ///   - sizeLimit: bytes of a token at most, at least 1.
+    ///   - path: the path of the file.
+    ///   - sizeLimit: the largest token in bytes, at least 1.
     public init(path: String, sizeLimit: Int = 65_535) {
         precondition(sizeLimit > 0, "a token has bytes")
         self.path = path
@@ -26,14 +26,14 @@ public struct MQTTTokenFile: Hashable, Sendable {
 
     /// Reads the token.
     ///
-    /// - Returns: what stands in the file now.
-    /// - Throws: the file is not there, not readable, empty or too large.
+    /// - Returns: the current content of the file.
+    /// - Throws: an error if the file is missing, unreadable, empty or too large.
     public func token() throws(MQTTCredentialsError) -> [UInt8] {
-        // Does not wait: a pipe that nobody writes to would hold up the caller for ever.
+        // Non-blocking, because a pipe without a writer would block the caller for ever.
         let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .unreadable(path: self.path, errno: errno) }
         defer { _ = close(descriptor) }
-        // One line end more than a token, and one byte to tell that there is too much.
+        // Room for a line end after the token, and one more byte to detect a file that is too large.
         let room = self.sizeLimit + 3
         var bytes = [UInt8](repeating: 0, count: room)
         var filled = 0

@@ -1,22 +1,22 @@
-/// Where an ``MQTTSessionManager`` stands.
+/// The state of an ``MQTTSessionManager``.
 public enum MQTTManagerState: Hashable, Sendable {
-    /// Nobody has asked for a connection yet.
+    /// No connection has been requested yet.
     case starting
-    /// An attempt is under way.
+    /// The client is connecting.
     case connecting
     /// CONNACK accepted.
     case connected
-    /// There is no connection, and the next attempt comes in its time; ``MQTTSessionManager/lastError`` says why.
+    /// No connection; the next attempt is scheduled. ``MQTTSessionManager/lastError`` says why the last one ended.
     case waiting
-    /// Given up, since the next attempt would end like the last one; ``MQTTSessionManager/lastError`` says how.
+    /// Given up, because a retry would fail the same way; ``MQTTSessionManager/lastError`` says how.
     case failed
-    /// The connection is being closed, as somebody asked.
+    /// The connection is being closed on request.
     case closing
-    /// Closed, as somebody asked.
+    /// Closed on request.
     case closed
     /// Closed until ``MQTTSessionManager/resume()``.
     case suspended
 
-    /// Whether there is something to be closed.
+    /// Whether there is a connection or an attempt to close.
     public var requiresTearDown: Bool { self != .closed && self != .starting }
 }

@@ -2,10 +2,10 @@ import LoopContext
 import MQTTCodec
 import Synchronization
 
-/// Carries out what the machine of a session manager decides.
+/// Executes the actions of a session manager's state machine.
 ///
-/// All of it happens under one lock: the step, the change of state that it brings, and the beginning of what it asks
-/// for. Nothing waits under it. Tasks hold the client while they need it, and this object never.
+/// One lock covers the step, its change of state and the start of its actions. Nothing waits while it is held. Tasks
+/// hold the client while they need it, and never this object.
 final class ManagerCore: Sendable {
     private struct Work {
         var machine: ManagerMachine
@@ -39,7 +39,7 @@ final class ManagerCore: Sendable {
     var declared: [Subscription] { self.work.withLock { $0.machine.subscriptions.declared } }
     var effectiveNow: [MQTTSubscribeResult] { self.work.withLock { $0.machine.subscriptions.effective } }
 
-    /// One step of the machine, and what follows from it.
+    /// Runs one step of the machine, and its actions.
     func step(_ event: (inout ManagerMachine) -> [ManagerMachine.Action]) {
         self.work.withLock { work in
             guard !work.isShutDown else { return }
@@ -56,7 +56,8 @@ final class ManagerCore: Sendable {
     /// Closes, and returns when that is done.
     func disconnect() async {
         self.step { $0.disconnect() }
-        // One that keeps what waits is followed by one that does not, begun before the end of the first.
+        // A disconnect that keeps the queue is followed by one that does not, and that starts before the first has
+        // ended.
         var ended: Task<Void, Never>?
         while let task = self.work.withLock({ $0.disconnecting }), task != ended {
             await task.value
@@ -70,7 +71,7 @@ final class ManagerCore: Sendable {
         await self.client.shutDown()
     }
 
-    /// Nothing is begun any more.
+    /// Prevents all further actions.
     func stop() {
         self.work.withLock { work in
             guard !work.isShutDown else { return }
@@ -87,9 +88,9 @@ final class ManagerCore: Sendable {
         case .connected(let result): self.step { $0.connected(sessionPresent: result.sessionPresent) }
         case .refused(let refusal): self.step { $0.ended(.refused(refusal)) }
         case .failed(let error), .protocolError(let error), .closedByServer(let error): self.step { $0.ended(error) }
-        // Told by the end of the call that asked for it.
+        // The call that requested it reports it.
         case .closed: break
-        // The connection stands.
+        // The connection stays open.
         case .storeFailed: break
         }
     }
@@ -106,7 +107,7 @@ final class ManagerCore: Sendable {
             work.attempt = nil
             attempt?.cancel()
             work.disconnecting = Task { [weak self, client] in
-                // An attempt that has not reached the client yet must not come behind the end of it.
+                // An attempt that has not reached the client yet must not start after the disconnect.
                 await attempt?.value
                 await client.disconnect(keepsQueue: keepsQueue)
                 self?.step { $0.disconnected() }
@@ -129,7 +130,7 @@ final class ManagerCore: Sendable {
         }
     }
 
-    /// What the attempt failed with.
+    /// Returns the error of the attempt.
     private static func connect(
         _ client: MQTTClient,
         _ server: ServerReference?,
@@ -143,7 +144,7 @@ final class ManagerCore: Sendable {
         }
     }
 
-    /// What goes goes first: the messages of what comes are told apart from those of what went.
+    /// UNSUBSCRIBE is sent before SUBSCRIBE, so that messages of the old and the new subscriptions can be told apart.
     private static func run(
         _ round: SubscriptionReconciler.Round,
         _ client: MQTTClient

@@ -1,25 +1,25 @@
 package import MQTTCodec
 
-/// What a session manager does, and when.
+/// The state machine of a session manager.
 ///
-/// Pure: events go in, actions come out, in the order in which they are to be begun. A user's word always counts more
-/// than what a connection says: whatever arrives while it is being closed does not bring it back.
+/// Pure: events go in, actions come out, in the order in which they must start. A user's call overrides events of a
+/// connection: no event reopens a connection that is being closed.
 package struct ManagerMachine: Sendable {
     package enum Action: Hashable, Sendable {
-        /// Connect, to the configured server or to another one. The end of it is told by an event of the client.
+        /// Connect to the configured server or to another one. A client event reports the result.
         ///
-        /// With `begins` nothing of the session that the client holds is this server's.
+        /// With `begins` the client's session does not belong to this server.
         case connect(attempt: Int, ServerReference?, begins: Bool = false)
-        /// Give up the attempt under way, disconnect, then tell ``ManagerMachine/disconnected()``.
+        /// Give up the current attempt, disconnect, then call ``ManagerMachine/disconnected()``.
         case disconnect(keepsQueue: Bool)
-        /// Tell ``ManagerMachine/waited(_:)`` after this time, instead of any wait before.
+        /// Call ``ManagerMachine/waited(_:)`` after this time; replaces any earlier wait.
         case wait(Duration, number: Int)
         case cancelWait
-        /// Send both packets, then tell ``ManagerMachine/roundEnded(_:unsubscribed:subscribed:)``.
+        /// Send both packets, then call ``ManagerMachine/roundEnded(_:unsubscribed:subscribed:)``.
         case subscribe(SubscriptionReconciler.Round, number: Int)
     }
 
-    /// What comes behind closing.
+    /// The state to enter after closing.
     private enum Goal {
         case closed
         case suspended
@@ -36,31 +36,31 @@ package struct ManagerMachine: Sendable {
     private var generator: any RandomNumberGenerator & Sendable
     private var backoff: ReconnectBackoff
     private var goal = Goal.closed
-    /// Counts attempts, waits and rounds, so that late answers to old ones are known.
+    /// Numbers attempts, waits and rounds, so that late results of old ones are recognised.
     private var number = 0
     private var round: Int?
     private var wait: Int?
     private var attempt: Int?
 
-    /// Where the server has moved to for good, or the user has; `nil` is the configured one.
+    /// The server set by the user or by a permanent redirect; `nil` is the configured one.
     private var home: ServerReference?
-    /// Where it sends its clients for now.
+    /// The server of a temporary redirect.
     private var detour: ServerReference?
     private var redirects = 0
-    /// The server of the attempt, or of the connection.
+    /// The server of the current attempt or connection.
     private var server: ServerReference?
-    /// Whose session the client holds, since the first connection.
+    /// The server that the client's session belongs to, since the first connection.
     private var sessionServer: ServerReference??
-    /// The user has named another server, and there has been no connection since.
+    /// The user has set another server, and no connection has succeeded since.
     private var isChosen = false
-    /// The user disconnected during a closing that keeps the queue.
+    /// The user called `disconnect` during a closing that keeps the queue.
     private var owesDrop = false
 
     /// - Parameters:
-    ///   - policy: when the next attempt comes.
-    ///   - cleanStart: whether each connection has a session of its own.
-    ///   - usualPort: what a server means that names none.
-    ///   - generator: of the jitter.
+    ///   - policy: delays and limits for reconnects.
+    ///   - cleanStart: whether each connection starts a new session.
+    ///   - usualPort: the port for a redirect that names none.
+    ///   - generator: the random source of the jitter.
     package init(
         _ policy: MQTTReconnectPolicy,
         cleanStart: Bool,
@@ -76,7 +76,7 @@ package struct ManagerMachine: Sendable {
 
     // MARK: The user
 
-    /// Connects at once unless that is under way or done.
+    /// Connects at once, unless the client is connected or connecting.
     package mutating func connect() -> [Action] {
         self.backoff.reset()
         self.redirects = 0
@@ -90,7 +90,7 @@ package struct ManagerMachine: Sendable {
         }
     }
 
-    /// Connects to this server, and comes back to it from now on; what has not been sent goes there too.
+    /// Connects to this server and uses it for later reconnects; unsent messages go there too.
     ///
     /// `nil` is the configured one.
     package mutating func connect(to server: ServerReference?) -> [Action] {
@@ -102,7 +102,7 @@ package struct ManagerMachine: Sendable {
         self.home = server
         self.detour = nil
         self.isChosen = true
-        // It may keep a session of this client too, whose subscriptions are not those of the last server.
+        // The new server may keep a session of this client, whose subscriptions differ from the last server's.
         self.subscriptions.serverChanged()
         guard self.state == .connecting || self.state == .connected else { return self.connect() }
         self.backoff.reset()
@@ -110,11 +110,11 @@ package struct ManagerMachine: Sendable {
         return self.close(.connected)
     }
 
-    /// A message is to be sent: that begins what nobody has begun or somebody has ended, and hurries nothing.
+    /// A message waits to be sent: connects if no connection is requested, and shortens no wait.
     package mutating func wantsToSend() -> [Action] {
         switch self.state {
         case .starting, .closed: self.connect()
-        // Who has disconnected is not waited for: what is published behind that asks anew.
+        // After `disconnect` the connection is not waited for: a later publish requests a new one.
         case .closing where self.goal == .closed: self.connect()
         default: []
         }
@@ -129,7 +129,7 @@ package struct ManagerMachine: Sendable {
         return self.close(.closed)
     }
 
-    /// Only a connection that is wanted is suspended; otherwise there is nothing to resume.
+    /// Suspends only if a connection is requested; otherwise there is nothing to resume.
     package mutating func suspend() -> [Action] {
         switch self.state {
         case .connecting, .connected, .waiting: return self.close(.suspended)
@@ -156,7 +156,7 @@ package struct ManagerMachine: Sendable {
 
     /// CONNACK accepted.
     ///
-    /// What an earlier attempt said may be heard during the next one: of two the later one stands.
+    /// An event of an earlier attempt may arrive during the next one: the later event counts.
     package mutating func connected(sessionPresent: Bool) -> [Action] {
         switch self.state {
         case .connecting, .waiting, .failed, .connected: break
@@ -174,10 +174,10 @@ package struct ManagerMachine: Sendable {
         return actions + self.run(round)
     }
 
-    /// An attempt or a connection has ended, and nobody had asked for it.
+    /// An attempt or a connection has ended without a request.
     package mutating func ended(_ error: MQTTClientError) -> [Action] {
         guard self.state == .connecting || self.state == .connected else { return [] }
-        // Nobody else cancels attempts: this one has made room for the next.
+        // Only this machine cancels attempts, to start the next one.
         if error == .cancelled { return [] }
         self.subscriptions.disconnected()
         self.round = nil
@@ -198,7 +198,7 @@ package struct ManagerMachine: Sendable {
         }
     }
 
-    /// The client would not even begin an attempt; what it has begun ends by an event.
+    /// The client refused to start an attempt; a started attempt ends with an event.
     package mutating func attemptRefused(_ attempt: Int, _ error: MQTTClientError) -> [Action] {
         guard self.state == .connecting, self.attempt == attempt else { return [] }
         switch error {
@@ -207,7 +207,7 @@ package struct ManagerMachine: Sendable {
         }
     }
 
-    /// The connection that was to be closed is.
+    /// A requested disconnect is done.
     package mutating func disconnected() -> [Action] {
         guard self.state == .closing else { return [] }
         if self.owesDrop {
@@ -248,7 +248,7 @@ package struct ManagerMachine: Sendable {
     }
 
     private mutating func retry() -> [Action] {
-        // Who was sent on and came to nothing asks the first one again.
+        // A redirect that failed falls back to the redirecting server.
         self.detour = nil
         self.redirects = 0
         self.number += 1
@@ -277,7 +277,7 @@ package struct ManagerMachine: Sendable {
 }
 
 extension MQTTClientError {
-    /// The server knows the client, and not with this user name or password.
+    /// The server rejected this user name or password.
     fileprivate var isRefusedLogin: Bool {
         guard case .refused(let refusal) = self else { return false }
         if let reason = refusal.reason { return reason == .badUserNameOrPassword || reason == .notAuthorized }

@@ -1,24 +1,25 @@
-/// How an ``MQTTSessionManager`` comes back to a server it has lost.
+/// The reconnect policy of an ``MQTTSessionManager``.
 public struct MQTTReconnectPolicy: Hashable, Sendable {
-    /// The wait before the first attempt behind a connection.
+    /// Delay before the first attempt after a lost connection.
     public var firstDelay = Duration.seconds(1)
-    /// Each wait is twice the one before, up to this.
+    /// Each delay is twice the previous one, up to this limit.
     public var maximumDelay = Duration.seconds(64)
-    /// Whether a wait is drawn between nothing and its full length, so that clients who lost the same server do not
-    /// all come back at once.
+    /// Whether each delay is drawn at random between zero and its full length.
+    ///
+    /// Clients that lost the same server then do not reconnect at the same moment.
     public var hasJitter = true
-    /// How often in a row a server may send the client to another one (MQTT 5, §4.11); 0 follows none.
+    /// Redirects in a row that the client follows (MQTT 5, §4.11); 0 follows none.
     public var maximumRedirects = 5
-    /// Whether a refused user name or password is tried again: for tokens that are renewed from outside.
+    /// Whether a rejected user name or password is retried: for tokens that another program renews.
     public var retriesRefusedLogin = false
 
-    /// 1 s doubling to 64 s, with jitter; five redirections; a refused login is final.
+    /// 1 s doubling to 64 s, with jitter; five redirects; a rejected login is final.
     public init() {}
 }
 
-/// The waits between attempts to connect.
+/// The delays between connection attempts.
 ///
-/// Pure: the chance is passed in, and nothing sleeps here.
+/// Pure: the random source is an argument, and nothing sleeps here.
 package struct ReconnectBackoff: Sendable {
     private let policy: MQTTReconnectPolicy
     private var next: Duration
@@ -28,16 +29,16 @@ package struct ReconnectBackoff: Sendable {
         self.next = max(min(policy.firstDelay, policy.maximumDelay), .zero)
     }
 
-    /// The wait before the next attempt.
+    /// The delay before the next attempt.
     package mutating func delay(using generator: inout some RandomNumberGenerator) -> Duration {
         let full = self.next
-        // The cap is reached exactly, also when it is no power of two.
+        // The limit is reached exactly, even if it is no power of two.
         self.next = full >= self.policy.maximumDelay / 2 ? max(self.policy.maximumDelay, .zero) : full * 2
         guard self.policy.hasJitter else { return full }
         return .nanoseconds(Int64.random(in: 0...Self.nanoseconds(full), using: &generator))
     }
 
-    /// There is a connection, or somebody asked for one: what comes next is a first attempt again.
+    /// Resets the delay after a connection or a user's request: the next attempt counts as the first.
     package mutating func reset() { self = ReconnectBackoff(self.policy) }
 
     private static func nanoseconds(_ duration: Duration) -> Int64 {

@@ -1,17 +1,17 @@
 import MQTTCodec
 
-/// What to do about a connection that is not there.
+/// The reaction to a failed attempt or a lost connection.
 package enum ReconnectVerdict: Hashable, Sendable {
-    /// It may heal by waiting.
+    /// The error may be temporary.
     case retry
-    /// The next attempt would end the same way.
+    /// A retry would fail the same way.
     case giveUp
-    /// The server names another one: for now, or for good.
+    /// The server redirects the client, for now or permanently.
     case redirect(ServerReference, permanently: Bool)
 }
 
 extension ReconnectVerdict {
-    /// Judges the end of an attempt or of a connection.
+    /// Classifies the end of an attempt or of a connection.
     ///
     /// Spec: MQTT 3.1.1 §3.2.2.3; MQTT 5.0 §3.2.2.2, §3.14.2.1, §4.11.
     package init(_ error: MQTTClientError) {
@@ -29,7 +29,7 @@ extension ReconnectVerdict {
         }
     }
 
-    /// Of 3.1 and 3.1.1, where the codes from 6 on are reserved and say nothing.
+    /// For 3.1 and 3.1.1, where codes from 6 on are reserved and have no meaning.
     private init(returnCode: UInt8) {
         switch ConnectReturnCode(rawValue: returnCode) {
         case .unacceptableProtocolVersion, .identifierRejected, .badUserNameOrPassword, .notAuthorized: self = .giveUp
@@ -37,7 +37,7 @@ extension ReconnectVerdict {
         }
     }
 
-    /// Of a CONNACK.
+    /// For a CONNACK of MQTT 5.
     private init(refusal reason: ReasonCode, reference: String?) {
         switch reason {
         case .unspecifiedError, .implementationSpecificError, .serverUnavailable, .serverBusy, .quotaExceeded,
@@ -48,9 +48,9 @@ extension ReconnectVerdict {
         }
     }
 
-    /// Of a DISCONNECT.
+    /// For a DISCONNECT.
     ///
-    /// A session that was taken over is not taken back: two clients of one name would go on for ever.
+    /// A session taken over is not reclaimed: two clients with one name would alternate for ever.
     private init(disconnect reason: ReasonCode, reference: String?) {
         switch reason {
         case .notAuthorized, .sessionTakenOver, .topicFilterInvalid, .topicNameInvalid, .packetTooLarge,
@@ -66,7 +66,8 @@ extension ReconnectVerdict {
         if let server = reference.flatMap({ ServerReference($0) }) {
             self = .redirect(server, permanently: reason == .serverMoved)
         } else {
-            // Moved for good, to where we cannot know. Another server for a while is no server for a while.
+            // Without a usable reference a permanent move is final. A temporary one is retried as if the server were
+            // down.
             self = reason == .serverMoved ? .giveUp : .retry
         }
     }

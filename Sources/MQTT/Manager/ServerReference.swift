@@ -1,9 +1,9 @@
-/// Another server, as one names it that sends clients away.
+/// The target of a redirect, from the Server Reference property.
 ///
 /// Spec: MQTT 5.0 §4.11 (server redirection), §3.2.2.3.16.
 package struct ServerReference: Hashable, Sendable {
     package let host: String
-    /// `nil` is the transport's own.
+    /// `nil` uses the transport's default port.
     package let port: UInt16?
 
     package init(host: String, port: UInt16?) {
@@ -11,9 +11,9 @@ package struct ServerReference: Hashable, Sendable {
         self.port = port
     }
 
-    /// The first usable one of a list: names or addresses, each with or without a port, separated by blanks.
+    /// The first usable entry of a list: names or addresses, each with or without a port, separated by blanks.
     ///
-    /// The standard leaves the form open; this is the form of its examples.
+    /// The standard does not define the form; this is the form of its examples.
     package init?(_ text: String) {
         for part in text.utf8.split(separator: UInt8(ascii: " ")) {
             guard let (host, port) = Self.parse(part) else { continue }
@@ -36,7 +36,7 @@ package struct ServerReference: Hashable, Sendable {
             let end = part.firstIndex(of: UInt8(ascii: ":")) ?? part.endIndex
             host = part[..<end]
             rest = part[end...]
-            // More than one colon is an IPv6 address, and belongs into brackets.
+            // More than one colon is an IPv6 address, which needs brackets.
             guard rest.dropFirst().allSatisfy({ $0 != UInt8(ascii: ":") }) else { return nil }
         }
         guard !host.isEmpty, host.count <= 253, host.allSatisfy(Self.isHostByte) else { return nil }
@@ -47,7 +47,7 @@ package struct ServerReference: Hashable, Sendable {
         return (name, port)
     }
 
-    /// Letters, digits and what stands in names and addresses: a scheme or a path is not understood.
+    /// Letters, digits and the punctuation of names and addresses: schemes and paths are not supported.
     private static func isHostByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -1,11 +1,11 @@
 package import MQTTCodec
 
-/// Brings the subscriptions that are in effect in line with those that were declared.
+/// Computes the packets that make the subscriptions in effect match the declared ones.
 ///
-/// Pure: rounds come out, answers go in. There is one round at a time, of one UNSUBSCRIBE and one SUBSCRIBE at most;
-/// what was declared meanwhile makes the next one.
+/// Pure: rounds come out, answers go in. One round at a time has at most one UNSUBSCRIBE and one SUBSCRIBE. A
+/// declaration made during a round starts the next one.
 package struct SubscriptionReconciler: Sendable {
-    /// Two packets, either of them left out when it would be empty.
+    /// The contents of two packets; an empty one is not sent.
     package struct Round: Hashable, Sendable {
         package var unsubscribe: [String]
         package var subscribe: [Subscription]
@@ -19,29 +19,29 @@ package struct SubscriptionReconciler: Sendable {
     }
 
     private enum Standing: Hashable {
-        /// In the round under way.
+        /// Part of the current round.
         case asking
         /// The server answered.
         case settled
-        /// It will not on this connection: nothing is asked again before somebody declares, or the next connection.
+        /// No answer on this connection: retried after the next declaration or connection.
         case unanswered
-        /// To be asked for, again or at all: the server may know it nevertheless.
+        /// To be requested, or requested again; the server may have it already.
         case open
     }
 
     private struct Entry {
         var requested: Subscription
-        /// The last answer of the server; `nil` while it may or may not have the subscription.
+        /// The server's last answer; `nil` while it is unknown whether the server has the subscription.
         var reason: ReasonCode?
         var standing = Standing.asking
-        /// The server would not end the subscription.
+        /// The server refused to end the subscription.
         var isRemovalSettled = false
 
-        /// Refused, or the server's answer is not known.
+        /// Rejected, or the server's answer is unknown.
         var isOpenAgain: Bool { self.standing != .settled || self.reason?.isError ?? true }
     }
 
-    /// Filters by their bytes: characters that look the same may differ in them ([MQTT-4.7.3-4]).
+    /// Filters by their bytes: characters that look equal may have different bytes ([MQTT-4.7.3-4]).
     private typealias Key = [UInt8]
 
     package private(set) var declared: [Subscription] = []
@@ -52,7 +52,7 @@ package struct SubscriptionReconciler: Sendable {
 
     package init() {}
 
-    /// What the server has said, in the order of the filters' bytes.
+    /// The server's answers, in the order of the filters' bytes.
     package var effective: [MQTTSubscribeResult] {
         let sorted = self.entries.sorted { $0.key.lexicographicallyPrecedes($1.key) }
         return sorted.compactMap { _, entry in
@@ -60,9 +60,9 @@ package struct SubscriptionReconciler: Sendable {
         }
     }
 
-    /// Takes what shall be in effect from now on; of two with one filter the later one counts.
+    /// Sets the subscriptions to have in effect; of two with the same filter the later one counts.
     ///
-    /// Filters that the server refused are asked for once more.
+    /// Rejected filters are requested once more.
     package mutating func declare(_ subscriptions: [Subscription]) -> Round? {
         var places: [Key: Int] = [:]
         self.declared = []
@@ -82,11 +82,11 @@ package struct SubscriptionReconciler: Sendable {
         return self.next()
     }
 
-    /// A connection begins: with `sessionPresent` the server has kept what was in effect.
+    /// A connection starts; with `sessionPresent` the server kept the subscriptions in effect.
     package mutating func connected(sessionPresent: Bool, cleanStart: Bool) -> Round? {
         self.isConnected = true
         self.round = nil
-        // The first connection may find a session of another process, whose subscriptions nobody knows.
+        // The first connection may resume a session of another process, whose subscriptions are unknown.
         let isKept = sessionPresent && !cleanStart && self.wasConnected
         self.wasConnected = true
         if !isKept { self.entries = [:] }
@@ -95,21 +95,21 @@ package struct SubscriptionReconciler: Sendable {
         return self.next()
     }
 
-    /// The next connection is to another server: what that has kept, if it has, nobody knows.
+    /// The next connection is to another server, whose stored subscriptions are unknown.
     package mutating func serverChanged() { self.wasConnected = false }
 
-    /// The connection is gone, and with it the answers to the round under way.
+    /// The connection is lost; the answers to the current round will not come.
     package mutating func disconnected() {
         self.isConnected = false
         self.round = nil
     }
 
-    /// The round under way is over.
+    /// The current round is over.
     ///
     /// - Parameters:
     ///   - unsubscribed: one reason for each filter; `nil` if there was no answer.
     ///   - subscribed: likewise.
-    /// - Returns: the next round, if there is something left to do.
+    /// - Returns: the next round, if one is needed.
     package mutating func ended(unsubscribed: [ReasonCode]?, subscribed: [ReasonCode]?) -> Round? {
         guard let round = self.round else { return nil }
         self.round = nil
@@ -139,7 +139,7 @@ package struct SubscriptionReconciler: Sendable {
         let wanted = Set(self.declared.map { Key($0.filter.utf8) })
         for (key, entry) in self.entries where !wanted.contains(key) {
             if entry.standing == .settled || entry.standing == .open, let reason = entry.reason, reason.isError {
-                // The server never had it.
+                // The server never had this subscription.
                 self.entries[key] = nil
             } else if !entry.isRemovalSettled {
                 round.unsubscribe.append(entry.requested.filter)

@@ -1,21 +1,21 @@
 import MQTTCodec
 
-/// The identifiers of QoS 2 messages received and not yet released by their sender.
+/// The identifiers of received QoS 2 messages that their sender has not released.
 ///
-/// Held as a ring indexed by identifier, for senders count upwards; two that meet in one slot double the
-/// ring, up to 128 KiB when all 65,535 are open. Nothing is allocated before the first.
+/// Stored as a ring indexed by identifier, because senders count upwards. Two identifiers in one slot double the ring,
+/// up to 128 KiB when all 65,535 are open. The first message allocates it.
 ///
 /// Spec: MQTT 5.0 §4.3.3.
 package struct InboundFlows: ~Copyable {
     private var ids: [UInt16] = []
     package private(set) var count = 0
-    /// What the server waits for, where the acknowledging is left to the owner.
+    /// The answer that the server waits for, if the owner acknowledges.
     private enum Answer: Hashable {
-        /// PUBREC, as soon as the owner says so.
+        /// PUBREC, sent when the owner acknowledges.
         case record
-        /// PUBREC with this reason, which came while nobody could be told.
+        /// PUBREC with this reason; the owner rejected the message while there was no connection.
         case refusal(ReasonCode)
-        /// PUBCOMP, as soon as the owner says so; the flow itself is over.
+        /// PUBCOMP, sent when the owner completes the flow; the flow itself is over.
         case completion
     }
 
@@ -23,7 +23,7 @@ package struct InboundFlows: ~Copyable {
 
     package init() {}
 
-    /// Notes a QoS 2 message; `false` if it is the repetition of one that was delivered already.
+    /// Records a QoS 2 message; `false` if it is a retransmission of a delivered one.
     package mutating func begin(_ id: UInt16) -> Bool {
         if self.ids.isEmpty { self.ids = Array(repeating: 0, count: 16) }
         while true {
@@ -39,7 +39,7 @@ package struct InboundFlows: ~Copyable {
         }
     }
 
-    /// Forgets a message that its sender has released; `false` if there was none.
+    /// Removes a message that its sender has released; `false` if there was none.
     package mutating func end(_ id: UInt16) -> Bool {
         guard !self.ids.isEmpty else { return false }
         let index = Int(id) & (self.ids.count - 1)
@@ -54,17 +54,17 @@ package struct InboundFlows: ~Copyable {
 
     func isAwaitingRecord(_ id: UInt16) -> Bool { self.unanswered[id] == .record }
 
-    /// `false` if no message waits for its PUBREC under this identifier.
+    /// `false` if no message with this identifier waits for its PUBREC.
     mutating func record(_ id: UInt16) -> Bool {
         guard self.unanswered[id] == .record else { return false }
         self.unanswered[id] = nil
         return true
     }
 
-    /// Keeps a refusal until the message comes again.
+    /// Stores a rejection until the message comes again.
     mutating func refuses(_ id: UInt16, _ reason: ReasonCode) { self.unanswered[id] = .refusal(reason) }
 
-    /// The refusal that was kept, which ends the flow.
+    /// Returns the stored rejection, which ends the flow.
     mutating func takeRefusal(_ id: UInt16) -> ReasonCode? {
         guard case .refusal(let reason)? = self.unanswered[id] else { return nil }
         _ = self.end(id)
@@ -85,7 +85,7 @@ package struct InboundFlows: ~Copyable {
         self.unanswered = [:]
     }
 
-    /// Doubles until no two open identifiers share a slot: at 65,536 slots none can.
+    /// Doubles the ring until no two open identifiers share a slot: with 65,536 slots none can.
     private mutating func grow() {
         var larger = Array(repeating: UInt16(0), count: self.ids.count * 2)
         for id in self.ids where id != 0 {

@@ -1,7 +1,7 @@
 package import MQTTCodec
 
 extension MQTTSession {
-    /// What the server said it allows, until the next CONNACK (§3.2.2.3).
+    /// The limits that the server's CONNACK declared, valid until the next CONNACK (§3.2.2.3).
     package struct Limits: Hashable, Sendable {
         package var receiveMaximum: UInt16 = 65_535
         package var maximumQoS = QoS.exactlyOnce
@@ -11,12 +11,12 @@ extension MQTTSession {
         package var wildcardAvailable = true
         package var subscriptionIdentifiersAvailable = true
         package var sharedAvailable = true
-        /// Seconds in force; 0 is off.
+        /// Keep-alive in force, in seconds; 0 is off.
         package var keepAlive: UInt16 = 0
-        /// Seconds that the server keeps the session behind the connection; `UInt32.max` is for ever.
+        /// Seconds for which the server keeps the session after the connection; `UInt32.max` is for ever.
         package var sessionExpiry: UInt32 = 0
 
-        /// What a silent CONNACK means.
+        /// The limits of a CONNACK without properties.
         package init() {}
 
         init(_ properties: Properties, options: SessionOptions) {
@@ -29,18 +29,18 @@ extension MQTTSession {
             self.wildcardAvailable = properties.wildcardSubscriptionAvailable ?? true
             self.subscriptionIdentifiersAvailable = properties.subscriptionIdentifierAvailable ?? true
             self.sharedAvailable = properties.sharedSubscriptionAvailable ?? true
-            // Before MQTT 5 a session lives with its connection, or for ever (5.0 §3.1.2.4).
+            // Before MQTT 5 a session ends with its connection or lives for ever (5.0 §3.1.2.4).
             let asked = options.version == .v5 ? options.sessionExpiry ?? 0 : options.cleanStart ? 0 : .max
             self.sessionExpiry = properties.sessionExpiryInterval ?? asked
         }
 
-        /// Why a publish must not be sent to this server; `nil` if it may.
+        /// The reason why this server would reject a publish; `nil` if it would accept it.
         ///
         /// - Parameters:
         ///   - qos: of the publish.
         ///   - retain: whether it is to be retained.
         ///   - size: of the whole packet, in bytes.
-        /// - Returns: what the server would answer ([MQTT-3.2.2-11], [MQTT-3.2.2-14], [MQTT-3.2.2-15]).
+        /// - Returns: the server's reason code ([MQTT-3.2.2-11], [MQTT-3.2.2-14], [MQTT-3.2.2-15]).
         package func refusal(ofPublish qos: QoS, retain: Bool, size: Int) -> ReasonCode? {
             if qos > self.maximumQoS { return .qosNotSupported }
             if retain, !self.retainAvailable { return .retainNotSupported }
@@ -48,7 +48,8 @@ extension MQTTSession {
             return nil
         }
 
-        /// Why this server would not take a SUBSCRIBE; `nil` if it would (§3.2.2.3.11 to §3.2.2.3.13).
+        /// The reason why this server would reject a SUBSCRIBE; `nil` if it would accept it (§3.2.2.3.11 to
+        /// §3.2.2.3.13).
         package func refusal(of subscriptions: [Subscription], hasIdentifier: Bool = false) -> ReasonCode? {
             if hasIdentifier, !self.subscriptionIdentifiersAvailable { return .subscriptionIdentifiersNotSupported }
             for filter in subscriptions.map(\.filter) {

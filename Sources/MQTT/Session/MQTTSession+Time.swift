@@ -14,7 +14,7 @@ extension MQTTSession {
         return self.pingSent.map { now - $0 }
     }
 
-    /// When ``timerFired(now:expired:)`` has to be called next, if nothing is sent or received before.
+    /// The time of the next call of ``timerFired(now:expired:)``, if nothing is sent or received before.
     package var deadline: NIODeadline? {
         guard self.state == .connected || self.state == .disconnecting else { return nil }
         var next = self.ackDeadline
@@ -27,12 +27,12 @@ extension MQTTSession {
         return next == .distantFuture ? nil : next
     }
 
-    /// Does what time brings.
+    /// Handles all timeouts that are due.
     ///
     /// - Parameters:
     ///   - now: the time.
-    ///   - expired: called for each publish whose acknowledgement is overdue.
-    /// - Returns: what the connection has to do about it.
+    ///   - expired: called for each publish whose acknowledgement timed out.
+    /// - Returns: the action for the connection.
     package mutating func timerFired(now: NIODeadline, expired: (InFlightPublish) -> Void) -> TimerAction {
         if now >= self.ackDeadline {
             let earliest = self.window.expire(writtenBefore: now - self.options.ackTimeout, expired)
@@ -42,7 +42,8 @@ extension MQTTSession {
         if let pingSent = self.pingSent {
             return now >= pingSent + self.pingTimeout ? .pingTimedOut : .none
         }
-        // Nothing sent, or nothing received: the second finds a half-open link under a client that only sends.
+        // The client pings if it sent nothing or received nothing. The second finds a half-open link of a client that
+        // only sends.
         guard self.limits.keepAlive > 0, now >= min(self.lastSent, self.lastReceived) + self.keepAlive else {
             return .none
         }
@@ -50,8 +51,7 @@ extension MQTTSession {
         return .ping
     }
 
-    /// What goes out again because no acknowledgement came in time, in order; only where ``SessionOptions/dupTimeout``
-    /// allows it.
+    /// Publishes to send again, in order, because no acknowledgement came in time; needs ``SessionOptions/dupTimeout``.
     package mutating func overdue(now: NIODeadline) -> [(id: UInt16, publish: InFlightPublish, released: Bool)] {
         guard let age = self.options.dupTimeout, self.state == .connected else { return [] }
         let overdue = self.window.repeats(now: now, every: age)
@@ -59,9 +59,9 @@ extension MQTTSession {
         return overdue
     }
 
-    /// Notes a PINGREQ that the caller sends on its own account.
+    /// Records a PINGREQ that the caller sends itself.
     ///
-    /// The first one without an answer counts: later ones do not put off the time when the server is given up.
+    /// The timeout runs from the first unanswered one: later ones do not extend it.
     package mutating func pings(now: NIODeadline) { self.pingSent = self.pingSent ?? now }
 
     var keepAlive: TimeAmount { .seconds(Int64(self.limits.keepAlive)) }

@@ -3,10 +3,10 @@ package import NIOCore
 
 /// The state of one MQTT client, from CONNECT to DISCONNECT and over reconnects.
 ///
-/// Pure: packets and the time go in, actions come out; it reads no clock and opens no socket. It keeps no
-/// payload: what a resumed session has to send again, the caller can build anew from the sequence number.
+/// Pure: packets and the time go in, actions come out; it reads no clock and opens no socket. It stores no payload: the
+/// caller rebuilds a message from its sequence number if a resumed session sends it again.
 ///
-/// About 130 bytes a client, 512 more for a window of 16 once it has published at QoS 1 or 2.
+/// A session takes about 130 bytes, and 512 more for a window of 16 after the first publish at QoS 1 or 2.
 ///
 /// Spec: MQTT 5.0 §3.1, §3.2, §4; MQTT 3.1.1 §3.1, §3.2, §4.
 package struct MQTTSession: ~Copyable {
@@ -21,10 +21,10 @@ package struct MQTTSession: ~Copyable {
     package private(set) var state = State.idle
     package private(set) var limits = Limits()
     package internal(set) var window: OutboundWindow
-    /// Given by the server to a client without an id, and kept for its reconnects (§3.2.2.3.7).
+    /// Assigned by the server to a client without an id, and kept for its reconnects (§3.2.2.3.7).
     package private(set) var assignedClientID: String?
     var inbound = InboundFlows()
-    /// What is under way belongs to another server than the next CONNACK comes from: it is not resumed there.
+    /// The flows belong to another server than the one of the next CONNACK, and are not resumed there.
     var isOfAnotherServer = false
     /// Whether this side holds a session that the server may know too.
     private var holdsState = false
@@ -32,9 +32,9 @@ package struct MQTTSession: ~Copyable {
     private var endsWithConnection = false
     var lastSent = NIODeadline.distantPast
     var lastReceived = NIODeadline.distantPast
-    /// When the PINGREQ that is unanswered was sent.
+    /// The time of the PINGREQ that is unanswered.
     var pingSent: NIODeadline?
-    /// When something is due about an unacknowledged publish, or earlier.
+    /// The time of the next check of unacknowledged publishes, or an earlier one.
     var ackDeadline = NIODeadline.distantFuture
 
     package init(_ options: SessionOptions) {
@@ -46,7 +46,7 @@ package struct MQTTSession: ~Copyable {
 
     /// The CONNECT for a new connection.
     ///
-    /// Whatever belonged to the last connection ends here; the session itself does not.
+    /// All state of the last connection ends here; the session itself does not.
     package mutating func connect(
         clientID: String,
         username: String?,
@@ -67,7 +67,7 @@ package struct MQTTSession: ~Copyable {
         )
     }
 
-    /// The same for a CONNECT that the owner has in bytes; whether the server kept a session is taken from its CONNACK.
+    /// The same for a CONNECT in raw bytes; only its CONNACK says whether the server kept a session.
     package mutating func connectVerbatim(now: NIODeadline) {
         self.begin(now: now)
         self.holdsState = true
@@ -83,19 +83,19 @@ package struct MQTTSession: ~Copyable {
         self.lastReceived = now
     }
 
-    /// Takes up what a client has kept over the end of its process; before the first connect.
+    /// Restores flows that a client stored before its process ended; called before the first connect.
     ///
-    /// With a clean start there is no session to go on with: CONNACK ends it all, and it is told of.
+    /// With a clean start there is no session to resume: CONNACK ends all these flows, and each is reported.
     ///
     /// - Parameters:
-    ///   - outbound: its own publishes under their identifiers, each once, in the order they first went out; `released`
-    ///     once PUBREC came and was written down.
-    ///   - inbound: identifiers of QoS 2 messages that were recorded and not yet released.
+    ///   - outbound: the client's publishes under their identifiers, each once, in the order of their first sending;
+    ///     `released` if PUBREC came and was stored.
+    ///   - inbound: identifiers of QoS 2 messages that were stored and not yet released.
     package mutating func restore(
         outbound: [(id: UInt16, publish: InFlightPublish, released: Bool)],
         inbound: [UInt16]
     ) {
-        // What a clean session begins with is none of it, whatever a server says that has no flag for it.
+        // A clean session starts without state, even if an old server's CONNACK has no flag for it.
         self.holdsState = !self.options.cleanStart
         self.window.restore(outbound)
         for id in inbound where id != 0 { _ = self.inbound.begin(id) }
@@ -117,7 +117,7 @@ package struct MQTTSession: ~Copyable {
         if let limit = connack.properties.maximumPacketSize, limit < AcknowledgementBytes.count {
             return .violation(.packetTooLarge, "packets of \(limit) bytes at most: no acknowledgement is so small")
         }
-        // 3.1 has no such flag: who kept a session takes it that the server did too.
+        // 3.1 has no such flag: a client that kept its session assumes that the server did too.
         let isPresent = self.options.version == .v31 ? self.holdsState : connack.sessionPresent
         if isPresent, !self.holdsState {
             let words = "it kept a session of this id ([MQTT-3.2.2-4]); use other ids, or a clean start"
@@ -135,15 +135,15 @@ package struct MQTTSession: ~Copyable {
         self.window.setLimit(min(self.options.window, Int(self.limits.receiveMaximum)))
     }
 
-    /// Ends the flows of a session that the server no longer has ([MQTT-3.2.2-5]), or never kept.
+    /// Ends the flows of a session that the server no longer has ([MQTT-3.2.2-5]), or never had.
     package mutating func discardState(_ body: (InFlightPublish, _ timedOut: Bool) -> Void) {
         self.window.abandon(body)
         self.inbound.removeAll()
     }
 
-    /// Tells what a resumed session sends again, in order (§4.4).
+    /// Passes each publish that a resumed session sends again to `body`, in order (§4.4).
     ///
-    /// All that was released, and publishes up to the server's receive maximum; for the others see
+    /// These are all released publishes, and others up to the server's receive maximum; for the rest see
     /// ``nextHeldBack(now:)``.
     package mutating func resume(now: NIODeadline, _ body: (_ id: UInt16, InFlightPublish, _ released: Bool) -> Void) {
         self.window.resume(body)
@@ -166,14 +166,14 @@ package struct MQTTSession: ~Copyable {
     /// Publishes at QoS 1 or 2 that may go out now.
     package var room: Int { self.state == .connected ? self.window.room : 0 }
 
-    /// Takes an identifier for a publish whose write begins; the caller asks for no more than ``room``.
+    /// Takes an identifier for a publish that is about to be written; the caller takes at most ``room``.
     package mutating func publish(_ publish: InFlightPublish) -> UInt16 {
         let deadline = publish.written + self.options.firstCheck
         if deadline < self.ackDeadline { self.ackDeadline = deadline }
         return self.window.begin(publish)
     }
 
-    /// Takes an identifier for a SUBSCRIBE; `nil` while all are in use or nobody is connected.
+    /// Takes an identifier for a SUBSCRIBE; `nil` if all are in use or no connection is up.
     package mutating func subscribe(_ filters: Int) -> PacketID? { self.request(.subscribe(filters)) }
 
     /// The same for an UNSUBSCRIBE.
@@ -184,26 +184,26 @@ package struct MQTTSession: ~Copyable {
         return self.window.begin(request).flatMap(PacketID.init(rawValue:))
     }
 
-    /// Takes a request back that was not sent.
+    /// Frees the identifier of a request that was not sent.
     mutating func withdraw(_ id: PacketID) { self.window.withdraw(id.rawValue) }
 
-    /// Takes a publish back that was not sent, or at QoS 1 is not going to be again.
+    /// Removes a publish that was not sent, or a QoS 1 publish that is not sent again.
     package mutating func withdraw(publish id: PacketID) { self.window.drop(id.rawValue) }
 
-    /// Ends a QoS 2 publish that may have been sent, and is not going to be again.
+    /// Ends a QoS 2 publish that may have been sent, and is not sent again.
     ///
-    /// Its identifier stays taken, for the server may have it: PUBREL frees it on both sides, whether the server knows
-    /// the message or not (§4.3.3). It goes out by ``release(_:)``.
+    /// Its identifier stays in use because the server may use it too. PUBREL frees it on both sides, even if the server
+    /// does not know the message (§4.3.3). ``release(_:)`` sends PUBREL.
     package mutating func giveUp(_ id: PacketID) -> Bool { self.window.giveUp(id.rawValue) }
 
-    /// Lets go of a QoS 2 publish whose PUBREC came; `false` if none waits for that.
+    /// Releases a QoS 2 publish whose PUBREC came; `false` if none waits for its release.
     package mutating func release(_ id: UInt16) -> Bool { self.window.releaseNow(id) }
 
     package mutating func sent(now: NIODeadline) { self.lastSent = now }
 
     package mutating func disconnect(_ disconnect: Disconnect = Disconnect()) {
         self.state = .disconnecting
-        // No answer is to be expected any more.
+        // No answer is expected any more.
         self.pingSent = nil
         guard self.options.version == .v5, let expiry = disconnect.properties.sessionExpiryInterval else { return }
         self.limits.sessionExpiry = expiry
@@ -236,7 +236,7 @@ package struct MQTTSession: ~Copyable {
         case deliver
         case deliverAndAcknowledge
         case deliverAndRecord
-        /// Delivered before: PUBREC once more, and no second delivery ([MQTT-4.3.3-10]).
+        /// Delivered before: PUBREC is sent again without a second delivery ([MQTT-4.3.3-10]).
         case recordAgain
     }
 
@@ -248,7 +248,7 @@ package struct MQTTSession: ~Copyable {
         }
     }
 
-    /// The reason for the PUBCOMP that answers a PUBREL; it is always answered (§4.3.3).
+    /// The reason for the PUBCOMP that answers a PUBREL; PUBCOMP is always sent (§4.3.3).
     package mutating func receivedPubRel(id: UInt16) -> ReasonCode {
         self.inbound.end(id) ? .success : .packetIdentifierNotFound
     }
@@ -256,18 +256,18 @@ package struct MQTTSession: ~Copyable {
     /// QoS 2 messages received and not yet released.
     package var inboundCount: Int { self.inbound.count }
 
-    /// Leaves the PUBREC of a message that has just come to the owner.
+    /// Leaves the PUBREC of a new message to the owner.
     mutating func awaitsRecord(_ id: UInt16) { self.inbound.awaitsRecord(id) }
 
     func isAwaitingRecord(_ id: UInt16) -> Bool { self.inbound.isAwaitingRecord(id) }
 
-    /// The owner's PUBREC; one that refuses ends the flow when it is sent.
+    /// The owner's PUBREC; one with an error reason ends the flow when it is sent.
     ///
     /// - Parameters:
     ///   - id: of the message.
-    ///   - reason: from 0x80 on the message is refused, which only MQTT 5 can say.
-    ///   - isUp: whether it is sent now; otherwise it answers the message when that comes again, undelivered.
-    /// - Returns: `false` if the message does not wait for it.
+    ///   - reason: from 0x80 on it rejects the message; MQTT 5 only.
+    ///   - isUp: whether PUBREC is sent now; otherwise it is sent when the message comes again, without a delivery.
+    /// - Returns: `false` if the message does not wait for PUBREC.
     package mutating func record(_ id: UInt16, _ reason: ReasonCode, isUp: Bool) -> Bool {
         guard self.inbound.record(id) else { return false }
         guard reason.isError, self.options.version == .v5 else { return true }
@@ -275,10 +275,10 @@ package struct MQTTSession: ~Copyable {
         return true
     }
 
-    /// The refusal of a message that has come again, if it was refused between two connections.
+    /// The rejection for a message that came again, if the owner rejected it between two connections.
     mutating func takeRefusal(_ id: UInt16) -> ReasonCode? { self.inbound.takeRefusal(id) }
 
-    /// The connection is gone, and without a session on the server's side its flows are gone with it.
+    /// The connection is lost; if the server keeps no session, the flows end with it.
     package mutating func connectionLost(_ body: (InFlightPublish, _ timedOut: Bool) -> Void) {
         self.state = .idle
         self.pingSent = nil

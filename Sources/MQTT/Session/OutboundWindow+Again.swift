@@ -1,12 +1,13 @@
 import MQTTCodec
 import NIOCore
 
-// What goes out a second time, and what waits to.
+// Retransmissions, and publishes held back for them.
 extension OutboundWindow {
-    /// Tells what has to go out again on a resumed session, in the order it first went out (§4.4, §4.6).
+    /// Passes each publish of a resumed session to `body`, in the order of its first sending (§4.4, §4.6).
     ///
-    /// It is PUBLISH with DUP before its PUBREC, and PUBREL behind it. Requests end with their connection. PUBREL takes
-    /// nothing from the receive maximum; of the publishes beyond ``limit`` ``nextHeldBack()`` tells in its time (§4.9).
+    /// A publish is sent again as PUBLISH with DUP before its PUBREC, and as PUBREL after it. Requests end with their
+    /// connection. PUBREL does not count towards the receive maximum. ``nextHeldBack()`` returns the publishes beyond
+    /// ``limit`` when there is room for them (§4.9).
     package mutating func resume(_ body: (_ id: UInt16, InFlightPublish, _ released: Bool) -> Void) {
         for index in self.slots.indices where self.slots[index].state.isRequest { self.release(index) }
         var sent = 0
@@ -29,7 +30,7 @@ extension OutboundWindow {
         }
     }
 
-    /// The next publish that was held back and has room now.
+    /// The next publish that was held back and now has room.
     package mutating func nextHeldBack() -> (id: UInt16, publish: InFlightPublish)? {
         guard self.heldBack > 0, self.inFlight - Int(self.heldBack) < self.limit else { return nil }
         let slots = self.slots
@@ -44,7 +45,7 @@ extension OutboundWindow {
         self.heldBack -= 1
     }
 
-    /// Takes up the publishes of a process that is gone, each under its identifier.
+    /// Restores the publishes of an ended process, each under its identifier.
     mutating func restore(_ publishes: [(id: UInt16, publish: InFlightPublish, released: Bool)]) {
         for (id, publish, released) in publishes where id != 0 && self.index(of: id) == nil {
             let index = self.takeSlot(for: id)
@@ -59,7 +60,7 @@ extension OutboundWindow {
         }
     }
 
-    /// PUBREL goes out now; `false` if no publish waits for that.
+    /// PUBREL is sent now; `false` if no publish waits for that.
     mutating func releaseNow(_ id: UInt16) -> Bool {
         guard let index = self.index(of: id), self.slots[index].state == .awaitingRelease else { return false }
         self.slots[index].state = .awaitingPubComp
@@ -71,14 +72,14 @@ extension OutboundWindow {
         if let index = self.index(of: id), self.slots[index].state.isRequest { self.release(index) }
     }
 
-    /// Ends a publish that is not going to be sent, and frees its identifier.
+    /// Ends a publish that will not be sent, and frees its identifier.
     mutating func drop(_ id: UInt16) {
         guard let index = self.index(of: id), !self.slots[index].state.isRequest else { return }
         if self.slots[index].state.isHeldBack { self.endHold(index) }
         self.endPublish(index)
     }
 
-    /// Has a QoS 2 publish go on as if its PUBREC had come; `false` if it waits for none.
+    /// Continues a QoS 2 publish as if its PUBREC had come; `false` if it does not wait for one.
     mutating func giveUp(_ id: UInt16) -> Bool {
         guard let index = self.index(of: id) else { return false }
         if self.slots[index].state == .heldBackQoS2 { self.endHold(index) }
@@ -87,10 +88,11 @@ extension OutboundWindow {
         return true
     }
 
-    // MARK: On a connection that stands
+    // MARK: On an open connection
 
-    /// Tells what is overdue, in order: each publish, or its PUBREL, as often as `age` goes into the time since its
-    /// write.
+    /// Reports overdue publishes or their PUBRELs, in order.
+    ///
+    /// Each is reported as often as `age` goes into the time since its write.
     mutating func repeats(
         now: NIODeadline,
         every age: TimeAmount
@@ -109,20 +111,20 @@ extension OutboundWindow {
         self.slots.compactMap { Self.nextRepeat(of: $0, every: age) }.min()
     }
 
-    /// Begins to count anew: everything has just gone out, and goes again no earlier than `age` from now.
+    /// Restarts the count: all publishes have just been sent, and are due again no earlier than `age` from now.
     mutating func restartRepeats(now: NIODeadline, every age: TimeAmount) {
         for index in self.slots.indices where self.slots[index].state != .free {
             self.restartRepeats(at: index, now: now, every: age)
         }
     }
 
-    /// The same for the publish with this identifier.
+    /// Restarts the count for the publish with this identifier.
     mutating func restartRepeats(of id: UInt16, now: NIODeadline, every age: TimeAmount) {
         if let index = self.index(of: id) { self.restartRepeats(at: index, now: now, every: age) }
     }
 
     private mutating func restartRepeats(at index: Int, now: NIODeadline, every age: TimeAmount) {
-        // Of a time that has begun, all of it.
+        // A started interval counts as a whole one.
         let end = now + age - .nanoseconds(1)
         self.slots[index].repeats = Self.repeats(since: self.slots[index].written, now: end, every: age)
     }
@@ -131,7 +133,7 @@ extension OutboundWindow {
         switch slot.state {
         case .awaitingPubAck, .awaitingPubRec, .awaitingPubComp:
             let (wait, isTooLong) = age.nanoseconds.multipliedReportingOverflow(by: Int64(slot.repeats) + 1)
-            // So often is enough for ever.
+            // The counter is full: this publish is not repeated any more.
             return slot.repeats == 0x7FFF || isTooLong ? nil : slot.written + .nanoseconds(wait)
         default: return nil
         }
@@ -141,14 +143,14 @@ extension OutboundWindow {
         UInt16(clamping: max(0, (now - written).nanoseconds) / max(1, age.nanoseconds))
     }
 
-    /// The publishes, by their sequence.
+    /// The slots of the publishes, by sequence.
     private func inOrder() -> [Int] {
         let slots = self.slots
         let taken = slots.indices.filter { slots[$0].state != .free && !slots[$0].state.isRequest }
         return taken.sorted { slots[$0].sequence < slots[$1].sequence }
     }
 
-    /// A slot for this identifier and no other.
+    /// Takes a slot for exactly this identifier.
     private mutating func takeSlot(for id: UInt16) -> Int {
         while self.slots.count == 0 || self.slots[Int(id) & (self.slots.count - 1)].state != .free { self.grow() }
         let index = Int(id) & (self.slots.count - 1)

@@ -1,8 +1,8 @@
 package import NIOCore
 
-// Publishes that take their identifier some time before they are written: their owner stores them in between.
+// Publishes that take their identifier before they are written: the owner stores them in between.
 extension OutboundWindow {
-    /// Counts the time of a publish from here on; `false` if it must not be written now.
+    /// Starts the timeout of a publish; `false` if it must not be written now.
     mutating func writes(_ id: UInt16, sequence: UInt64, now: NIODeadline) -> Bool {
         guard let index = self.index(of: id), self.slots[index].sequence == sequence else { return false }
         switch self.slots[index].state {
@@ -12,7 +12,7 @@ extension OutboundWindow {
         self.slots[index].written = now
         self.slots[index].repeats = 0
         if self.slots[index].timedOut {
-            // The time for an answer had not begun.
+            // The acknowledgement timeout had not started.
             self.slots[index].timedOut = false
             self.awaited += 1
         }
@@ -21,13 +21,13 @@ extension OutboundWindow {
 }
 
 extension MQTTSession {
-    /// Notes that a publish is written now that took its identifier before; its acknowledgement is awaited from now on.
+    /// Records that a publish with an identifier is written now; the wait for its acknowledgement starts here.
     ///
     /// - Parameters:
     ///   - id: its identifier.
     ///   - sequence: the caller's number for it.
     ///   - now: when the write begins.
-    /// - Returns: `false` if its flow is over, or is held back by the server's receive maximum: then it is not to be
+    /// - Returns: `false` if its flow is over or held back by the server's receive maximum; then it must not be
     ///   written.
     package mutating func writes(_ id: UInt16, sequence: UInt64, now: NIODeadline) -> Bool {
         guard self.window.writes(id, sequence: sequence, now: now) else { return false }

@@ -1,9 +1,9 @@
 package import MQTTCodec
 package import NIOCore
 
-/// A publish that the peer has not finished with: what its acknowledgement has to be measured against.
+/// A publish that the peer has not completed, with the times from which its latency is measured.
 package struct InFlightPublish: Hashable, Sendable {
-    /// When the plan wanted it out.
+    /// When the schedule wanted it sent.
     package var due: NIODeadline
     /// When its write began.
     package var written: NIODeadline
@@ -22,9 +22,9 @@ package struct InFlightPublish: Hashable, Sendable {
 /// The packet identifiers a client has in use: its publishes at QoS 1 and 2, and its subscribe and
 /// unsubscribe requests.
 ///
-/// Identifiers index a ring whose size is a power of two: an acknowledgement costs one array access, and a
-/// free slot means that the identifier is free too. The ring is allocated with the first publish and doubles
-/// up to the window, 32 bytes a slot: a client that only listens holds none.
+/// Identifiers index a ring whose size is a power of two. An acknowledgement costs one array access, and a free slot
+/// means that the identifier is free too. The first publish allocates the ring. It doubles up to the window, with 32
+/// bytes a slot; a client that only subscribes has none.
 ///
 /// Pure: it holds no clock, no channel and no promise.
 ///
@@ -33,7 +33,7 @@ package struct OutboundWindow: ~Copyable {
     enum State: UInt8 {
         case free
         case awaitingPubAck
-        /// QoS 1 of a resumed session, not sent again for want of receive maximum.
+        /// QoS 1 of a resumed session, not sent again because the receive maximum has no room.
         case heldBackQoS1
         case awaitingPubRec
         /// The same at QoS 2.
@@ -55,10 +55,10 @@ package struct OutboundWindow: ~Copyable {
         var sequence: UInt64 = 0
         var id: UInt16 = 0
         var state = State.free
-        /// The top bit is ``timedOut``, the others count the repetitions on this connection.
+        /// The top bit is ``timedOut``; the others count the retransmissions on this connection.
         var marks: UInt16 = 0
 
-        /// Past its acknowledgement timeout: no longer waited for, but its identifier is still taken.
+        /// Past its acknowledgement timeout: the client no longer waits for it, but its identifier is still in use.
         var timedOut: Bool {
             get { self.marks & 0x8000 != 0 }
             set { self.marks = newValue ? self.marks | 0x8000 : self.marks & 0x7FFF }
@@ -82,13 +82,13 @@ package struct OutboundWindow: ~Copyable {
     static var smallestRing: Int { 16 }
     static var largestRing: Int { 65_536 }
 
-    /// Publishes in flight at most: the smaller of the plan's window and the peer's receive maximum.
+    /// Publishes in flight at most: the smaller of the configured window and the peer's receive maximum.
     package private(set) var limit: Int
     /// Publishes whose last acknowledgement is outstanding; requests do not count (§4.9).
     package internal(set) var inFlight = 0
-    /// Of those, what is still waited for: not past its acknowledgement timeout.
+    /// The part of ``inFlight`` that the client still waits for: publishes within their acknowledgement timeout.
     package internal(set) var awaited = 0
-    /// Of those, what a resumed session has not sent again yet.
+    /// The part of ``inFlight`` that a resumed session has not sent again yet.
     package internal(set) var heldBack: UInt16 = 0
     private let defersReleases: Bool
     var lastID: UInt16 = 0
@@ -109,15 +109,15 @@ package struct OutboundWindow: ~Copyable {
     /// How many more publishes may go out now.
     package var room: Int { max(0, min(self.limit - self.inFlight, 65_535 - self.occupied)) }
 
-    /// Takes what CONNACK allows (§3.2.2.3.3); publishes beyond it stay in flight, and no new one starts.
+    /// Applies CONNACK's receive maximum (§3.2.2.3.3); publishes beyond it stay in flight, and no new one starts.
     package mutating func setLimit(_ limit: Int) {
         precondition((1...65_535).contains(limit), "a receive maximum of 0 is refused when CONNACK is decoded")
         self.limit = limit
     }
 
-    /// Takes an identifier for a publish whose write begins.
+    /// Takes an identifier for a publish that is about to be written.
     ///
-    /// The caller asks for no more than ``room``.
+    /// The caller takes at most ``room``.
     package mutating func begin(_ publish: InFlightPublish) -> UInt16 {
         precondition(self.room > 0, "the caller asks for no more than `room`")
         let index = self.takeSlot()
@@ -130,7 +130,7 @@ package struct OutboundWindow: ~Copyable {
         return self.slots[index].id
     }
 
-    /// A SUBSCRIBE or UNSUBSCRIBE, or the answer to one, with its number of filters or codes if it has any.
+    /// A SUBSCRIBE, an UNSUBSCRIBE or the answer to one, with its number of filters or codes if it has any.
     package enum Request: Hashable, Sendable {
         case subscribe(Int?)
         case unsubscribe(Int?)
@@ -150,7 +150,7 @@ package struct OutboundWindow: ~Copyable {
         case answered
         /// No request has this identifier.
         case unknown
-        /// It is the answer to something else, or its codes are not as many as the filters (§3.9.3, §3.11.3).
+        /// It answers another kind of request, or its codes are not as many as the filters (§3.9.3, §3.11.3).
         case mismatch
     }
 
@@ -172,15 +172,15 @@ package struct OutboundWindow: ~Copyable {
     }
 
     package enum AckAction: Hashable {
-        /// The flow is over. With a reason of 0x80 and above the peer refused the message.
+        /// The flow is over. With a reason of 0x80 or above the peer rejected the message.
         case completed(InFlightPublish, timedOut: Bool)
         /// PUBREC: the caller answers with PUBREL, and waits for PUBCOMP.
         case release(InFlightPublish, timedOut: Bool)
-        /// PUBREC: PUBREL goes out when the caller says so.
+        /// PUBREC: PUBREL is sent when the caller calls for it.
         case releaseWhenTold(InFlightPublish, timedOut: Bool)
-        /// PUBREC once more, before the caller has said so.
+        /// PUBREC came again before the caller sent PUBREL.
         case awaitsRelease
-        /// PUBREC for a flow that was released before: PUBREL once more (§4.3.3), nothing to measure.
+        /// PUBREC for a released flow: PUBREL is sent again (§4.3.3), and no latency is measured.
         case releaseAgain
         /// The identifier is not in use. For PUBREC the answer is PUBREL with 0x92 (§4.3.3).
         case unknown
@@ -213,7 +213,7 @@ package struct OutboundWindow: ~Copyable {
         case (.pubRec, .awaitingRelease):
             return .awaitsRelease
         case (_, .heldBackQoS1), (_, .heldBackQoS2):
-            // The server had it from the connection before.
+            // The server received it on the previous connection.
             self.endHold(index)
             return self.received(type, id: id, failed: failed)
         default:
@@ -221,10 +221,11 @@ package struct OutboundWindow: ~Copyable {
         }
     }
 
-    /// Calls `body` for each publish written before `deadline` and not yet acknowledged, once each: from then
-    /// on it counts as timed out, though its identifier stays taken (§2.2.1).
+    /// Times out each publish written before `deadline` and not yet acknowledged, and calls `body` once for each.
     ///
-    /// - Returns: the earliest write among those that remain, to set the next timer by.
+    /// Its identifier stays in use (§2.2.1).
+    ///
+    /// - Returns: the earliest write time among the remaining publishes, for the next timer.
     package mutating func expire(writtenBefore deadline: NIODeadline, _ body: (InFlightPublish) -> Void) -> NIODeadline?
     {
         var earliest: NIODeadline?
@@ -242,7 +243,7 @@ package struct OutboundWindow: ~Copyable {
         return earliest
     }
 
-    /// Ends every flow, as when the connection is lost without a session, and tells of each publish.
+    /// Ends every flow, as when the connection is lost without a session, and calls `body` for each publish.
     package mutating func abandon(_ body: (InFlightPublish, _ timedOut: Bool) -> Void) {
         for index in self.slots.indices where self.slots[index].state != .free {
             let slot = self.slots[index]
@@ -262,7 +263,7 @@ package struct OutboundWindow: ~Copyable {
 
     private mutating func takeSlot() -> Int {
         if self.occupied >= self.slots.count { self.grow() }
-        // Acknowledgements may come in any order, so the next slot can still be taken; one is free.
+        // Acknowledgements come in any order, so the next slot may be in use; one slot is free.
         while true {
             self.lastID = self.lastID == .max ? 1 : self.lastID + 1
             let index = Int(self.lastID) & (self.slots.count - 1)

@@ -1,11 +1,11 @@
 package import MQTTCodec
 package import NIOCore
 
-/// What all sessions of one kind have in common: one object for thousands of clients.
+/// Options shared by all sessions of one kind: one object for thousands of clients.
 package final class SessionOptions: Sendable {
-    /// Who sends PUBACK and PUBREC.
+    /// The sender of PUBACK and PUBREC: connection or owner.
     package enum Acknowledging: Hashable, Sendable {
-        /// The connection, with the read that brought the message.
+        /// The connection, during the read of the message.
         case atOnce
         /// The owner, by ``MQTTConnection/acknowledge(_:id:reason:)``.
         case byOwner
@@ -13,42 +13,43 @@ package final class SessionOptions: Sendable {
 
     package let version: ProtocolVersion
     package let cleanStart: Bool
-    /// Seconds; 0 switches the keep-alive off (§3.1.2.10).
+    /// Keep-alive in seconds; 0 disables it (§3.1.2.10).
     package let keepAlive: UInt16
-    /// Seconds; MQTT 5 only (§3.1.2.11.2).
+    /// Session expiry interval in seconds; MQTT 5 only (§3.1.2.11.2).
     package let sessionExpiry: UInt32?
     /// Publishes at QoS 1 and 2 in flight at most; the peer's receive maximum may be lower.
     package let window: Int
-    /// How long an acknowledgement is awaited from the write on.
+    /// Acknowledgement timeout, from the write on.
     package let ackTimeout: TimeAmount
-    /// How long PINGRESP is awaited; the keep-alive itself if that is shorter.
+    /// PINGRESP timeout; the keep-alive itself if that is shorter.
     package let pingTimeout: TimeAmount
-    /// Bytes of a packet that is accepted; announced in MQTT 5 when it is below the protocol's own limit.
+    /// Largest accepted packet in bytes; sent in MQTT 5 if it is below the protocol's own limit.
     package let maximumPacketSize: Int?
-    /// Messages at QoS 1 and 2 that the server may have unacknowledged at once; MQTT 5 only (§3.1.2.11.3).
+    /// Unacknowledged messages at QoS 1 and 2 that the server may have in flight; MQTT 5 only (§3.1.2.11.3).
     package let receiveMaximum: UInt16?
     /// The largest topic alias that the server may use; MQTT 5 only (§3.1.2.11.5).
     package let topicAliasMaximum: UInt16
     /// Asks for a response topic to build on (§3.1.2.11.6).
     package let requestsResponseInformation: Bool
-    /// Lets the server explain failures anywhere, not only where it always may (§3.1.2.11.7).
+    /// Lets the server add reason strings and user properties to all packets that allow them (§3.1.2.11.7).
     package let requestsProblemInformation: Bool
-    /// Those of CONNECT (§3.1.2.11.8).
+    /// User properties of CONNECT (§3.1.2.11.8).
     package let userProperties: [UserProperty]
-    /// How long a publish waits before it goes out again on the same connection, which MQTT 5 forbids ([MQTT-4.4.0-1])
-    /// and 3.1.1 discourages; `nil` is never.
+    /// Time after which an unacknowledged publish is sent again on the same connection; `nil` is never.
+    ///
+    /// MQTT 5 forbids this ([MQTT-4.4.0-1]) and 3.1.1 discourages it.
     package let dupTimeout: TimeAmount?
-    /// PUBREL goes out by ``MQTTConnection/release(_:)`` alone: when the owner has written down that PUBREC came.
+    /// Only ``MQTTConnection/release(_:)`` sends PUBREL: the owner calls it after it has stored that PUBREC came.
     package let defersReleases: Bool
-    /// PUBCOMP goes out by ``MQTTConnection/complete(_:)`` alone: when the owner has written down that PUBREL came.
+    /// Only ``MQTTConnection/complete(_:)`` sends PUBCOMP: the owner calls it after it has stored that PUBREL came.
     package let defersCompletions: Bool
     package let acknowledgesMessages: Acknowledging
-    /// The owner hears what answers say beyond their codes.
+    /// The owner receives the properties of answers, not only their codes.
     package let tellsProperties: Bool
-    /// The owner sees each packet first, and may have it dropped.
+    /// The owner sees each packet first, and may drop it.
     package let showsPackets: Bool
 
-    /// How long after a write something may be due about it.
+    /// The shortest time from a write to a possible timeout.
     let firstCheck: TimeAmount
 
     package init(
@@ -94,13 +95,14 @@ package final class SessionOptions: Sendable {
         self.firstCheck = min(ackTimeout, self.dupTimeout ?? ackTimeout)
     }
 
-    /// Whether an option wants a closer look at what is received than the hot path takes.
+    /// Whether an option requires checks of received packets that the hot path does not make.
     var isCareful: Bool {
         self.receiveMaximum != nil || self.topicAliasMaximum > 0 || self.acknowledgesMessages == .byOwner
             || self.defersCompletions || self.tellsProperties || self.showsPackets
     }
 
-    /// The properties of CONNECT, in the order of their identifiers' table; none before MQTT 5 (§3.1.2.11).
+    /// The properties of CONNECT, in the order of the specification's identifier table; empty before MQTT 5
+    /// (§3.1.2.11).
     var connectProperties: Properties {
         guard self.version == .v5 else { return Properties() }
         var properties = Properties()

@@ -1,31 +1,32 @@
 package import MQTTCodec
 package import NIOCore
 
-/// Changes that a store refused.
+/// Changes that a store rejected.
 struct StoreRefusals {
-    /// No commit before this time.
+    /// The store gets no commit before this time.
     var retryAt = NIODeadline.distantFuture
-    /// This number of changes is committed one by one, because the store refused one of them.
+    /// This many changes are committed one by one, because the store rejected one of them.
     var singleCommits = 0
-    /// Refused changes that are tried again, and later changes of the same messages.
+    /// Changes that the store must make later, with later changes to the same messages.
     var delayed: [MQTTStoreChange] = []
     var delayedUntil = NIODeadline.distantFuture
 }
 
-// A packet that waits for a change is not sent before the store has made the change.
+// A packet that depends on a change waits until the store has made the change.
 extension StoredFlows {
-    /// The result of a commit that failed.
+    /// The consequence of a failed commit.
     package enum Failure: Hashable, Sendable {
-        /// All changes are tried again after a second.
+        /// All changes are retried after one second.
         case retried
-        /// The changes are tried one by one: a change that is refused for ever would block removals, which make room.
+        /// Changes are tried one by one: a change that the store never takes must not block one that makes room.
         case split
-        /// The store has the server's message already, so the change counts as made.
+        /// The store has the server's message already: packets that wait for the change may be sent.
         case known
-        /// The client's message with this sequence is not sent: its caller gets the error.
+        /// This message of ours is not sent: its flow ends.
         case ended(UInt64)
-        /// The change is tried again after a second, and PUBREC, PUBREL or PUBCOMP waits. A message whose identifier is
-        /// refused returns it, and is the first to get another.
+        /// The change is made later: PUBREC, PUBREL and PUBCOMP wait, and finished messages are removed later.
+        ///
+        /// A message whose identifier the store did not take returns it, and is the next to get another one.
         case delayed
         /// The change is out of date.
         case dropped
@@ -33,19 +34,19 @@ extension StoredFlows {
 
     static var patience: TimeAmount { .seconds(1) }
 
-    /// Whether there is something to commit now.
+    /// Whether changes can be committed now.
     package var mayCommit: Bool { !self.changes.isEmpty && !self.waitsToRetry }
 
-    /// The store failed, and the next commit waits.
+    /// The store failed, and gets no commit for a while.
     package var waitsToRetry: Bool { self.refusals.retryAt != .distantFuture }
 
-    /// How many changes the next commit may have.
+    /// The number of changes that the next commit may have.
     package var commitLimit: Int { self.refusals.singleCommits > 0 ? 1 : .max }
 
-    /// When ``timePassed(now:)`` is due.
+    /// The time of the next call of ``timePassed(now:)``.
     package var deadline: NIODeadline { min(self.refusals.retryAt, self.refusals.delayedUntil) }
 
-    /// - Returns: whether something may be committed now that could not before.
+    /// - Returns: whether changes can be committed now that could not before.
     package mutating func timePassed(now: NIODeadline) -> Bool {
         guard now >= self.deadline else { return false }
         if now >= self.refusals.retryAt { self.refusals.retryAt = .distantFuture }
@@ -57,17 +58,17 @@ extension StoredFlows {
         return true
     }
 
-    /// A commit succeeded.
+    /// A commit has returned, with or without an error.
     package mutating func commitEnded() { self.refusals.singleCommits = max(0, self.refusals.singleCommits - 1) }
 
-    /// A commit has failed; none of its changes is made.
+    /// A commit has failed; the store made none of its changes.
     ///
     /// - Parameters:
     ///   - changes: of that commit.
-    ///   - refusal: why the store refused one of them; `nil` if the store itself failed.
-    ///   - session: takes identifiers back.
+    ///   - refusal: the error if the store rejected one of the changes; `nil` if the store itself failed.
+    ///   - session: gets identifiers back.
     ///   - now: when it failed.
-    /// - Returns: what the caller has to do.
+    /// - Returns: the consequence of the failure.
     package mutating func failed(
         _ changes: [MQTTStoreChange],
         _ refusal: MQTTStoreError?,
@@ -103,7 +104,7 @@ extension StoredFlows {
             if let id = flow.stage.packetID { session.withdraw(publish: id) }
             return .ended(stored.sequence)
         case .advance(let sequence, let stage):
-            // It is gone, or has gone on.
+            // The message is gone, or has reached another stage.
             guard self.flows[sequence]?.stage == stage else { return .dropped }
             if case .published = stage {
                 self.takeBack(sequence, &session, now: now)
@@ -115,7 +116,7 @@ extension StoredFlows {
         return .delayed
     }
 
-    /// Returns the identifiers of all messages that wait for the commit of theirs, which keeps the messages in order.
+    /// Returns the identifiers of all messages that wait for the store, so that none overtakes another.
     private mutating func takeBack(_ sequence: UInt64, _ session: inout MQTTSession, now: NIODeadline) {
         var unsent = [sequence]
         for index in self.changes.indices.reversed() {
@@ -143,21 +144,22 @@ extension StoredFlows {
 
     private mutating func delay(_ change: MQTTStoreChange, now: NIODeadline) {
         self.refusals.delayed.append(change)
-        // Later changes of the same message follow it.
+        // Later changes to the same message stay after it.
         let later = self.changes
         self.changes = []
         for change in later where !self.joinsRefused(change) { self.changes.append(change) }
         self.refusals.delayedUntil = min(self.refusals.delayedUntil, now + Self.patience)
     }
 
-    /// Whether a change has to wait for one that the store refused, or takes its place.
+    /// Whether a change has to wait for a rejected one, or replaces it.
     mutating func joinsRefused(_ change: MQTTStoreChange) -> Bool {
         if self.refusals.delayed.isEmpty { return false }
         switch change {
         case .remove(let sequence):
             self.refusals.delayed.removeAll { if case .advance(sequence, _) = $0 { true } else { false } }
         case .advance(let sequence, .published):
-            // The message leaves the queue now. A wait would let later messages overtake it ([MQTT-4.6.0-1]).
+            // The message was in the queue and continues now: if it waited, later ones would overtake it
+            // ([MQTT-4.6.0-1]).
             self.refusals.delayed.removeAll { if case .advance(sequence, .queued) = $0 { true } else { false } }
         case .forget(let id):
             self.refusals.delayed.removeAll {

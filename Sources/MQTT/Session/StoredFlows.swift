@@ -2,41 +2,39 @@ import DequeModule
 package import MQTTCodec
 package import NIOCore
 
-/// The state of one client's messages that its store has to hold before the client sends them.
+/// Messages of one client that must be in its store before the client sends them.
 ///
-/// Events go in. ``takeChanges(_:)`` returns the changes that the store has to make. After their commit
-/// ``committed(_:)`` returns for each change the packet that may be sent. A message is identified by its place in the
-/// store's order, the sequence.
+/// Events go in. ``takeChanges(_:)`` returns the changes for the store. After their commit, ``committed(_:)`` returns
+/// for each change what may be sent. A message is identified by its sequence, its place in the store's order.
 ///
-/// Pure: it holds no store, no connection, no clock and no closure. The session assigns packet identifiers.
+/// Pure: it has no store, no connection, no clock and no closure. The session assigns the identifiers, and gets free
+/// ones back.
 ///
 /// Spec: MQTT 5.0 §4.3 (QoS), §4.4 (what is sent again), §4.6 (order).
 package struct StoredFlows {
     /// A message of ours at QoS 1 or 2.
     package struct Flow {
         package let due: NIODeadline
-        /// Its expiry interval counts from here.
+        /// The start of its expiry interval.
         package let since: NIODeadline
         package fileprivate(set) var message: MQTTMessage
         package internal(set) var stage: MQTTStoredMessage.Stage
-        /// CONNACK does not allow the message.
-        ///
-        /// PUBREL and PUBCOMP are still to free its identifier.
+        /// The server does not accept it; only its identifier must still be freed there.
         package internal(set) var isGivenUp = false
-        /// A commit has the message, or ``changes`` has.
+        /// The store has received it.
         package fileprivate(set) var isInserted = false
-        /// The commit of the message with its identifier has returned.
+        /// The commit of its identifier has returned.
         var isCommitted = false
-        /// The number of the connection that it was last written on: 0 for none, -1 for one of an earlier process.
+        /// Number of the connection of its last write: 0 for none, -1 for one of an earlier process.
         fileprivate(set) var writtenOn = 0
 
         package var wasWritten: Bool { self.writtenOn != 0 }
 
-        /// It has an identifier, and was never written.
+        /// It has an identifier and was never written.
         package var isUnsent: Bool { self.stage.isPublished && !self.wasWritten }
     }
 
-    /// The packet that a commit allows.
+    /// The packet that may be sent after a commit.
     package enum Action: Hashable, Sendable {
         /// Write the message with this sequence.
         case send(UInt64)
@@ -48,7 +46,7 @@ package struct StoredFlows {
         case complete(PacketID)
     }
 
-    /// Content of a store: the client's publishes in order, and identifiers of the server's QoS 2 messages.
+    /// Contents of a store: publishes by their identifiers, in order, and QoS 2 messages of the server.
     package typealias Restored = (outbound: [(id: UInt16, publish: InFlightPublish, released: Bool)], inbound: [UInt16])
 
     package internal(set) var flows: [UInt64: Flow] = [:]
@@ -81,7 +79,7 @@ package struct StoredFlows {
 
     // MARK: - Before the first connection
 
-    /// Restores the messages of an earlier process.
+    /// Restores the messages of another process, for the session to restore them too.
     package mutating func restore(_ messages: [MQTTStoredMessage], now: NIODeadline) -> Restored {
         var restored: Restored = ([], [])
         var holders: [PacketID: UInt64] = [:]
@@ -100,7 +98,7 @@ package struct StoredFlows {
                 // The earlier process may have sent the message.
                 flow.writtenOn = -1
                 if let earlier = holders.updateValue(stored.sequence, forKey: id) {
-                    // The identifier was assigned again: the earlier flow had ended, and its removal was not stored.
+                    // The identifier was assigned again, so that flow was over; only the store had not removed it.
                     restored.outbound.removeAll { $0.id == id.rawValue }
                     self.finish(earlier)
                 }
@@ -124,7 +122,7 @@ package struct StoredFlows {
 
     /// Adds a message that waits for an identifier, and returns its sequence.
     ///
-    /// ``assign(_:to:)`` or ``insert(_:)`` puts it into the next commit.
+    /// The store receives it with its identifier (``assign(_:to:)``), or by ``insert(_:)``.
     package mutating func add(_ message: MQTTMessage, now: NIODeadline) -> UInt64 {
         self.lastSequence += 1
         self.keep(Flow(due: now, since: now, message: message, stage: .queued), self.lastSequence)
@@ -145,7 +143,7 @@ package struct StoredFlows {
         self.insert(sequence)
     }
 
-    /// Puts a message into the next commit, unless the store has it.
+    /// Adds a message to the store, if the store does not have it.
     package mutating func insert(_ sequence: UInt64) {
         guard let flow = self.flows[sequence], !flow.isInserted else { return }
         self.flows[sequence]?.isInserted = true
@@ -154,8 +152,8 @@ package struct StoredFlows {
 
     /// Assigns the first message of the queue its identifier.
     ///
-    /// The message is sent after the commit of the identifier, not of the message. Otherwise the client that replaces a
-    /// killed one sends it under another identifier, and out of order.
+    /// It is sent when the store has the identifier, not when it has the message. Otherwise the successor of a killed
+    /// client would send it again under another identifier, after later messages.
     package mutating func assign(_ id: PacketID, to sequence: UInt64) {
         self.queue.removeFirst()
         self.flows[sequence]?.stage = .published(id)
@@ -171,8 +169,8 @@ package struct StoredFlows {
     ///
     /// - Parameters:
     ///   - sequence: of the message.
-    ///   - repeats: also returns a packet that was written on this connection.
-    ///   - now: lowers the expiry interval by the time that the message waited.
+    ///   - repeats: `true` returns the packet even if it was written on this connection.
+    ///   - now: the current time, which lowers its expiry interval.
     /// - Returns: the packet, with DUP if the message was written before.
     package func packet(_ sequence: UInt64, repeats: Bool = false, now: NIODeadline) -> Publish? {
         guard let flow = self.flows[sequence], flow.isCommitted, repeats || flow.writtenOn != self.connection,
@@ -185,16 +183,14 @@ package struct StoredFlows {
         return publish
     }
 
-    /// The packet was written.
-    ///
-    /// With `false` the write failed before its first byte left.
+    /// Records that the packet was written; `false` if none of it was sent.
     package mutating func wrote(_ sequence: UInt64, _ left: Bool = true) {
         self.flows[sequence]?.writtenOn = left ? self.connection : 0
     }
 
     /// PUBREC came: PUBREL waits for the commit.
     ///
-    /// - Returns: whether PUBREC was awaited.
+    /// - Returns: whether the flow waited for PUBREC.
     @discardableResult
     package mutating func recorded(_ sequence: UInt64, keepsPayload: Bool) -> Bool {
         guard case .published(let id)? = self.flows[sequence]?.stage else { return false }
@@ -209,9 +205,7 @@ package struct StoredFlows {
         self.flows[sequence]?.message.payload = []
     }
 
-    /// Ends a message.
-    ///
-    /// With `forgets` the next commit removes it from the store.
+    /// Ends a message; with `forgets` the store removes it.
     @discardableResult
     package mutating func finish(_ sequence: UInt64, forgets: Bool = true) -> Flow? {
         guard let flow = self.flows.removeValue(forKey: sequence) else { return nil }
@@ -225,7 +219,7 @@ package struct StoredFlows {
         return flow
     }
 
-    /// Puts messages that were never sent back into the queue, for an identifier of the next session.
+    /// Puts messages that were never sent back, to wait for an identifier of the next session.
     package mutating func requeue(_ sequences: [UInt64]) {
         for sequence in sequences where self.flows[sequence]?.isInserted ?? false {
             self.change(.advance(sequence: sequence, to: .queued))
@@ -233,7 +227,7 @@ package struct StoredFlows {
         self.putBack(sequences)
     }
 
-    /// Puts messages without an identifier into the queue at their places in the order.
+    /// Puts messages whose identifiers are free again before later ones.
     mutating func putBack(_ sequences: [UInt64]) {
         guard !sequences.isEmpty else { return }
         for sequence in sequences {
@@ -243,9 +237,9 @@ package struct StoredFlows {
         self.queue = Deque((sequences + self.queue).sorted())
     }
 
-    // MARK: - Messages that CONNACK does not allow
+    // MARK: - Messages that the server does not accept
 
-    /// CONNACK does not allow the message: ``giveUp(_:_:)`` ends it after the present step of the session.
+    /// CONNACK does not allow the message: it ends after the current step of the session.
     package mutating func refused(_ sequence: UInt64, _ reason: ReasonCode) {
         self.untakeable.append((sequence, reason))
     }
@@ -257,9 +251,10 @@ package struct StoredFlows {
         return self.untakeable
     }
 
-    /// Ends a message that CONNACK does not allow ([MQTT-3.2.2-11], [MQTT-3.2.2-14], [MQTT-3.2.2-15]).
+    /// Ends a message that the server does not accept ([MQTT-3.2.2-11], [MQTT-3.2.2-14], [MQTT-3.2.2-15]).
     ///
-    /// The server may have a QoS 2 message that was sent before, so PUBREL and PUBCOMP free its identifier (§4.3.3).
+    /// A QoS 2 message that may have been sent keeps its identifier until PUBCOMP, because the server may use it too
+    /// (§4.3.3). It continues without its payload, like a message whose PUBREC came.
     ///
     /// - Returns: whether the flow is over.
     package mutating func giveUp(_ sequence: UInt64, _ session: inout MQTTSession) -> Bool {
@@ -281,7 +276,7 @@ extension MQTTMessage {
 }
 
 extension MQTTStoredMessage.Stage {
-    /// The identifier that the message goes under.
+    /// The identifier of the message.
     var packetID: PacketID? {
         switch self {
         case .queued: nil

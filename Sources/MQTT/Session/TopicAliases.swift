@@ -1,19 +1,19 @@
 /// The topic aliases that this side uses on one connection: topics to numbers, within the server's maximum.
 ///
-/// Pure. A new connection begins with none ([MQTT-3.3.2-7]), so `reset` goes with each CONNACK. About 100 bytes and the
-/// topic for each alias in use.
+/// Pure. A new connection starts without aliases ([MQTT-3.3.2-7]), so each CONNACK calls `reset`. An alias in use takes
+/// about 100 bytes and its topic.
 ///
 /// Spec: MQTT 5.0 §3.3.2.3.4.
 package struct TopicAliases: Sendable {
-    /// What becomes of a topic when all aliases are taken.
+    /// The handling of a new topic when all aliases are in use.
     package enum Policy: Hashable, Sendable {
-        /// It is sent without one.
+        /// The topic is sent without an alias.
         case firstCome
-        /// It takes the alias whose topic has not been used for the longest time.
+        /// The topic takes the alias of the least recently used topic.
         case leastRecentlyUsed
     }
 
-    /// What a PUBLISH carries.
+    /// The topic fields of a PUBLISH.
     package enum Choice: Hashable, Sendable {
         /// The topic alone.
         case topic
@@ -23,12 +23,12 @@ package struct TopicAliases: Sendable {
         case alias(UInt16)
     }
 
-    /// Topics by their bytes: characters that look the same may differ in them ([MQTT-4.7.3-4]).
+    /// Topics by their bytes: characters that look equal may have different bytes ([MQTT-4.7.3-4]).
     private typealias Key = [UInt8]
 
     private struct Entry {
         var topic: Key
-        /// Places in ``entries``, in order of use.
+        /// Indexes in ``entries``, in order of use.
         var older: Int32
         var newer: Int32
     }
@@ -36,11 +36,11 @@ package struct TopicAliases: Sendable {
     private static let none: Int32 = -1
 
     package let policy: Policy
-    /// As many as this side wants to use.
+    /// Aliases that this side wants to use.
     private let wanted: UInt16
-    /// The smaller of that and what the server allows; 0 before CONNACK.
+    /// The smaller of ``wanted`` and the server's maximum; 0 before CONNACK.
     package private(set) var maximum: UInt16 = 0
-    /// Alias 1 is at place 0.
+    /// Alias 1 is at index 0.
     private var entries: [Entry] = []
     private var places: [Key: Int32] = [:]
     private var oldest = Self.none
@@ -48,7 +48,7 @@ package struct TopicAliases: Sendable {
 
     /// - Parameters:
     ///   - wanted: aliases used at most; the server's maximum may be lower.
-    ///   - policy: what becomes of topics beyond them.
+    ///   - policy: the handling of topics beyond them.
     package init(wanted: UInt16 = .max, policy: Policy = .leastRecentlyUsed) {
         self.wanted = wanted
         self.policy = policy
@@ -57,7 +57,7 @@ package struct TopicAliases: Sendable {
     /// Aliases in use.
     package var count: Int { self.entries.count }
 
-    /// Forgets all, for a new connection whose CONNACK allows `maximum` ([MQTT-3.2.2-17], [MQTT-3.2.2-18]).
+    /// Clears the table for a new connection whose CONNACK allows `maximum` ([MQTT-3.2.2-17], [MQTT-3.2.2-18]).
     package mutating func reset(maximum: UInt16) {
         self.maximum = min(self.wanted, maximum)
         self.entries.removeAll()
@@ -66,7 +66,7 @@ package struct TopicAliases: Sendable {
         self.newest = Self.none
     }
 
-    /// Chooses for a PUBLISH that goes out now, behind all that were asked for before.
+    /// Chooses the topic fields of a PUBLISH, which must be sent after all chosen before.
     package mutating func choose(_ topic: String) -> Choice {
         let topic = Key(topic.utf8)
         if let place = self.places[topic] {

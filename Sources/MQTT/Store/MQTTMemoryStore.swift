@@ -2,11 +2,11 @@ import MQTTCodec
 package import NIOCore
 import Synchronization
 
-/// Keeps messages for as long as the store itself lives: over connections, and over clients if they share it.
+/// Keeps messages while the store itself exists: over connections, and over clients that share it.
 ///
-/// What it holds is bounded by its clients (``MQTTClientLimits``).
+/// ``MQTTClientLimits`` of the clients bound its size.
 public final class MQTTMemoryStore: MQTTMessageStore {
-    /// One client's messages; each direction has an order of its own.
+    /// One client's messages; each direction has its own order.
     private struct Messages {
         var outbound: [UInt64: Entry] = [:]
         var inbound: [UInt16: Entry] = [:]
@@ -14,7 +14,7 @@ public final class MQTTMemoryStore: MQTTMessageStore {
 
     private struct Entry {
         var stored: MQTTStoredMessage
-        /// When it came, if it expires.
+        /// Arrival time, if the message expires.
         let since: NIODeadline?
     }
 
@@ -29,9 +29,9 @@ public final class MQTTMemoryStore: MQTTMessageStore {
         self.now = now
     }
 
-    /// Everything kept for a client, in order of `sequence`, those of the server's last.
+    /// All messages of a client, by `sequence`, the server's last.
     ///
-    /// An expiry interval is what is left of it.
+    /// An expiry interval is returned as the time that is left.
     public func load(client: String) async -> [MQTTStoredMessage] { self.messages(of: client) }
 
     /// Makes the changes.

@@ -1,31 +1,32 @@
 public import MQTTCodec
 
-/// A message on its way with QoS 1 or 2 that has to survive.
+/// A message at QoS 1 or 2 whose flow is not complete.
 public struct MQTTStoredMessage: Hashable, Sendable {
-    /// How far it has come.
+    /// The progress of its flow.
     public enum Stage: Hashable, Sendable {
         /// Ours; it has no packet identifier yet.
         case queued
         /// Ours; its PUBLISH may have been sent under this identifier.
         case published(PacketID)
-        /// Ours, QoS 2; PUBREC came, so it is PUBREL that goes out (again). The payload is not needed any more.
+        /// Ours, QoS 2; PUBREC came, so PUBREL is sent (again). The payload is not needed any more.
         case released(PacketID)
-        /// The server's, QoS 2; PUBREC may have been sent, and a repetition must not be delivered ([MQTT-4.3.3-10]).
+        /// The server's, QoS 2; PUBREC may have been sent, and a retransmission must not be delivered
+        /// ([MQTT-4.3.3-10]).
         case received(PacketID)
     }
 
-    /// The store's order, unique per client and direction.
+    /// The position in the store's order, unique per client and direction.
     ///
-    /// Messages go out again as they first went ([MQTT-4.6.0-1]).
+    /// Messages are sent again in the order of their first sending ([MQTT-4.6.0-1]).
     public var sequence: UInt64
-    /// How far it has come.
+    /// The progress of its flow.
     public var stage: Stage
-    /// The message itself, its properties included.
+    /// The message, including its properties.
     public var message: MQTTMessage
 
     /// - Parameters:
-    ///   - sequence: the place in the order.
-    ///   - stage: how far it has come.
+    ///   - sequence: the position in the order.
+    ///   - stage: the progress of its flow.
     ///   - message: the message.
     public init(sequence: UInt64, stage: Stage, message: MQTTMessage) {
         self.sequence = sequence
@@ -34,32 +35,33 @@ public struct MQTTStoredMessage: Hashable, Sendable {
     }
 }
 
-/// A step in the life of stored messages.
+/// A change to the stored messages.
 public enum MQTTStoreChange: Hashable, Sendable {
     /// A new message of ours or, with the stage `received`, of the server's.
     case insert(MQTTStoredMessage)
-    /// A message of ours has gone on to this stage.
+    /// A message of ours has reached this stage.
     case advance(sequence: UInt64, to: MQTTStoredMessage.Stage)
-    /// A message of ours is done with: acknowledged, refused or expired.
+    /// A message of ours is complete: acknowledged, rejected or expired.
     case remove(sequence: UInt64)
-    /// A message of the server's is done with: PUBREL came.
+    /// A message of the server's is complete: PUBREL came.
     case forget(PacketID)
-    /// The session is gone, and everything with it ([MQTT-3.2.2-5]).
+    /// The session has ended, and all its messages with it ([MQTT-3.2.2-5]).
     case removeAll
 }
 
-/// Where a client keeps the messages that must survive its connection, or its process.
+/// Storage for messages that must survive a client's connection, or its process.
 ///
-/// A client asks once for what there is, and from then on writes only. Nothing here runs on an event loop; a client
-/// sends a message, or the PUBREL that lets go of it, only once ``commit(_:client:)`` has returned.
+/// A client loads once, and then only writes. No method runs on an event loop. A client sends a message or its PUBREL
+/// only after ``commit(_:client:)`` has returned.
 public protocol MQTTMessageStore: Sendable {
-    /// Everything kept for a client, in order of `sequence`, those of the server's last.
+    /// All messages of a client, by `sequence`, the server's last.
     ///
-    /// An expiry interval goes on in the store: what comes back is what is left of it, and 0 where it has run out
+    /// An expiry interval keeps running in the store: the result has the time that is left, and 0 after it expired
     /// (MQTT 5 §3.3.2.3.3).
     func load(client: String) async throws -> [MQTTStoredMessage]
 
-    /// Makes the changes, in order and all of them or none; returns when they will outlive what the store promises to
-    /// outlive: nothing for one in memory, a killed process for one on disk.
+    /// Makes all the changes in order, or none of them; returns when they are as durable as the store promises.
+    ///
+    /// A store in memory promises nothing; a store on disk promises to survive a killed process.
     func commit(_ changes: [MQTTStoreChange], client: String) async throws
 }

@@ -1,20 +1,20 @@
-/// Why a store did not keep a message, or could not be opened.
+/// An error of a message store.
 public enum MQTTStoreError: Error, Hashable, Sendable {
-    /// The client has so many messages in this direction already.
+    /// The client already has the maximum number of messages in this direction.
     case tooManyMessages(limit: Int)
-    /// The messages would need more bytes than the store may have.
+    /// The messages would exceed the store's byte limit.
     case full(limit: Int)
-    /// There is a message with this place in the order already, or with this packet identifier.
+    /// The store already has a message with this sequence or this packet identifier.
     case duplicate(UInt64)
-    /// Properties that no packet can carry, so they could not be read again.
+    /// The properties cannot be encoded in a packet, so they could not be read again.
     case unreadableProperties
-    /// There is no file, or none can be made, for this reason.
+    /// The file does not exist or cannot be created, for this reason.
     case cannotOpen(path: String, reason: String)
-    /// The file may be read only.
+    /// The file is read-only.
     case readOnly(path: String)
-    /// Another process, or another store of this one, has the file.
+    /// Another process, or another store of this process, has the file open.
     case inUse(path: String)
-    /// The file is something else.
+    /// The file is not a message store.
     case foreign(path: String)
     /// The file was written by a later version.
     case newer(path: String)
@@ -24,12 +24,12 @@ public enum MQTTStoreError: Error, Hashable, Sendable {
     case diskFull(path: String)
     /// The store was closed.
     case closed
-    /// Something else went wrong, in the words of the database.
+    /// Another database error, in the database's words.
     case failed(path: String, reason: String)
 }
 
 extension MQTTStoreError {
-    /// Whether it is about a message, and would be the same the next time unless something is removed.
+    /// Whether the error concerns one message, and a retry fails until other messages are removed.
     package var isRefusal: Bool {
         switch self {
         case .tooManyMessages, .full, .duplicate, .unreadableProperties: true
@@ -59,7 +59,7 @@ extension MQTTStoreError: CustomStringConvertible {
     }
 }
 
-/// How much a store takes.
+/// The limits of a store.
 public struct MQTTStoreLimits: Hashable, Sendable {
     /// Messages of one client in one direction, at most.
     public var maxMessages: Int
