@@ -1,30 +1,32 @@
 package import NIOCore
 
-/// Makes the connections of one event loop's clients.
+/// Opens connections for the clients of one event loop.
 package protocol ClientConnector: AnyObject {
     /// Connects a client, and adds the observer's handler.
     ///
     /// - Parameters:
-    ///   - client: its number, from 0; picks target and source address.
+    ///   - client: the client's number, from 0; selects target and source address.
     ///   - place: the observer's own number for the client.
-    ///   - deadline: when a connect that is not finished is given up; the same that the server's answer has to meet.
-    ///   - observer: kept until it has heard of the end.
+    ///   - deadline: the time at which an unfinished connect is cancelled; the server's answer has the same deadline.
+    ///   - observer: kept alive until `connectEnded` has been called.
     func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver)
 }
 
-/// Whose connections a connector makes; all calls come on the event loop.
+/// The owner of a connector's connections; all calls are made on the event loop.
 package protocol ConnectObserver: AnyObject {
-    /// Makes the channel's one handler, when the connection is up.
+    /// Creates the channel's one handler when the connection is up.
     func makeHandler(_ place: Int) -> any ChannelHandler
 
-    /// The connect is over, with the handler in the pipeline; without layers before its `channelActive`.
+    /// The connect is over, with the handler in the pipeline.
     ///
-    /// Called once. A failure may come before `connect` returns.
+    /// Without layers this call comes before the handler's `channelActive`.
+    ///
+    /// Called once. A failure may be reported before `connect` returns.
     func connectEnded(_ place: Int, _ result: Result<ConnectedChannel, ConnectError>, deadline: NIODeadline)
 }
 
 extension ClientConnector {
-    /// The same for whoever connects once in a while: two closures in the place of an observer.
+    /// Connects with two closures instead of an observer, for callers that connect rarely.
     package func connect(
         client: Int,
         deadline: NIODeadline,

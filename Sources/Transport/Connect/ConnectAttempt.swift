@@ -1,7 +1,7 @@
 import LoopContext
 import NIOCore
 
-/// One connect under way.
+/// One connect in progress.
 final class ConnectAttempt {
     let slot: Int32
     let client: Int
@@ -12,10 +12,10 @@ final class ConnectAttempt {
     let observer: any ConnectObserver
 
     var phases = ConnectPhases()
-    /// Those still to try; `nil` until they are known.
+    /// The addresses still to try; `nil` until they are known.
     var addresses: ArraySlice<SocketAddress>?
     var connectBegun = NIODeadline.uptimeNanoseconds(0)
-    /// The layer under way, once TCP is up.
+    /// The index of the current layer, once TCP is up.
     var layer = 0
     var channel: (any Channel)?
     /// A socket that is connecting, and not a channel's yet.
@@ -47,20 +47,21 @@ extension ConnectPhases {
         switch phase {
         case .tls: self.tls = duration
         case .webSocket: self.webSocket = duration
-        // Bytes handed to the kernel: nobody waits for an answer.
+        // These steps wait for no answer after the bytes are with the kernel.
         case .dns, .tcp, .proxy: break
         }
     }
 }
 
 extension Channel {
-    /// Sets what a client's channel needs; on its loop, before it reads.
+    /// Sets the options of a client's channel; called on its loop, before the channel reads.
     func setLoopOptions(receive: LoopReceiveAllocator) throws {
         guard let options = self.syncOptions else { preconditionFailure("socket channels have synchronous options") }
-        // TCP_NODELAY is the bootstrap's own choice.
+        // The bootstrap sets TCP_NODELAY itself.
         try options.setOption(.recvAllocator, value: receive)
         try options.setOption(.maxMessagesPerRead, value: 1)
-        // The lowest that there is: more than one byte left makes the channel unwritable, all gone writable again.
+        // The lowest possible marks: more than one unsent byte makes the channel unwritable, none makes it writable
+        // again.
         try options.setOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
         try options.setOption(.allowRemoteHalfClosure, value: true)
     }

@@ -6,9 +6,9 @@ import Glibc
 import Darwin
 #endif
 
-/// Why a client has no connection.
+/// The reason why a client has no connection.
 package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The step that was open when the deadline came.
+    /// The step in progress at the deadline.
     package enum Phase: String, Hashable, Sendable {
         case dns, tcp, proxy, tls
         case webSocket = "websocket"
@@ -25,26 +25,26 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
     }
 
     package enum Reason: Error, Hashable, Sendable, CustomStringConvertible {
-        /// The name has no address; what the resolver said.
+        /// The name has no address; the resolver's words.
         case resolve(String)
         case refused
         case timedOut(Phase)
         case unreachable
         case reset
         case webSocket(WebSocketFailure)
-        /// This host's: no source port is left for the target.
+        /// Local error: no source port is left for the target.
         case localPortsExhausted
-        /// This host's: no descriptor is left for a socket.
+        /// Local error: no descriptor is left for a socket.
         case descriptorsExhausted
-        /// This host's: the source address given is not its own, or not of the target's family.
+        /// Local error: the given source address is not this host's, or not of the target's family.
         case sourceAddress
-        /// The connector was told to give up.
+        /// The connector was asked to cancel.
         case cancelled
         case other(errno: Int32)
         /// The TLS handshake failed.
         case tls(TLSFailure)
 
-        /// Without the target; ``ConnectError/description`` has both.
+        /// The reason without the target; ``ConnectError/description`` has both.
         package var description: String {
             switch self {
             case .resolve(let text): "the name cannot be resolved: \(text)"
@@ -65,7 +65,7 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
 
     package let reason: Reason
     package let target: Target
-    /// What was spent until then.
+    /// The time spent in each step before the error.
     package let phases: ConnectPhases
 
     package init(_ reason: Reason, target: Target, phases: ConnectPhases = ConnectPhases()) {
@@ -74,7 +74,7 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
         self.phases = phases
     }
 
-    /// The word for it among the kinds of `errors`.
+    /// The word for this error in the `errors` table.
     package var kind: String {
         switch self.reason {
         case .resolve: "resolve"
@@ -92,7 +92,7 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
         }
     }
 
-    /// Whether this host is to blame, and not the server.
+    /// Whether this host caused the error, and not the server.
     package var isLocal: Bool {
         switch self.reason {
         case .localPortsExhausted, .descriptorsExhausted, .sourceAddress, .cancelled: true
@@ -125,12 +125,12 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
 }
 
 extension ConnectError.Reason {
-    /// Reads what a channel failed to connect with.
+    /// Converts the error of a failed connect.
     ///
     /// - Parameters:
-    ///   - error: NIO's.
-    ///   - isBinding: whether it was bind(2) that failed: EADDRNOTAVAIL is a foreign address there, and no free
-    ///     port at connect(2).
+    ///   - error: the error from NIO.
+    ///   - isBinding: whether bind(2) failed: EADDRNOTAVAIL means a foreign address there, and no free port in
+    ///     connect(2).
     package init(_ error: any Error, isBinding: Bool) {
         guard let error = error as? IOError else {
             self = .cancelled

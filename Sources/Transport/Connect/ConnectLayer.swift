@@ -2,20 +2,20 @@ package import NIOCore
 
 /// A step between TCP and the client's handler: a PROXY header, TLS, a WebSocket.
 ///
-/// It puts its handlers into the pipeline, does its handshake, and says when the next one may stand on top of it. One
-/// object serves all clients of an event loop; what belongs to one connection lives in its handlers.
+/// A layer adds its handlers to the pipeline, does its handshake, and reports when the next layer can be added. One
+/// object serves all clients of an event loop; the state of one connection is in its handlers.
 package protocol ConnectLayer: AnyObject {
-    /// What a deadline that comes meanwhile was spent on.
+    /// The phase that a timeout during this step is counted as.
     var phase: ConnectError.Phase { get }
 
-    /// Begins on a channel that is up.
+    /// Begins on a connected channel.
     ///
     /// - Parameters:
-    ///   - channel: on its event loop, where everything here happens.
+    ///   - channel: the channel; all calls are made on its event loop.
     ///   - client: the number of the client, from 0.
-    ///   - target: where it is connected to.
-    ///   - done: called once, on the loop, when the layer is ready or the channel no longer any use; it may come
-    ///     before this returns.
+    ///   - target: the target of the connection.
+    ///   - done: called once, on the loop, when the layer is ready or the channel has failed; possibly before this
+    ///     returns.
     func begin(
         _ channel: any Channel,
         client: Int,

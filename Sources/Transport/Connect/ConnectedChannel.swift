@@ -1,14 +1,14 @@
 package import NIOCore
 
-/// How long each step of a connect took; the steps do not overlap.
+/// The duration of each step of a connect; the steps do not overlap.
 package struct ConnectPhases: Hashable, Sendable {
-    /// The wait for a name lookup; `nil` when none was waited for (a literal address, or an answer kept).
+    /// The wait for a name lookup; `nil` without one (a literal address, or a cached answer).
     package var dns: TimeAmount?
-    /// From the first connect(2) to the connection, over all addresses tried; `nil` when it was not reached.
+    /// From the first connect(2) to the connection, over all addresses tried; `nil` if it was not reached.
     package var tcp: TimeAmount?
-    /// The TLS handshake; `nil` without TLS, or when it did not get that far.
+    /// The TLS handshake; `nil` without TLS, or if it was not completed.
     package var tls: TimeAmount?
-    /// The WebSocket's opening handshake; `nil` without one, or when it did not get that far.
+    /// The WebSocket's opening handshake; `nil` without one, or if it was not completed.
     package var webSocket: TimeAmount?
 
     package init(dns: TimeAmount? = nil, tcp: TimeAmount? = nil, tls: TimeAmount? = nil, webSocket: TimeAmount? = nil) {
@@ -19,14 +19,14 @@ package struct ConnectPhases: Hashable, Sendable {
     }
 }
 
-/// A connection that is up.
+/// An open connection.
 package struct ConnectedChannel {
     package let channel: any Channel
     package let target: Target
     package internal(set) var phases: ConnectPhases
-    /// Nothing stands between the client's handler and the socket: what it writes is what goes over the wire.
+    /// No layer lies between the client's handler and the socket: the handler's bytes go unchanged over the wire.
     package let isBare: Bool
-    /// Of a domain's targets it is one where TLS begins at once.
+    /// The target is one of a domain's targets with direct TLS (TLS from the first byte).
     package internal(set) var isDirectTLS = false
 
     package init(channel: any Channel, target: Target, phases: ConnectPhases, isBare: Bool = true) {

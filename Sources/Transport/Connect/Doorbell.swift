@@ -6,11 +6,11 @@ import NIOPosix
 import Glibc
 #endif
 
-/// Calls back once the sockets of the loop have had their turn.
+/// Calls back after the loop's sockets have been handled.
 ///
-/// NIO runs whatever is executed, or scheduled and due, before it looks at a socket, so work that always leaves more
-/// work would keep acknowledgements waiting for ever. A byte in a pipe is a socket event like the others and comes
-/// behind them: two system calls, under 2 µs, and no sleep.
+/// NIO runs all executed tasks and due timers before it handles sockets. Work that always adds more work would thus
+/// delay acknowledgements for ever. A byte in a pipe is a socket event too, and is handled after the others. It costs
+/// two system calls, under 2 µs, and no sleep.
 package final class Doorbell: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
 
@@ -22,7 +22,7 @@ package final class Doorbell: ChannelInboundHandler {
 
     deinit { close(self.writeEnd) }
 
-    /// Hangs a doorbell on the loop, as ``LoopContext/afterSockets``; to be called on the loop.
+    /// Installs a doorbell on the loop, as ``LoopContext/afterSockets``; must be called on the loop.
     package static func install(on context: LoopContext) -> EventLoopFuture<Void> {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else {

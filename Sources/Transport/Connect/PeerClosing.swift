@@ -5,24 +5,24 @@ import NIOSSL
 import Glibc
 #endif
 
-/// How the end of a connection shows above TLS.
+/// The end of a connection as seen above TLS.
 package enum PeerClosing {
-    /// Whether an error says that the peer's FIN came without the `close_notify` that TLS wants in front of it.
+    /// Whether an error means that the peer's FIN came without the `close_notify` that TLS requires before it.
     package static func isBareFIN(_ error: any Error) -> Bool {
         if case .uncleanShutdown? = error as? NIOSSLError { true } else { false }
     }
 }
 
-/// What an error in a channel is to the connection above it, whatever that speaks.
+/// The meaning of a channel error for the connection above, for any protocol.
 package enum ChannelFailure {
-    /// The peer's FIN: most servers end TLS without its own goodbye.
+    /// The peer's FIN: most servers end TLS without `close_notify`.
     case finished
     case webSocket(WebSocketViolation)
     case insecure(TLSFailure)
-    /// The system's error number; what has none is taken for a reset.
+    /// The system's error number; an error without one counts as a reset.
     case system(Int32)
 
-    /// `isBare`: nothing stands between the connection and the socket.
+    /// `isBare`: no layer lies between the connection and the socket.
     package init(_ error: any Error, isBare: Bool) {
         if !isBare, PeerClosing.isBareFIN(error) {
             self = .finished

@@ -1,11 +1,11 @@
 package import NIOCore
 
-/// Which local addresses the clients of a run connect from.
+/// The local addresses that the clients of a run connect from.
 package struct SourceAddresses: Sendable {
     /// Connections per source address and target.
     ///
-    /// Linux looks for a source port in one half of its range first
-    /// (14,116 of them by default); beyond that a connect costs three times as much, and at 28,232 it fails.
+    /// Linux first searches for a source port in one half of its range (14,116 ports by default). Beyond that a connect
+    /// costs three times as much, and at 28,232 it fails.
     package static let connectionsPerSource = 12_000
 
     /// The kernel chooses.
@@ -23,12 +23,12 @@ package struct SourceAddresses: Sendable {
         self.isGiven = isGiven
     }
 
-    /// The addresses of `--ifaddr`, each used in turn.
+    /// The addresses of `--ifaddr`, used in turn.
     ///
     /// - Parameters:
-    ///   - given: literal IP addresses, in any mixture of families.
-    ///   - targets: how many targets the clients go to in turn.
-    /// - Throws: `SocketAddressError` for what is not an IP address.
+    ///   - given: literal IP addresses of one or both families.
+    ///   - targets: the number of targets that the clients use in turn.
+    /// - Throws: `SocketAddressError` for text that is not an IP address.
     package init(given: [String], targets: Int) throws {
         let addresses = try given.map { try SocketAddress(ipAddress: $0, port: 0) }
         self.init(
@@ -39,12 +39,12 @@ package struct SourceAddresses: Sendable {
         )
     }
 
-    /// As many of 127.0.0.1, 127.0.0.2 and so on as the clients need, for those targets that are on IPv4 loopback.
+    /// As many of 127.0.0.1, 127.0.0.2 and so on as the clients need, for targets on IPv4 loopback.
     ///
     /// - Parameters:
-    ///   - clients: of this process.
-    ///   - targets: how many targets they go to in turn.
-    ///   - connectionsPerSource: to one target, before another address is taken.
+    ///   - clients: the number of clients of this process.
+    ///   - targets: the number of targets that they use in turn.
+    ///   - connectionsPerSource: connections to one target before another address is used.
     package init(
         clients: Int,
         targets: Int,
@@ -54,21 +54,22 @@ package struct SourceAddresses: Sendable {
         let perTarget = (clients + targets - 1) / targets
         let perSource = max(1, connectionsPerSource)
         let needed = (perTarget + perSource - 1) / perSource
-        // One address is what the kernel takes anyway.
+        // The kernel uses this one address anyway.
         let last = needed > 1 ? min(needed, 254) : 0
         let addresses = (0..<last).compactMap { try? SocketAddress(ipAddress: "127.0.0.\($0 + 1)", port: 0) }
         self.init(ipv4: addresses, ipv6: [], targets: targets, isGiven: false)
     }
 
-    /// After so many rounds of targets the sources begin again, whatever the targets' families; 1 where the kernel
-    /// chooses.
+    /// The number of rounds of targets after which the sources repeat, for targets of any family.
+    ///
+    /// 1 if the kernel chooses.
     package var rounds: Int {
         let (four, six) = (max(1, self.ipv4.count), max(1, self.ipv6.count))
         // Both counts divide their product.
         return four == 1 || six == 1 || four == six ? max(four, six) : four * six
     }
 
-    /// Whether a connection to `remote` can be had from here: false when addresses are given, but of the other family.
+    /// Whether a connection to `remote` is possible: `false` if the given addresses are of the other family.
     package func canReach(_ remote: SocketAddress) -> Bool {
         guard self.isGiven else { return true }
         return !(remote.protocol == .inet ? self.ipv4 : self.ipv6).isEmpty
@@ -78,16 +79,16 @@ package struct SourceAddresses: Sendable {
     package func address(forClient client: Int, to remote: SocketAddress) -> SocketAddress? {
         let addresses = remote.protocol == .inet ? self.ipv4 : self.ipv6
         guard !addresses.isEmpty, self.isGiven || remote.isIPv4Loopback else { return nil }
-        // Targets go round with every client; sources with every round of targets, so that all pairs are used.
+        // The target changes with every client, the source with every round of targets, so that all pairs are used.
         return addresses[client / self.targets % addresses.count]
     }
 }
 
 extension SocketAddress {
-    /// Whether it is in 127.0.0.0/8.
+    /// Whether the address is in 127.0.0.0/8.
     package var isIPv4Loopback: Bool {
         guard self.protocol == .inet else { return false }
-        // sockaddr_in: family, port, and from byte 4 on the address.
+        // sockaddr_in: family, port, and the address from byte 4 on.
         return self.withSockAddr { address, _ in
             UnsafeRawPointer(address).load(fromByteOffset: 4, as: UInt8.self) == 127
         }

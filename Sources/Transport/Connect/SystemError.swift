@@ -7,12 +7,12 @@ import Glibc
 import Darwin
 #endif
 
-/// Errors of the operating system and of NIO, in words for people.
+/// Errors of the operating system and of NIO in plain words.
 package enum SystemError {
-    /// The system's words for an error number, and the number.
+    /// The system's text for an error number, with the number.
     package static func words(_ code: Int32) -> String { "\(String(cString: strerror(code))) (errno \(code))" }
 
-    /// The words of an error that a channel or a thread pool gave; how Swift prints it where it is not known here.
+    /// The text for an error from a channel or a thread pool; Swift's own description for unknown errors.
     package static func words(_ error: any Error) -> String {
         switch error {
         case let error as IOError: self.words(error.errnoCode)

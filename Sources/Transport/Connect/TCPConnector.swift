@@ -9,13 +9,13 @@ import Glibc
 
 /// Makes the TCP connections of one event loop's clients.
 ///
-/// Clients go to the targets in turn, by number, unless a route says otherwise. A name is looked up off the loop; all its addresses are tried, one
-/// after the other. Then come the layers, in turn. The deadline is one timer of the loop's wheel for each connect
-/// under way.
+/// Clients use the targets in turn by number, unless a route overrides this. Names are looked up off the loop, and all
+/// their addresses are tried in turn. The layers follow, in order. Each connect in progress has one timer of the loop's
+/// wheel for its deadline.
 package final class TCPConnector: ClientConnector {
     private let context: LoopContext
     private let targets: [Target]
-    /// The addresses of those targets that need no lookup.
+    /// The addresses of targets that need no lookup.
     private let literals: [SocketAddress?]
     private let sources: SourceAddresses
     private let layers: [any ConnectLayer]
@@ -24,12 +24,12 @@ package final class TCPConnector: ClientConnector {
     private lazy var prompt = PromptConnect(self.context)
     private var owner: TimerOwner?
 
-    /// Connects under way, by slot; each slot has its timer, for good.
+    /// Connects in progress, by slot; each slot keeps its timer.
     private var attempts: [ConnectAttempt?] = []
     private var timers: [TimerID] = []
     private var freeSlots: [Int32] = []
 
-    /// `route` gives the number by which a client's target and source address are chosen.
+    /// `route` returns the number that selects a client's target and source address.
     ///
     /// - Precondition: `targets` is not empty.
     package init(
@@ -51,7 +51,7 @@ package final class TCPConnector: ClientConnector {
         self.owner = context.timers.addOwner { [weak self] _, slot in self?.expire(slot) }
     }
 
-    /// With a resolver of its own.
+    /// Creates a connector with its own resolver.
     package convenience init(
         context: LoopContext,
         targets: [Target],
@@ -71,7 +71,7 @@ package final class TCPConnector: ClientConnector {
         )
     }
 
-    /// Connects under way.
+    /// Connects in progress.
     package var pending: Int { self.attempts.count - self.freeSlots.count }
 
     package func target(ofClient client: Int) -> Target { self.targets[self.route(client) % self.targets.count] }
@@ -82,7 +82,7 @@ package final class TCPConnector: ClientConnector {
         self.connect(client, place, self.targets[index], self.literals[index], self.layers, deadline, observer)
     }
 
-    /// Connects a client to a target of its own, through layers of its own.
+    /// Connects a client to a given target, through given layers.
     func connect(
         client: Int,
         to target: Target,
@@ -123,12 +123,12 @@ package final class TCPConnector: ClientConnector {
         }
     }
 
-    /// Gives up all that is under way; each is reported as cancelled.
+    /// Cancels all connects in progress; each is reported as cancelled.
     package func cancelAll() {
         for attempt in self.attempts { if let attempt { self.fail(attempt, .cancelled) } }
     }
 
-    /// Gives up all that is under way, and gives the loop its timers back: it connects nothing more.
+    /// Cancels all connects in progress and returns the timers to the loop: no further connect is possible.
     package func retire() {
         self.cancelAll()
         for timer in self.timers { self.context.timers.unregister(timer) }
@@ -166,7 +166,7 @@ package final class TCPConnector: ClientConnector {
         self.tryNext(attempt, after: .sourceAddress)
     }
 
-    /// Connects to the next address; without one the attempt has failed, for the reason the last one gave.
+    /// Connects to the next address; if there is none, the attempt fails with the last address's error.
     private func tryNext(_ attempt: ConnectAttempt, after reason: ConnectError.Reason) {
         guard let address = attempt.addresses?.popFirst() else {
             self.fail(attempt, reason)
@@ -207,7 +207,7 @@ package final class TCPConnector: ClientConnector {
         attempt.isBinding = false
         let bound = NIOLoopBound((self, attempt), eventLoop: self.context.eventLoop)
         ClientBootstrap(group: self.context.eventLoop)
-            // The wheel's timer is the one that counts; NIO wants to have one too.
+            // The wheel's timer is the effective one, but NIO requires a timeout too.
             .connectTimeout(.hours(24))
             .channelInitializer { channel in
                 let (connector, attempt) = bound.value
@@ -222,7 +222,7 @@ package final class TCPConnector: ClientConnector {
                     self.succeed(attempt, channel)
                 case .failure(let error):
                     let reason = ConnectError.Reason(error, isBinding: attempt.isBinding)
-                    // Another address needs a descriptor too.
+                    // Another address would need a descriptor too.
                     if reason == .descriptorsExhausted { attempt.addresses = [] }
                     self.tryNext(attempt, after: reason)
                 }
@@ -241,7 +241,7 @@ package final class TCPConnector: ClientConnector {
             )
             guard let source else { return channel.eventLoop.makeSucceededVoidFuture() }
             attempt.isBinding = true
-            // The port is chosen by connect(2), for source and target together.
+            // connect(2) chooses the port, for the pair of source and target.
             let option = NIOBSDSocket.Option(rawValue: clamor_ip_bind_address_no_port())
             try channel.syncOptions?.setOption(ChannelOptions.Types.SocketOption(level: .ip, name: option), value: 1)
             let bound = channel.bind(to: source)
@@ -257,7 +257,7 @@ package final class TCPConnector: ClientConnector {
         self.nextLayer(attempt, channel)
     }
 
-    /// Begins the layer that comes next; behind the last one the client's handler takes over.
+    /// Begins the next layer; after the last one the client's handler takes over.
     private func nextLayer(_ attempt: ConnectAttempt, _ channel: any Channel) {
         guard attempt.layer < attempt.layers.count else { return self.finish(attempt, channel) }
         let layer = attempt.layers[attempt.layer]
@@ -279,7 +279,7 @@ package final class TCPConnector: ClientConnector {
         do {
             try channel.pipeline.syncOperations.addHandler(attempt.observer.makeHandler(attempt.place))
         } catch {
-            // Closed by the peer in the meantime.
+            // The peer has closed the channel in the meantime.
             self.fail(attempt, .reset)
             return
         }

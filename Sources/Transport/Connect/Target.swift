@@ -1,4 +1,4 @@
-/// Where clients connect to.
+/// A host and port that clients connect to.
 package struct Target: Hashable, Sendable, CustomStringConvertible {
     package let host: String
     package let port: Int

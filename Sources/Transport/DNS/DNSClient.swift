@@ -1,15 +1,15 @@
 package import NIOCore
 import NIOPosix
 
-/// Finds the addresses of a name for one event loop.
+/// Resolves names for one event loop.
 package protocol AddressResolver: AnyObject {
-    /// Asks for the addresses of `host`.
+    /// Resolves the addresses of `host`.
     ///
     /// - Parameters:
     ///   - host: a name.
-    ///   - now: the time.
-    ///   - completion: called later, on the loop, when nothing is returned; never otherwise.
-    /// - Returns: the answer, with port 0, if it is known already.
+    ///   - now: the current time.
+    ///   - completion: called later, on the loop, if this returns `nil`; otherwise never.
+    /// - Returns: the answer, with port 0, if it is cached.
     func resolve(
         _ host: String,
         now: NIODeadline,
@@ -19,29 +19,30 @@ package protocol AddressResolver: AnyObject {
 
 extension NameResolver: AddressResolver {}
 
-/// Asks name servers, for the clients of one event loop: once for all who wait, and again when the answer has run out.
+/// A caching DNS client for one event loop: one query serves all waiting callers, and expired answers are queried
+/// again.
 ///
-/// Every question has a socket of its own, and so a port that cannot be known beforehand, and an id that cannot be
-/// guessed (RFC 5452 §9.2). Answers are kept as long as they say, failures for a second.
+/// Each query has its own socket, and thus an unpredictable port, and an unpredictable id (RFC 5452 §9.2). Answers are
+/// cached for their time to live, failures for one second.
 package final class DNSClient {
     private enum Entry {
         case pending(Waiting<DNSOutcome>)
         case known(DNSOutcome, until: NIODeadline)
     }
 
-    /// Names that are kept; beyond it, those that have run out go, and then all.
+    /// Cached names at most; beyond it expired ones are removed first, then all.
     private static let capacity = 4_096
 
     let eventLoop: any EventLoop
     private let servers: [SocketAddress]
     private let names: [String]
     private var entries: [DNSQuestion: Entry] = [:]
-    /// Questions that were put to servers, for the audit.
+    /// Queries sent to servers, for the audit.
     package private(set) var questions = 0
 
     /// - Parameters:
-    ///   - eventLoop: where everything happens.
-    ///   - servers: name servers that answer for the whole DNS, at least one, in the order to ask them.
+    ///   - eventLoop: the loop on which everything runs.
+    ///   - servers: recursive name servers, at least one, in the order to use them.
     package init(eventLoop: any EventLoop, servers: [SocketAddress]) {
         precondition(!servers.isEmpty, "a client of the DNS has a server")
         self.eventLoop = eventLoop
@@ -49,13 +50,13 @@ package final class DNSClient {
         self.names = servers.map { "\($0.ipAddress ?? "?"):\($0.port ?? 0)" }
     }
 
-    /// Asks.
+    /// Queries a record.
     ///
     /// - Parameters:
-    ///   - question: what to ask; its name is a host name.
-    ///   - now: the time.
-    ///   - completion: called later, on the loop, when nothing is returned; never otherwise.
-    /// - Returns: the outcome, if it is known already.
+    ///   - question: the question; its name is a host name.
+    ///   - now: the current time.
+    ///   - completion: called later, on the loop, if this returns `nil`; otherwise never.
+    /// - Returns: the outcome, if it is cached.
     package func ask(
         _ question: DNSQuestion,
         now: NIODeadline,
@@ -78,7 +79,7 @@ package final class DNSClient {
 
     private func finish(_ question: DNSQuestion, _ outcome: DNSOutcome) {
         guard case .pending(let waiting)? = self.entries[question] else { return }
-        // At least a second: ten thousand clients that begin at once ask once.
+        // At least one second, so that ten thousand clients that connect at once cause one query.
         let seconds: Int64 =
             switch outcome {
             case .records(_, let seconds), .nothing(let seconds): max(Int64(seconds), 1)
@@ -104,10 +105,10 @@ package final class DNSClient {
 }
 
 extension DNSClient: AddressResolver {
-    /// Asks for both families: IPv4 first, then IPv6.
+    /// Queries both families: IPv4 first, then IPv6.
     ///
-    /// Once the one half has addresses the other has 50 ms (RFC 8305 §3), as
-    /// some resolvers never answer for IPv6. Names of this host's own (RFC 6761 §6.3) without asking anybody.
+    /// Once one family has addresses, the other has 50 ms left (RFC 8305 §3), because some resolvers never answer for
+    /// IPv6. `localhost` names (RFC 6761 §6.3) are resolved without a query.
     package func resolve(
         _ host: String,
         now: NIODeadline,
@@ -132,7 +133,7 @@ extension DNSClient: AddressResolver {
     private static let loopback = ["127.0.0.1", "::1"].compactMap { try? SocketAddress(ipAddress: $0, port: 0) }
 }
 
-/// The two halves of a name's addresses.
+/// The answers for a name's two address families.
 private final class DNSAddresses {
     static let patience = TimeAmount.milliseconds(50)
 
@@ -147,7 +148,7 @@ private final class DNSAddresses {
         self.completion = completion
     }
 
-    /// Once both are there.
+    /// The merged answer, once both families have answered.
     var answer: Result<[SocketAddress], LookupFailure>? {
         guard let first, let second else { return nil }
         return Self.joined([first, second])
@@ -172,7 +173,7 @@ private final class DNSAddresses {
         self.finish(answer)
     }
 
-    /// Where one half has addresses and the other is still out.
+    /// Ends the wait if one family has addresses and the other has not answered.
     func limit() {
         guard self.timer == nil, let outcome = self.first ?? self.second else { return }
         let half = Self.joined([outcome])

@@ -1,34 +1,35 @@
-/// What became of a question.
+/// The outcome of a query.
 package enum DNSOutcome: Hashable, Sendable {
-    /// At least one record, and how many seconds they hold.
+    /// At least one record, and their time to live in seconds.
     case records([DNSRecord], timeToLive: UInt32)
     /// The name does not exist, or has no such records.
     case nothing(timeToLive: UInt32)
-    /// Nobody could say.
+    /// No server gave an answer.
     case failed(LookupFailure)
 }
 
-/// One question, put to one server after the other until one has answered it; without IO.
+/// One query, sent to one server after another until one has answered; without IO.
 ///
-/// A datagram that is not the answer to this question is as if it had not come: it may be somebody's guess.
+/// A datagram that does not answer this query is ignored, because it may be forged.
 ///
 /// Spec: RFC 1035 §7.3, RFC 5452 §9.
 package struct DNSExchange {
     package enum Order: Hashable {
-        /// Ask this server, and wait for ``DNSExchange/patience``.
+        /// Query this server, and wait for ``DNSExchange/patience``.
         case ask(server: Int, isTCP: Bool, id: UInt16)
         case done(DNSOutcome)
-        /// Wait on.
+        /// Continue to wait.
         case wait
     }
 
-    /// How long a server is waited for, in milliseconds.
+    /// Timeout per server, in milliseconds.
     package static let patience: Int64 = 2_000
-    /// Times that a question is put, over all servers.
+    /// Attempts at most, over all servers.
     package static let attempts = 4
-    /// What is told about nothing, when the server names no time (RFC 2308 §5 has none; a retry shall ask again).
+    /// Seconds to cache a negative answer without a time to live, which RFC 2308 §5 does not cache; retries query
+    /// again.
     static let briefly: UInt32 = 1
-    /// A day: more is taken for a mistake.
+    /// One day; a longer time to live is treated as a mistake.
     static let longest: UInt32 = 86_400
 
     package let question: DNSQuestion
@@ -41,18 +42,18 @@ package struct DNSExchange {
     private var isDone = false
 
     /// - Parameters:
-    ///   - question: what to ask.
-    ///   - servers: their names for messages; at least one.
+    ///   - question: the question.
+    ///   - servers: their names for error messages; at least one.
     package init(_ question: DNSQuestion, servers: [String]) {
-        precondition(!servers.isEmpty, "somebody has to be asked")
+        precondition(!servers.isEmpty, "a query needs at least one server")
         self.question = question
         self.names = servers
     }
 
-    /// Asks the first server.
+    /// Queries the first server.
     package mutating func begin(id: UInt16) -> Order { self.ask(id) }
 
-    /// The server at hand has not answered in time, or cannot be reached; `id` is for the next question.
+    /// The current server has timed out or cannot be reached; `id` is for the next query.
     package mutating func gaveUp(because words: String = "no answer", id: UInt16) -> Order {
         guard !self.isDone else { return .wait }
         self.last = "\(self.names[self.server]): \(words)"
@@ -68,26 +69,26 @@ package struct DNSExchange {
         return .ask(server: self.server, isTCP: self.isTCP, id: id)
     }
 
-    /// Something came from the server at hand, over what it was asked.
+    /// A message arrived from the current server, over the current transport.
     ///
     /// - Parameters:
     ///   - bytes: one message.
-    ///   - nextID: for the question that may follow.
-    /// - Returns: what to do.
+    ///   - nextID: the id of a following query.
+    /// - Returns: the next step.
     package mutating func received(_ bytes: [UInt8], nextID: UInt16) -> Order {
         guard !self.isDone else { return .wait }
         let message: DNSMessage
         do throws(DNSMessageError) {
             message = try DNSMessage(bytes)
         } catch {
-            // Over TCP nobody else could have sent it.
+            // Over TCP only the server can have sent it.
             return self.isTCP ? self.gaveUp(because: "an answer that cannot be read", id: nextID) : .wait
         }
         guard message.id == self.id, message.name == self.question.name, message.kind == self.question.kind.rawValue
         else { return self.isTCP ? self.gaveUp(because: "an answer to something else", id: nextID) : .wait }
         if message.isTruncated {
             guard !self.isTCP else { return self.gaveUp(because: "an answer cut short over TCP", id: nextID) }
-            // The same try goes on.
+            // TCP continues the same attempt.
             self.isTCP = true
             self.id = nextID
             return .ask(server: self.server, isTCP: true, id: nextID)
@@ -107,7 +108,7 @@ package struct DNSExchange {
         guard !records.isEmpty, message.code == 0 else {
             return .nothing(timeToLive: min(message.negativeTimeToLive ?? Self.briefly, Self.longest))
         }
-        // An alias on the way may hold for less.
+        // An alias in the chain may have a shorter time to live.
         let seconds = message.records.map(\.timeToLive).min() ?? 0
         return .records(records, timeToLive: min(seconds, Self.longest))
     }

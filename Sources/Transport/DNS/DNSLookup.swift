@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// One question under way: the sockets and the clock of a ``DNSExchange``.
+/// One query in progress: the sockets and the timer of a ``DNSExchange``.
 final class DNSLookup {
     private var exchange: DNSExchange
     private let question: DNSQuestion
@@ -10,7 +10,7 @@ final class DNSLookup {
     private var done: ((DNSOutcome) -> Void)?
     private var channel: (any Channel)?
     private var timer: Scheduled<Void>?
-    /// Counts the questions put, so that what an earlier socket has to say is not heard.
+    /// Counts attempts, so that events of an earlier socket are ignored.
     private var turn = 0
     private var generator = SystemRandomNumberGenerator()
 
@@ -21,10 +21,10 @@ final class DNSLookup {
         self.eventLoop = eventLoop
     }
 
-    /// Calls `done` once, on the loop, and later.
+    /// Calls `done` once, on the loop, after this has returned.
     func begin(_ done: @escaping (DNSOutcome) -> Void) {
         self.done = done
-        // A socket that cannot be had fails on the spot, and so could all attempts.
+        // A socket error is immediate, and could end all attempts before this returns.
         self.eventLoop.assumeIsolated().execute { self.run(self.exchange.begin(id: self.newID())) }
     }
 
@@ -45,7 +45,7 @@ final class DNSLookup {
         }
     }
 
-    /// Ends the turn first: a socket that is closed says so at once, and is not to be heard.
+    /// Ends the attempt first: closing a socket reports its close at once, which must be ignored.
     private func close() {
         self.turn += 1
         self.timer?.cancel()
@@ -80,7 +80,7 @@ final class DNSLookup {
                 }
                 .connect(to: server)
         } else {
-            // Connected: the system keeps datagrams from elsewhere away, and tells of a port where nobody listens.
+            // Connected, so that the system drops datagrams from other hosts and reports closed ports.
             connected = DatagramBootstrap(group: self.eventLoop)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
@@ -104,7 +104,7 @@ final class DNSLookup {
     }
 }
 
-/// A question in one datagram, and the datagrams that come back.
+/// Sends a query as one datagram, and receives the datagrams that answer it.
 private final class DNSDatagramHandler: ChannelInboundHandler {
     typealias InboundIn = AddressedEnvelope<ByteBuffer>
     typealias OutboundOut = AddressedEnvelope<ByteBuffer>
@@ -140,7 +140,7 @@ private final class DNSDatagramHandler: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { self.failed("it cannot be reached") }
 }
 
-/// RFC 1035 §4.2.2: over TCP two bytes of length stand in front of each message.
+/// DNS over TCP: a length of two bytes precedes each message (RFC 1035 §4.2.2).
 private final class DNSStreamHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

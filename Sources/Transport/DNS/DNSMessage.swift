@@ -1,4 +1,4 @@
-/// What is asked of the DNS.
+/// A DNS question.
 package struct DNSQuestion: Hashable, Sendable {
     package enum Kind: UInt16, Hashable, Sendable {
         case a = 1
@@ -6,7 +6,7 @@ package struct DNSQuestion: Hashable, Sendable {
         case srv = 33
     }
 
-    /// In ASCII and small letters, without the root's dot.
+    /// The name in lower-case ASCII, without the root's dot.
     package let name: String
     package let kind: Kind
 
@@ -16,7 +16,7 @@ package struct DNSQuestion: Hashable, Sendable {
     }
 }
 
-/// Where a service is (RFC 2782).
+/// The location of a service (RFC 2782).
 package struct ServiceRecord: Hashable, Sendable {
     package let priority: UInt16
     package let weight: UInt16
@@ -32,7 +32,7 @@ package struct ServiceRecord: Hashable, Sendable {
     }
 }
 
-/// One record of an answer, of the kinds that are read.
+/// One record of an answer, of a supported type.
 package struct DNSRecord: Hashable, Sendable {
     package enum Content: Hashable, Sendable {
         /// 4 or 16 bytes.
@@ -42,7 +42,7 @@ package struct DNSRecord: Hashable, Sendable {
     }
 
     package let name: String
-    /// Seconds.
+    /// Time to live in seconds.
     package let timeToLive: UInt32
     package let content: Content
 
@@ -53,17 +53,17 @@ package struct DNSRecord: Hashable, Sendable {
     }
 }
 
-/// Why bytes are no answer of the DNS.
+/// The reason why bytes are not a DNS answer.
 package enum DNSMessageError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It ends inside a field.
+    /// The message ends inside a field.
     case truncated
     /// A name that is too long, has an empty label or an unprintable character, or points to itself.
     case name
-    /// No response to a standard query (RFC 1035 §4.1.1).
+    /// Not a response to a standard query (RFC 1035 §4.1.1).
     case notAnAnswer
-    /// It has another number of questions than one.
+    /// The number of questions is not one.
     case questions
-    /// A record's data is longer or shorter than its kind wants.
+    /// A record's data is longer or shorter than its type requires.
     case data
 
     package var description: String {
@@ -77,43 +77,43 @@ package enum DNSMessageError: Error, Hashable, Sendable, CustomStringConvertible
     }
 }
 
-/// Messages of the DNS and their bytes.
+/// DNS messages and their encoding.
 ///
 /// Spec: RFC 1035 §4, RFC 2782, RFC 2308.
 package struct DNSMessage: Hashable, Sendable {
     package let id: UInt16
-    /// The rest did not fit; TCP has it.
+    /// The message was truncated; a query over TCP returns it whole.
     package let isTruncated: Bool
-    /// 0 for an answer, 3 for a name that does not exist; others are failures.
+    /// Response code: 0 for an answer, 3 for a name that does not exist; others are failures.
     package let code: UInt8
     package let name: String
     package let kind: UInt16
     package let records: [DNSRecord]
-    /// How long to remember that there is nothing, in seconds; `nil` if the server does not say (RFC 2308 §5).
+    /// Seconds to cache a negative answer; `nil` if the server gives no time (RFC 2308 §5).
     package let negativeTimeToLive: UInt32?
 
-    /// Records that are read; a service with more has too many.
+    /// Records read at most; a service with more is an error.
     static let recordLimit = 256
 
-    /// A question, for a resolver that asks others on our behalf.
+    /// Encodes a question for a recursive resolver.
     package static func query(_ question: DNSQuestion, id: UInt16) -> [UInt8] {
-        // Recursion desired; one question.
+        // Flags: recursion desired. Counts: one question.
         var bytes: [UInt8] = [UInt8(id >> 8), UInt8(truncatingIfNeeded: id), 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
         for label in question.name.split(separator: ".") {
             bytes.append(UInt8(truncatingIfNeeded: label.utf8.count))
             bytes += label.utf8
         }
-        // The root; the kind; the Internet.
+        // The root label; the type; the class Internet.
         let kind = question.kind.rawValue
         return bytes + [0, UInt8(kind >> 8), UInt8(truncatingIfNeeded: kind), 0, 1]
     }
 
-    /// Reads an answer.
+    /// Decodes an answer.
     package init(_ bytes: [UInt8]) throws(DNSMessageError) {
         var reader = DNSReader(bytes)
         self.id = try reader.short()
         let flags = try reader.short()
-        // A response, with opcode 0.
+        // A response with opcode 0.
         guard flags & 0xF800 == 0x8000 else { throw .notAnAnswer }
         self.isTruncated = flags & 0x0200 != 0
         self.code = UInt8(flags & 0x000F)
@@ -126,7 +126,7 @@ package struct DNSMessage: Hashable, Sendable {
         guard try reader.short() == 1 else { throw .notAnAnswer }
         var records: [DNSRecord] = []
         var negative: UInt32?
-        // What is cut off is asked for again.
+        // A truncated message is queried again over TCP.
         if !self.isTruncated {
             for _ in 0..<min(answers, Self.recordLimit) {
                 if let record = try reader.record() { records.append(record) }
@@ -141,10 +141,10 @@ package struct DNSMessage: Hashable, Sendable {
         self.negativeTimeToLive = negative
     }
 
-    /// The records that answer the question, behind whatever aliases there are.
+    /// The records that answer the question, after its aliases are followed.
     package func answers(to question: DNSQuestion) -> [DNSRecord] {
         var name = question.name
-        // RFC 1034 §3.6.2; a chain that is longer, or runs in a circle, ends here.
+        // A longer chain of aliases, or a circular one, ends here (RFC 1034 §3.6.2).
         for _ in 0..<8 {
             let found = self.records.filter { $0.name == name && $0.content.isOf(question.kind) }
             if !found.isEmpty { return found }
@@ -169,7 +169,7 @@ extension DNSRecord.Content {
     }
 }
 
-/// Walks through a message; every read is within it.
+/// Reads the fields of a message, with bounds checks.
 private struct DNSReader {
     private let bytes: [UInt8]
     private var offset = 0
@@ -184,9 +184,9 @@ private struct DNSReader {
 
     mutating func long() throws(DNSMessageError) -> UInt32 { UInt32(try self.short()) << 16 | UInt32(try self.short()) }
 
-    /// RFC 1035 §4.1.4: labels, then the root or a pointer to where the rest stands.
+    /// Reads labels, then the root or a pointer to the rest of the name (RFC 1035 §4.1.4).
     ///
-    /// Each pointer leads to before the one that it follows, so there is an end; names have 255 bytes at most.
+    /// Each pointer must lead to an earlier position than the last one, so the loop ends; names have at most 255 bytes.
     mutating func name() throws(DNSMessageError) -> String {
         var name: [UInt8] = []
         var place = self.offset
@@ -219,7 +219,7 @@ private struct DNSReader {
         }
     }
 
-    /// A dot inside a label would look like the end of it.
+    /// A dot inside a label would look like the label's end.
     private static func isPrintable(_ byte: UInt8) -> Bool { (0x21...0x7E).contains(byte) && byte != UInt8(ascii: ".") }
 
     private struct Head {
@@ -237,7 +237,7 @@ private struct DNSReader {
         let seconds = try self.long()
         let length = Int(try self.short())
         guard self.offset + length <= self.bytes.count else { throw .truncated }
-        // RFC 2181 §8: with the highest bit set it is 0.
+        // With the highest bit set the value is 0 (RFC 2181 §8).
         return Head(
             name: name,
             kind: kind,
@@ -247,7 +247,7 @@ private struct DNSReader {
         )
     }
 
-    /// Nothing for a kind that is not read.
+    /// Returns `nil` for a record of an unsupported type.
     mutating func record() throws(DNSMessageError) -> DNSRecord? {
         let head = try self.head()
         let start = self.offset
@@ -276,7 +276,7 @@ private struct DNSReader {
         }
     }
 
-    /// Of a start of authority: the lower of its own time and its last number (RFC 2308 §5).
+    /// The negative time to live of an SOA record: the lower of its own time to live and its last field (RFC 2308 §5).
     mutating func negativeTimeToLive() throws(DNSMessageError) -> UInt32? {
         let head = try self.head()
         guard head.kind == 6, head.isInternet else {

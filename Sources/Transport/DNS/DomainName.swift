@@ -1,14 +1,14 @@
 import DataEncodings
 
-/// The names of domains as the DNS and TLS have them: ASCII, small letters, at most 253 bytes.
+/// Domain names in the form of DNS and TLS: lower-case ASCII, at most 253 bytes.
 package enum DomainName {
-    /// The name with each label that is not ASCII as an A-label, without the root's dot.
+    /// The name with non-ASCII labels as A-labels, without the root's dot.
     ///
-    /// The name is taken for prepared (RFC 7622 §3.2): letters are made small, and nothing else is mapped.
+    /// The name must be prepared (RFC 7622 §3.2): only the case of letters is mapped.
     ///
-    /// - Parameter text: labels between dots, or between U+3002 as IDNA has it.
-    /// - Returns: `nil` for what is no host name: an empty label, one of over 63 bytes, a character that is none of
-    ///   letter, digit, hyphen or underscore.
+    /// - Parameter text: labels separated by dots, or by U+3002 as in IDNA.
+    /// - Returns: `nil` if it is not a host name. Empty labels and labels over 63 bytes are errors. Letters, digits,
+    ///   hyphens and underscores are allowed.
     package static func ascii(_ text: String) -> String? {
         var labels = text.lowercased().unicodeScalars
             .split(omittingEmptySubsequences: false) { $0 == "." || $0 == "\u{3002}" }

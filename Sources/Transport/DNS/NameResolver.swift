@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Why a name has no address: the resolver's words.
+/// The reason why a name has no address, in the resolver's words.
 package struct LookupFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package let text: String
 
@@ -16,23 +16,23 @@ package struct LookupFailure: Error, Hashable, Sendable, CustomStringConvertible
     package init(_ text: String) { self.text = text }
 }
 
-/// Finds the addresses of a name, in the order to try them, with port 0; it may block.
+/// Resolves a name to addresses with port 0, in the order to try them; may block.
 package typealias NameLookup = @Sendable (_ host: String) -> Result<[SocketAddress], LookupFailure>
 
-/// Those who wait for one answer.
+/// The callers that wait for one answer.
 ///
-/// A list of its own, and not a copy for each who comes: a storm of connects asks ten thousand times at once.
+/// A reference type, so that adding a caller copies nothing: ten thousand callers may wait at once.
 final class Waiting<Answer> {
     var completions: [(Answer) -> Void]
 
     init(_ first: @escaping (Answer) -> Void) { self.completions = [first] }
 }
 
-/// Looks names up for one event loop: off the loop, once for all who wait, and kept for a while.
+/// Resolves names for one event loop: off the loop, once for all waiting callers, with a short cache.
 package final class NameResolver {
-    /// How long an answer is kept.
+    /// Cache time of an answer.
     package static let timeToLive = TimeAmount.seconds(10)
-    /// How long a failure is: a thousand clients shall not ask a thousand times, yet a retry shall ask again.
+    /// Cache time of a failure: a thousand clients cause one lookup, but a retry causes another.
     package static let failureTimeToLive = TimeAmount.seconds(1)
 
     package typealias Answer = Result<[SocketAddress], LookupFailure>
@@ -51,13 +51,13 @@ package final class NameResolver {
         self.lookup = lookup
     }
 
-    /// Asks for the addresses of `host`.
+    /// Resolves the addresses of `host`.
     ///
     /// - Parameters:
     ///   - host: a name.
-    ///   - now: the time.
-    ///   - completion: called later, on the loop, when nothing is returned; never otherwise.
-    /// - Returns: the answer, if it is known already.
+    ///   - now: the current time.
+    ///   - completion: called later, on the loop, if this returns `nil`; otherwise never.
+    /// - Returns: the answer, if it is cached.
     package func resolve(_ host: String, now: NIODeadline, completion: @escaping (Answer) -> Void) -> Answer? {
         switch self.entries[host] {
         case .known(let answer, let until) where now < until:
@@ -99,7 +99,7 @@ package final class NameResolver {
     package static let system: NameLookup = { host in
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        // A Linux constant is an enum here, a Darwin one a number.
+        // The constant is an enum on Linux and a number on Darwin.
         #if canImport(Glibc)
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         #else

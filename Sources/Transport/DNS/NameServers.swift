@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// Whom to ask.
+/// The name servers to query.
 package enum NameServers {
-    /// Those of `/etc/resolv.conf`, or of this host if it names none (resolv.conf(5)); reads a file.
+    /// The servers of `/etc/resolv.conf`, or this host if the file names none (resolv.conf(5)); reads a file.
     package static func system(_ path: String = "/etc/resolv.conf") -> [SocketAddress] {
         let text = (try? TLSFiles.load(path)).map { String(decoding: $0, as: UTF8.self) } ?? ""
         var servers: [SocketAddress] = []
@@ -11,14 +11,14 @@ package enum NameServers {
             guard words.count >= 2, words[0] == "nameserver" else { continue }
             if let server = try? SocketAddress(ipAddress: String(words[1]), port: 53) { servers.append(server) }
         }
-        // More than three are not asked by anybody (MAXNS).
+        // At most three servers are used, as in the system's resolver (MAXNS).
         if !servers.isEmpty { return Array(servers.prefix(3)) }
         return (try? SocketAddress(ipAddress: "127.0.0.1", port: 53)).map { [$0] } ?? []
     }
 
-    /// Reads `HOST:PORT`, `HOST` and `[IPv6]:PORT`; the host is an address, the port 53 unless it is given.
+    /// Parses `HOST:PORT`, `HOST` and `[IPv6]:PORT`; the host is an address, the default port is 53.
     ///
-    /// - Returns: `nil` for anything else.
+    /// - Returns: `nil` for any other text.
     package static func parse(_ text: String) -> SocketAddress? {
         if let whole = try? SocketAddress(ipAddress: text, port: 53) { return whole }
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0 else {

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// One connect to a domain that is not done; it hears of the connects to the domain's targets.
+/// One connect to a domain in progress; it observes the connects to the domain's targets.
 final class ServiceAttempt: ConnectObserver {
     let client: Int
     let deadline: NIODeadline
@@ -9,9 +9,9 @@ final class ServiceAttempt: ConnectObserver {
     private let observer: any ConnectObserver
     private weak var connector: ServiceConnector?
     var targets: ArraySlice<ServiceTarget> = []
-    /// Of the target at hand.
+    /// Whether the current target has direct TLS.
     var isDirectTLS = false
-    /// What was spent before the target at hand.
+    /// The time spent before the current target.
     var spent = ConnectPhases()
 
     init(
@@ -41,7 +41,9 @@ final class ServiceAttempt: ConnectObserver {
     }
 }
 
-/// Both questions for a domain's services, put once for all who wait; an answer that has come is kept until both have.
+/// The two queries for a domain's services, sent once for all waiting connects.
+///
+/// The first answer is kept until the second has arrived.
 final class ServiceRenewal {
     var standard: ServiceAnswer?
     var direct: ServiceAnswer?
@@ -57,7 +59,7 @@ struct ServiceAnswers {
     let direct: ServiceAnswer
 }
 
-/// A generator of any type where one type is wanted.
+/// Wraps a generator of any type in one concrete type.
 struct OpenedGenerator: RandomNumberGenerator {
     var inner: any RandomNumberGenerator
 
@@ -67,7 +69,7 @@ struct OpenedGenerator: RandomNumberGenerator {
 }
 
 extension ConnectPhases {
-    /// What two steps of one connect took together.
+    /// The sum of two parts of one connect.
     func followed(by next: ConnectPhases) -> ConnectPhases {
         func sum(_ left: TimeAmount?, _ right: TimeAmount?) -> TimeAmount? {
             guard let left, let right else { return left ?? right }

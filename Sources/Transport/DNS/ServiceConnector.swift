@@ -1,32 +1,32 @@
 package import LoopContext
 package import NIOCore
 
-/// Which of a domain's two services are used.
+/// The services of a domain to use.
 package enum ServiceKinds: String, Hashable, Sendable {
     /// STARTTLS, or no TLS.
     case standard
     /// TLS from the first byte.
     case direct
-    /// Whatever the domain prefers.
+    /// Both, in the order of the domain's priorities.
     case both
 
     var hasStandard: Bool { self != .direct }
     var hasDirect: Bool { self != .standard }
 }
 
-/// Connects one event loop's clients to whatever hosts serve a domain's XMPP.
+/// Connects the clients of one event loop to the hosts that serve a domain's XMPP.
 ///
-/// The SRV records of the domain are looked up once for all who wait, and kept as long as they hold. Each connect draws
-/// its own order of targets and tries them in turn, under its one deadline: of the time that is left, each target has
-/// an equal part, so that one that never answers does not use up all of it. Certificates are checked against the
-/// domain (``TLSSettings/xmppDomain``), never against a target.
+/// The domain's SRV records are looked up once for all waiting connects, and cached for their time to live. Each
+/// connect draws its own order of targets and tries them in turn before its deadline. Each target gets an equal part of
+/// the time left, so that one without an answer does not use up all of it. Certificates are checked for the domain
+/// (``TLSSettings/xmppDomain``), never for a target.
 ///
 /// Spec: RFC 6120 §3.2, XEP-0368.
 package final class ServiceConnector: ClientConnector {
-    /// What belongs to the layers of a connection, by how its TLS begins.
+    /// The layers of a connection, for STARTTLS and for direct TLS.
     package struct Layers {
         package var standard: [any ConnectLayer]
-        /// TLS among them, with ALPN `xmpp-client`.
+        /// Includes TLS, with ALPN `xmpp-client`.
         package var direct: [any ConnectLayer]
 
         package init(standard: [any ConnectLayer] = [], direct: [any ConnectLayer] = []) {
@@ -38,7 +38,7 @@ package final class ServiceConnector: ClientConnector {
     private let context: LoopContext
     private let domain: String
     private let kinds: ServiceKinds
-    /// `nil` where the domain is an address, or grows too long for the DNS; then there are no records.
+    /// `nil` if the domain is an address or too long for the DNS; then there are no records.
     private let standardQuestion: DNSQuestion?
     private let directQuestion: DNSQuestion?
     private let isName: Bool
@@ -50,21 +50,21 @@ package final class ServiceConnector: ClientConnector {
     private var owner: TimerOwner?
     private var timer: TimerID?
 
-    /// Those who wait for the records.
+    /// The connects that wait for the records.
     private var waiting = CircularBuffer<ServiceAttempt>()
-    /// The questions that they wait for.
+    /// The queries that they wait for.
     private var renewal: ServiceRenewal?
-    /// When the timer goes off.
+    /// The time that the timer is set to.
     private var armed: NIODeadline?
 
     /// - Parameters:
-    ///   - context: of the event loop.
-    ///   - domain: of the JIDs.
-    ///   - kinds: which of its services to use; of both, those of direct TLS are left out where `layers` have no TLS.
-    ///   - dns: answers for the domain's records.
+    ///   - context: the context of the event loop.
+    ///   - domain: the domain of the JIDs.
+    ///   - kinds: the services to use; with `both`, direct TLS is skipped if `layers` have no TLS.
+    ///   - dns: resolves the domain's records.
     ///   - sources: addresses to connect from.
-    ///   - layers: what comes between TCP and the client's handler.
-    ///   - resolver: finds the targets' addresses; the DNS client itself, or the system.
+    ///   - layers: the layers between TCP and the client's handler.
+    ///   - resolver: resolves the targets' addresses: the DNS client itself, or the system.
     ///   - generator: draws among targets of the same priority.
     package init(
         context: LoopContext,
@@ -101,12 +101,12 @@ package final class ServiceConnector: ClientConnector {
         self.timer = context.timers.register(owner, tag: 0)
     }
 
-    /// Connects under way.
+    /// Connects in progress.
     package var pending: Int { self.waiting.count + self.connector.pending }
 
     /// Connects a client to one of the domain's targets.
     ///
-    /// The channel says which one it is, and whether TLS is up already (``ConnectedChannel/isDirectTLS``).
+    /// The channel has the target, and whether TLS is up already (``ConnectedChannel/isDirectTLS``).
     package func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver) {
         let now = self.context.refresh()
         let attempt = ServiceAttempt(
@@ -129,7 +129,7 @@ package final class ServiceConnector: ClientConnector {
         }
     }
 
-    /// Gives up all that is under way; each is reported as cancelled.
+    /// Cancels all connects in progress; each is reported as cancelled.
     package func cancelAll() {
         let waiting = self.waiting
         self.waiting = []
@@ -138,7 +138,7 @@ package final class ServiceConnector: ClientConnector {
         self.connector.cancelAll()
     }
 
-    /// Gives up all that is under way, and gives the loop its timers back: it connects nothing more.
+    /// Cancels all connects in progress and returns the timers to the loop: no further connect is possible.
     package func retire() {
         self.cancelAll()
         self.connector.retire()
@@ -148,7 +148,7 @@ package final class ServiceConnector: ClientConnector {
 
     // MARK: Records
 
-    /// Both answers, if they are known; else they are asked for, once for all, and come to those who wait.
+    /// Both answers if they are cached; otherwise they are queried once, and passed to all waiting connects.
     private func answers(_ now: NIODeadline) -> ServiceAnswers? {
         guard self.renewal == nil else { return nil }
         let renewal = ServiceRenewal()
@@ -174,7 +174,7 @@ package final class ServiceConnector: ClientConnector {
         return known.map(ServiceAnswer.init)
     }
 
-    /// Whoever hears of a failure may connect again, or give all up, before this returns.
+    /// An observer of a failed connect may connect again or cancel all connects before this returns.
     private func arrived(_ renewal: ServiceRenewal) {
         guard self.renewal === renewal, let answers = renewal.answers else { return }
         self.renewal = nil
@@ -254,7 +254,7 @@ package final class ServiceConnector: ClientConnector {
         attempt.end(.failure(ConnectError(reason, target: target, phases: attempt.spent)))
     }
 
-    // MARK: The deadline of those who wait
+    // MARK: Deadline of waiting connects
 
     private func arm(_ deadline: NIODeadline) {
         guard let timer, deadline < self.armed ?? .distantFuture else { return }

@@ -1,7 +1,7 @@
 /// A host that serves a domain's XMPP clients.
 package struct ServiceTarget: Hashable, Sendable {
     package let target: Target
-    /// TLS begins at once (XEP-0368), not by STARTTLS.
+    /// TLS begins at once (XEP-0368), without STARTTLS.
     package let isDirectTLS: Bool
 
     package init(_ target: Target, isDirectTLS: Bool) {
@@ -10,15 +10,15 @@ package struct ServiceTarget: Hashable, Sendable {
     }
 }
 
-/// What the DNS says of one service of a domain.
+/// The DNS's answer for one service of a domain.
 package enum ServiceAnswer: Hashable, Sendable {
     case records([ServiceRecord])
-    /// The one record's target is the root: RFC 2782, "decidedly not available".
+    /// The only record's target is the root: RFC 2782, "decidedly not available".
     case notOffered
-    /// There are no records.
+    /// The domain has no records.
     case nothing
     case failed(LookupFailure)
-    /// Nobody asked.
+    /// No query was sent.
     case notWanted
 
     init(_ outcome: DNSOutcome) {
@@ -35,25 +35,25 @@ package enum ServiceAnswer: Hashable, Sendable {
     }
 }
 
-/// Where to connect to for a domain, and in which order.
+/// The targets of a domain, in the order to try them.
 ///
 /// Spec: RFC 6120 §3.2.1, RFC 2782, XEP-0368 §5.
 package enum ServiceTargets {
-    /// Ports of a domain without records (RFC 6120 §3.2.2; the other by custom).
+    /// Port of a domain without records (RFC 6120 §3.2.2); the direct one is customary.
     package static let standardPort = 5222
     package static let directPort = 5223
-    /// Targets that are tried at most: a connect has one deadline.
+    /// Targets to try at most: a connect has one deadline.
     static let limit = 16
 
-    /// Merges both services, by priority, and by chance and weight within one.
+    /// Merges both services by priority; equal priorities are drawn at random by weight.
     ///
     /// - Parameters:
-    ///   - domain: of the JID, in ASCII.
-    ///   - standard: what is said of `_xmpp-client._tcp`.
-    ///   - direct: what is said of `_xmpps-client._tcp`.
-    ///   - generator: chooses among equals.
+    ///   - domain: the domain of the JID, in ASCII.
+    ///   - standard: the answer for `_xmpp-client._tcp`.
+    ///   - direct: the answer for `_xmpps-client._tcp`.
+    ///   - generator: draws among equal priorities.
     /// - Returns: the targets to try in turn, at least one.
-    /// - Throws: why there is none.
+    /// - Throws: the reason why there is none.
     package static func order(
         domain: String,
         standard: ServiceAnswer,
@@ -75,7 +75,7 @@ package enum ServiceTargets {
         }
         switch (standard, direct) {
         case (.notOffered, _), (.notWanted, .notOffered):
-            // RFC 6120 §3.2.1: no fall-back; somebody has said that there is nothing.
+            // No fallback, because the domain declares that it has no service (RFC 6120 §3.2.1).
             throw LookupFailure("\(domain) says in the DNS that it offers no XMPP to clients (an SRV target of \".\")")
         case (.notWanted, _):
             return [ServiceTarget(Target(host: domain, port: self.directPort), isDirectTLS: true)]
@@ -89,14 +89,14 @@ package enum ServiceTargets {
         let isDirect: Bool
     }
 
-    /// RFC 2782: the lowest priority first; within it one after the other is drawn, by weight.
+    /// Sorts by priority, lowest first; equal priorities are drawn one after another, by weight (RFC 2782).
     private static func sorted(
         _ candidates: [Candidate],
         using generator: inout some RandomNumberGenerator
     ) -> [Candidate] {
         var sorted: [Candidate] = []
         for priority in Set(candidates.map(\.record.priority)).sorted() {
-            // Those without weight stand in front, so that they have their small chance; among themselves by chance too.
+            // Targets of weight 0 come first, in random order, so that they keep their small chance.
             let group = candidates.filter { $0.record.priority == priority }
             var left = group.filter { $0.record.weight == 0 }.shuffled(using: &generator)
             left += group.filter { $0.record.weight != 0 }

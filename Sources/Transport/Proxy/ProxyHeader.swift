@@ -1,11 +1,12 @@
 package import NIOCore
 
-/// What a proxy says in front of a connection: whose it is (haproxy's proxy-protocol.txt §2).
+/// The header with which a proxy passes a connection's addresses to a server (haproxy's proxy-protocol.txt §2).
 ///
-/// Both forms are read, and nothing that is neither; whoever expects a header takes no connection without one.
+/// Both forms are accepted, and nothing else. A server that expects a header accepts no connection without one.
 package struct ProxyHeader: Hashable, Sendable {
-    /// The client's own address and the one it asked for; `nil` where the header tells none, so that the connection's
-    /// own count.
+    /// The client's address and its destination.
+    ///
+    /// `nil` if the header names none; then the connection's own addresses count.
     package struct Addresses: Hashable, Sendable {
         package let source: SocketAddress
         package let destination: SocketAddress
@@ -17,7 +18,7 @@ package struct ProxyHeader: Hashable, Sendable {
     }
 
     package let addresses: Addresses?
-    /// Bytes of the header; the client's own begin behind them.
+    /// Size of the header in bytes; the client's bytes follow.
     package let size: Int
 
     package init(addresses: Addresses?, size: Int) {
@@ -25,25 +26,25 @@ package struct ProxyHeader: Hashable, Sendable {
         self.size = size
     }
 
-    /// Why bytes are no header.
+    /// The reason why bytes are not a header.
     package enum Problem: Error, Hashable, Sendable, CustomStringConvertible {
-        /// They begin like neither form.
+        /// They start like neither form.
         case noHeader
-        /// §2.1: no end of the line within 107 bytes.
+        /// The line does not end within 107 bytes (§2.1).
         case lineTooLong
-        /// §2.1: a CR or an LF alone.
+        /// A CR or an LF alone (§2.1).
         case lineEnd
-        /// §2.1: the line is not what the form wants.
+        /// The line does not match the form (§2.1).
         case line
-        /// §2.2: another version than 2.
+        /// The version is not 2 (§2.2).
         case version(UInt8)
-        /// §2.2: neither LOCAL nor PROXY.
+        /// The command is neither LOCAL nor PROXY (§2.2).
         case command(UInt8)
-        /// §2.2: an address family or a transport that there is not.
+        /// Unknown address family or transport (§2.2).
         case family(UInt8)
-        /// §2.2: fewer bytes than the addresses take.
+        /// Fewer bytes than the addresses take (§2.2).
         case addressesCut(Int)
-        /// More than ``maximumBlock`` bytes behind the first 16.
+        /// More than ``maximumBlock`` bytes after the first 16.
         case tooLong(Int)
 
         package var description: String {
@@ -62,16 +63,16 @@ package struct ProxyHeader: Hashable, Sendable {
         }
     }
 
-    /// §2.1: of a line, its end included.
+    /// The longest line in bytes, including its end (§2.1).
     package static let maximumLine = 107
-    /// Of the binary form behind its first 16 bytes: room for the addresses and for a proxy's remarks.
+    /// The most bytes of the binary form after its first 16: addresses and a proxy's extra fields.
     package static let maximumBlock = 4_096
 
-    /// Reads the header that a connection begins with.
+    /// Parses the header at the start of a connection.
     ///
-    /// - Parameter bytes: all that has come.
-    /// - Returns: the header; `nil` while it is not whole.
-    /// - Throws: as soon as the bytes can be no header.
+    /// - Parameter bytes: all bytes received so far.
+    /// - Returns: the header; `nil` while it is incomplete.
+    /// - Throws: an error as soon as the bytes cannot be a header.
     package static func read(_ bytes: [UInt8]) throws(Problem) -> ProxyHeader? {
         switch bytes.first {
         case nil: return nil
@@ -104,7 +105,7 @@ package struct ProxyHeader: Hashable, Sendable {
         let fields = bytes[Self.lineStart.count..<end].split(separator: 0x20, omittingEmptySubsequences: false)
         let addresses: Addresses?
         switch String(decoding: fields[0], as: UTF8.self) {
-        // Whatever stands behind it is nobody's business.
+        // The rest of the line is ignored.
         case "UNKNOWN": addresses = nil
         case "TCP4": addresses = try self.addresses(fields, .inet, isAllowed: Self.isDecimalDotted)
         case "TCP6": addresses = try self.addresses(fields, .inet6, isAllowed: Self.isHexColoned)
@@ -125,7 +126,7 @@ package struct ProxyHeader: Hashable, Sendable {
         )
     }
 
-    /// inet_pton(3) is as strict as §2.1 once no other character is left: no zeroes in front, 128 bits exactly.
+    /// inet_pton(3) is as strict as §2.1 for the allowed characters: no leading zeros, exactly 128 bits.
     private static func address(
         _ text: ArraySlice<UInt8>,
         _ family: NIOBSDSocket.ProtocolFamily,
@@ -147,7 +148,7 @@ package struct ProxyHeader: Hashable, Sendable {
 
     private static func isDecimalDotted(_ byte: UInt8) -> Bool { self.isDigit(byte) || byte == 0x2E }
 
-    /// §2.1 has no dots, but proxies on a socket of both families write `::ffff:192.0.2.1` for every IPv4 client.
+    /// §2.1 has no dots, but proxies on a dual-stack socket write `::ffff:192.0.2.1` for each IPv4 client.
     private static func isHexColoned(_ byte: UInt8) -> Bool {
         self.isDecimalDotted(byte) || (0x61...0x66).contains(byte | 0x20) || byte == 0x3A
     }
@@ -161,12 +162,12 @@ package struct ProxyHeader: Hashable, Sendable {
         guard command <= 1 else { throw .command(command) }
         guard bytes.count > 13 else { return nil }
         let family = bytes[13]
-        // LOCAL is the proxy's own connection, and its family is ignored.
+        // LOCAL is the proxy's own connection; its family is ignored.
         guard command == 0 || family >> 4 <= 3 && family & 0x0F <= 2 else { throw .family(family) }
         guard bytes.count >= 16 else { return nil }
         let length = Int(bytes[14]) << 8 | Int(bytes[15])
         guard length <= Self.maximumBlock else { throw .tooLong(length) }
-        // Datagrams, sockets with a path, and what is unspecified have no address that a TCP listener could use.
+        // Datagrams, path sockets and unspecified families have no address for a TCP listener.
         let width = command == 0 ? 0 : family == 0x11 ? 4 : family == 0x21 ? 16 : 0
         guard width == 0 || length >= 2 * width + 4 else { throw .addressesCut(length) }
         let size = 16 + length

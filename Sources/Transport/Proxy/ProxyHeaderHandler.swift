@@ -1,33 +1,33 @@
 package import LoopContext
 package import NIOCore
 
-/// Takes the PROXY header off the front of an accepted connection, then goes.
+/// Removes the PROXY header from the start of an accepted connection, then removes itself.
 ///
-/// The handlers behind it hear of `channelActive` when the header is whole and right. A connection that begins with
-/// anything else is closed without an answer, and so is one that is late with it.
+/// Later handlers get `channelActive` once the header is complete and valid. A connection without a valid header before
+/// the deadline is closed without an answer.
 package final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
 
-    /// What became of it.
+    /// The result for the connection.
     package enum Outcome: Hashable, Sendable {
         case read(ProxyHeader)
         case refused(ProxyHeader.Problem)
-        /// The client went, or the deadline came, before the header was whole.
+        /// The client closed, or the deadline passed, before the header was complete.
         case missing
     }
 
     private let deadline: TimeAmount
     private let receive: ReceiveBuffer?
-    /// `nil` once it has been told.
+    /// `nil` once it has been called.
     private var done: ((Outcome) -> Void)?
     private var timeout: Scheduled<Void>?
-    /// A read at most beside what a header may have.
+    /// At most one read more than the largest header.
     private var bytes: [UInt8] = []
 
     /// - Parameters:
-    ///   - deadline: how long a connection may stay without its header.
-    ///   - receive: the loop's receive buffer, where reads are lent from it.
+    ///   - deadline: the time that a connection has for its header.
+    ///   - receive: the loop's receive buffer, if reads are lent from it.
     ///   - done: called once.
     package init(deadline: TimeAmount, receive: ReceiveBuffer?, done: @escaping (Outcome) -> Void) {
         self.deadline = deadline
@@ -49,7 +49,7 @@ package final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelH
             self.receive?.give(back: buffer)
             return
         }
-        // Copied, since the buffer is everybody's.
+        // Copied, because all connections of the loop share the buffer.
         self.bytes += buffer.readableBytesView
         self.receive?.give(back: buffer)
         do throws(ProxyHeader.Problem) {

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// The two forms of the header by which a proxy says whose connection it passes on (haproxy's proxy-protocol.txt).
+/// The two forms of the header that passes a connection's addresses to a server (haproxy's proxy-protocol.txt).
 package enum ProxyProtocol: String, Hashable, Sendable, CaseIterable {
     /// One line of text.
     case v1
@@ -9,20 +9,20 @@ package enum ProxyProtocol: String, Hashable, Sendable, CaseIterable {
 
     /// The header for a connection from `source` to `destination`.
     ///
-    /// Addresses that are missing, of different families, or none of TCP's make one that names no addresses.
+    /// If an address is missing or not of TCP, or the families differ, the header names no addresses.
     package func header(from source: SocketAddress?, to destination: SocketAddress?) -> [UInt8] {
         switch (source?.protocol, destination?.protocol) {
         case (.inet, .inet): return self.header(family: 4, source, destination)
         case (.inet6, .inet6): return self.header(family: 6, source, destination)
         default:
-            // §2.1, §2.2: the receiver takes the addresses of the connection itself.
+            // The receiver uses the addresses of the connection itself (§2.1, §2.2).
             return self == .v1 ? Array("PROXY UNKNOWN\r\n".utf8) : Self.signature + [0x21, 0x00, 0, 0]
         }
     }
 
-    /// The header of a connection that the proxy makes on its own account.
+    /// The header of the proxy's own connection.
     package var local: [UInt8] {
-        // §2.1 has no other word for it; §2.2: LOCAL.
+        // Version 1 has no separate form (§2.1); version 2 has LOCAL (§2.2).
         self == .v1 ? Array("PROXY UNKNOWN\r\n".utf8) : Self.signature + [0x20, 0x00, 0, 0]
     }
 
@@ -45,24 +45,24 @@ package enum ProxyProtocol: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The address itself, behind family and port (of IPv6 behind the flow too).
+    /// The address itself, without family and port (for IPv6 without the flow too).
     private static func bytes(_ address: SocketAddress) -> [UInt8] {
         let place = address.protocol == .inet ? 4..<8 : 8..<24
         return address.withSockAddr { Array(UnsafeRawBufferPointer(start: $0, count: $1)[place]) }
     }
 }
 
-/// Whose addresses a PROXY header names.
+/// The addresses in a PROXY header.
 package enum ProxyAddresses: Hashable, Sendable {
-    /// Those of the connection that it is sent on.
+    /// The addresses of the connection itself.
     case own
-    /// These, whatever the connection's are.
+    /// The given addresses.
     case claimed(source: SocketAddress, destination: SocketAddress)
-    /// None, for the proxy speaks for itself: the receiver takes those of the connection.
+    /// No addresses, as for a proxy's own connection: the receiver uses the connection's.
     case unknown
 }
 
-/// Tells a server behind a proxy whose connection this is: the client's own, unless something else is claimed.
+/// Sends a PROXY header with the client's own addresses, unless others are set.
 package final class ProxyLayer: ConnectLayer, Sendable {
     package let phase = ConnectError.Phase.proxy
     private let version: ProxyProtocol

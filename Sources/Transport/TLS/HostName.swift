@@ -1,20 +1,20 @@
 import SwiftASN1
 import X509
 
-/// A host name to find among those of a certificate (RFC 9525 §6.3).
+/// A host name to match with the names of a certificate (RFC 9525 §6.3).
 struct HostName {
     private let labels: [String]
 
     init(_ text: String) {
         var labels = text.lowercased().split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-        // The root's label.
+        // The root's empty label.
         if labels.count > 1, labels.last == "" { labels.removeLast() }
         self.labels = labels
     }
 
     func isSame(as other: HostName) -> Bool { self.labels == other.labels }
 
-    /// Whatever the case; `*` in place of the first label stands for just one.
+    /// Compares without case; `*` as the first label matches exactly one label.
     func matches(_ pattern: String) -> Bool {
         let other = HostName(pattern).labels
         guard other.count == self.labels.count else { return false }
@@ -23,10 +23,10 @@ struct HostName {
     }
 }
 
-/// The server of a domain's JIDs, to find in a certificate.
+/// The server identity of a domain's JIDs, to match with a certificate.
 ///
-/// As a host name, with a wildcard for the left-most label at most; as the SRVName `_xmpp-client.DOMAIN`; as the
-/// XmppAddr `DOMAIN`. The common name counts where a certificate has no names of these kinds.
+/// It matches as a host name, with a wildcard for the left-most label at most, as the SRVName `_xmpp-client.DOMAIN`,
+/// and as the XmppAddr `DOMAIN`. The common name counts if a certificate has no names of these kinds.
 ///
 /// Spec: RFC 6120 §13.7.1.2, RFC 9525 §6, RFC 4985.
 struct XMPPIdentity {
@@ -38,7 +38,7 @@ struct XMPPIdentity {
 
     private let domain: HostName
 
-    /// - Parameter domain: in ASCII.
+    /// - Parameter domain: the domain in ASCII.
     init(_ domain: String) { self.domain = HostName(domain) }
 
     func isMet(by der: [UInt8]) -> Bool { (try? Certificate(derEncoded: der)).map(self.isMet) ?? false }
@@ -87,7 +87,7 @@ struct XMPPIdentity {
         }
     }
 
-    /// As it is shown among the names of a certificate.
+    /// The text for this name in a list of a certificate's names.
     static func text(of other: GeneralName.OtherName) -> String? {
         switch self.kind(of: other) {
         case .service(let name): name

@@ -9,17 +9,18 @@ import Glibc
 import Darwin
 #endif
 
-/// Judges a server's certificates.
+/// Checks a server's certificates.
 ///
-/// For pinned servers in place of the library, for others to name the reason of a refusal. Off the event loops.
+/// With pins it replaces the TLS library's check; without, it finds the reason of a refusal. It runs off the event
+/// loops.
 struct TLSCertificateCheck: Sendable {
-    /// Whom the certificates must lead to.
+    /// The trusted certificates that a chain must lead to.
     enum Anchors: Sendable {
         case system
         case certificates([Certificate])
     }
 
-    /// Whom to look for in the certificate.
+    /// The name to expect in the certificate.
     enum ServerName: Hashable, Sendable {
         case host(String)
         case address(String)
@@ -33,18 +34,18 @@ struct TLSCertificateCheck: Sendable {
         }
     }
 
-    /// `nil` leaves open whom the certificates lead to, and when they are valid.
+    /// `nil` skips the checks of the issuer and the dates.
     var anchors: Anchors?
     var checksName = true
-    /// Its mode decides whether there is something to compare.
+    /// Its mode decides whether pins are compared.
     var pinning = TLSPinning()
 
-    /// Looks for what is wrong with the chain.
+    /// Checks a chain.
     ///
     /// - Parameters:
-    ///   - presented: DER as the server sent it, its own certificate first.
-    ///   - name: whom they are to be of.
-    /// - Returns: `nil` when nothing is wrong.
+    ///   - presented: the certificates in DER as the server sent them, its own first.
+    ///   - name: the expected name.
+    /// - Returns: the error; `nil` if the chain is valid.
     func failure(of presented: [[UInt8]], for name: ServerName) async -> TLSFailure? {
         guard let first = presented.first else { return .otherCertificate("the server showed none") }
         guard let leaf = try? Certificate(derEncoded: first) else {
@@ -66,7 +67,7 @@ struct TLSCertificateCheck: Sendable {
         return self.pinFailure(of: path)
     }
 
-    /// The names that a certificate is for.
+    /// The names that a certificate is valid for.
     static func names(_ der: [UInt8]) -> [String] { (try? Certificate(derEncoded: der))?.names ?? [] }
 
     private enum Search {
@@ -76,7 +77,7 @@ struct TLSCertificateCheck: Sendable {
     }
 
     private static func path(from leaf: Certificate, others: [Certificate], to anchors: Anchors) async -> Search {
-        // Believed as it is: the verifier would want an authority of it.
+        // A pinned certificate is trusted itself: the verifier would require an authority for it.
         if case .certificates(let known) = anchors, known.contains(leaf) {
             return Self.validityFailure(of: [leaf]).map { .refused($0) } ?? .path([leaf])
         }
@@ -93,7 +94,7 @@ struct TLSCertificateCheck: Sendable {
         case .validCertificate(let chain): return .path(Array(chain))
         case .couldNotValidate(let failures):
             guard let first = failures.first else { return .none }
-            // The verifier's words do not say when a certificate ended.
+            // The verifier's error does not contain the dates.
             return .refused(
                 Self.validityFailure(of: Array(first.chain)) ?? .otherCertificate("\(first.policyFailureReason)")
             )
@@ -103,7 +104,7 @@ struct TLSCertificateCheck: Sendable {
     private static func validityFailure(of path: [Certificate]) -> TLSFailure? {
         let now = time(nil)
         for certificate in path {
-            // The library's view of the dates comes without Foundation.
+            // The TLS library reads the dates, because that needs no Foundation.
             guard let der = certificate.der, let times = try? NIOSSLCertificate(bytes: der, format: .der) else {
                 return .otherCertificate("\(certificate.subject) cannot be read")
             }
@@ -130,7 +131,7 @@ struct TLSCertificateCheck: Sendable {
         if case .xmpp(let domain) = name {
             return XMPPIdentity(domain).isMet(by: leaf) ? nil : .wrongName(wanted: domain, names: leaf.names)
         }
-        // With the certificate as its own authority nothing but its name is judged.
+        // With the certificate as its own authority, only its name is checked.
         var verifier = Verifier(rootCertificates: CertificateStore([leaf])) {
             switch name {
             case .host(let host): ServerIdentityPolicy(serverHostname: host, serverIP: nil)
@@ -149,7 +150,7 @@ struct TLSCertificateCheck: Sendable {
         switch self.pinning.mode {
         case .none: return nil
         case .certificate:
-            // The path ends at a pinned one already.
+            // The path already ends at a pinned certificate.
             guard self.pinning.validatesCertificateChain else { return nil }
             let foreign = looked.first { !self.pinning.certificates.contains($0.der ?? []) }
             return foreign.map { .pinMismatch("the certificate of \($0.subject) is not pinned") }
@@ -162,7 +163,7 @@ struct TLSCertificateCheck: Sendable {
     }
 }
 
-/// Extensions that are judged by other means than a policy of the verifier, or have no say in whom to believe.
+/// Extensions that other code checks, or that do not affect trust.
 private struct CheckedElsewhere: VerifierPolicy {
     let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [
         .X509ExtensionID.subjectAlternativeName, .X509ExtensionID.extendedKeyUsage, .X509ExtensionID.keyUsage,
@@ -179,13 +180,13 @@ extension Certificate {
         return serializer.serializedBytes
     }
 
-    /// RFC 5280 §4.2.1.12: without the extension it is for all.
+    /// Without the extension a certificate is valid for all purposes (RFC 5280 §4.2.1.12).
     fileprivate var isForServers: Bool {
         guard let usages = try? self.extensions.extendedKeyUsage else { return true }
         return usages.contains(.serverAuth) || usages.contains(.any)
     }
 
-    /// Those of the subject alternative name, else the common name.
+    /// The names in the subject alternative name, else the common name.
     fileprivate var names: [String] {
         let alternatives = (try? self.extensions.subjectAlternativeNames) ?? nil
         let names = alternatives?.compactMap { name -> String? in

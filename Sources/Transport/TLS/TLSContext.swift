@@ -10,17 +10,17 @@ import Glibc
 import Darwin
 #endif
 
-/// What all TLS clients share: the settings, checked, and the library's one context.
+/// State shared by all TLS clients: the checked settings and the library's one context.
 ///
-/// Make it once, off the event loops (it reads files), and a ``TLSLayer`` from it on each loop. Clients with
-/// certificates of their own (`%i`) share it too: such a certificate is read when the server asks for one, and costs
-/// its client 7 KiB, beside the 26 KiB of any TLS client.
+/// Create it once, off the event loops (it reads files), and create a ``TLSLayer`` from it on each loop. Clients with
+/// their own certificates (`%i`) share it too. Such a certificate is read when the server asks for one. It costs its
+/// client 7 KiB, on top of the 26 KiB of any TLS client.
 package final class TLSContext: Sendable {
     let settings: TLSSettings
     let native: NIOSSLContext
-    /// Takes the place of the library's own verification; `nil` without pins.
+    /// Replaces the library's own verification; `nil` without pins.
     let pinCheck: TLSCertificateCheck?
-    /// Who is shaking hands on a loop at the moment.
+    /// The handshakes that are running on each loop at the moment.
     let current: TLSCurrentHandshakes
     private let keyLog: TLSKeyLog?
 
@@ -35,7 +35,7 @@ package final class TLSContext: Sendable {
         configuration.minimumTLSVersion = settings.minimumVersion.native
         configuration.maximumTLSVersion = settings.maximumVersion?.native
         configuration.applicationProtocols = settings.applicationProtocols
-        // A close goes out with its close_notify and does not wait for the server's (RFC 8446 §6.1).
+        // A close sends close_notify and does not wait for the server's (RFC 8446 §6.1).
         configuration.shutdownTimeout = .zero
         if let suites = try TLSCiphers.list(settings.ciphers, usesPreSharedKey: usesPreSharedKey) {
             configuration.cipherSuites = suites
@@ -68,16 +68,16 @@ package final class TLSContext: Sendable {
         self.keyLog = keyLog
     }
 
-    /// Finds the reason for what the library refused without one.
+    /// A check that finds the reason when the library refused a chain without one.
     func diagnosis() -> TLSCertificateCheck {
         let authorities = self.settings.authorityFile.flatMap { try? TLSFiles.certificates($0) }
         return self.settings.certificateCheck(authorities)
     }
 
-    /// Whether the certificate must be for the name, and it is not ours alone to see to it.
+    /// Whether the certificate must match the name, and the library has to check this too.
     var verifiesNames: Bool { self.pinCheck == nil && self.settings.checksNames && self.settings.preSharedKey == nil }
 
-    /// The name to find in a target's certificate.
+    /// The name to expect in a target's certificate.
     func name(for target: Target) -> TLSCertificateCheck.ServerName {
         if let domain = self.settings.xmppDomain {
             return domain.isAddress ? .address(domain.withoutBrackets) : .xmpp(DomainName.ascii(domain) ?? domain)
@@ -89,7 +89,7 @@ package final class TLSContext: Sendable {
 }
 
 extension TLSSettings {
-    /// Whether the path of the client's certificate names another one for each client.
+    /// Whether the path of the client's certificate depends on the client's number.
     package var hasCertificatePerClient: Bool { self.certificateFile?.hasNumber ?? false }
 
     fileprivate func check() throws(TLSSettingsError) {
@@ -116,7 +116,7 @@ extension TLSSettings {
         guard certificate.hasNumber == key.hasNumber else { throw .numberInOnePathOnly }
     }
 
-    /// The certificate of all clients, if there is one for all.
+    /// The certificate that all clients share, if there is one.
     fileprivate func sharedIdentity() throws(TLSSettingsError) -> TLSIdentity? {
         guard let certificate = self.certificateFile, !self.hasCertificatePerClient else { return nil }
         return try TLSFiles.identity(certificate: certificate, key: self.keyFile, passphrase: self.keyPassphrase)
@@ -133,16 +133,16 @@ extension TLSSettings {
     }
 
     fileprivate var verification: CertificateVerification {
-        // With pins the library asks us, and the name is our affair.
+        // With pins ``TLSCertificateCheck`` verifies the name, not the library.
         if self.pinning.mode != .none { return .noHostnameVerification }
         guard self.verifies, !self.pinning.allowsInvalidCertificates else { return .none }
-        // The library knows host names and the address at the other end only: SRVName, XmppAddr and the address that is
-        // the domain are looked for behind the handshake.
+        // The library checks only host names and the peer's address. SRVName, XmppAddr and an address as domain are
+        // checked after the handshake.
         let isItsAffair = self.checksNames && self.xmppDomain == nil
         return isItsAffair ? .fullVerification : .noHostnameVerification
     }
 
-    /// Whether the certificate must be for the name.
+    /// Whether the certificate must match the name.
     fileprivate var checksNames: Bool {
         self.verifies && !self.pinning.allowsInvalidCertificates && self.pinning.validatesDomainName
     }
@@ -167,7 +167,7 @@ extension TLSSettings {
 }
 
 extension String {
-    /// An IPv6 address of a JID stands in brackets (RFC 7622 §3.2).
+    /// The IPv6 address of a JID has brackets (RFC 7622 §3.2).
     fileprivate var withoutBrackets: String {
         self.hasPrefix("[") && self.hasSuffix("]") ? String(self.dropFirst().dropLast()) : self
     }
@@ -181,7 +181,7 @@ extension String {
     }
 }
 
-/// Appends session secrets to a file that only its owner reads.
+/// Appends session secrets to a file that only its owner can read.
 final class TLSKeyLog: Sendable {
     private let descriptor: CInt
 
@@ -194,7 +194,7 @@ final class TLSKeyLog: Sendable {
 
     /// Writes a line; O_APPEND keeps the lines of several loops apart.
     ///
-    /// A full disk loses lines, not connections.
+    /// With a full disk lines are lost, but connections continue.
     func write(_ line: ByteBuffer) {
         line.withUnsafeReadableBytes { bytes in
             #if canImport(Glibc)

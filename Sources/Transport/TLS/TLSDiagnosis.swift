@@ -2,17 +2,17 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// One handshake that only looks at the server's certificates.
+/// One handshake that only inspects the server's certificates.
 struct TLSDiagnosis {
     let context: TLSContext
     let target: Target
     let eventLoop: any EventLoop
     let preamble: TLSPreamble?
 
-    /// A server that takes longer is not waited for: the clients that were refused wait too.
+    /// Timeout of the diagnosis; the refused clients wait for it.
     private static let time = TimeAmount.seconds(2)
 
-    /// What is wrong with them; nothing if they never came.
+    /// The error of the certificates; `nil` if none arrived.
     func run(_ address: SocketAddress) -> EventLoopFuture<TLSFailure?> {
         let found = self.eventLoop.makePromise(of: TLSFailure?.self)
         let name = self.context.name(for: self.target)
@@ -51,7 +51,7 @@ struct TLSDiagnosis {
     }
 }
 
-/// The refusal was our own.
+/// Ignores errors, because this side refuses the handshake itself.
 private final class IgnoredErrors: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

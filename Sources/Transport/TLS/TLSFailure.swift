@@ -1,44 +1,45 @@
 import NIOSSL
 
-/// Why there is no TLS session, or why it ended.
+/// The reason why there is no TLS session, or why it ended.
 package enum TLSFailure: Error, Hashable, Sendable {
-    /// The server's certificate leads to no authority that is trusted here.
+    /// The server's certificate leads to no trusted authority.
     case unknownIssuer(String)
     /// The server's certificate is for other names.
     case wrongName(wanted: String, names: [String])
-    /// A certificate of the server's chain ended; the day and time.
+    /// A certificate of the server's chain has expired, with day and time.
     case expired(String, since: String)
     case notYetValid(String, until: String)
     /// The server's certificate was refused for another reason.
     case otherCertificate(String)
-    /// The certificate or key that was found is not pinned.
+    /// The certificate or key is not pinned.
     case pinMismatch(String)
-    /// The server wants a certificate, and the client has none.
+    /// The server requires a certificate, and the client has none.
     case clientCertificateRequired
-    /// The server refused the client's certificate; its alert.
+    /// The server refused the client's certificate, with its alert.
     case clientCertificateRefused(String)
-    /// This host's: the client's certificate cannot be read.
+    /// Local error: the client's certificate cannot be read.
     case clientCertificateFile(String)
-    /// The server refused identity or key.
+    /// The server refused the identity or the key.
     case preSharedKeyRefused
     case noSharedVersion
     case noSharedCipher
     case noSharedApplicationProtocol
-    /// What the server sent is no TLS.
+    /// The server's bytes are not TLS.
     case notTLS
-    /// The server closed before the handshake was done.
+    /// The server closed before the handshake was complete.
     case closed
-    /// Anything else; the library's word or the alert's.
+    /// Any other error: the library's text or the alert's.
     case handshake(String)
 
-    /// Whether this host is to blame, and not the server.
+    /// Whether this host caused the error, and not the server.
     package var isLocal: Bool {
         if case .clientCertificateFile = self { true } else { false }
     }
 }
 
 extension TLSFailure: CustomStringConvertible {
-    /// What happened and what can be done, without the server's name in front; one line, whatever a certificate says.
+    /// The error and its remedy without the server's name; always one line, even if a certificate has control
+    /// characters.
     package var description: String {
         let words = self.words.unicodeScalars.prefix(400).map { scalar in
             scalar.properties.generalCategory == .control ? "?" : Character(scalar)
@@ -76,17 +77,17 @@ extension TLSFailure: CustomStringConvertible {
     }
 }
 
-/// What a handler behind TLS caught, read.
+/// An error caught above TLS, classified.
 enum TLSCaught {
     case failure(TLSFailure)
-    /// The server's certificate was refused; only a diagnosis can say why.
+    /// The server's certificate was refused; a diagnosis finds the reason.
     case unverified
-    /// End of stream without close_notify: MQTT and XMPP frame what they say, so that nothing can be cut unseen.
+    /// End of stream without close_notify: MQTT and XMPP frame their data, so truncation cannot go unnoticed.
     case endWithoutClose
-    /// Not of TLS.
+    /// Not a TLS error.
     case other(any Error)
 
-    /// Reads an error; some alerts mean the key where one is in use.
+    /// Classifies an error; with a pre-shared key some alerts mean a wrong key.
     init(_ error: any Error, usesPreSharedKey: Bool) {
         switch error {
         case NIOSSLError.uncleanShutdown: self = .endWithoutClose
@@ -113,7 +114,7 @@ enum TLSCaught {
                 self = .failure(.closed)
                 return
             }
-            // The first is the cause, those behind it are what it led to.
+            // The first error is the cause, the others are its consequences.
             let reasons = stack.map(Self.reason)
             self = Self.known(reasons, usesPreSharedKey: usesPreSharedKey)
         case .zeroReturn: self = .endWithoutClose
@@ -136,7 +137,7 @@ enum TLSCaught {
                 if usesPreSharedKey { return .failure(.preSharedKeyRefused) }
             case "UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "WRONG_SSL_VERSION":
                 return .failure(.noSharedVersion)
-            // The alert in answer to the first message: nothing in it suited.
+            // The alert that answers the first message: no offered parameter was acceptable.
             case "HANDSHAKE_FAILURE_ON_CLIENT_HELLO", "TLSV1_ALERT_INSUFFICIENT_SECURITY", "NO_SHARED_CIPHER",
                 "WRONG_CIPHER_RETURNED", "UNKNOWN_CIPHER_RETURNED":
                 return .failure(.noSharedCipher)
@@ -159,12 +160,12 @@ enum TLSCaught {
         return String(rest.prefix { $0 != " " })
     }
 
-    /// The words of the first error of a stack, which is the cause.
+    /// The text of a stack's first error, which is the cause.
     fileprivate static func words(_ stack: NIOBoringSSLErrorStack) -> String {
         stack.first.map { Self.words(Self.reason($0)) } ?? "no reason given"
     }
 
-    /// `SSLV3_ALERT_CERTIFICATE_EXPIRED` in words: `alert certificate expired`.
+    /// `SSLV3_ALERT_CERTIFICATE_EXPIRED` as text: `alert certificate expired`.
     private static func words(_ reason: String) -> String {
         var words = reason.lowercased().split(whereSeparator: { $0 == "_" || $0 == " " })
         if let first = words.first, first == "sslv3" || first == "tlsv1" { words.removeFirst() }
@@ -173,7 +174,7 @@ enum TLSCaught {
 }
 
 extension TLSFailure {
-    /// An error of the TLS library in words: BoringSSL's reason, or the name of the error.
+    /// An error of the TLS library as text: BoringSSL's reason, or the name of the error.
     package static func words(ofLibrary error: any Error) -> String {
         switch error {
         case NIOSSLError.handshakeFailed(let inner), NIOSSLError.shutdownFailed(let inner):
@@ -205,7 +206,7 @@ extension TLSFailure {
 }
 
 extension String {
-    /// Where the text behind the last occurrence of `mark` begins.
+    /// The index after the last occurrence of `mark`.
     fileprivate func lastRange(of mark: String) -> Index? {
         var index = self.startIndex
         var found: Index?

@@ -7,9 +7,9 @@ import Glibc
 import Darwin
 #endif
 
-/// Reads certificates and keys, and says what is wrong with them.
+/// Reads certificates and keys, with an error that names the fault.
 enum TLSFiles {
-    /// More than any bundle of authorities has.
+    /// More than any bundle of authorities needs.
     private static let sizeLimit = 16 << 20
 
     static func load(_ path: String) throws(TLSSettingsError) -> [UInt8] {
@@ -78,7 +78,7 @@ enum TLSFiles {
         return name.hasSuffix(".p12") || name.hasSuffix(".pfx")
     }
 
-    /// DER begins with a SEQUENCE of more than 127 bytes; PEM is text.
+    /// DER starts with a SEQUENCE of more than 127 bytes; PEM is text.
     static func isDER(_ bytes: [UInt8]) -> Bool { bytes.count > 2 && bytes[0] == 0x30 && bytes[1] >= 0x80 }
 
     static func systemWord() -> String { String(cString: strerror(errno)) }
@@ -89,7 +89,7 @@ struct TLSIdentity: Sendable {
     let chain: [NIOSSLCertificate]
     let key: NIOSSLPrivateKey
 
-    /// Whether the key belongs to the first certificate; the library refuses it otherwise.
+    /// Whether the key matches the first certificate; the library refuses it otherwise.
     var fits: Bool {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .none

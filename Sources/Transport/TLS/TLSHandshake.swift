@@ -4,37 +4,37 @@ import NIOSSL
 import NIOTLS
 import Synchronization
 
-/// Behind NIOSSL: sees one client's handshake to its end, and says it; then reads the errors of the session.
+/// Reports the end of one client's handshake, then converts the errors of the session; placed after NIOSSL.
 ///
-/// It stays: what NIOSSL reports later on (an alert, an end without close_notify) reaches the client's handler as a
-/// ``TLSFailure`` or not at all.
+/// It stays in the pipeline: errors that NIOSSL reports later (an alert, an end without close_notify) reach the
+/// client's handler as a ``TLSFailure`` or not at all.
 final class TLSHandshake: ChannelInboundHandler {
     typealias InboundIn = Never
 
-    /// How long a server may take to refuse a client without certificate.
+    /// The time that a server has to refuse a client without certificate.
     ///
-    /// In TLS 1.3 the client is through before the server has seen that the certificate it asked for is missing. What
-    /// the server sends first behind the handshake, a session ticket mostly, tells that it goes on without; one that
-    /// sends no tickets has this long to object, and the alert of one that takes longer ends the connection later.
+    /// In TLS 1.3 the client completes its handshake before the server sees that the requested certificate is missing.
+    /// A first record after the handshake, usually a session ticket, means that the server accepts this. A server
+    /// without tickets has this long to refuse. A later alert ends the connection when it arrives.
     static let objectionTime = TimeAmount.milliseconds(500)
 
-    /// What is needed until the handshake is over, and given up then.
+    /// State that is needed only until the handshake is over.
     private struct Progress {
         let layer: TLSLayer
         let target: Target
         let done: (Result<Void, ConnectError.Reason>) -> Void
         var tls: NIOSSLClientHandler?
         weak var reader: TLSReader?
-        /// What the certificate check of ours found.
+        /// The error of ``TLSCertificateCheck``.
         var checkFailure: TLSFailure?
         var wasAskedForCertificate = false
         var timer: Scheduled<Void>?
     }
 
     private var progress: Progress?
-    /// The certificates were refused, and why is being found out: nobody is told yet.
+    /// The certificates were refused and the diagnosis is running: the failure is not reported yet.
     private var isDiagnosing = false
-    /// What came meanwhile and is told behind the reason.
+    /// The channel became inactive meanwhile; this is reported after the reason.
     private var isInactive = false
     let client: Int
     private let usesPreSharedKey: Bool
@@ -55,14 +55,14 @@ final class TLSHandshake: ChannelInboundHandler {
         self.progress?.reader = reader
     }
 
-    /// It never began: whoever made it says so.
+    /// The handshake never began: the caller reports that.
     func abandon() { self.progress = nil }
 
     func noteCertificateRequest() { self.progress?.wasAskedForCertificate = true }
 
     func noteCheck(_ failure: TLSFailure?) { self.progress?.checkFailure = failure }
 
-    /// A record came whole, and nothing was wrong with it.
+    /// A complete, valid record arrived after the handshake.
     func tookRecord() { if self.progress?.timer != nil { self.succeed() } }
 
     // MARK: Events of the channel
@@ -125,7 +125,7 @@ final class TLSHandshake: ChannelInboundHandler {
         self.progress?.timer = eventLoop.scheduleTask(in: Self.objectionTime) { self.succeed() }
     }
 
-    /// NIOSSL closes the channel meanwhile; whoever is behind shall hear the reason, and not of a connection lost.
+    /// NIOSSL closes the channel meanwhile; the handler above must get the reason, and not a lost connection.
     private func diagnose(_ progress: Progress, _ context: ChannelHandlerContext) {
         self.isDiagnosing = true
         self.progress = nil
@@ -156,8 +156,9 @@ final class TLSHandshake: ChannelInboundHandler {
         return progress
     }
 
-    /// A server that asks for a certificate, gets none and ends the connection wanted one: up to TLS 1.2 there is no
-    /// alert of its own for it, and some servers do not get as far as to send one.
+    /// A server that gets no requested certificate and ends the connection required one.
+    ///
+    /// Up to TLS 1.2 this has no alert of its own, and some servers send none.
     private static func reread(_ reason: ConnectError.Reason, _ progress: Progress) -> ConnectError.Reason {
         guard progress.wasAskedForCertificate, !progress.layer.context.settings.hasCertificate else { return reason }
         switch reason {
@@ -172,10 +173,10 @@ extension TLSSettings {
     var hasCertificate: Bool { self.certificateFile != nil }
 }
 
-/// In front of NIOSSL: keeps the loop's receive buffer the loop's.
+/// Keeps the loop's receive buffer reusable; placed before NIOSSL.
 ///
-/// During the handshake NIOSSL may keep what it was handed while certificates are checked: it gets a copy. From then on
-/// it reads all of it before it returns, so that the buffer itself is lent and given back.
+/// During the handshake NIOSSL may keep a buffer while certificates are checked, so it gets a copy. Later it reads all
+/// of a buffer before it returns, so the buffer itself is lent and given back.
 final class TLSReader: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -183,7 +184,7 @@ final class TLSReader: ChannelInboundHandler {
     private let receive: ReceiveBuffer
     private let current: TLSCurrentHandshake
     private var handshake: TLSHandshake?
-    /// Bytes of the first record behind the handshake, while that is waited for.
+    /// Bytes of the first record after the handshake, while the client waits for it.
     private var record: [UInt8]?
 
     init(receive: ReceiveBuffer, current: TLSCurrentHandshake, handshake: TLSHandshake) {
@@ -208,7 +209,7 @@ final class TLSReader: ChannelInboundHandler {
         }
         let copy = ByteBuffer(bytes: buffer.readableBytesView)
         self.receive.give(back: buffer)
-        // Before the read: what completes the handshake is no record behind it.
+        // Read before the call: the bytes that complete the handshake are not a record after it.
         let awaitsRecord = self.record != nil
         self.current.handshake = handshake
         context.fireChannelRead(self.wrapInboundOut(copy))
@@ -216,7 +217,7 @@ final class TLSReader: ChannelInboundHandler {
         if awaitsRecord { self.count(copy, handshake) }
     }
 
-    /// A record has a type, a version of two bytes and a length of two (RFC 8446 §5.1).
+    /// A record header has a type, a version of two bytes and a length of two (RFC 8446 §5.1).
     private func count(_ bytes: ByteBuffer, _ handshake: TLSHandshake) {
         guard var record = self.record else { return }
         record += bytes.readableBytesView
@@ -225,18 +226,18 @@ final class TLSReader: ChannelInboundHandler {
     }
 }
 
-/// The handshake that is at work on an event loop: NIOSSL does not say for whom a server asks for a certificate.
+/// The handshake running on an event loop: NIOSSL does not say for which client a server requests a certificate.
 final class TLSCurrentHandshake {
     var handshake: TLSHandshake?
 }
 
-/// Those of all event loops.
+/// The current handshakes of all event loops.
 ///
-/// Its lock is taken when a layer is made, and when a server asks for a certificate.
+/// Its lock is taken when a layer is created, and when a server requests a certificate.
 final class TLSCurrentHandshakes: Sendable {
     private let byLoop = Mutex<[ObjectIdentifier: NIOLoopBound<TLSCurrentHandshake>]>([:])
 
-    /// The loop's own; on that loop.
+    /// The entry of this loop; must be called on the loop.
     func current(on eventLoop: any EventLoop) -> TLSCurrentHandshake {
         self.bound(on: eventLoop).value
     }
@@ -250,7 +251,7 @@ final class TLSCurrentHandshakes: Sendable {
         }
     }
 
-    /// Answers a server that asks for the client's certificate.
+    /// Answers a server's request for the client's certificate.
     func answer(_ promise: EventLoopPromise<NIOSSLContextConfigurationOverride>) {
         let handshake = self.current(on: promise.futureResult.eventLoop).handshake
         do throws(TLSSettingsError) {
@@ -262,7 +263,7 @@ final class TLSCurrentHandshakes: Sendable {
 }
 
 extension TLSHandshake {
-    /// The certificate of this client, where each has its own.
+    /// The certificate of this client, if each client has its own.
     ///
     /// Reads two small files on the loop.
     fileprivate func answerCertificateRequest() throws(TLSSettingsError) -> NIOSSLContextConfigurationOverride? {

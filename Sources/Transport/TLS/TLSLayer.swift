@@ -4,38 +4,38 @@ import NIOSSL
 
 /// TLS for the clients of one event loop.
 ///
-/// A connect is through when the server's certificate is believed and the handshake done; of a server that asks for a
-/// certificate which the client does not have, when it is known to go on without. Sessions are not resumed: NIOSSL
-/// has no way to.
+/// A connect is complete when the server's certificate is trusted and the handshake done. If the server requested a
+/// certificate that the client does not have, it is complete when the server accepts that. Sessions are not resumed,
+/// because NIOSSL does not support it.
 package final class TLSLayer: ConnectLayer {
     package let phase = ConnectError.Phase.tls
 
     let context: TLSContext
     private let loop: LoopContext
     private let current: TLSCurrentHandshake
-    /// What a server wants to be told before it begins with TLS.
+    /// The exchange that a server requires before TLS begins.
     private let preamble: TLSPreamble?
-    /// DER of the last certificate that was found to be the XMPP domain's: all clients meet the same one.
+    /// DER of the last certificate that was found valid for the XMPP domain: all clients get the same one.
     private var known: [UInt8] = []
-    /// Why the certificates of a target were refused: found out at the first refusal.
+    /// The reasons why certificates of a target were refused, found at the first refusal.
     private var diagnoses: [Target: Diagnosis] = [:]
 
     private enum Diagnosis {
         case underWay(Waiting<TLSFailure>, attempt: Int)
         case known(TLSFailure)
-        /// So many connections of a diagnosis came to nothing.
+        /// The number of diagnoses that failed.
         case failed(Int)
     }
 
-    /// More do not help: something in front of the server wants to be spoken to first, say.
+    /// More attempts do not help: the server may require another protocol before TLS, for example.
     private static let diagnosisAttempts = 3
 
-    /// On the loop, where it stays.
+    /// Creates the layer on the loop, where it stays.
     ///
     /// - Parameters:
     ///   - context: the settings.
-    ///   - loop: what the clients of the loop share.
-    ///   - preamble: what a connection that only looks for the reason of a refusal has to say first; for STARTTLS.
+    ///   - loop: the shared state of the loop's clients.
+    ///   - preamble: the exchange before TLS for connections that only diagnose a refusal; for STARTTLS.
     package init(_ context: TLSContext, loop: LoopContext, preamble: TLSPreamble? = nil) {
         self.context = context
         self.loop = loop
@@ -43,7 +43,7 @@ package final class TLSLayer: ConnectLayer {
         self.current = context.current.current(on: loop.eventLoop)
     }
 
-    /// With a context of its own; reads files.
+    /// Creates the layer with its own context; reads files.
     package convenience init(_ settings: TLSSettings, loop: LoopContext) throws(TLSSettingsError) {
         self.init(try TLSContext(settings), loop: loop)
     }
@@ -57,19 +57,18 @@ package final class TLSLayer: ConnectLayer {
         self.begin(channel, client: client, target: target, position: .last, done: done)
     }
 
-    /// Begins on a connection that is in use: STARTTLS.
+    /// Begins TLS on a connection in use: STARTTLS.
     ///
-    /// The client's handler calls it when the server has agreed, from within its read if it likes. It throws away what
-    /// stands behind the server's word in that read, writes nothing before `done`, and forgets what it knew; whatever
-    /// came in clear and is not read yet meets TLS, which takes it for a broken record and fails. From `done` on the
-    /// connection is not bare any more.
+    /// The client's handler calls this when the server has agreed, possibly during a read. It discards the bytes after
+    /// the server's answer in that read, writes nothing before `done`, and resets its state. Plain bytes that are not
+    /// read yet reach TLS, which fails with a broken record. From `done` on the connection is no longer bare.
     ///
     /// - Parameters:
-    ///   - channel: on its event loop.
+    ///   - channel: the channel; this is called on its event loop.
     ///   - client: the number of the client, from 0.
-    ///   - target: where it is connected to.
-    ///   - position: in front of the client's handler, `.first` or `.before` it.
-    ///   - done: called once, on the loop, when what the handler writes is encrypted, or when it never will be.
+    ///   - target: the target of the connection.
+    ///   - position: before the client's handler: `.first` or `.before` it.
+    ///   - done: called once, on the loop, when the handler's writes are encrypted, or when TLS has failed.
     package func begin(
         _ channel: any Channel,
         client: Int,
@@ -84,13 +83,13 @@ package final class TLSLayer: ConnectLayer {
             let tls = try self.makeHandler(for: target, handshake)
             handshake.begins(tls, behind: reader)
             try pipeline.addHandlers([reader, handshake], position: position)
-            // Begins to shake hands as it is added.
+            // The handshake starts when the handler is added.
             try pipeline.addHandler(tls, position: .after(reader))
         } catch is NIOSSLExtraError {
             handshake.abandon()
             done(.failure(.tls(.handshake("'\(self.context.name(for: target).text)' is no server name"))))
         } catch {
-            // Closed by the peer in the meantime.
+            // The peer has closed the channel in the meantime.
             handshake.abandon()
             done(.failure(.reset))
         }
@@ -112,7 +111,8 @@ package final class TLSLayer: ConnectLayer {
                     let failure = await check.failure(of: presented, for: name)
                     eventLoop.execute {
                         bound.value.0.noteCheck(failure)
-                        // NIOSSL goes on in a task of its own: between these two, which tell it whose turn it is.
+                        // NIOSSL continues in a task of its own, between these two tasks that set the current
+                        // handshake.
                         eventLoop.execute { bound.value.1.handshake = bound.value.0 }
                         promise.succeed(failure == nil ? .certificateVerified : .failed)
                         eventLoop.execute { bound.value.1.handshake = nil }
@@ -122,9 +122,10 @@ package final class TLSLayer: ConnectLayer {
         )
     }
 
-    /// The names of a certificate that the library took for the target's, and that is not.
+    /// The names of a certificate that the library accepted for a target but that is for other names.
     ///
-    /// It is content with the address that the name led to. Whoever asks for a name wants that (RFC 9525 §6.1).
+    /// The library accepts a certificate for the target's address. A client that asks for a name must not (RFC 9525
+    /// §6.1).
     func foreignNames(_ certificate: NIOSSLCertificate?, at target: Target) -> [String]? {
         guard let certificate, self.context.verifiesNames else { return nil }
         switch self.context.name(for: target) {
@@ -160,10 +161,10 @@ package final class TLSLayer: ConnectLayer {
 
     // MARK: Diagnosis
 
-    /// Names the reason why the library refused the certificates of a target.
+    /// Finds the reason why the library refused the certificates of a target.
     ///
-    /// With one more handshake, in which they are judged step by step. That goes to the address of the refused
-    /// connection, without what layers in front of TLS would send.
+    /// One more handshake checks them step by step. It connects to the address of the refused connection, without the
+    /// bytes of layers before TLS.
     func diagnose(
         _ target: Target,
         at address: SocketAddress?,
@@ -198,7 +199,7 @@ package final class TLSLayer: ConnectLayer {
 }
 
 extension TLSCertificateCheck.ServerName {
-    /// For the handshake: an address has no place in SNI.
+    /// The name for SNI, which does not allow addresses.
     var host: String? {
         switch self {
         case .host(let name), .xmpp(let name): name

@@ -4,35 +4,36 @@ import NIOSSL
 import SwiftASN1
 import X509
 
-/// Which servers are believed beside, or in place of, those of the authorities.
+/// The servers to trust in addition to, or instead of, those of the authorities.
 ///
 /// Spec: A13 (the policy of the original, with its defects left out).
 package struct TLSPinning: Hashable, Sendable {
     package enum Mode: Hashable, Sendable {
-        /// The authorities alone decide.
+        /// Only the authorities decide.
         case none
         /// The pinned certificates are the only authorities.
         case certificate
-        /// The authorities decide, and the key must be pinned too.
+        /// The authorities decide, and the key must be pinned as well.
         case publicKey
     }
 
     package var mode = Mode.none
-    /// Whether each certificate of the chain must be pinned, not the server's own alone.
+    /// Whether each certificate of the chain must be pinned, not only the server's own.
     package var validatesCertificateChain = true
     package var validatesDomainName = true
-    /// Whether the authorities are not asked; no matter in ``Mode/certificate``, which asks the pins.
+    /// Whether the authorities are skipped; no effect in ``Mode/certificate``, which uses the pins.
     package var allowsInvalidCertificates = false
-    /// DER, each once.
+    /// Pinned certificates in DER, without duplicates.
     package private(set) var certificates: [[UInt8]] = []
-    /// SHA-256 of keys (SubjectPublicKeyInfo), those of pinned certificates included.
+    /// SHA-256 of pinned keys (SubjectPublicKeyInfo), including those of pinned certificates.
     package private(set) var keyDigests: Set<[UInt8]> = []
 
     package init() {}
 
-    /// Reads pins of the command line: `sha256/BASE64` of a public key, or the path of a certificate in PEM or DER.
+    /// Parses pins of the command line: `sha256/BASE64` of a public key, or the path of a certificate in PEM or DER.
     ///
-    /// With a key among them the keys of all count, else the certificates. Only the server's own has to be pinned.
+    /// If one pin is a key, the keys of all pins count, otherwise the certificates. Only the server's own must be
+    /// pinned.
     package init(pins: [String]) throws(TLSSettingsError) {
         self.validatesCertificateChain = false
         for pin in pins {
@@ -46,7 +47,7 @@ package struct TLSPinning: Hashable, Sendable {
         }
     }
 
-    /// Pins a certificate in DER; one that is pinned already changes nothing.
+    /// Pins a certificate in DER; a duplicate has no effect.
     package mutating func pin(
         certificate der: [UInt8],
         named name: String = "the pinned certificate"
@@ -93,10 +94,10 @@ package struct TLSPinning: Hashable, Sendable {
 }
 
 extension Certificate {
-    /// SHA-256 of the SubjectPublicKeyInfo, as `sha256/` pins have it.
+    /// SHA-256 of the SubjectPublicKeyInfo, as in `sha256/` pins.
     var keyDigest: [UInt8] {
         var serializer = DER.Serializer()
-        // A key that was read can be written; if not, nothing equals an empty digest.
+        // A parsed key can be serialised; if not, no pin equals an empty digest.
         guard (try? serializer.serialize(self.publicKey)) != nil else { return [] }
         return Array(SHA256.hash(data: serializer.serializedBytes))
     }

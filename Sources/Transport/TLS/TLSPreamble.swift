@@ -1,13 +1,13 @@
 import NIOCore
 import NIOSSL
 
-/// What a server wants to hear in clear before it begins with TLS.
+/// The plain-text exchange that a server requires before TLS begins.
 ///
-/// For connections that only look at a server's certificates; those of clients have a protocol of their own.
+/// For connections that only inspect a server's certificates; clients have a protocol implementation of their own.
 package struct TLSPreamble: Sendable {
     struct Step: Sendable {
         let send: [UInt8]
-        /// Comes when the step is done.
+        /// The bytes that end the step.
         let until: [UInt8]
     }
 
@@ -29,7 +29,7 @@ package struct TLSPreamble: Sendable {
             + "xmlns:stream='http://etherx.jabber.org/streams' version='1.0' to='\(name)'>"
         let startTLS = "<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"
         return TLSPreamble(steps: [
-            // The prefix of the server's choice, and what ends the name.
+            // The server chooses the prefix, so only the end of the name is matched.
             Step(send: Array(header.utf8), until: Array("features>".utf8)),
             Step(send: Array(startTLS.utf8), until: Array("<proceed".utf8)),
             Step(send: [], until: Array(">".utf8)),
@@ -37,12 +37,12 @@ package struct TLSPreamble: Sendable {
     }
 }
 
-/// Says the preamble, and makes room for TLS when the server has agreed.
+/// Runs the preamble, and removes itself when the server has agreed to TLS.
 final class TLSPreambleHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Bytes of answers at most.
+    /// The most bytes of answers.
     private static let limit = 65_536
 
     private var steps: ArraySlice<TLSPreamble.Step>

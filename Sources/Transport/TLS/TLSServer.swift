@@ -1,18 +1,18 @@
 import NIOCore
 package import NIOSSL
 
-/// How a server here speaks TLS.
+/// TLS settings of a server in this process.
 package struct TLSServer: Sendable {
-    /// PEM file of the certificate and its chain; `nil` for pre-shared keys alone.
+    /// PEM file of the certificate and its chain; `nil` with only pre-shared keys.
     package var certificateFile: String?
     package var keyFile: String?
-    /// PEM file of the authorities whose clients are let in: asks each client for a certificate.
+    /// PEM file of the authorities for client certificates: each client is asked for a certificate.
     package var clientAuthorityFile: String?
-    /// Whether a client without a certificate is refused; of use with ``clientAuthorityFile``.
+    /// Whether a client without a certificate is refused; used with ``clientAuthorityFile``.
     package var requiresClientCertificate = true
-    /// Clients that show no certificate and hold one of these keys; TLS 1.2 then.
+    /// Accepts clients that have no certificate and hold one of these keys; only with TLS 1.2.
     package var preSharedKeys: [TLSPreSharedKey] = []
-    /// ALPN, the most wanted first.
+    /// ALPN protocols, most preferred first.
     package var applicationProtocols: [String] = []
     package var minimumVersion = TLSProtocolVersion.v1_2
     package var maximumVersion: TLSProtocolVersion?
@@ -24,7 +24,7 @@ package struct TLSServer: Sendable {
 
     /// The context of all connections; for `NIOSSLServerHandler(context:)`.
     ///
-    /// Reads files: not on an event loop.
+    /// Reads files: must not be called on an event loop.
     package func makeContext() throws(TLSSettingsError) -> NIOSSLContext {
         let usesPreSharedKey = !self.preSharedKeys.isEmpty
         try TLSVersions.check(self.minimumVersion, self.maximumVersion, usesPreSharedKey: usesPreSharedKey)
@@ -47,7 +47,7 @@ package struct TLSServer: Sendable {
         configuration.minimumTLSVersion = self.minimumVersion.native
         configuration.maximumTLSVersion = self.maximumVersion?.native
         configuration.applicationProtocols = self.applicationProtocols
-        // A close goes out with its close_notify and does not wait for the other's (RFC 8446 §6.1).
+        // A close sends close_notify and does not wait for the peer's (RFC 8446 §6.1).
         configuration.shutdownTimeout = .zero
         if let clientAuthorityFile {
             configuration.trustRoots = .certificates(try TLSFiles.certificates(clientAuthorityFile))
@@ -74,7 +74,7 @@ package struct TLSServer: Sendable {
 private struct TLSUnknownIdentity: Error {}
 
 extension TLSConfiguration {
-    /// Limits itself to what the library can do with pre-shared keys.
+    /// Restricts the settings to those that the library supports with pre-shared keys.
     mutating func usePreSharedKeySuites(_ suites: String?) {
         if let suites { self.cipherSuites = suites }
         self.maximumTLSVersion = .tlsv12

@@ -5,13 +5,13 @@ import SwiftASN1
 
 /// The channel binding `tls-server-end-point`: a hash of the server's certificate.
 ///
-/// It is the one type there is: the TLS library gives out no keying material for `tls-exporter` (RFC 9266).
+/// It is the only supported type: the TLS library exports no keying material for `tls-exporter` (RFC 9266).
 ///
 /// Spec: RFC 5929 §4.
 package enum TLSServerEndPoint {
-    /// Of the session that a channel's pipeline has; on its loop.
+    /// The value for the TLS session of a channel; called on its loop.
     ///
-    /// - Returns: `nil` without TLS, without a certificate, and where the type is not defined.
+    /// - Returns: `nil` without TLS, without a certificate, or if the type is not defined for it.
     package static func data(of channel: any Channel) -> [UInt8]? {
         guard let certificate = try? channel.pipeline.syncOperations.nioSSL_peerCertificate(),
             let der = try? certificate.toDERBytes()
@@ -19,12 +19,11 @@ package enum TLSServerEndPoint {
         return self.data(ofCertificate: der)
     }
 
-    /// - Parameter der: the certificate as the server sent it.
-    /// - Returns: `nil` where the type is not defined: a signature without a hash of its own, or with one that is not
-    ///   known here.
+    /// - Parameter der: the certificate in DER as the server sent it.
+    /// - Returns: `nil` if the type is not defined: the signature uses no hash, or an unknown one.
     package static func data(ofCertificate der: [UInt8]) -> [UInt8]? {
         switch self.hash(of: der) {
-        // §4.1: MD5 and SHA-1 give way to SHA-256.
+        // SHA-256 replaces MD5 and SHA-1 (§4.1).
         case .md5, .sha1, .sha256: Array(SHA256.hash(data: der))
         case .sha384: Array(SHA384.hash(data: der))
         case .sha512: Array(SHA512.hash(data: der))
@@ -55,7 +54,7 @@ package enum TLSServerEndPoint {
         (ecdsa + [1], .sha1), (ecdsa + [3, 2], .sha256), (ecdsa + [3, 3], .sha384), (ecdsa + [3, 4], .sha512),
     ]
 
-    /// RFC 4055 §3.1: the hash stands in the parameters, `[0]`, and is SHA-1 where it does not.
+    /// The hash is in the parameters under `[0]`, and SHA-1 by default (RFC 4055 §3.1).
     private static func hashOfPSS(_ parameters: ASN1Node?) -> Hash? {
         guard let parameters, case .constructed(let fields) = parameters.content else { return .sha1 }
         let tag = ASN1Identifier(tagWithNumber: 0, tagClass: .contextSpecific)

@@ -1,41 +1,41 @@
 import NIOSSL
 
-/// How clients speak TLS.
+/// TLS settings of clients.
 ///
-/// Plain values: ``TLSContext`` reads the files and finds all that is wrong with them.
+/// Plain values: ``TLSContext`` reads the files and finds all errors.
 package struct TLSSettings: Sendable {
-    /// Whether the server's certificate must lead to a trusted authority, be valid now and be for its name.
+    /// Whether the server's certificate must lead to a trusted authority, be valid now and match the server's name.
     package var verifies = true
     /// PEM file of the authorities to trust; `nil` trusts the system's.
     package var authorityFile: String?
-    /// The name to ask for (SNI) and to find in the certificate; `nil` takes the target's.
+    /// The server name to send (SNI) and to expect in the certificate; `nil` uses the target's.
     package var serverName: String?
-    /// The domain of the JIDs whose server is wanted; it takes the place of ``serverName``.
+    /// The domain of the JIDs; overrides ``serverName``.
     ///
-    /// It is asked for (SNI), and found in the certificate as a host name, an SRVName or an XmppAddr, whatever host the
-    /// DNS led to (RFC 6120 §13.7.1.2).
+    /// It is sent as SNI. The certificate must have it as a host name, an SRVName or an XmppAddr, for any host from the
+    /// DNS (RFC 6120 §13.7.1.2).
     package var xmppDomain: String?
-    /// ALPN, the most wanted first; none offers none.
+    /// ALPN protocols, most preferred first; empty offers none.
     package var applicationProtocols: [String] = []
     package var minimumVersion = TLSProtocolVersion.v1_2
-    /// `nil` is the newest.
+    /// `nil` is the newest version.
     package var maximumVersion: TLSProtocolVersion?
-    /// Suites up to TLS 1.2, by OpenSSL's or the standard's name; empty takes the library's.
+    /// Cipher suites up to TLS 1.2, by OpenSSL's or the standard's name; empty uses the library's list.
     ///
-    /// Those of TLS 1.3 are fixed.
+    /// The suites of TLS 1.3 are fixed.
     package var ciphers: [String] = []
     /// PEM file of the client's certificate and chain, or a PKCS#12 file (`.p12`, `.pfx`) with the key in it.
     ///
-    /// `%i` in the path stands for the client's number, from 1: then each client has its own.
+    /// `%i` in the path is replaced by the client's number, from 1: each client then has its own certificate.
     package var certificateFile: String?
-    /// What `%i` is for client 0.
+    /// The number that replaces `%i` for client 0.
     package var firstClientNumber = 1
-    /// PEM file of its key.
+    /// PEM file of the client's key.
     package var keyFile: String?
-    /// Of the key or the PKCS#12 file.
+    /// Passphrase of the key or the PKCS#12 file.
     package var keyPassphrase: String?
     package var preSharedKey: TLSPreSharedKey?
-    /// Where the session secrets go, in the format of SSLKEYLOGFILE.
+    /// File for the session secrets, in the format of SSLKEYLOGFILE.
     package var keyLogFile: String?
     package var pinning = TLSPinning()
 
@@ -48,7 +48,7 @@ package enum TLSProtocolVersion: String, Hashable, Sendable, CaseIterable, Compa
     case v1_2 = "1.2"
     case v1_3 = "1.3"
 
-    /// Reads `1.2`, `tlsv1.2`, `TLS1.2`.
+    /// Parses `1.2`, `tlsv1.2`, `TLS1.2`.
     package init(_ text: String) throws(TLSSettingsError) {
         var number = text.lowercased()[...]
         if number.hasPrefix("tls") { number = number.dropFirst(3) }
@@ -69,12 +69,12 @@ package enum TLSProtocolVersion: String, Hashable, Sendable, CaseIterable, Compa
     }
 }
 
-/// A key that both sides hold, in place of certificates; the library has it up to TLS 1.2.
+/// A key that both sides hold, instead of certificates; the library supports it up to TLS 1.2.
 package struct TLSPreSharedKey: Hashable, Sendable {
     package let identity: String
     package let key: [UInt8]
 
-    /// The identity of RFC 4279 §5.3 may have 128 bytes, and the key 64; the library takes keys of up to 256 bytes.
+    /// RFC 4279 §5.3 allows identities of 128 bytes and keys of 64; the library accepts keys of up to 256 bytes.
     package init(identity: String, hexKey: String) throws(TLSSettingsError) {
         guard (1...128).contains(identity.utf8.count), !identity.utf8.contains(0) else { throw .pskIdentity }
         guard !hexKey.isEmpty else { throw .pskKey("is empty") }
@@ -95,7 +95,7 @@ package struct TLSPreSharedKey: Hashable, Sendable {
         self.key = key
     }
 
-    /// Reads `IDENTITY:HEXKEY`; the key is what stands behind the last colon.
+    /// Parses `IDENTITY:HEXKEY`; the key follows the last colon.
     package init(_ text: String) throws(TLSSettingsError) {
         guard let colon = text.lastIndex(of: ":") else { throw .pskKey("is missing: IDENTITY:HEXKEY is wanted") }
         try self.init(identity: String(text[..<colon]), hexKey: String(text[text.index(after: colon)...]))
@@ -104,9 +104,9 @@ package struct TLSPreSharedKey: Hashable, Sendable {
 
 /// The names of cipher suites.
 ///
-/// The library traps on a list it finds nothing in, so that no other name may reach it.
+/// The library traps on a list without a known suite, so unknown names must not reach it.
 enum TLSCiphers {
-    /// OpenSSL's name, the standard's name.
+    /// Pairs of OpenSSL's name and the standard's name.
     private static let names: [(openSSL: String, standard: String)] = [
         ("ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
         ("ECDHE-RSA-AES128-GCM-SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
@@ -131,9 +131,9 @@ enum TLSCiphers {
     ]
     private static let fixed = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]
 
-    /// The library's list for the names asked for, the most wanted first; `nil` is its default.
+    /// The library's list for the given names, most preferred first; `nil` is its default.
     ///
-    /// With a pre-shared key only the suites for those are any use.
+    /// With a pre-shared key only the suites for such keys are usable.
     static func list(_ wanted: [String], usesPreSharedKey: Bool) throws(TLSSettingsError) -> String? {
         let known = usesPreSharedKey ? self.preShared : self.names
         if wanted.isEmpty { return usesPreSharedKey ? known.map(\.standard).joined(separator: ":") : nil }
@@ -151,7 +151,7 @@ enum TLSCiphers {
     }
 }
 
-/// Names that go onto the wire; the library traps on bad ones.
+/// Names that are sent to the server; the library traps on invalid ones.
 enum TLSNames {
     static func check(applicationProtocols: [String]) throws(TLSSettingsError) {
         for name in applicationProtocols {
@@ -171,7 +171,7 @@ enum TLSVersions {
         if let maximum, maximum < minimum {
             throw .versions("the lowest is \(minimum.rawValue), the highest \(maximum.rawValue)")
         }
-        // The library has pre-shared keys up to TLS 1.2.
+        // The library supports pre-shared keys up to TLS 1.2.
         if usesPreSharedKey, minimum > .v1_2 { throw .pskWithCertificates }
     }
 }

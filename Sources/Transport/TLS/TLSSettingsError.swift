@@ -1,23 +1,23 @@
-/// What is wrong with the TLS settings: found before anything connects, one line of words.
+/// An error in the TLS settings, found before any client connects; one line of text.
 package enum TLSSettingsError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A file that cannot be read, and the system's word for why.
+    /// A file that cannot be read, with the system's reason.
     case unreadable(path: String, String)
-    /// Not what it is to be: no PEM, no certificate, no key.
+    /// The file has the wrong content: no PEM, no certificate or no key.
     case malformed(path: String, String)
-    /// DER where PEM is wanted.
+    /// DER instead of PEM.
     case isDER(path: String)
-    /// PEM where DER is wanted.
+    /// PEM instead of DER.
     case isPEM(String)
     case certificateWithoutKey
     case keyWithoutCertificate
     case serverWithoutCertificate
-    /// The key is another certificate's.
+    /// The key does not belong to the certificate.
     case keyMismatch(certificate: String, key: String)
-    /// `%i` stands in the certificate's path and not in the key's, or the other way round.
+    /// Only one of the paths of certificate and key contains `%i`.
     case numberInOnePathOnly
     case pskKey(String)
     case pskIdentity
-    /// A pre-shared key and what only certificates need.
+    /// A pre-shared key together with settings that need certificates.
     case pskWithCertificates
     case versions(String)
     case version(String)
@@ -25,10 +25,10 @@ package enum TLSSettingsError: Error, Hashable, Sendable, CustomStringConvertibl
     case applicationProtocol(String)
     case serverName(String)
     case pin(String)
-    /// A pinning mode without anything that is pinned.
+    /// A pinning mode without any pin.
     case noPins
     case keyLog(path: String, String)
-    /// The library refused the whole; its words.
+    /// The library refused the settings, with its text.
     case refused(String)
 
     package var description: String {

@@ -1,26 +1,26 @@
 package import LoopContext
 import NIOCore
 
-/// What the WebSockets of one event loop share: where frames are put together and taken apart, and random keys.
+/// State shared by the WebSockets of one event loop: buffers to assemble and parse frames, and random keys.
 ///
 /// Confined to its event loop.
 package final class WebSocketBuffers {
-    /// Lends what plain connections read into; without one no buffer is given back.
+    /// Lends the buffers that plain connections read into; without it no buffer is given back.
     let receive: ReceiveBuffer?
-    /// The data of several frames of one read, side by side.
+    /// The data of several frames of one read, concatenated.
     var inbound = ByteBuffer()
-    /// Where text messages end in it, counted from its reader index.
+    /// The ends of text messages in ``inbound``, counted from its reader index.
     var ends: [Int] = []
-    /// The frame that is written; the channel's until it is.
+    /// The frame being written; the channel owns it until it is written.
     var outbound = ByteBuffer()
     private var random: [UInt32] = []
 
-    /// A frame beyond this does not keep its memory.
+    /// A larger frame's memory is not kept.
     private static let largestKept = 1 << 18
 
     package init(receive: ReceiveBuffer?) { self.receive = receive }
 
-    /// A key that cannot be guessed (RFC 6455 §5.3), never 0: drawn from the system's generator, many at a time.
+    /// An unpredictable masking key (RFC 6455 §5.3), never 0; many are drawn from the system's generator at a time.
     func nextKey() -> UInt32 {
         if self.random.isEmpty {
             var generator = SystemRandomNumberGenerator()
@@ -35,7 +35,7 @@ package final class WebSocketBuffers {
         return key == 0 ? self.nextKey() : key
     }
 
-    /// Puts a frame of `payload` together; `key` 0: unmasked.
+    /// Assembles a frame of `payload`; with `key` 0 it is unmasked.
     func frame(_ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer, key: UInt32) -> ByteBuffer {
         if self.outbound.capacity > Self.largestKept { self.outbound = ByteBuffer() }
         self.outbound.clear(minimumCapacity: payload.count + WebSocketOpcode.largestHeader)
@@ -47,7 +47,7 @@ package final class WebSocketBuffers {
         return self.outbound
     }
 
-    /// The header alone, for a payload that is written behind it as it is.
+    /// Only the header, for a payload that is written after it without a copy.
     func header(_ opcode: WebSocketOpcode, length: Int) -> ByteBuffer {
         self.outbound.clear(minimumCapacity: WebSocketOpcode.largestHeader)
         self.outbound.writeWithUnsafeMutableBytes(minimumWritableBytes: WebSocketOpcode.largestHeader) { target in
@@ -57,14 +57,14 @@ package final class WebSocketBuffers {
     }
 }
 
-/// The frames that are sent.
+/// The opcodes of sent frames.
 enum WebSocketOpcode: UInt8 {
     case text = 1
     case binary = 2
     case close = 8
     case pong = 10
 
-    /// Two bytes, a length of eight, a key of four.
+    /// Two bytes, eight of length, four of key.
     static let largestHeader = 14
 
     /// Writes the header of a whole message, with the key if it is not 0 (RFC 6455 §5.2).

@@ -1,22 +1,22 @@
-/// Why an opening handshake came to no WebSocket (RFC 6455 §4.1).
+/// The reason why an opening handshake failed (RFC 6455 §4.1).
 package enum WebSocketFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The server answered with this status instead of 101.
     case status(Int)
-    /// What came is not the head of an HTTP/1.1 answer.
+    /// The bytes are not the head of an HTTP/1.1 answer.
     case notHTTP
-    /// The head of the answer goes on beyond ``WebSocketHead/maximumSize``.
+    /// The head of the answer is longer than ``WebSocketHead/maximumSize``.
     case headTooLarge
     /// Status 101 without "Upgrade: websocket" and "Connection: Upgrade".
     case noUpgrade
-    /// `Sec-WebSocket-Accept` does not answer our key.
+    /// `Sec-WebSocket-Accept` does not match the client's key.
     case wrongAccept
-    /// None of the subprotocols offered was selected ([MQTT-6.0.0-4], RFC 7395 §3.1).
+    /// The server selected none of the offered subprotocols ([MQTT-6.0.0-4], RFC 7395 §3.1).
     case noSubprotocol(offered: [String])
-    /// One was selected that was not offered.
+    /// The server selected a subprotocol that was not offered.
     case wrongSubprotocol(String)
-    /// An extension is to be used; none was offered.
+    /// The server selected an extension; none was offered.
     case extensions(String)
-    /// The server closed the connection before its answer was whole.
+    /// The server closed the connection before its answer was complete.
     case closed
 
     package var description: String {
@@ -36,28 +36,28 @@ package enum WebSocketFailure: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// What an open WebSocket must not bring; the connection ends with a Close frame that says ``code``.
+/// An error in the frames of an open WebSocket; the connection ends with a Close frame with ``code``.
 package struct WebSocketViolation: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Rule: Hashable, Sendable {
-        /// RSV1 to RSV3 belong to extensions (§5.2).
+        /// RSV1 to RSV3 are for extensions (§5.2).
         case reservedBits
         case reservedOpcode(UInt8)
-        /// Control frames are whole (§5.5).
+        /// Control frames must not be fragmented (§5.5).
         case fragmentedControl
-        /// Control frames carry 125 bytes at most (§5.5).
+        /// Control frames have at most 125 bytes (§5.5).
         case longControl
         /// A client masks every frame, a server none (§5.1).
         case masked, unmasked
-        /// The length is not in its shortest form, or negative (§5.2).
+        /// The length is negative or not in its shortest form (§5.2).
         case length
-        /// A continuation without a message, or a message within one (§5.4).
+        /// A continuation without a message, or a new message inside one (§5.4).
         case fragments
-        /// MQTT is binary ([MQTT-6.0.0-1]).
+        /// MQTT requires binary messages ([MQTT-6.0.0-1]).
         case text
-        /// XMPP is text (RFC 7395 §3.2).
+        /// XMPP requires text messages (RFC 7395 §3.2).
         case binary
         case messageTooLarge(limit: Int)
-        /// A Close frame with one byte, or a code that is never sent (§7.4).
+        /// A Close frame with one byte, or with a code that must not be sent (§7.4).
         case closeCode
         /// The reason of a Close frame is not UTF-8 (§5.5.1).
         case closeReason
@@ -67,7 +67,7 @@ package struct WebSocketViolation: Error, Hashable, Sendable, CustomStringConver
 
     package init(_ rule: Rule) { self.rule = rule }
 
-    /// For our Close frame (§7.4.1).
+    /// The code of our Close frame (§7.4.1).
     package var code: UInt16 {
         switch self.rule {
         case .text, .binary: 1003

@@ -1,10 +1,10 @@
 import NIOCore
 
-/// What a read brought, taken apart.
+/// The parsed contents of one read.
 struct WebSocketFindings {
-    /// Binary data that lies in one piece and is not masked is handed on where it is.
+    /// The range of unmasked binary data in one piece, which is passed on in place.
     private(set) var piece: Range<Int>?
-    /// The data is in the shared buffer; where text messages end in it, stands beside it.
+    /// The data is in the shared buffer, with the ends of text messages.
     private(set) var isGathered = false
     private(set) var ping: [UInt8]?
     /// The Close frame's code; 1000 if it had none.
@@ -56,19 +56,19 @@ struct WebSocketFindings {
     }
 }
 
-/// Puts text messages together, and hands each on by itself and whole (RFC 7395 §3.3.3).
+/// Assembles text messages, and passes on each one whole (RFC 7395 §3.3.3).
 ///
-/// Some 56 bytes for each connection, and what has come of a message that is not whole.
+/// About 56 bytes per connection, plus the received part of an incomplete message.
 final class WebSocketMessages {
     private var cut: ByteBuffer?
-    /// Whole ones that came while others were handed on: a write that fails reads the socket at once.
+    /// Complete messages that arrived during a delivery: a failed write makes NIO read the socket at once.
     private var later: [ByteBuffer] = []
     private var isDelivering = false
 
     func take(_ found: WebSocketFindings, _ buffers: WebSocketBuffers, _ deliver: (ByteBuffer) -> Void) {
         let ends = buffers.ends
         let gathered = found.isGathered ? buffers.inbound : ByteBuffer()
-        // The usual read: one message, whole.
+        // The usual read: one complete message.
         if !self.isDelivering, self.cut == nil, ends.count == 1, ends[0] == gathered.readableBytes {
             self.isDelivering = true
             deliver(gathered)
@@ -102,7 +102,7 @@ final class WebSocketMessages {
             next += 1
             deliver(message)
         }
-        // No memory stays with a quiet client.
+        // A quiet client keeps no memory.
         if next > 0 { self.later = [] }
         self.isDelivering = false
     }

@@ -1,12 +1,11 @@
 import LoopContext
 package import NIOCore
 
-/// A WebSocket between a socket, or TLS, and the one handler of a connection, on either side (RFC 6455).
+/// A WebSocket between a socket, or TLS, and the one handler of a connection, for client and server (RFC 6455).
 ///
-/// Bytes in, bytes out: what comes in data frames is handed on once per read, or as text once per message and whole;
-/// what is written leaves as one frame a write. Our end of the stream is a Close frame in front of the FIN, and the other side's Close frame is as good as
-/// its FIN: ``NIOCore/ChannelEvent/inputClosed``. Some 350 bytes for each connection, its place in the pipeline
-/// included.
+/// Binary data is passed on once per read, and text once per complete message. Each write becomes one frame. Our end of
+/// the stream is a Close frame before the FIN. The peer's Close frame counts as its FIN:
+/// ``NIOCore/ChannelEvent/inputClosed``. A connection takes about 350 bytes, including its place in the pipeline.
 package final class WebSocketHandler: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
@@ -16,19 +15,19 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     private let isClient: Bool
     private let content: WebSocketContent
     private let buffers: WebSocketBuffers
-    /// Until the WebSocket is open.
+    /// The handshake, until the WebSocket is open.
     private var opening: WebSocketOpening?
     private var reader: WebSocketReader
     /// The code of our Close frame.
     private var closeCode: UInt16 = 1000
     private var hasSentClose = false
-    /// Nothing more is read: the other side has ended the stream, or broken a rule.
+    /// Reading has stopped: the peer has ended the stream, or broken a rule.
     private var hasEnded = false
     /// The answer to the last ping, while the channel has no room.
     private var pong: [UInt8]?
-    /// `nil` for binary data, which has no messages.
+    /// `nil` for binary data, whose messages have no meaning.
     private let messages: WebSocketMessages?
-    /// Whether this read turn brought bytes, and whether some of them were handed on.
+    /// Whether this read turn brought bytes, and whether some of them were passed on.
     private var hasRead = false
     private var hasDelivered = false
 
@@ -50,10 +49,10 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         )
     }
 
-    /// The server's side, on a channel that has yet to become active.
+    /// Creates the server's side, on a channel that is not active yet.
     ///
-    /// The handlers behind it hear of `channelActive` once the WebSocket is open. A request that asks for something
-    /// else is answered with one line and the end of the connection.
+    /// Later handlers get `channelActive` once the WebSocket is open. Any other request is answered with one line, and
+    /// the connection ends.
     package init(server settings: WebSocketServerSettings, buffers: WebSocketBuffers) {
         self.isClient = false
         self.content = settings.content
@@ -108,7 +107,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         }
     }
 
-    /// No WebSocket will come of this connection.
+    /// Ends a connection whose handshake failed.
     private func end(_ opening: WebSocketOpening) {
         opening.timeout?.cancel()
         self.opening = nil
@@ -135,8 +134,8 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         let found = buffer.withUnsafeReadableBytes { bytes in
             WebSocketFindings(in: bytes, &self.reader, content: self.content, buffers: self.buffers)
         }
-        // Before the data is handed on, whose owner may close; written behind it, for a write that fails reads the
-        // socket dry at once, into the buffer that the data may lie in.
+        // Found before the data is passed on, because its owner may close. Written after it, because a failed write
+        // makes NIO read the socket until it is empty, into the buffer that may hold the data.
         if let ping = found.ping { self.pong = ping }
         if let messages = self.messages {
             self.buffers.receive?.give(back: buffer)
@@ -167,20 +166,20 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         }
     }
 
-    /// The other side writes no more; the owner answers as it answers a FIN.
+    /// The peer sends no more data; the owner answers as it answers a FIN.
     private func received(close code: UInt16, _ context: ChannelHandlerContext) {
         self.hasEnded = true
         self.pong = nil
-        // §5.5.1: the answer usually repeats the code.
+        // The answer usually repeats the code (§5.5.1).
         self.closeCode = code
         let wasFirst = !self.hasSentClose
         context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
-        // §7.1.1: with both Close frames on their way it is the server that closes.
+        // After both Close frames the server closes the connection (§7.1.1).
         if !self.isClient, !wasFirst { context.close(promise: nil) }
     }
 
     package func channelReadComplete(context: ChannelHandlerContext) {
-        // A turn that brought frames but no data is none for those behind; one without any bytes is the FIN.
+        // A turn with frames but no data is not reported to later handlers; a turn without any bytes is the FIN.
         let isNews = self.hasDelivered || !self.hasRead
         self.hasRead = false
         self.hasDelivered = false
@@ -206,7 +205,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         guard let opening = self.opening else { return context.fireErrorCaught(error) }
         let reason: ConnectError.Reason =
             switch TLSCaught(error, usesPreSharedKey: false) {
-            // A server that refuses a client's certificate may say so once TLS is up on our side (RFC 8446 §4.4.2).
+            // A server that refuses a client's certificate may report it after TLS is up on our side (RFC 8446 §4.4.2).
             case .failure(let failure): .tls(failure)
             case .endWithoutClose: .webSocket(.closed)
             case .unverified: .tls(.otherCertificate("behind the handshake"))
@@ -229,7 +228,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    /// Answers a ping as soon as there is room; of several that wait, the last (§5.5.3).
+    /// Answers a ping as soon as there is room; if several wait, only the last (§5.5.3).
     private func sendPong(_ context: ChannelHandlerContext) {
         guard context.channel.isWritable, !self.hasSentClose, let payload = self.pong.take() else { return }
         context.writeAndFlush(self.wrapOutboundOut(self.frame(.pong, payload)), promise: nil)
@@ -255,7 +254,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     private var dataOpcode: WebSocketOpcode { self.content == .text ? .text : .binary }
 
-    /// From here on a server has the payload follow its header by itself, for it need not be masked.
+    /// Above this size a server writes the payload after its header without a copy, because it is not masked.
     private static let largestCopied = 16_384
 
     private func frame(_ opcode: WebSocketOpcode, _ payload: [UInt8]) -> ByteBuffer {
@@ -265,7 +264,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if mode != .input, !self.hasSentClose, self.opening == nil, context.channel.isActive {
             self.hasSentClose = true
-            // §5.5.2: a ping is answered unless the other side's Close frame has come.
+            // A ping is answered unless the peer's Close frame has arrived (§5.5.2).
             if let payload = self.pong.take() {
                 context.write(self.wrapOutboundOut(self.frame(.pong, payload)), promise: nil)
             }

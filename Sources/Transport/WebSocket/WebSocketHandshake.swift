@@ -1,21 +1,21 @@
 import Crypto
 import DataEncodings
 
-/// The two heads of an opening handshake (RFC 6455 §4), and what each side wants of the other's.
+/// The two heads of an opening handshake (RFC 6455 §4), and the checks of each side.
 package enum WebSocketHandshake {
-    /// The answer that proves that the key was read and understood (§4.2.2).
+    /// The answer that proves that the server has read the key (§4.2.2).
     package static func accept(_ key: String) -> String {
         let hash = Insecure.SHA1.hash(data: Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
         return Base64.encode(Array(hash))
     }
 
-    /// A key for one handshake: 16 bytes that nobody can guess.
+    /// A key for one handshake: 16 unpredictable bytes.
     package static func makeKey() -> String {
         var random = SystemRandomNumberGenerator()
         return Base64.encode((0..<16).map { _ in UInt8.random(in: 0...255, using: &random) })
     }
 
-    // MARK: The client's part
+    // MARK: Client
 
     package static func request(
         _ settings: WebSocketSettings,
@@ -33,7 +33,7 @@ package enum WebSocketHandshake {
         return Array((text + "\r\n").utf8)
     }
 
-    /// What every answer begins with.
+    /// The start of every answer.
     static let answerStart = Array("HTTP/1.".utf8)
 
     /// Checks the server's answer (§4.1).
@@ -42,7 +42,7 @@ package enum WebSocketHandshake {
         key: String,
         offered: [String]
     ) throws(WebSocketFailure) {
-        // "HTTP/1.1 101 Switching Protocols"; the words may be missing, the blank too.
+        // "HTTP/1.1 101 Switching Protocols"; the reason phrase and its blank may be missing.
         let parts = head.line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count >= 2, parts[0] == "HTTP/1.1" || parts[0] == "HTTP/1.0", parts[1].utf8.count == 3,
             parts[1].utf8.allSatisfy({ (48...57).contains($0) }), let status = Int(parts[1]), status >= 100
@@ -58,9 +58,9 @@ package enum WebSocketHandshake {
         guard offered.contains(name) else { throw .wrongSubprotocol(name) }
     }
 
-    // MARK: The server's part
+    // MARK: Server
 
-    /// A request that is refused: what to answer, with one line for whoever reads it.
+    /// A refused request: the status of the answer, and one line of text for its reader.
     package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         package let status: Int
         package let words: String
@@ -100,10 +100,10 @@ package enum WebSocketHandshake {
     ///
     /// - Parameters:
     ///   - head: the request.
-    ///   - path: the one path served; `nil`: any.
-    ///   - subprotocols: those that are spoken here.
-    /// - Returns: the answer, with the first subprotocol of the client's list that is spoken here.
-    /// - Throws: what to answer instead.
+    ///   - path: the only path served; `nil` allows any.
+    ///   - subprotocols: the supported subprotocols.
+    /// - Returns: the answer, with the first supported subprotocol of the client's list.
+    /// - Throws: the refusal to send instead.
     package static func answer(
         _ head: WebSocketHead,
         path: String?,

@@ -1,6 +1,6 @@
-/// The first line and the fields of an HTTP/1.1 message (RFC 9112 §2 to §5), as far as an upgrade needs them.
+/// The first line and the fields of an HTTP/1.1 message (RFC 9112 §2 to §5), as needed for an upgrade.
 package struct WebSocketHead: Hashable, Sendable {
-    /// Bytes of a head at most.
+    /// The largest head in bytes.
     package static let maximumSize = 16_384
 
     package enum Problem: Error, Hashable, CustomStringConvertible {
@@ -15,28 +15,28 @@ package struct WebSocketHead: Hashable, Sendable {
         }
     }
 
-    /// Without its line end.
+    /// The first line, without its line end.
     package let line: String
-    /// Names in lower case, values without the blanks around them.
+    /// Names in lower case, values without surrounding blanks.
     package let fields: [(name: String, value: String)]
-    /// Bytes of the whole head, the empty line included.
+    /// Size of the head in bytes, including the empty line.
     package let size: Int
 
-    /// Reads a head that is all there.
+    /// Parses a complete head.
     ///
     /// - Parameters:
     ///   - bytes: from the head's first byte on; more may follow it.
-    ///   - start: what every first line begins with, to know early what will never be one; may be empty.
-    ///   - searched: how many of the bytes a call before has seen, without an end.
-    /// - Returns: `nil` while the empty line has not come.
-    /// - Throws: what makes it no head, at the first byte that does, before its end has come.
+    ///   - start: the required start of the first line, to detect errors early; may be empty.
+    ///   - searched: the number of bytes that an earlier call has searched for the end.
+    /// - Returns: `nil` until the empty line has arrived.
+    /// - Throws: an error at the first invalid byte, even before the head is complete.
     package static func read(
         _ bytes: [UInt8],
         start: [UInt8],
         searched: Int = 0
     ) throws(Problem) -> WebSocketHead? {
         guard zip(bytes, start).allSatisfy({ $0 == $1 }) else { throw .notHTTP }
-        // A field's name or a blank follows a line end; this is text, and no NUL is in it.
+        // A head starts with a token character.
         if let first = bytes.first, !Self.isToken(first) { throw .notHTTP }
         guard let end = Self.end(of: bytes, from: searched) else {
             guard bytes.count < Self.maximumSize else { throw .tooLarge }
@@ -46,7 +46,7 @@ package struct WebSocketHead: Hashable, Sendable {
         return try WebSocketHead(bytes[..<(end - 4)], size: end)
     }
 
-    /// Where the empty line ends.
+    /// The index after the empty line.
     private static func end(of bytes: [UInt8], from searched: Int) -> Int? {
         var index = max(3, searched)
         while index < bytes.count {
@@ -62,17 +62,17 @@ package struct WebSocketHead: Hashable, Sendable {
         var lines: [ArraySlice<UInt8>] = []
         var start = bytes.startIndex
         for index in bytes.indices where bytes[index] == 10 {
-            // A line end is CR LF; a bare LF would let two readers see different heads.
+            // A line ends with CR LF; with a bare LF two parsers could see different heads.
             guard index > start, bytes[index - 1] == 13 else { throw .notHTTP }
             lines.append(bytes[start..<(index - 1)])
             start = index + 1
         }
         lines.append(bytes[start...])
-        // Visible characters, blanks, tabs, and what is above ASCII: no other control character has a place in a head.
+        // Visible characters, blanks, tabs and non-ASCII bytes are allowed; other control characters are not.
         guard lines.allSatisfy({ $0.allSatisfy { $0 >= 32 && $0 != 127 || $0 == 9 } }) else { throw .notHTTP }
         var fields: [(name: String, value: String)] = []
         for line in lines.dropFirst() {
-            // A line that begins with a blank would continue the one before, which nobody may send any more.
+            // A line that starts with a blank is a continuation, which is obsolete and must not be sent.
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
                 line[..<colon].allSatisfy(Self.isToken)
             else { throw .notHTTP }
@@ -90,7 +90,7 @@ package struct WebSocketHead: Hashable, Sendable {
         self.size = size
     }
 
-    /// All values of a field, joined as one list; `nil` without the field.
+    /// All values of a field, joined as one list; `nil` if there is no such field.
     package func value(_ name: String) -> String? {
         let values = self.fields.filter { $0.name == name }.map(\.value)
         return values.isEmpty ? nil : values.joined(separator: ", ")
@@ -101,7 +101,7 @@ package struct WebSocketHead: Hashable, Sendable {
         (self.value(name) ?? "").split(separator: ",").map { String($0.trimmingBlanks) }.filter { !$0.isEmpty }
     }
 
-    /// Whether a field's list has the word, in whatever case.
+    /// Whether a field's list contains the word, in any case.
     package func list(_ name: String, has word: String) -> Bool {
         self.list(name).contains { $0.lowercased() == word }
     }
@@ -116,7 +116,7 @@ package struct WebSocketHead: Hashable, Sendable {
         hasher.combine(self.size)
     }
 
-    /// RFC 9110 §5.6.2.
+    /// Whether a byte is a token character (RFC 9110 §5.6.2).
     package static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -9,10 +9,10 @@ package final class WebSocketLayer: ConnectLayer {
     private let buffers: WebSocketBuffers
 
     /// - Parameters:
-    ///   - settings: what to ask for.
-    ///   - isSecure: whether TLS is below, for the port that goes without saying.
-    ///   - receive: whose buffers the connections read into, to give them back: the first buffer of a connection would
-    ///     stay with it, 64 KiB for each client. `nil` when each has its own.
+    ///   - settings: the request.
+    ///   - isSecure: whether TLS is below; selects the default port.
+    ///   - receive: the owner of the buffers that connections read into, to give them back. Otherwise each client would
+    ///     keep its first buffer of 64 KiB. `nil` if each connection has its own buffers.
     package init(_ settings: WebSocketSettings, isSecure: Bool, receive: ReceiveBuffer?) {
         self.settings = settings
         self.isSecure = isSecure
@@ -38,7 +38,7 @@ package final class WebSocketLayer: ConnectLayer {
             )
             try pipeline.context(handler: handler).writeAndFlush(NIOAny(ByteBuffer(bytes: request)), promise: nil)
         } catch {
-            // Closed in the meantime.
+            // The channel was closed in the meantime.
             done(.failure(.reset))
         }
     }

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// What a connection needs until its WebSocket is open; gone after that.
+/// The state of a connection until its WebSocket is open; released after that.
 final class WebSocketOpening {
     enum Role {
         case client(key: String, offered: [String], done: (Result<Void, ConnectError.Reason>) -> Void)
@@ -8,9 +8,9 @@ final class WebSocketOpening {
     }
 
     enum Step {
-        /// The head is not whole yet.
+        /// The head is incomplete.
         case wait
-        /// Open: what the server answers (a client has nothing to say), and the first bytes of frames.
+        /// Open: the server's answer (empty for a client), and the first bytes of frames.
         case open(answer: [UInt8], rest: [UInt8])
         case failed(WebSocketFailure)
         case refused(WebSocketHandshake.Refusal)
@@ -24,7 +24,7 @@ final class WebSocketOpening {
 
     init(_ role: Role) { self.role = role }
 
-    /// Takes the next bytes; they are copied, since the buffer they came in is everybody's.
+    /// Takes the next bytes; they are copied, because all connections of the loop share the buffer.
     func received(_ buffer: ByteBuffer) -> Step {
         self.bytes += buffer.readableBytesView
         switch self.role {
@@ -75,16 +75,16 @@ final class WebSocketOpening {
     }
 }
 
-/// How a server answers those who ask for a WebSocket.
+/// Settings of a server for WebSocket requests.
 package struct WebSocketServerSettings: Hashable, Sendable {
-    /// The one path served; `nil`: any.
+    /// The only path served; `nil` allows any.
     package var path: String?
-    /// Those that are spoken; [MQTT-6.0.0-4] knows `mqtt` only.
+    /// The supported subprotocols; [MQTT-6.0.0-4] defines `mqtt` only.
     package var subprotocols = ["mqtt"]
-    /// Bytes of a message at most that a client may send, all its fragments together.
+    /// The largest message from a client in bytes, with all its fragments.
     package var maximumMessageSize = 1 << 29
     package var content = WebSocketContent.binary
-    /// How long a connection may stay without a request.
+    /// The time that a connection has for its request.
     package var deadline = TimeAmount.seconds(10)
 
     package init(path: String? = nil) { self.path = path }

@@ -1,18 +1,18 @@
-/// Takes the frames of a WebSocket apart, wherever reads cut them (RFC 6455 §5).
+/// Parses the frames of a WebSocket, for any division into reads (RFC 6455 §5).
 ///
-/// Pure, and streaming: what a data frame carries is handed out as it comes, so nothing is collected but the up to 125
-/// bytes of a control frame. MQTT takes no notice of frames ([MQTT-6.0.0-2]), and what it collects it limits itself;
-/// XMPP does (RFC 7395 §3.3.3), and hears of the end of each message. That text is UTF-8 is for whoever reads the text.
-/// Some 48 bytes for each connection.
+/// Pure and streaming: the data of a frame is returned as it arrives. Only the up to 125 bytes of a control frame are
+/// collected. MQTT ignores frame boundaries ([MQTT-6.0.0-2]), and limits its packets itself. XMPP needs them (RFC 7395
+/// §3.3.3), and gets the end of each message. The reader of the text checks that it is UTF-8. A reader takes about 48
+/// bytes per connection.
 package struct WebSocketReader {
     package enum Event: Hashable {
-        /// These of the bytes are data; `key` unmasks them, 0 when they are plain, see ``WebSocketMask``.
+        /// These bytes are data; `key` unmasks them, 0 if they are plain, see ``WebSocketMask``.
         case data(Range<Int>, key: UInt32)
         case ping([UInt8])
         case pong
-        /// A text message is whole: the data since the last one belongs to it. Binary data has no such ends.
+        /// A text message is complete: it is the data since the last end. Binary data has no such ends.
         case endOfMessage
-        /// A Close frame, with its code if it has one; nothing comes behind it.
+        /// A Close frame, with its code if it has one; no event follows it.
         case close(UInt16?)
     }
 
@@ -29,32 +29,32 @@ package struct WebSocketReader {
         static let pong: UInt8 = 10
     }
 
-    /// The other side masks: it is a client.
+    /// The peer masks its frames: it is a client.
     private let isMasked: Bool
     private let content: WebSocketContent
     private var stage = Stage.first
     private var opcode: UInt8 = 0
-    /// FIN of the frame at hand.
+    /// FIN of the current frame.
     private var isLast = false
-    /// Bytes of the length, or of the key, still to come.
+    /// Missing bytes of the length or the key.
     private var missing: UInt8 = 0
-    /// More fragments belong to the message at hand.
+    /// The current message continues in further fragments.
     private var isInMessage = false
-    /// The message at hand has come to its end, which has not been told yet.
+    /// The current message has ended, and the event is still to be returned.
     private var isAtEnd = false
     private var lengthSize: UInt8 = 0
-    /// The first byte is the lowest.
+    /// The masking key, first byte lowest.
     private var key: UInt32 = 0
     private var left: UInt64 = 0
-    /// Bytes of the message at hand, all fragments up to now.
+    /// Bytes of the current message, over all its fragments so far.
     private var messageSize: UInt64 = 0
     private let limit: Int
     private var control: [UInt8] = []
 
     /// - Parameters:
-    ///   - isMasked: whether the other side has to mask its frames (a client) or must not (a server).
-    ///   - content: what messages have to be.
-    ///   - limit: bytes of a message at most, all its fragments together.
+    ///   - isMasked: whether the peer must mask its frames (a client) or must not (a server).
+    ///   - content: the required kind of messages.
+    ///   - limit: the largest message in bytes, with all its fragments.
     package init(isMasked: Bool, content: WebSocketContent = .binary, limit: Int) {
         self.isMasked = isMasked
         self.content = content
@@ -63,9 +63,9 @@ package struct WebSocketReader {
 
     private var isControl: Bool { self.opcode & 0x08 != 0 }
 
-    /// Reads on from `offset` to the next event.
+    /// Parses from `offset` to the next event.
     ///
-    /// - Returns: `nil` when all bytes are taken.
+    /// - Returns: `nil` if all bytes are parsed.
     package mutating func next(
         _ bytes: UnsafeRawBufferPointer,
         from offset: inout Int
@@ -81,7 +81,7 @@ package struct WebSocketReader {
                 if self.isAtEnd { continue }
             }
             guard offset < bytes.count else { return nil }
-            // Whatever comes behind a Close frame is not looked at (§5.5.1).
+            // Bytes after a Close frame are ignored (§5.5.1).
             guard self.stage != .closed else {
                 offset = bytes.count
                 return nil
@@ -103,7 +103,7 @@ package struct WebSocketReader {
             self.left = self.left << 8 | UInt64(byte)
             self.missing -= 1
             guard self.missing == 0 else { return }
-            // §5.2: the shortest form, and the highest bit of eight bytes is 0.
+            // The shortest form is required, and the highest bit of an eight-byte length is 0 (§5.2).
             let isShortest = self.lengthSize == 2 ? self.left >= 126 : self.left >= 65_536
             guard isShortest, self.left >> 63 == 0 else { throw WebSocketViolation(.length) }
             try self.lengthIsKnown()
@@ -166,7 +166,7 @@ package struct WebSocketReader {
         self.stage = self.isMasked ? .key : .payload
     }
 
-    /// Takes what there is of the payload; an empty frame is done at once.
+    /// Takes the available part of the payload; an empty frame is complete at once.
     private mutating func takePayload(
         _ bytes: UnsafeRawBufferPointer,
         from offset: inout Int
@@ -203,7 +203,7 @@ package struct WebSocketReader {
         }
     }
 
-    /// §5.5.1, §7.4: nothing, or a code and a reason.
+    /// The payload of a Close frame: empty, or a code and a reason (§5.5.1, §7.4).
     private static func closeCode(_ payload: [UInt8]) throws(WebSocketViolation) -> UInt16? {
         guard !payload.isEmpty else { return nil }
         guard payload.count >= 2 else { throw WebSocketViolation(.closeCode) }
@@ -221,7 +221,7 @@ package struct WebSocketReader {
 ///
 /// A key's first byte is its lowest; the key 0 changes nothing.
 package enum WebSocketMask {
-    /// The key as it applies `count` bytes on.
+    /// The key rotated for data `count` bytes further on.
     static func rotated(_ key: UInt32, by count: Int) -> UInt32 {
         let bits = UInt32(truncatingIfNeeded: count & 3) * 8
         return key &>> bits | key &<< (32 &- bits)
@@ -239,7 +239,7 @@ package enum WebSocketMask {
     ) {
         guard let base = source.baseAddress, source.count > 0 else { return }
         guard key != 0 else { return target.copyMemory(from: base, byteCount: source.count) }
-        // As the bytes lie in memory, on either kind of machine.
+        // In the order of the bytes in memory, for either endianness.
         let word = (UInt64(key) << 32 | UInt64(key)).littleEndian
         let words = source.count & ~7
         var offset = 0

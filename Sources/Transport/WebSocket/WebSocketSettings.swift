@@ -1,14 +1,14 @@
-/// What the messages of a WebSocket are.
+/// The kind of a WebSocket's messages.
 package enum WebSocketContent: Hashable, Sendable {
-    /// A stream of bytes that takes no notice of messages: MQTT.
+    /// A byte stream whose message boundaries have no meaning: MQTT.
     case binary
-    /// Text, in messages that are read and written whole: XMPP.
+    /// Text in messages that are read and written whole: XMPP.
     case text
 }
 
-/// How a client asks for its WebSocket.
+/// The request of a client's WebSocket.
 package struct WebSocketSettings: Sendable {
-    /// Why settings make no request.
+    /// The reason why settings are invalid.
     package enum Problem: Error, Hashable, CustomStringConvertible {
         case path(String)
         case host(String)
@@ -36,16 +36,16 @@ package struct WebSocketSettings: Sendable {
         }
     }
 
-    /// Path and query, as they go into the request line.
+    /// Path and query, as in the request line.
     package let path: String
-    /// Names offered, the best first, of which the server selects one.
+    /// The offered subprotocols, most preferred first; the server selects one.
     ///
-    /// [MQTT-6.0.0-3] wants `mqtt` among them; some old brokers know `mqttv3.1` only.
+    /// [MQTT-6.0.0-3] requires `mqtt` among them; some old brokers know `mqttv3.1` only.
     package let subprotocols: [String]
     package let headers: [(name: String, value: String)]
-    /// For the Host field; `nil`: the target's name and, unless it is the scheme's own, port.
+    /// The Host field; `nil` uses the target's name, and its port unless it is the scheme's default.
     package let host: String?
-    /// Bytes of a message at most that the server may send, all its fragments together.
+    /// The largest message from the server in bytes, with all its fragments.
     package let maximumMessageSize: Int
     package let content: WebSocketContent
 
@@ -58,12 +58,12 @@ package struct WebSocketSettings: Sendable {
     /// - Parameters:
     ///   - path: path and query.
     ///   - subprotocols: names to offer, at least one.
-    ///   - headers: fields to add; `Host` is taken for `host`.
-    ///   - host: for the Host field.
-    ///   - maximumMessageSize: a little over the largest MQTT packet by default. Of text messages a connection holds
-    ///     one that is not whole yet.
-    ///   - content: what messages are.
-    /// - Throws: the first thing that would break the request, or put a second one into it.
+    ///   - headers: fields to add; `Host` sets `host`.
+    ///   - host: the value of the Host field.
+    ///   - maximumMessageSize: a little over the largest MQTT packet by default. A connection holds at most one
+    ///     incomplete text message.
+    ///   - content: the kind of messages.
+    /// - Throws: the first value that would break the request, or add a second one.
     package init(
         path: String = "/mqtt",
         subprotocols: [String] = ["mqtt"],
@@ -101,11 +101,11 @@ package struct WebSocketSettings: Sendable {
     /// A request for XMPP (RFC 7395 §3.1).
     ///
     /// - Parameters:
-    ///   - path: ejabberd's is `/ws`, prosody's `/xmpp-websocket`.
+    ///   - path: `/ws` for ejabberd, `/xmpp-websocket` for prosody.
     ///   - headers: fields to add.
-    ///   - maximumMessageSize: bytes of a stanza at most that the server may send.
+    ///   - maximumMessageSize: the largest stanza from the server in bytes.
     /// - Returns: the settings.
-    /// - Throws: the first thing that would break the request, or put a second one into it.
+    /// - Throws: the first value that would break the request, or add a second one.
     package static func xmpp(
         path: String = "/ws",
         headers: [(String, String)] = [],
