@@ -1,4 +1,4 @@
-// What `connect` does, on libmosquitto: an epoll loop around the library's own, one object for each client.
+// The work of `connect` on libmosquitto: one epoll loop calls the library for each client that has something to read.
 
 #define _GNU_SOURCE
 #include "climit.h"
