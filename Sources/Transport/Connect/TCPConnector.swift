@@ -22,6 +22,11 @@ package final class TCPConnector: ClientConnector {
     private let route: @Sendable (_ client: Int) -> Int
     private let resolver: any AddressResolver
     private lazy var prompt = PromptConnect(self.context)
+    /// A connect to loopback was not over at once.
+    ///
+    /// Polling would round the latency of such connects up to ``PromptConnect/patience``, so later ones wait for NIO's
+    /// event.
+    private var loopbackDelays = false
     private var owner: TimerOwner?
 
     /// Connects in progress, by slot; each slot keeps its timer.
@@ -173,16 +178,17 @@ package final class TCPConnector: ClientConnector {
             return
         }
         let source = self.sources.address(forClient: self.route(attempt.client), to: address)
-        if address.isIPv4Loopback, let descriptor = PromptConnect.begin(to: address, from: source) {
+        if address.isIPv4Loopback, !self.loopbackDelays, let descriptor = PromptConnect.begin(to: address, from: source)
+        {
             attempt.socket = (descriptor, address, source)
-            self.look(attempt)
+            self.checkPrompt(attempt)
         } else {
             self.connect(attempt, to: address, from: source)
         }
     }
 
-    /// Looks whether the connect of the attempt's socket is over.
-    private func look(_ attempt: ConnectAttempt) {
+    /// Checks whether the connect of the attempt's socket is over.
+    private func checkPrompt(_ attempt: ConnectAttempt) {
         guard let (descriptor, address, source) = attempt.socket else { return }
         switch PromptConnect.isOver(descriptor, to: address) {
         case true?:
@@ -193,6 +199,7 @@ package final class TCPConnector: ClientConnector {
             // What has been added hears what it would hear of a channel that NIO connects.
             if channel.isActive { channel.pipeline.syncOperations.fireChannelActive() }
         case false?:
+            self.loopbackDelays = true
             let soon = self.context.refresh() + PromptConnect.patience
             self.context.timers.schedule(self.timers[Int(attempt.slot)], at: min(soon, attempt.deadline))
         case nil:
@@ -295,7 +302,7 @@ package final class TCPConnector: ClientConnector {
 
     private func expire(_ slot: Int32) {
         guard let attempt = self.attempts[Int(slot)] else { return }
-        if attempt.socket != nil, self.context.now < attempt.deadline { return self.look(attempt) }
+        if attempt.socket != nil, self.context.now < attempt.deadline { return self.checkPrompt(attempt) }
         let isUp = attempt.phases.tcp != nil
         let phase = isUp ? attempt.layers[attempt.layer].phase : attempt.addresses == nil ? .dns : .tcp
         self.fail(attempt, .timedOut(phase))
