@@ -3,8 +3,6 @@ package import NIOCore
 /// How far a stream has come.
 package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
     case disconnected
-    /// The owner connects.
-    case connecting
     /// The stream header is sent; the server's header and features are awaited.
     case opening
     /// The features have arrived, and a step without a state of its own is in progress.
@@ -29,7 +27,6 @@ package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
     package var words: String {
         switch self {
         case .disconnected: "disconnected"
-        case .connecting: "connecting"
         case .opening: "opening"
         case .negotiating: "negotiating"
         case .startTLS1: "requesting TLS"

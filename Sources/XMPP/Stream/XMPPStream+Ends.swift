@@ -11,7 +11,7 @@ extension XMPPStream {
     package mutating func finish(now: NIODeadline, into out: inout ByteBuffer) -> Bool {
         switch self.state {
         // §5.4.2.1: between `<starttls/>` and its answer the client may send nothing.
-        case .disconnected, .connecting, .startTLS1, .startTLS2, .closing: return false
+        case .disconnected, .startTLS1, .startTLS2, .closing: return false
         default: if !self.hasOpened { return false }
         }
         if self.state == .connected, self.isPresent {

@@ -78,9 +78,6 @@ package struct XMPPStream: ~Copyable {
 
     // MARK: Coming up
 
-    /// Called by the owner; it changes the state only.
-    package mutating func isConnecting() { self.state = .connecting }
-
     /// The channel is up: appends the stream header.
     ///
     /// `deadline`: when the stream has to be ready, all steps together.
