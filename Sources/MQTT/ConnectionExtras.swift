@@ -37,7 +37,7 @@ extension ConnectionExtras {
     /// Returns quota after an acknowledgement that ends a flow.
     ///
     /// A flow of an earlier connection returns quota too, but never more than was used.
-    func returnsQuota(inRead: Bool) {
+    func returnQuota(inRead: Bool) {
         guard self.quotaUsed > 0 else { return }
         self.quotaUsed -= 1
         if inRead { self.unflushed += 1 }

@@ -37,7 +37,7 @@ extension MQTTConnection {
     }
 
     /// Whether an accepting CONNACK contains the proof that the method requires; if not, the connection is closed.
-    func isAuthentic(_ connack: ConnAck) -> Bool {
+    func verifyOrClose(_ connack: ConnAck) -> Bool {
         if self.extras?.isVerbatim ?? false { return true }
         switch self.extras?.authenticator?.received(connack) {
         case nil:

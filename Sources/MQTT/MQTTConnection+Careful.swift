@@ -65,7 +65,7 @@ extension MQTTConnection {
                 self.needsExtras.unflushed += 1
             }
         case .deliverAndRecord:
-            if isOwners { self.session.pointee.awaitsRecord(view.packetID) }
+            if isOwners { self.session.pointee.deferRecord(view.packetID) }
             self.observer.message(self.client, view, now: now)
             if !isOwners { self.acknowledge(.pubRec, view.packetID) }
         case .recordAgain: self.recordAgain(view.packetID)
@@ -103,10 +103,10 @@ extension MQTTConnection {
             return self.end == nil
         }
         let answer = self.session.pointee.receivedPubRel(id: id)
-        if answer == .success, options.defersCompletions { self.session.pointee.inbound.awaitsCompletion(id) }
+        if answer == .success, options.defersCompletions { self.session.pointee.inbound.deferCompletion(id) }
         if let extras = self.extras {
             extras.unreleased.remove(id)
-            extras.returnsQuota(inRead: true)
+            extras.returnQuota(inRead: true)
         }
         if answer == .success { self.observer.released(self.client, id, now: now) }
         if answer != .success || !options.defersCompletions { self.complete(id, answer) }

@@ -27,11 +27,11 @@ extension MQTTConnection {
         case .atMostOnce: return false
         case .atLeastOnce:
             guard self.extras?.unacknowledged.remove(id) != nil, self.isUp else { return false }
-            self.extras?.returnsQuota(inRead: self.isDecoding)
+            self.extras?.returnQuota(inRead: self.isDecoding)
         case .exactlyOnce:
             let isUp = self.isUp
             guard self.session.pointee.record(id, reason, isUp: isUp), isUp else { return false }
-            if reason.isError, self.session.pointee.options.version == .v5 { self.endsRefused(id) }
+            if reason.isError, self.session.pointee.options.version == .v5 { self.endRefused(id) }
         }
         let type: PacketType = qos == .atLeastOnce ? .pubAck : .pubRec
         if reason == .success || self.session.pointee.options.version != .v5 {
@@ -46,15 +46,15 @@ extension MQTTConnection {
     }
 
     /// A rejected QoS 2 message no longer counts towards the receive maximum (§4.9).
-    private func endsRefused(_ id: UInt16) {
+    private func endRefused(_ id: UInt16) {
         self.extras?.unreleased.remove(id)
-        self.extras?.returnsQuota(inRead: self.isDecoding)
+        self.extras?.returnQuota(inRead: self.isDecoding)
     }
 
     /// A QoS 2 message came again: sends PUBREC again, unless the owner has not acknowledged the message yet.
     func recordAgain(_ id: UInt16) {
         if let reason = self.session.pointee.takeRefusal(id), let packetID = PacketID(rawValue: id) {
-            self.endsRefused(id)
+            self.endRefused(id)
             self.write(.pubRec(PubRec(packetID, reason: reason)))
         } else if !self.session.pointee.isAwaitingRecord(id) {
             self.acknowledge(.pubRec, id)

@@ -135,7 +135,7 @@ extension MQTTConnection {
         switch self.session.pointee.received(connack, now: now) {
         case .connected(let resumed):
             // A reason sent now follows a CONNACK, as a DISCONNECT may.
-            if wasConnecting, !self.isAuthentic(connack) { return }
+            if wasConnecting, !self.verifyOrClose(connack) { return }
             self.connackDeadline = .distantFuture
             if resumed {
                 self.session.pointee.resume(now: now) { id, publish, released in

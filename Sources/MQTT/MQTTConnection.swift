@@ -154,7 +154,7 @@ package final class MQTTConnection {
     /// Sends PINGREQ, on a connection that is up.
     package func ping() {
         guard self.session.pointee.state == .connected else { return }
-        self.session.pointee.pings(now: self.loop.now)
+        self.session.pointee.beginPing(now: self.loop.now)
         self.write(.pingReq)
         self.flushUnlessReading()
         self.updateTimer()

@@ -20,7 +20,7 @@ extension XMPPConnection: ChannelInboundHandler {
 
     package func handlerRemoved(context: ChannelHandlerContext) {
         // The owner lets go of a connection when it ends, so none goes without an end.
-        self.isGone(.lost)
+        self.channelEnded(.lost)
         self.context = nil
         self.channel = nil
         self.socket.close()
@@ -113,7 +113,7 @@ extension XMPPConnection: ChannelInboundHandler {
     /// During a TLS handshake the TLS layer knows the cause better and reports it.
     ///
     /// If the TLS layer reports nothing, the deadline passes and reports this end.
-    private func isGone(_ end: XMPPConnectionEnd) {
+    private func channelEnded(_ end: XMPPConnectionEnd) {
         guard self.isSecuring else { return self.close(end) }
         let extras = self.needsExtras
         extras.gone = extras.gone ?? end
@@ -147,19 +147,19 @@ extension XMPPConnection: ChannelInboundHandler {
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .inputClosed? = event as? ChannelEvent else { return }
-        self.isGone(self.socket.wasReset ? .failed(ECONNRESET) : .lost)
+        self.channelEnded(self.socket.wasReset ? .failed(ECONNRESET) : .lost)
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch ChannelFailure(error, isBare: self.isBare) {
-        case .finished: self.isGone(.lost)
-        case .webSocket(let violation): self.isGone(.webSocket(violation.description))
-        case .insecure(let failure): self.isGone(.insecure(failure))
-        case .system(let number): self.isGone(.failed(number))
+        case .finished: self.channelEnded(.lost)
+        case .webSocket(let violation): self.channelEnded(.webSocket(violation.description))
+        case .insecure(let failure): self.channelEnded(.insecure(failure))
+        case .system(let number): self.channelEnded(.failed(number))
         }
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        self.isGone(self.socket.wasReset ? .failed(ECONNRESET) : .lost)
+        self.channelEnded(self.socket.wasReset ? .failed(ECONNRESET) : .lost)
     }
 }

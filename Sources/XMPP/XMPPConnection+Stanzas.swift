@@ -26,7 +26,7 @@ struct XMPPStreamSink: XMPPReaderSink {
     }
 
     /// RFC 7395 §3.3.3: no second element in one message.
-    private mutating func isAlone() -> Bool {
+    private mutating func admitElement() -> Bool {
         self.count += 1
         guard self.connection.isWebSocket, self.count > 1 else { return true }
         let action = self.connection.stream.pointee.violated(
@@ -40,7 +40,7 @@ struct XMPPStreamSink: XMPPReaderSink {
 
     mutating func opened(_ header: StreamHeader) -> ReadingGoesOn {
         let connection = self.connection
-        guard self.isAlone() else { return .stop }
+        guard self.admitElement() else { return .stop }
         let action = connection.stream.pointee.opened(header, now: self.now, into: &connection.out.pointee)
         connection.run(action, now: self.now)
         return connection.goesOn
@@ -48,7 +48,7 @@ struct XMPPStreamSink: XMPPReaderSink {
 
     mutating func element(_ element: borrowing ElementView) -> ReadingGoesOn {
         let connection = self.connection
-        guard self.isAlone() else { return .stop }
+        guard self.admitElement() else { return .stop }
         let action = connection.stream.pointee.received(
             element,
             now: self.now,
@@ -65,7 +65,7 @@ struct XMPPStreamSink: XMPPReaderSink {
 
     mutating func closed() -> ReadingGoesOn {
         let connection = self.connection
-        guard self.isAlone() else { return .stop }
+        guard self.admitElement() else { return .stop }
         let action = connection.stream.pointee.closed(now: self.now, into: &connection.out.pointee)
         connection.run(action, now: self.now)
         return connection.goesOn

@@ -43,7 +43,7 @@ struct MQTTSessionTests {
 
         _ = self.connect(&session)
         _ = session.publish(self.publish(1))
-        session.pings(now: self.at(0))
+        session.beginPing(now: self.at(0))
         session.disconnect()
         #expect(session.deadline == self.at(30_000))
     }
@@ -278,7 +278,7 @@ struct MQTTSessionTests {
         var session = MQTTSession(options)
         #expect(self.connect(&session) == .connected(resumed: false))
         if keepAlive == 0 { #expect(session.deadline == nil) }
-        session.pings(now: self.at(100))
+        session.beginPing(now: self.at(100))
         #expect(session.deadline == self.at(100 + wait))
         #expect(session.timerFired(now: self.at(99 + wait)) { _ in } == .none)
         #expect(session.timerFired(now: self.at(100 + wait)) { _ in } == .pingTimedOut)

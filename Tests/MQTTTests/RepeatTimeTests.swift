@@ -33,7 +33,7 @@ struct RepeatTimeTests {
         let id = rig.begin(1, qos: .atLeastOnce)
         self.wait(delay, rig)
         let before = self.resends(rig).count
-        let isWritten = rig.session.pointee.writes(id, sequence: 1, now: rig.now)
+        let isWritten = rig.session.pointee.beginWrite(id, sequence: 1, now: rig.now)
         #expect(isWritten)
         for count in 0..<3 {
             self.wait(19, rig)

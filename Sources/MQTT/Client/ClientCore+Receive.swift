@@ -77,7 +77,7 @@ extension ClientCore {
     /// Pauses or resumes reading from the socket.
     func updateReading() {
         guard let channel = self.channel, self.connection != nil else { return }
-        let pauses = self.seed.inbox.pauses(when: self.awaitsAnswer ? .overfull : .full)
+        let pauses = self.seed.inbox.pauseIfFull(self.awaitsAnswer ? .overfull : .full)
         guard pauses != self.isPaused else { return }
         self.isPaused = pauses
         // Bytes that the kernel already has still arrive if the server closes.

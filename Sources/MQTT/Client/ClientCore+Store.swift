@@ -140,7 +140,7 @@ extension ClientCore {
     private func sendFirst(_ sequence: UInt64) -> Bool {
         // `resend` sends messages that the server's receive maximum holds back ([MQTT-3.3.4-7]).
         guard self.state == .connected, let id = self.flows.flows[sequence]?.stage.packetID,
-            self.session.pointee.writes(id.rawValue, sequence: sequence, now: self.context.now)
+            self.session.pointee.beginWrite(id.rawValue, sequence: sequence, now: self.context.now)
         else { return false }
         return self.write(sequence)
     }

@@ -129,7 +129,7 @@ final class Inbox: Sendable {
     /// Whether reading pauses now, because the inbox is at `limit` or above.
     ///
     /// After `true`, a later ``collect()`` says when reading may resume.
-    func pauses(when limit: Fill) -> Bool {
+    func pauseIfFull(_ limit: Fill) -> Bool {
         self.queue.withState { waiting in
             let fill = self.fill(waiting)
             waiting.notes.isPaused = fill == .overfull || fill == .full && limit == .full

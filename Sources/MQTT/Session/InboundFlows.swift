@@ -50,7 +50,7 @@ package struct InboundFlows: ~Copyable {
         return true
     }
 
-    mutating func awaitsRecord(_ id: UInt16) { self.unanswered[id] = .record }
+    mutating func deferRecord(_ id: UInt16) { self.unanswered[id] = .record }
 
     func isAwaitingRecord(_ id: UInt16) -> Bool { self.unanswered[id] == .record }
 
@@ -62,7 +62,7 @@ package struct InboundFlows: ~Copyable {
     }
 
     /// Stores a rejection until the message comes again.
-    mutating func refuses(_ id: UInt16, _ reason: ReasonCode) { self.unanswered[id] = .refusal(reason) }
+    mutating func refuse(_ id: UInt16, _ reason: ReasonCode) { self.unanswered[id] = .refusal(reason) }
 
     /// Returns the stored rejection, which ends the flow.
     mutating func takeRefusal(_ id: UInt16) -> ReasonCode? {
@@ -71,7 +71,7 @@ package struct InboundFlows: ~Copyable {
         return reason
     }
 
-    mutating func awaitsCompletion(_ id: UInt16) { self.unanswered[id] = .completion }
+    mutating func deferCompletion(_ id: UInt16) { self.unanswered[id] = .completion }
 
     func isAwaitingCompletion(_ id: UInt16) -> Bool { self.unanswered[id] == .completion }
 

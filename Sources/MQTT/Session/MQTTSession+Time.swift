@@ -62,7 +62,7 @@ extension MQTTSession {
     /// Records a PINGREQ that the caller sends itself.
     ///
     /// The timeout runs from the first unanswered one: later ones do not extend it.
-    package mutating func pings(now: NIODeadline) { self.pingSent = self.pingSent ?? now }
+    package mutating func beginPing(now: NIODeadline) { self.pingSent = self.pingSent ?? now }
 
     var keepAlive: TimeAmount { .seconds(Int64(self.limits.keepAlive)) }
 

@@ -257,7 +257,7 @@ package struct MQTTSession: ~Copyable {
     package var inboundCount: Int { self.inbound.count }
 
     /// Leaves the PUBREC of a new message to the owner.
-    mutating func awaitsRecord(_ id: UInt16) { self.inbound.awaitsRecord(id) }
+    mutating func deferRecord(_ id: UInt16) { self.inbound.deferRecord(id) }
 
     func isAwaitingRecord(_ id: UInt16) -> Bool { self.inbound.isAwaitingRecord(id) }
 
@@ -271,7 +271,7 @@ package struct MQTTSession: ~Copyable {
     package mutating func record(_ id: UInt16, _ reason: ReasonCode, isUp: Bool) -> Bool {
         guard self.inbound.record(id) else { return false }
         guard reason.isError, self.options.version == .v5 else { return true }
-        if isUp { _ = self.inbound.end(id) } else { self.inbound.refuses(id, reason) }
+        if isUp { _ = self.inbound.end(id) } else { self.inbound.refuse(id, reason) }
         return true
     }
 

@@ -3,7 +3,7 @@ package import NIOCore
 // Publishes that take their identifier before they are written: the owner stores them in between.
 extension OutboundWindow {
     /// Starts the timeout of a publish; `false` if it must not be written now.
-    mutating func writes(_ id: UInt16, sequence: UInt64, now: NIODeadline) -> Bool {
+    mutating func beginWrite(_ id: UInt16, sequence: UInt64, now: NIODeadline) -> Bool {
         guard let index = self.index(of: id), self.slots[index].sequence == sequence else { return false }
         switch self.slots[index].state {
         case .awaitingPubAck, .awaitingPubRec: break
@@ -29,8 +29,8 @@ extension MQTTSession {
     ///   - now: when the write begins.
     /// - Returns: `false` if its flow is over or held back by the server's receive maximum; then it must not be
     ///   written.
-    package mutating func writes(_ id: UInt16, sequence: UInt64, now: NIODeadline) -> Bool {
-        guard self.window.writes(id, sequence: sequence, now: now) else { return false }
+    package mutating func beginWrite(_ id: UInt16, sequence: UInt64, now: NIODeadline) -> Bool {
+        guard self.window.beginWrite(id, sequence: sequence, now: now) else { return false }
         self.ackDeadline = min(self.ackDeadline, now + self.options.firstCheck)
         return true
     }

@@ -5,14 +5,16 @@ import MQTTCodec
 import Measurement
 import NIOCore
 
-// What is stored and may go out.
+// Messages that are stored and may be sent.
 extension StoreGate {
-    /// Takes a batch of publishes: each has its identifier and its place in the window from now on.
+    /// Takes a batch of publishes.
+    ///
+    /// Each of them gets its identifier and its place in the window.
     func take(_ place: Int, _ batch: OperationBatch) {
         let work = self.work
         let began = self.context.refresh()
         let qos = work.clients[place].own.qos
-        // From here on it is the client's own store that it waits for, not the generator.
+        // The generator's delay ends here; the rest of the time is the client's own store.
         work.recordLag(batch, work.ids(qos).pointee.operation, began: began)
         let first = work.clients[place].sequence
         let base = self.clients[place].base
@@ -31,13 +33,13 @@ extension StoreGate {
         self.gather(place)
     }
 
-    /// Writes what is stored and was not written yet, with whatever waits in the loop's scratch buffer.
+    /// Writes the stored messages that were not written yet, after the content of the loop's scratch buffer.
     ///
     /// - Returns: whether anything was written.
     @discardableResult
     func write(_ place: Int) -> Bool {
         var hasWritten = false
-        // What a socket does not take at once goes on when it is writable.
+        // The rest follows when the socket is writable.
         while self.writeOnce(place) { hasWritten = true }
         self.giveUpUntakeable(place)
         return hasWritten
@@ -83,7 +85,8 @@ extension StoreGate {
             let sequence = self.clients[place].written
             if let publish = self.clients[place].flows.packet(sequence, now: now) {
                 // The server's receive maximum may hold back what a resumed session has: that comes by `resend`.
-                guard let id = publish.packetID, work.sessions[place].writes(id.rawValue, sequence: sequence, now: now)
+                guard let id = publish.packetID,
+                    work.sessions[place].beginWrite(id.rawValue, sequence: sequence, now: now)
                 else { break }
                 let payload = publish.payload.readableBytes
                 let before = self.context.scratch.pointee.readableBytes
@@ -102,7 +105,7 @@ extension StoreGate {
 
     /// Appends one PUBLISH; `false` if the server does not take it.
     ///
-    /// Messages of this run have the alias of the client's topic: those of others may have another topic.
+    /// The alias is that of the client's topic in this run. Messages of an earlier run may have another topic.
     private func append(_ place: Int, _ sequence: UInt64, _ packet: Publish, to connection: MQTTConnection) -> Bool {
         let limits = self.work.sessions[place].limits
         if let reason = limits.refusal(ofPublish: packet.qos, retain: packet.retain, size: 0) {
@@ -122,7 +125,9 @@ extension StoreGate {
         return true
     }
 
-    /// One publish of a resumed session, unless it is not stored yet: then it is written when it is.
+    /// Writes one publish of a resumed session.
+    ///
+    /// One that is not stored yet is written after its commit.
     func resend(_ place: Int, _ publish: InFlightPublish, now: NIODeadline) {
         let sequence = publish.sequence
         guard let connection = self.work.clients[place].connection,
@@ -141,9 +146,9 @@ extension StoreGate {
         }
     }
 
-    /// Counts what a resumed session sent for the first time; it leaves with the answers to the present read.
+    /// Counts the messages that a resumed session sent for the first time.
     ///
-    /// If the connection has ended since, none of it left.
+    /// They leave with the answers to the present read. If the connection has ended since, none of them left.
     func settleFirsts() {
         guard !self.firsts.isEmpty else { return }
         let firsts = self.firsts
@@ -163,22 +168,25 @@ extension StoreGate {
         }
     }
 
-    /// Lets the time of what was sent again begin, now that its session has ended its step, and ends what the server does
-    /// not take.
+    /// Starts the acknowledgement timeouts of messages that were sent again, and ends messages that CONNACK does not allow.
     ///
-    /// - Returns: whether there was any of that, so that there may be room for what the receive maximum held back.
+    /// Called after the step of the session that sent them.
+    ///
+    /// - Returns: whether a message was ended, which may make room in the receive maximum.
     @discardableResult
     func begin(_ place: Int, now: NIODeadline) -> Bool {
         for (place, id, sequence) in self.begun {
-            _ = self.work.sessions[place].writes(id, sequence: sequence, now: now)
+            _ = self.work.sessions[place].beginWrite(id, sequence: sequence, now: now)
         }
         self.begun.removeAll()
         return self.giveUpUntakeable(place)
     }
 
-    // MARK: - What an earlier run never sent
+    // MARK: - Messages that an earlier run never sent
 
-    /// Gives identifiers to what was queued, as far as the window goes: it is sent before anything of this run.
+    /// Assigns identifiers to queued messages while the window has room.
+    ///
+    /// They are sent before those of this run.
     func takeQueued(_ place: Int) {
         guard !self.clients[place].hasFailed else { return }
         let now = self.context.now
@@ -192,13 +200,13 @@ extension StoreGate {
         self.gather(place)
     }
 
-    /// The identifier of a message that was queued is stored: it goes out, for the first time.
+    /// Sends a queued message for the first time, after the commit of its identifier.
     func sendQueued(_ place: Int, _ sequence: UInt64) {
         let now = self.context.now
-        // Without a connection it goes out when the session is resumed.
+        // Without a connection the message is sent when the session is resumed.
         guard let connection = self.work.clients[place].connection, connection.isUp,
             let packet = self.clients[place].flows.packet(sequence, now: now), let id = packet.packetID,
-            self.work.sessions[place].writes(id.rawValue, sequence: sequence, now: now),
+            self.work.sessions[place].beginWrite(id.rawValue, sequence: sequence, now: now),
             self.append(place, sequence, packet, to: connection)
         else { return }
         self.work.wantsTimer(place, at: now + self.work.sessions[place].options.ackTimeout)

@@ -19,16 +19,16 @@ extension XMPPStream {
     ) -> Action {
         switch self.answer(in: element) {
         case .result(let answer):
-            if self.hasAskedForAccount { return self.isRegistered(now: now, into: &out) }
+            if self.hasAskedForAccount { return self.finishRegistration(now: now, into: &out) }
             guard let query = answer.child("query", XMPPNamespace.register), !query.elements.isEmpty else {
                 // A registration without any required field creates no account.
                 if self.options.registration == .only { return self.end(.registrationImpossible(.nothing), into: &out) }
-                return self.isRegistered(now: now, into: &out)
+                return self.finishRegistration(now: now, into: &out)
             }
             return self.submit(query, now: now, into: &out)
         case .error(let error):
             if error.condition == .conflict, self.options.registration == .createIfMissing {
-                return self.isRegistered(now: now, into: &out)
+                return self.finishRegistration(now: now, into: &out)
             }
             return self.end(.registrationRefused(error), into: &out)
         case .foreign: return .none
@@ -36,7 +36,7 @@ extension XMPPStream {
         }
     }
 
-    private mutating func isRegistered(now: NIODeadline, into out: inout ByteBuffer) -> Action {
+    private mutating func finishRegistration(now: NIODeadline, into out: inout ByteBuffer) -> Action {
         self.facts.insert(.registered)
         self.negotiation?.awaitedID = ""
         guard self.options.registration == .only else { return self.negotiate(now: now, into: &out) }
@@ -57,7 +57,7 @@ extension XMPPStream {
         into out: inout ByteBuffer
     ) -> Action {
         if query.child("registered") != nil {
-            guard self.options.registration == .only else { return self.isRegistered(now: now, into: &out) }
+            guard self.options.registration == .only else { return self.finishRegistration(now: now, into: &out) }
             return self.end(.registrationRefused(StanzaError(.conflict)), into: &out)
         }
         // Registration sends the password in clear: this needs TLS, or TLS switched off, or explicit permission.
