@@ -1,44 +1,44 @@
 package import LoadEngine
 package import Measurement
 
-/// How the program ends.
+/// The exit status of the program.
 ///
-/// The codes are a contract with scripts (`man sysexits`, and k6 for 97 to 105).
+/// Scripts depend on the codes (`man sysexits`, and k6 for 97 to 105).
 ///
-/// Where several apply, the first in the order of declaration is the one given.
+/// If several apply, the first in the order of declaration is used.
 package enum ExitStatus: Int32, Sendable, CaseIterable {
-    /// Wrong usage, an unreadable input, or a load that this host cannot carry.
+    /// Wrong usage, an unreadable input, or a load that is too large for this host.
     case usage = 64
-    /// A scenario or result file that is not what it should be.
+    /// An invalid scenario or result file.
     case dataError = 65
-    /// Results cannot be written; found out before the first socket.
+    /// Results cannot be written; detected before the first socket is opened.
     case cannotCreate = 73
-    /// Every connect attempt failed, or all connections were lost and none came back.
+    /// Every connect attempt failed, or all connections were lost and no reconnect succeeded.
     case unavailable = 69
     /// SIGINT or SIGTERM before the planned end.
     case interrupted = 105
-    /// With `--strict`: the ledger could not tell what became of every message.
+    /// With `--strict`: the ledger could not account for every message.
     case unreconciled = 97
-    /// With `--strict`: the generator, not the server, was the limit.
+    /// With `--strict`: the generator, not the server, limited the load.
     case generatorLimited = 98
     /// A threshold failed.
     case thresholdFailed = 99
-    /// Everything held.
+    /// All checks passed.
     case success = 0
 }
 
 extension ExitStatus {
-    /// Of several the one that is given.
+    /// The status to use if several apply.
     package static func first(_ statuses: [ExitStatus]) -> ExitStatus {
         self.allCases.first { statuses.contains($0) } ?? .success
     }
 }
 
 extension ExitStatus {
-    /// The first status that applies to a run, to merged segments or to a decode, in the order of the design.
+    /// The first status that applies to a run, to merged segments or to a decode, in the order of declaration.
     ///
     /// - Parameters:
-    ///   - record: finished, with verdict and thresholds.
+    ///   - record: the finished record, with verdict and thresholds.
     ///   - isStrict: `--strict`.
     ///   - isWritten: all result files are on disk.
     package init(of record: RunRecord, isStrict: Bool, isWritten: Bool = true) {
@@ -52,30 +52,30 @@ extension ExitStatus {
         case .aborted where !codes.isDisjoint(with: Verdict.Reason.unavailableCodes): self = .unavailable
         case .aborted where codes.contains(Verdict.Reason.thresholdCode) && !codes.contains(Verdict.Reason.signalCode):
             self = held
-        // Whatever else ended a segment before its plan did it is not all that was to be measured.
+        // A segment that ended early did not measure the whole plan, whatever the cause.
         case .aborted: self = .interrupted
-        // The speed of a decoder that loses packets is worth nothing, so this needs no --strict.
+        // The speed of a decoder that loses packets has no meaning, so this does not need --strict.
         case .unreconciled where isStrict || codes.contains(Verdict.Reason.decodedCode): self = .unreconciled
         case .generatorLimited where isStrict: self = .generatorLimited
         case .unreconciled, .generatorLimited, .valid, nil: self = held
         }
     }
 
-    /// Of a segment that left no results.
+    /// The status for a segment without results.
     ///
     /// - Parameters:
-    ///   - code: how it ended: an exit status, or a signal's number.
-    ///   - isSignal: whether `code` is a signal's.
+    ///   - code: the exit status or signal number of its process.
+    ///   - isSignal: whether `code` is a signal number.
     package init(ofLostSegment code: Int32, isSignal: Bool) {
         let known = isSignal ? nil : ExitStatus(rawValue: code)
         self = known == .success ? .dataError : known ?? .dataError
     }
 
-    /// Of a search for the largest load.
+    /// The status of a search for the largest load.
     ///
     /// - Parameters:
-    ///   - answer: `nil` where the search did not come to its end.
-    ///   - isStopped: by a signal.
+    ///   - answer: `nil` if the search did not finish.
+    ///   - isStopped: whether a signal stopped it.
     ///   - failure: the status of a step that did not run.
     ///   - isStrict: `--strict`.
     package init(of answer: CapacityAnswer?, isStopped: Bool, failure: ExitStatus?, isStrict: Bool) {
@@ -94,10 +94,10 @@ extension ExitStatus {
         }
     }
 
-    /// Of a comparison.
+    /// The status of a comparison.
     package init(hasRegressed: Bool) { self = hasRegressed ? .thresholdFailed : .success }
 
-    /// Whether a run with this status came to its planned end, whatever was found there.
+    /// Whether a run with this status reached its planned end.
     package var leavesWholeRun: Bool {
         switch self {
         case .success, .thresholdFailed, .generatorLimited, .unreconciled: true
@@ -105,7 +105,7 @@ extension ExitStatus {
         }
     }
 
-    /// One line for standard error about a finished run, where the status is not success.
+    /// One line for standard error about a finished run; `nil` on success.
     package func lastWord(of record: RunRecord) -> String? {
         switch self {
         case .success, .usage, .dataError, .cannotCreate: return nil

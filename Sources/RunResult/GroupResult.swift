@@ -1,27 +1,27 @@
 package import Ledger
 package import Measurement
 
-/// What became of a group, once everything has stopped.
+/// The outcome of a group, after all its clients have stopped.
 package struct GroupResult: Sendable {
     /// `nil` in a run of one command.
     package let name: String?
-    /// Its metrics, books and reasons name the group.
+    /// Its metrics, books and reasons contain the group's name.
     package let account: LoadAccount
     let mismatches: [Verdict.Reason]
     let notes: [Verdict.Reason]
     let clock: ClockRecord?
     let nothingCameUp: String
-    /// What a client is called, by its number.
+    /// The client id for a client's number.
     package let clientID: @Sendable (_ number: Int) -> String
 
     /// - Parameters:
-    ///   - name: of the group, in a run of several.
-    ///   - account: as if the group were alone.
+    ///   - name: the name of the group, in a run of several.
+    ///   - account: the account as if the group were alone.
     ///   - mismatches: counts of the run's own server that differ from the books.
-    ///   - notes: beside those of the account.
-    ///   - clock: by which messages were stamped, where other segments hear them.
-    ///   - nothingCameUp: the words for a group of which no client came up.
-    ///   - clientID: what a client is called, by its number.
+    ///   - notes: notes in addition to those of the account.
+    ///   - clock: the clock of the messages' time stamps, if other segments receive them.
+    ///   - nothingCameUp: the reason to print if no client of the group connected.
+    ///   - clientID: the client id for a client's number.
     package init(
         _ name: String?,
         _ account: LoadAccount,
@@ -42,7 +42,7 @@ package struct GroupResult: Sendable {
 }
 
 extension LoadAccount {
-    /// The account as it stands among those of other groups.
+    /// The account with the group's name, for a run of several groups.
     fileprivate func of(group: String) -> LoadAccount {
         var account = self
         for index in account.metrics.indices {

@@ -8,7 +8,7 @@ extension Verdict.Reason {
     static let decodedCode = "decoded"
     private static let lostCode = "connections-lost"
     private static let connectionCode = "connection"
-    /// Of runs without a server.
+    /// Codes of runs without a server.
     static let unavailableCodes: Set = [noConnectionCode, lostCode, connectionCode]
 
     static let signal = Self(code: Self.signalCode, text: "a signal ended the run before its time")
@@ -18,18 +18,18 @@ extension Verdict.Reason {
         return Self(code: Self.thresholdCode, text: "a threshold that aborts was broken\(words)")
     }
 
-    /// Of a decode.
+    /// The reason for a decode whose connection was lost.
     static func connection(_ words: String) -> Self { Self(code: Self.connectionCode, text: words) }
 
     static func decoded(_ words: String) -> Self { Self(code: Self.decodedCode, text: words) }
 
-    /// Why a run, or one of its groups, had no connection left.
+    /// The reason why a run, or one of its groups, had no connection left.
     ///
     /// - Parameters:
     ///   - loss: how the connections were lost.
-    ///   - nothingCameUp: the words for clients of which none came up.
-    ///   - example: of the most frequent error.
-    /// - Returns: `nil` if it had connections.
+    ///   - nothingCameUp: the reason to print if no client connected.
+    ///   - example: an example of the most frequent error.
+    /// - Returns: `nil` if there were connections.
     static func loss(_ loss: StopReason, _ nothingCameUp: String, example: String?) -> Self? {
         let words = example.map { ": \($0)" } ?? ""
         switch loss {
@@ -40,7 +40,7 @@ extension Verdict.Reason {
         }
     }
 
-    /// The same with the group's name in front.
+    /// The reason with the group's name as prefix.
     package func of(group: String?) -> Self {
         guard let group else { return self }
         var reason = self
@@ -50,20 +50,20 @@ extension Verdict.Reason {
 }
 
 extension [ErrorRecord] {
-    /// Of the most frequent one.
+    /// An example of the most frequent error.
     var example: String? { self.max { $0.count < $1.count }?.example }
 }
 
 extension Books {
-    /// The embedded broker's own count against the generator's, where nothing happened that lets them differ.
+    /// Compares the embedded broker's count with the generator's; applies if no fault could make them differ.
     ///
-    /// A message whose first copy was lost with its connection reaches the broker with DUP alone, and one whose answer
-    /// was lost reaches it both ways: received <= sent <= received + received with DUP.
+    /// If a connection is lost, its message may reach the broker only with DUP. If only the answer is lost, the message
+    /// reaches the broker without and with DUP. So: received <= sent <= received + received with DUP.
     ///
     /// - Parameters:
-    ///   - received: what the broker received without DUP, by QoS.
-    ///   - receivedDUP: what it received with DUP, by QoS.
-    /// - Returns: `nil` where they agree.
+    ///   - received: messages without DUP that the broker received, by QoS.
+    ///   - receivedDUP: messages with DUP that it received, by QoS.
+    /// - Returns: `nil` if the counts agree.
     package func mismatch(
         received: (_ qos: UInt8) -> UInt64,
         receivedDUP: (_ qos: UInt8) -> UInt64

@@ -7,19 +7,19 @@ package enum DecodeEnd: Hashable, Sendable {
     case thresholdBroken
     /// The connection of a lane was lost.
     case connection(String)
-    /// A lane decoded something else than was encoded.
+    /// A lane decoded something other than what was encoded.
     case decoded(String)
 }
 
-/// How much of a core a lane's thread had, where nothing is waited for: the rest went to other processes.
+/// The share of a core that a lane's thread used, for lanes without waits: other processes used the rest.
 package struct LaneShare: Sendable {
-    /// Under this share rates are too low.
+    /// Below this share the measured rates are too low.
     private static let limit = 0.9
 
     package var lane: String
-    /// 0 to 1.
+    /// The share, 0 to 1.
     package var share: Double
-    /// ``share`` for people.
+    /// ``share`` as text.
     package var words: String
 
     package init(lane: String, share: Double, words: String) {
@@ -41,14 +41,14 @@ package struct LaneShare: Sendable {
 }
 
 extension RunRecord {
-    /// Judges a decode by its metrics.
+    /// Adds the verdict of a decode, from its metrics.
     ///
     /// - Parameters:
-    ///   - end: how it ended.
-    ///   - thresholds: what is to hold.
+    ///   - end: the reason for its end.
+    ///   - thresholds: the thresholds to check.
     ///   - broken: the threshold that ended it.
-    ///   - audit: of the host.
-    ///   - shares: of lanes in memory.
+    ///   - audit: the audit of the host.
+    ///   - shares: the core shares of lanes in memory.
     package mutating func judge(
         _ end: DecodeEnd,
         by thresholds: [Threshold],

@@ -3,7 +3,7 @@ package import Measurement
 import NIOCore
 
 extension RunRecord {
-    /// The record with what was measured, before it is settled what became of it.
+    /// The record with the measurements, before the outcome and the verdict are added.
     package func measured(_ samples: RunSamples) -> RunRecord {
         var record = self
         record.metrics = samples.metrics
@@ -14,11 +14,11 @@ extension RunRecord {
     /// Completes the record of a run.
     ///
     /// - Parameters:
-    ///   - samples: of the whole run.
-    ///   - outcome: when its parts took place, and why it ended.
-    ///   - groups: one for each group of `samples` and `outcome`.
-    ///   - terms: what it is judged by.
-    /// - Returns: what was measured, what became of it, and the verdict on it.
+    ///   - samples: the samples of the whole run.
+    ///   - outcome: the times of its phases, and the reason for its end.
+    ///   - groups: one result for each group of `samples` and `outcome`.
+    ///   - terms: the thresholds and rules for the verdict.
+    /// - Returns: the record with measurements, outcome and verdict.
     package func finished(
         _ samples: RunSamples,
         _ outcome: RunOutcome,
@@ -40,7 +40,7 @@ extension RunRecord {
         let limits = samples.limits(outcome, groups)
         record.verdict = record.verdict(outcome, groups, limits, broken: samples.brokenThreshold)
         var notes = groups.flatMap(\.notes)
-        // Server notes are left out where the generator itself was the limit.
+        // Notes on the server are left out if the generator was the limit.
         if limits.isEmpty {
             for (group, own) in zip(groups, samples.groups) {
                 let found = own.watch?.notes(record.part(group.name), group.account.clients) ?? []
@@ -80,7 +80,7 @@ extension RunRecord {
             let reason = Verdict.Reason.loss(outcome.stop, nothingCameUp, example: self.errors.example)
             if let reason { verdict.add(.aborted, reason) }
         }
-        // Groups without a connection, in a run that continued without them.
+        // Groups without a connection left, in a run that continued without them.
         if outcome.groups.contains(where: { $0.loss == nil }) {
             for (group, own) in zip(groups, outcome.groups) {
                 guard let loss = own.loss, let name = group.name else { continue }
@@ -121,7 +121,7 @@ extension RunSamples {
 }
 
 extension [Threshold] {
-    /// How each came out; `broken` is the one that ended the run, and stays so though it would hold again now.
+    /// The result of each threshold; `broken` ended the run, and counts as failed even if it would pass now.
     func results(in record: RunRecord, broken: String?) -> [ThresholdResult] {
         self.map { threshold in
             var result = threshold.evaluate(in: record)
@@ -132,7 +132,7 @@ extension [Threshold] {
 }
 
 extension RunRecord {
-    /// By kind of client, with the group's name in front in a run of several.
+    /// Spreads by kind of client; in a run of several groups with the group's name as prefix.
     private static func spreads(_ groups: [GroupResult]) -> [String: ClientGroup] {
         var spreads: [String: ClientGroup] = [:]
         for group in groups {

@@ -3,16 +3,16 @@ package import LoadEngine
 package import Measurement
 package import NIOCore
 
-/// The figures of a run's monitor when every client has ended.
+/// The measurements of a run's monitor, after all clients have stopped.
 package struct RunSamples: Sendable {
     package var metrics: [Metric] = []
-    /// Those with a stage.
+    /// Metrics of stages.
     package var stageMetrics: [Metric] = []
     package var errors: [ErrorRecord] = []
     package var generator = GeneratorRecord()
-    /// Fed with every second of the load.
+    /// Receives every second of the load.
     package var audit = GeneratorAudit(isOpenLoop: false)
-    /// One for each group of the run.
+    /// One entry for each group of the run.
     package var groups: [GroupSamples] = []
     /// The threshold that ended the run.
     package var brokenThreshold: String?
@@ -20,24 +20,24 @@ package struct RunSamples: Sendable {
     package init() {}
 }
 
-/// The monitor's figures of one group.
+/// The measurements of one group.
 package struct GroupSamples: Sendable {
-    /// How the group kept to `-R`; `nil` without `-R`.
+    /// The rate of connects compared with `-R`; `nil` without `-R`.
     package var connects: ConnectPace?
-    /// The arrivals of its share groups.
+    /// The messages received by its share groups.
     package var shares = ShareGroupLedger().export()
     package var watch: (any RunWatch)?
 
     package init() {}
 }
 
-/// How connects kept to `-R`.
+/// The rate of connects compared with `-R`.
 package struct ConnectPace: Sendable {
     /// Per second.
     package var rate: Double
     package var begun: UInt64
     package var lastBegun: NIODeadline
-    /// The least share of the rate at which clients came back.
+    /// The lowest share of the rate at which clients reconnected.
     package var returnShare = 1.0
 
     package init(rate: Double, begun: UInt64, lastBegun: NIODeadline) {
@@ -47,7 +47,7 @@ package struct ConnectPace: Sendable {
     }
 }
 
-/// The plan that a run is judged by.
+/// The settings that a run's verdict depends on.
 package struct RunTerms: Sendable {
     package struct Stage: Sendable {
         package var name: String
@@ -60,7 +60,7 @@ package struct RunTerms: Sendable {
     }
 
     package var thresholds: [Threshold]
-    /// Of the plan.
+    /// The stages of the plan.
     package var stages: [Stage]
 
     package init(thresholds: [Threshold], stages: [Stage] = []) {
@@ -68,12 +68,12 @@ package struct RunTerms: Sendable {
         self.stages = stages
     }
 
-    /// How long each stage was, in seconds; 0 for a stage that never began.
+    /// The length of each stage in seconds; 0 for a stage that never began.
     package func stageSeconds(_ outcome: RunOutcome) -> [Double] {
         self.stages.indices.map { $0 < outcome.stages.count ? outcome.stages[$0].seconds : 0 }
     }
 
-    /// How long what counts took; `nil` if nothing did.
+    /// The length of the measured phase in seconds; `nil` if it never began.
     package func measuredSeconds(_ outcome: RunOutcome) -> Double? {
         guard !self.stages.isEmpty else { return outcome.measured?.seconds }
         let measured = zip(self.stages, self.stageSeconds(outcome)).filter { !$0.0.isWarmup }.reduce(0) { $0 + $1.1 }

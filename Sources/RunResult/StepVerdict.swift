@@ -2,18 +2,19 @@ package import LoadEngine
 package import Measurement
 
 extension Verdict {
-    /// What keeps a generator from its plan while its loops have CPU time to spare in most seconds; else "generator-cpu"
-    /// stands beside it.
+    /// Reasons that delay a generator whose loops have CPU time left in most seconds.
+    ///
+    /// Otherwise "generator-cpu" is among the reasons too.
     private static let disturbances: Set<String> = ["schedule-lag", "cpu-steal"]
 
-    /// What this says of the load that a step of a search offered.
+    /// The result of a search step for the load that it offered.
     ///
-    /// A generator that was late but sent everything has sent bursts where the plan was even, and response times count
-    /// from when an operation was due: that may break an objective which the server holds, and makes none hold which the
-    /// server breaks.
+    /// A late generator that sent everything sent bursts instead of an even load, and response times count from the due
+    /// time. The delay can break an objective that the server meets. It cannot make an objective pass that the server
+    /// breaks.
     ///
-    /// - Parameter broken: the objectives that did not hold.
-    /// - Returns: whether the load held, broke, or nothing is known of it.
+    /// - Parameter broken: the objectives that failed.
+    /// - Returns: whether the load held, broke, or gave no result.
     func ofStep(broken: [String]) -> CapacitySearch.Verdict {
         let words = self.reasons.first?.text ?? self.state.rawValue
         switch self.state {
@@ -29,17 +30,17 @@ extension Verdict {
 }
 
 extension RunRecord {
-    /// The verdict of a search on a step, by the step's own results.
+    /// The verdict of a search step, from its own record.
     ///
-    /// - Parameter status: how its process ended.
-    /// - Returns: the verdict on the load, and why it is no better; `nil` where the step did not run.
+    /// - Parameter status: the exit status of its process.
+    /// - Returns: the verdict on the load, and the reason if it is not "held"; `nil` if the step did not run.
     package func step(status: Int32) -> (verdict: CapacitySearch.Verdict, reason: String?)? {
         guard let verdict = self.verdict else { return nil }
-        // Without a server a smaller load fails too.
+        // Without a server a smaller load would fail too.
         let isAlone = verdict.reasons.contains { $0.code == Verdict.Reason.noConnectionCode }
         if status == ExitStatus.unavailable.rawValue, isAlone { return nil }
         let step = verdict.ofStep(broken: self.thresholds.filter { !$0.ok }.map(\.expression))
-        // A load that held has a reason too if its run was late.
+        // A load that held although the run was late has a reason too.
         return (step, step.reason ?? verdict.reasons.first?.text)
     }
 }
