@@ -44,7 +44,7 @@ extension Integration {
                 let phases = Set(run.record.metrics.filter { $0.name == "connect_duration" }.map { $0.labels["phase"] })
                 #expect(phases == ["tcp", "stream", "register", "session", "total"])
                 #expect(self.notes(run) == ["accounts"])
-                #expect(run.record.notes?.first?.text.contains("20 removed behind the run") == true)
+                #expect(run.record.notes?.first?.text.contains("20 removed after the run") == true)
                 #expect(try await !self.exists("new20", server))
             }
         }
@@ -143,7 +143,7 @@ extension Integration {
                 #expect(self.notes(run) == ["accounts"])
                 let note = try #require(run.record.notes?.first?.text)
                 let created = try #require(try /^(\d+) accounts? created/.firstMatch(in: note)?.1, "\(note)")
-                let removed = try #require(try /(\d+) removed behind the run/.firstMatch(in: note)?.1, "\(note)")
+                let removed = try #require(try /(\d+) removed after the run/.firstMatch(in: note)?.1, "\(note)")
                 #expect(created == removed)
                 #expect(run.record.books.allSatisfy { $0.balances })
                 #expect(try await !self.exists("new1", server))
@@ -172,7 +172,7 @@ extension Integration {
                 #expect(self.notes(run) == ["accounts", "accounts-left"])
                 #expect(run.record.notes?.last?.text == words)
                 let note = try #require(run.record.notes?.first?.text)
-                let created = "4 accounts created, 2 of them when the server was asked again; 4 removed behind the run"
+                let created = "4 accounts created, 2 of them when the server was asked again; 4 removed after the run"
                 #expect(note.hasPrefix(created), "\(note)")
                 #expect(run.ending.output.contains("  asking again for 4 accounts\n"))
                 #expect(run.ending.output.contains(/\d+ s  check +\d\/4 accounts/))

@@ -7,7 +7,7 @@ import Report
 import Transport
 import Workloads
 
-/// Accounts that are made before a run, or removed behind it: a run of its own beside it, of which nothing is measured.
+/// A pass that creates accounts before a run, or removes them after it; it is a separate run without measurements.
 struct AccountPass: Sendable {
     let load: XMPPLoad
     let tls: TLSContext?
@@ -16,20 +16,20 @@ struct AccountPass: Sendable {
     let readSize: Int
     let connectors: @Sendable (LoopContext) -> any ClientConnector
     let progress: PassProgress
-    /// Ends it wherever it is.
+    /// Time limit of the pass, in any state.
     let limit: TimeAmount?
 
     struct Outcome: Sendable {
-        /// By number.
+        /// The results, by account number.
         var accounts: [AccountResult] = []
         var seconds = 0.0
     }
 
-    /// - Parameter signals: end it too.
-    /// - Returns: what became of each account.
+    /// - Parameter signals: signals that end the pass too.
+    /// - Returns: the result for each account.
     func perform(_ signals: SignalRoute) async -> Outcome {
         let events = AsyncStream<RunEvent>.makeStream()
-        // What the run left is put in order in spite of one signal.
+        // The clean-up after a run continues after one signal.
         signals.add(events.continuation, hearsFirst: !self.progress.isBehind)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: self.threads)
         let work = XMPPWorkload(self.load, metrics: XMPPMetrics(for: self.load, loops: self.threads), tls: self.tls)
@@ -65,17 +65,17 @@ struct AccountPass: Sendable {
     }
 }
 
-/// What a pass shows of itself, as a run does.
+/// The progress output of a pass, in the form of a run's.
 struct PassProgress: Sendable {
     let screen: ProgressScreen
-    /// Where a run has its phase.
+    /// The word in place of a run's phase.
     let word: String
     let accounts: Int
-    /// The run is over.
+    /// Whether the pass comes after the run.
     let isBehind: Bool
 }
 
-/// Shows how far a pass is, and ends one that gets nowhere: a server that is gone would take its time for each account.
+/// Shows the progress of a pass, and ends one without progress: a lost server would cost a timeout per account.
 private actor PassObserver: RunObserver {
     private var accumulator: RunAccumulator
     private let patience: TimeAmount

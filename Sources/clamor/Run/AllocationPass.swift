@@ -4,21 +4,22 @@ import NIOPosix
 import Workloads
 import RunResult
 
-/// Bytes allocated per packet, told by another process of this program: one that jemalloc was loaded into, for no other
-/// allocator counts what a thread allocates.
+/// Measures bytes allocated per packet in a child process with jemalloc.
 ///
-/// Apart from the timing, so that the times are those of the allocator that every run has.
+/// No other allocator counts the allocations of a thread.
+///
+/// Separate from the timing, so that times are measured with the default allocator.
 enum AllocationPass {
-    /// Nanoseconds of each lane: allocations are counted, not timed.
+    /// Nanoseconds per lane: allocations are counted, not timed.
     private static let duration: Int64 = 100_000_000
 
     /// Runs the lanes of a command line in a process with jemalloc.
     ///
-    /// - Returns: bytes per packet by the name of the lane; `nil` where jemalloc is not installed.
+    /// - Returns: bytes per packet by the name of the lane; `nil` if jemalloc is not installed.
     static func ask(_ arguments: [String]) async -> [String: Double]? {
         let environment = ProcessInfo.processInfo.environment
         let libraries = [environment["CLAMOR_JEMALLOC"] ?? "libjemalloc.so.2", environment["LD_PRELOAD"]]
-        // Where the library is missing the dynamic linker says so on standard error.
+        // If the library is missing, the dynamic linker reports this on standard error.
         guard
             let process = try? SelfProcess(
                 arguments + ["--allocation-pass"],
@@ -34,7 +35,7 @@ enum AllocationPass {
         }
     }
 
-    /// The other side: measures, and prints what was allocated; nothing where there is no jemalloc.
+    /// The child's part: measures and prints the allocations; prints nothing without jemalloc.
     static func answer(_ options: DecodeOptions) async -> ExitStatus {
         var options = options
         options.duration = self.duration

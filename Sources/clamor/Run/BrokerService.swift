@@ -4,7 +4,7 @@ import SASL
 import Transport
 import RunResult
 
-/// `clamor broker`: serves until a signal, or until its parent is gone; then says what it counted.
+/// `clamor broker`: serves until a signal or the end of its parent, then prints its counters.
 struct BrokerService {
     private let options: BrokerOptions
     private let screen: ProgressScreen
@@ -61,7 +61,7 @@ struct BrokerService {
         }
     }
 
-    /// A child answers `counters` with one line, and ends when its standard input does.
+    /// A child process answers `counters` with one line, and ends when its standard input ends.
     private func obey(_ server: BrokerServer) async {
         let lines = AsyncStream<String> { continuation in
             Thread.detachNewThread {
@@ -97,7 +97,7 @@ enum BrokerPorts {
         return "listening on \(host):\(listeners.first?.port ?? 0)\(others)\n"
     }
 
-    /// Reads the line; `nil` when it is something else.
+    /// Parses the line; `nil` if it has another form.
     static func read(_ line: String) -> [BrokerListener]? {
         let parts = line.split(separator: ", ")
         guard let first = parts.first, first.hasPrefix("listening on "),

@@ -9,24 +9,24 @@ import RunResult
 
 /// One calibration, from its runs to its file and its exit status.
 struct CalibrateSession {
-    /// Why it ended before its time.
+    /// The reason why it ended early.
     private struct Stopped: Error {
         var status: ExitStatus
         var line: String
     }
 
-    /// A run that has ended, and what others say of it.
+    /// A finished run with other measurements of it.
     private struct Measured {
         var record: RunRecord
         var broker: BrokerCounters
-        /// CPU seconds of its process, by the kernel.
+        /// CPU seconds of its process, as counted by the kernel.
         var cpu: Double
     }
 
     private let options: CalibrateOptions
     private let screen: ProgressScreen
     private let runs = ChildRuns()
-    /// Of the runs' results, which are not kept.
+    /// The temporary directory of the runs' results.
     private let folder = FileManager.default.temporaryDirectory.appending(path: "clamor-calibrate-\(UUID().uuidString)")
 
     init(_ options: CalibrateOptions) {
@@ -36,7 +36,7 @@ struct CalibrateSession {
 
     func perform() async -> ExitStatus {
         let path = self.options.output
-        // The usual place may be the first thing that this directory has of its kind.
+        // The default path may be in a directory that does not exist yet.
         let parent = URL(filePath: path).deletingLastPathComponent()
         try? FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
         if let problem = ReportFile.problem(path) {
@@ -59,7 +59,7 @@ struct CalibrateSession {
             try await self.measureNoise(&calibration)
             try await self.search(&calibration)
         } catch {
-            // What an earlier one found out stays.
+            // An earlier calibration file stays in place.
             let partial = path + ".partial"
             let isKept = (try? ReportFile.write(calibration.text, to: partial)) != nil
             self.screen.warn(error.line + (isKept ? "; what was measured until then is in \(partial)" : ""))
@@ -90,7 +90,7 @@ struct CalibrateSession {
 
     // MARK: - Parts
 
-    /// What the broker does on purpose and counts, beside what the runs report.
+    /// Compares the faults that the broker injects and counts with the reports of the runs.
     private func checkFaults(_ calibration: inout Calibration) async throws(Stopped) {
         let isQuick = self.options.quick
         self.screen.show("Faults of the embedded broker against reports\n")
@@ -130,7 +130,7 @@ struct CalibrateSession {
         )
     }
 
-    /// How exactly a rate is kept, and what a message costs.
+    /// Measures the accuracy of the rate, and the cost of a message.
     private func checkPace(_ calibration: inout Calibration) async throws(Stopped) {
         let isQuick = self.options.quick
         self.screen.show("\nPace and cost of the generator\n")
@@ -152,7 +152,7 @@ struct CalibrateSession {
         }
     }
 
-    /// What runs of the same differ by.
+    /// Measures the differences between identical runs.
     private func measureNoise(_ calibration: inout Calibration) async throws(Stopped) {
         let isQuick = self.options.quick
         let command = "pubsub -c 20 -q 0,1,2 -s 256 --rate 1000/s --warmup 1s --duration \(isQuick ? 1 : 10)s"
@@ -174,7 +174,7 @@ struct CalibrateSession {
         self.add([.noise(spread)], to: &calibration)
     }
 
-    /// The largest rate and number of clients before the generator is the limit.
+    /// Finds the largest rate and number of clients before the generator is the limit.
     private func search(_ calibration: inout Calibration) async throws(Stopped) {
         let isQuick = self.options.quick
         self.screen.show("\nLimits of the generator\n")
@@ -204,7 +204,7 @@ struct CalibrateSession {
         }
     }
 
-    /// One search, and whether what it names was really done: `done` tells it of the run.
+    /// Runs one search, and checks that its result was really reached, with `done` computed from the run.
     private func search(
         _ varies: String,
         flags: [String],
@@ -249,7 +249,7 @@ struct CalibrateSession {
         )
     }
 
-    /// What this host allows on the embedded broker.
+    /// The number of clients that this host allows with the embedded broker.
     private var mostClients: Int? {
         var load = MQTTOptions(kind: .conn)
         load.common.target = .embedded(arguments: [])
@@ -266,7 +266,7 @@ struct CalibrateSession {
 
     // MARK: - One run
 
-    /// Runs a command against a broker of its own with these faults.
+    /// Runs a command against its own broker with these faults.
     private func measure(_ line: String, broker faults: String = "") async throws(Stopped) -> Measured {
         let broker: EmbeddedProcess
         do {
@@ -294,7 +294,7 @@ struct CalibrateSession {
         }
     }
 
-    /// Whether it ended as it should; else why not.
+    /// Throws if the run did not end as it should, with the reason.
     private func refuse(
         _ code: Int32,
         _ errors: String,
@@ -310,7 +310,7 @@ struct CalibrateSession {
         throw Stopped(status: status ?? .usage, line: "clamor \(line): \(reason ?? "it ended with status \(code)")")
     }
 
-    /// CPU seconds of all processes that were started here and have ended.
+    /// CPU seconds of all child processes that have ended.
     private static var childCPU: Double {
         var usage = rusage()
         guard getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &usage) == 0 else { return 0 }

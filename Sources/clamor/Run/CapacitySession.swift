@@ -72,7 +72,7 @@ struct CapacitySession {
         return await self.end(record, search, directory)
     }
 
-    /// Whatever ended the search, the steps until then are written.
+    /// A step that did not run.
     private func end(
         _ record: CapacityRecord,
         _ search: CapacitySearch,
@@ -110,13 +110,13 @@ struct CapacitySession {
     }
 }
 
-/// What a step's own results say of it.
+/// The outcome of a step, from its own results.
 private struct StepOutcome {
     let verdict: CapacitySearch.Verdict
     let reason: String?
     private let record: RunRecord
 
-    /// Nothing where the step did not run.
+    /// `nil` if the step did not run.
     init?(directory: String, status: Int32) {
         guard let record = try? RunJSON.read(directory: directory), let step = record.step(status: status) else {
             return nil
@@ -134,7 +134,7 @@ private struct StepOutcome {
         }
     }
 
-    /// The step with what was measured in it.
+    /// The step with its measurements.
     func step(_ step: CapacityRecord.Step, clients: Double?) -> CapacityRecord.Step {
         var step = step
         let latencies = [
@@ -183,7 +183,7 @@ extension CapacityRecord.Answer {
 }
 
 extension CapacityRecord {
-    /// Knee and law, from the steps that measured the server.
+    /// Adds the knee and the scaling law, from the steps that measured the server.
     fileprivate mutating func addCurve() {
         let measured = self.steps.filter { ["held", "broken"].contains($0.verdict) }
         func power(_ step: Step) -> Double? {

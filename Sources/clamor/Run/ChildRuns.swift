@@ -1,14 +1,14 @@
 import Foundation
 import RunResult
 
-/// Runs of this program, each a process of its own, one after the other.
+/// Runs of this program in child processes, one after the other.
 ///
-/// Each has fresh loops, ports and memory, and leaves its results as any run does.
+/// Each has new loops, ports and memory, and leaves its results like any run.
 actor ChildRuns {
     private var process: SelfProcess?
     private(set) var isStopped = false
 
-    /// Runs a command line to its end; returns its exit status and what it said to standard error.
+    /// Runs a command line to its end; returns its exit status and standard error.
     func perform(_ arguments: [String]) async -> (status: Int32, errors: String) {
         guard !self.isStopped else { return (ExitStatus.interrupted.rawValue, "") }
         let process: SelfProcess
@@ -26,7 +26,7 @@ actor ChildRuns {
         return result
     }
 
-    /// Ends the run that goes on as SIGINT would, and lets no further one begin.
+    /// Sends SIGINT to the current run, and starts no other one.
     func stop() {
         self.isStopped = true
         self.process?.interrupt()

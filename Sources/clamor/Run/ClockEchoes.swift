@@ -7,22 +7,22 @@ import NIOCore
 import Transport
 import Workloads
 
-/// How far the clock of this host is from that of segment 1, by echoes through the server that all segments use.
+/// The offset of this host's clock to that of segment 1, measured by echoes through the common server.
 ///
-/// A client of its own beside those of the run: segment 1 answers on one topic, each other segment asks there, and is
-/// answered on a topic of its own. 16 echoes before the run, and one a second in it, which tells if the clocks go apart.
+/// It uses its own client. Segment 1 answers on one topic. Each other segment sends there, and gets its answers on its
+/// own topic. 16 echoes run before the run, and one a second in it, to detect clock drift.
 final class ClockEchoes: Sendable {
-    /// Enough that one of them waited for nobody.
+    /// Enough echoes that at least one of them had no queueing delay.
     private static let enough = 16
-    /// So far apart that no echo waits behind the one before.
+    /// An interval at which no echo waits for the previous one.
     private static let interval = Duration.milliseconds(20)
-    /// In the run, whose own messages are what the server is for.
+    /// The interval during the run, so that echoes do not add to the load.
     private static let slowInterval = Duration.seconds(1)
-    /// Between attempts to connect: segments are started one by one, and the server may be the last.
+    /// The delay between connects: segments are started one by one, and the server may start last.
     private static let retry = Duration.milliseconds(200)
-    /// Before the first connect is due the run has to be made.
+    /// Time for the run's setup before the first connect is due.
     private static let margin = TimeAmount.seconds(1)
-    /// Where the moment of the first connect was not given.
+    /// Timeout if the time of the first connect was not given.
     private static let patience = TimeAmount.seconds(10)
 
     private let client: MQTTClient
@@ -36,12 +36,12 @@ final class ClockEchoes: Sendable {
 
     private actor State {
         var exchanges: [ClockExchange] = []
-        /// That of segment 1.
+        /// The host of segment 1.
         var host: String?
         var first: ClockEstimate?
         var tasks: [Task<Void, Never>] = []
 
-        /// The last ones are enough: of the first there is ``first``.
+        /// Only the last exchanges are kept; ``first`` has the first ones.
         func add(_ exchange: ClockExchange, from host: String) {
             if self.exchanges.count == ClockEchoes.enough { self.exchanges.removeFirst() }
             self.exchanges.append(exchange)
@@ -60,7 +60,7 @@ final class ClockEchoes: Sendable {
         }
     }
 
-    /// `nil` for clients that only the load itself can make.
+    /// `nil` with SCRAM, a raw CONNECT or an Alibaba Cloud account: only the load itself can build such clients.
     init?(_ load: MQTTLoad, _ options: LoadOptions, host: String, layers: RunLayers?, signals: SignalRoute) {
         guard load.scram == nil, load.raw == nil, load.account == nil, let part = options.segment.part else {
             return nil
@@ -90,7 +90,7 @@ final class ClockEchoes: Sendable {
 
     // MARK: - Segment 1
 
-    /// Answers from now on, until the end.
+    /// Answers until the end of the run.
     func answer() async {
         let task = Task { [self] in
             guard await self.connect(to: "\(self.topics)/1", until: .distantFuture) else { return }
@@ -104,11 +104,11 @@ final class ClockEchoes: Sendable {
         await self.state.add(task)
     }
 
-    // MARK: - The others
+    // MARK: - Other segments
 
-    /// Asks until there are enough answers.
+    /// Sends echoes until there are enough answers.
     ///
-    /// - Returns: what the clock of segment 1 is ahead, nanoseconds; `nil` where it is the same, or not known.
+    /// - Returns: nanoseconds that the clock of segment 1 is ahead; `nil` if the clock is the same, or unknown.
     func measure() async -> Int64? {
         guard await self.connect(to: "\(self.topics)/\(self.index + 1)", until: self.deadline) else { return nil }
         let answers = Task { [self] in
@@ -124,25 +124,25 @@ final class ClockEchoes: Sendable {
         await self.state.add(answers)
         while NIODeadline.now() < self.deadline, self.signals.count == 0 {
             await self.ask()
-            // A pause and no waiting: answers come while it lasts, and a run that is called off measures no more.
+            // Pauses while answers arrive; a cancelled run stops measuring.
             guard (try? await Task.sleep(for: Self.interval)) != nil else { return nil }
-            // Whoever has the same clock need not ask.
+            // Segments on the same host share a clock.
             if await self.state.host == self.host { return nil }
             if await self.state.exchanges.count >= Self.enough { break }
         }
         guard let estimate = await self.state.estimate else { return nil }
         await self.state.begins(by: estimate)
         let asking = Task { [self] in
-            // A pulse, which ends when it is cancelled.
+            // Repeats until the task is cancelled.
             while (try? await Task.sleep(for: Self.slowInterval)) != nil { await self.ask() }
         }
         await self.state.add(asking)
         return estimate.offset
     }
 
-    /// The run is over.
+    /// Ends the echoes after the run.
     ///
-    /// - Returns: the correction that was made, with what it may be wrong by; `nil` where none was.
+    /// - Returns: the correction with its error bound; `nil` if none was made.
     func end() async -> ClockEstimate? {
         let first = await self.state.first
         let last = await self.state.estimate
@@ -155,7 +155,7 @@ final class ClockEchoes: Sendable {
         }
     }
 
-    // MARK: - Both
+    // MARK: - All segments
 
     private func ask() async { await self.send("\(self.index + 1) \(self.now)", to: 1) }
 
@@ -175,7 +175,7 @@ final class ClockEchoes: Sendable {
                 if let result = results?.first, result.reason.rawValue < 0x80 { return true }
                 await self.client.disconnect()
             }
-            // Nobody tells when a server begins to listen; who is called off stops asking.
+            // A server does not announce when it begins to listen, so connects are retried; a cancelled task stops.
             guard (try? await Task.sleep(for: Self.retry)) != nil else { return false }
         }
         return false

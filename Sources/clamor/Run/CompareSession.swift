@@ -45,7 +45,7 @@ struct CompareSession {
         return self.show(comparison)
     }
 
-    /// Whether runs that are still to be made could be compared: what is known of them is their plan and this host.
+    /// Whether runs that have not started yet could be compared, from their plans and this host.
     func wouldCompare(_ base: ComparedRun, _ new: ComparedRun) -> Bool {
         do throws(ResultError) {
             return self.areComparable([base], [new], try self.options.noise.map(NoiseFloor.read))
@@ -55,7 +55,7 @@ struct CompareSession {
         }
     }
 
-    /// What `calibrate` left, where a side is a single run; and what keeps it from being used.
+    /// The file of `calibrate` if one side has a single run, and the reasons why it cannot be used.
     private func calibrated(_ base: [ComparedRun], _ new: [ComparedRun]) -> (NoiseFloor?, remarks: [String]) {
         let path = Calibration.defaultPath
         guard base.count == 1 || new.count == 1, FileManager.default.fileExists(atPath: path) else { return (nil, []) }
@@ -69,7 +69,7 @@ struct CompareSession {
         }
     }
 
-    /// Tells of all that differs, and may not.
+    /// Reports all differences that make the runs incomparable.
     private func areComparable(_ base: [ComparedRun], _ new: [ComparedRun], _ noise: NoiseFloor?) -> Bool {
         var differences = Comparability.differences(base + new)
         differences += [Comparability.limited(base), Comparability.limited(new)].compactMap(\.self)

@@ -1,19 +1,19 @@
 import Measurement
 import Workloads
 
-/// What one lane of a decode has measured so far.
+/// The measurements of one decode lane so far.
 struct DecodeLaneResult {
     let lane: DecodeLane
     private var accumulator: RunAccumulator
     private var picoseconds = Histogram()
     private var last: Int64?
-    /// Of the rounds that count, where the allocator tells.
+    /// Allocations in measured rounds, if the allocator counts them.
     private var allocated: (bytes: UInt64, packets: UInt64)?
-    /// Told by a process with another allocator.
+    /// Bytes per packet measured by a process with another allocator.
     var allocatedElsewhere: Double?
-    /// Nanoseconds of the rounds that count.
+    /// Nanoseconds of the measured rounds.
     private(set) var measured: Int64 = 0
-    /// Seconds from the start of the run to the first of them.
+    /// Seconds from the start of the run to the first measured round.
     private(set) var start: Double?
 
     init(_ lane: DecodeLane) {
@@ -21,13 +21,13 @@ struct DecodeLaneResult {
         self.accumulator = RunAccumulator(catalog: DecodeMetrics(lane).catalog)
     }
 
-    /// The phase of the time line that an interval belongs to.
+    /// The timeline phase of an interval.
     private func phase(of interval: DecodeInterval) -> String {
         if interval.measured > 0 { return self.lane.name }
         return self.measured > 0 ? "drain" : "warmup"
     }
 
-    /// Takes in an interval; `began` is when, in seconds from the start of the run.
+    /// Adds an interval; `began` is its start in seconds from the start of the run.
     mutating func add(_ interval: DecodeInterval, began: Double) -> TimelineInterval {
         let phase = self.phase(of: interval)
         if interval.measured > 0, self.start == nil { self.start = began }
@@ -50,13 +50,13 @@ struct DecodeLaneResult {
         return row
     }
 
-    /// Bytes allocated per packet, where that is known.
+    /// Bytes allocated per packet, if known.
     var allocation: Double? {
         self.allocated.flatMap { $0.packets > 0 ? Double($0.bytes) / Double($0.packets) : nil }
             ?? self.allocatedElsewhere
     }
 
-    /// CPU time of the thread as a share of the time on the wall that counts.
+    /// CPU time of the thread as a share of the measured time.
     var cpuShare: Double? {
         self.metrics.first { $0.name == "decode_time" }?.counter?.rate
     }

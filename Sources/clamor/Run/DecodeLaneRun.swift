@@ -4,7 +4,7 @@ package import NIOCore
 import Synchronization
 package import Workloads
 
-/// Asks what goes on to end; from any thread.
+/// A flag that asks an operation to end; may be set from any thread.
 package final class StopFlag: Sendable {
     private let flag = Atomic(false)
 
@@ -15,12 +15,13 @@ package final class StopFlag: Sendable {
     func set() { self.flag.store(true, ordering: .releasing) }
 }
 
-/// The streams of a decode, one for each path; made once for all forms.
+/// The streams of a decode, one for each path; created once for all forms.
 package struct DecodeStreams: Sendable {
-    /// Stays in the second-level cache, where the kernel has just put what a client reads; as large as `make limits`
-    /// gives the C program, so that the two can be compared.
+    /// Fits into the second-level cache, where the kernel has just written a client's reads.
+    ///
+    /// The C program of `make limits` uses the same size, so that the two can be compared.
     private static let memorySize = 4_096 * 88
-    /// A writer stops at the end of its stream, and fragments take it microseconds each.
+    /// A writer stops at the end of its stream, and each fragment costs it microseconds.
     private static let socketSize = 262_144
 
     let memory: DecodeStream?
@@ -37,13 +38,13 @@ package struct DecodeStreams: Sendable {
     }
 }
 
-/// Measures one form on one path, on an event loop that has nothing else to do.
+/// Measures one form on one path, on an event loop without other work.
 package struct DecodeLaneRun {
-    /// Takes what came in about a second; `false` ends the lane.
+    /// Receives the measurements of about one second; `false` ends the lane.
     package typealias Report = (DecodeInterval) async -> Bool
 
     private static let interval: Int64 = 1_000_000_000
-    /// A socket that gives no round within this gives none.
+    /// Timeout for one round over a socket.
     private static let patience: Int64 = 30_000_000_000
 
     let lane: DecodeLane
@@ -110,7 +111,7 @@ package struct DecodeLaneRun {
         var waited: Int64 = 0
         var wait = options.warmup
         while left > 0, waited < Self.patience, !self.stop.isSet {
-            // A signal cancels it.
+            // A signal cancels the task.
             try? await Task.sleep(for: .nanoseconds(wait))
             let (interval, isOver) = try await loop.submit { (socket.value.take(), socket.value.isOver) }.get()
             waited = interval.measured > 0 ? 0 : waited + wait

@@ -4,7 +4,7 @@ import Report
 import RunResult
 import Workloads
 
-/// Takes what the lanes measured, off the loop: adds it up, writes it down, shows it.
+/// Adds up, writes and shows the measurements of the lanes, off the event loops.
 actor DecodeMonitor {
     private let thresholds: [Threshold]
     private let screen: ProgressScreen
@@ -28,7 +28,7 @@ actor DecodeMonitor {
 
     func begin(_ lane: DecodeLane) { self.results.append(DecodeLaneResult(lane)) }
 
-    /// Takes in an interval of the lane that began last; `false` when a threshold ends the run.
+    /// Adds an interval of the current lane; `false` if a threshold ends the run.
     func add(_ interval: DecodeInterval) -> Bool {
         guard !self.results.isEmpty, interval.wall > 0 else { return true }
         let now = clamor_monotonic_nanoseconds()
@@ -63,7 +63,7 @@ actor DecodeMonitor {
         }
     }
 
-    /// Lanes whose allocations nobody has told yet.
+    /// Whether the allocations of any lane are unknown.
     var hasUnknownAllocations: Bool { self.results.contains { $0.allocation == nil } }
 
     /// Bytes per packet by the name of the lane, from a process with another allocator.
@@ -81,7 +81,7 @@ actor DecodeMonitor {
 
     // MARK: - The end
 
-    /// Everything that was measured, with the verdict on it.
+    /// The record of all measurements, with its verdict.
     func finish(_ end: DecodeEnd) -> RunRecord {
         self.record.metrics = self.metrics
         self.record.durationSeconds = Double(clamor_monotonic_nanoseconds() - self.began) / 1e9
@@ -99,7 +99,7 @@ actor DecodeMonitor {
             .map { Double($0) / 1e9 }
         self.record.generator.peakMemoryBytes = self.memory.reading?.max.map { UInt64($0) }
         self.record.generator.hostSteal = self.audit.stealShare
-        // In memory nothing is waited for: where the thread did not run, another process did.
+        // Lanes in memory never wait: while their thread did not run, another process did.
         let shares = self.results.filter { $0.lane.path == .memory }.compactMap { result in
             result.cpuShare.map { LaneShare(lane: result.lane.name, share: $0, words: Human.percent($0)) }
         }
@@ -107,6 +107,6 @@ actor DecodeMonitor {
         return self.record
     }
 
-    /// Writes the results and gives the directory its name.
+    /// Writes the results and moves the directory to its final name.
     func save(_ record: RunRecord) throws(ResultError) -> String { try self.writer.finish(record) }
 }

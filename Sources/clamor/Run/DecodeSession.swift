@@ -7,7 +7,7 @@ import Report
 import RunResult
 import Workloads
 
-/// `clamor decode` from its options to its files and its exit status.
+/// One `clamor decode`, from its options to its files and its exit status.
 struct DecodeSession {
     private let options: DecodeOptions
     private let screen: ProgressScreen
@@ -66,7 +66,7 @@ struct DecodeSession {
         return await self.save(complete, monitor)
     }
 
-    /// Lane after lane.
+    /// Runs one lane after the other.
     private func measure(_ monitor: DecodeMonitor, _ stop: StopFlag) async -> DecodeEnd {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let streams = DecodeStreams(self.options, seed: self.seed)
@@ -105,7 +105,7 @@ struct DecodeSession {
             startedAt: WallClock.rfc3339(self.startedAt)
         )
         record.generator.eventLoops = 1
-        // Not yet held: so that they can be judged even if the run is killed.
+        // Written as failed first, so that the thresholds are in the record even if the run is killed.
         record.thresholds = self.thresholds.map { ThresholdResult(expression: $0.expression, ok: false, value: nil) }
         return record
     }
@@ -129,7 +129,7 @@ extension DecodeFault {
 }
 
 extension DecodeOptions {
-    /// The plan as `run.json` holds it.
+    /// The plan in `run.json`.
     fileprivate func planRecord(seed: UInt64) -> [String: JSONValue] {
         var plan: [String: JSONValue] = [
             "command": "decode",

@@ -3,27 +3,26 @@ import Measurement
 
 /// File descriptors of this process.
 enum Descriptors {
-    /// Of the threads that run tasks: epoll and eventfd of the one that waits for all, a timerfd for watching over
-    /// them and one for tasks that sleep.
+    /// Descriptors of Swift's task threads: epoll and eventfd for events, one timerfd as watchdog and one for sleeping
+    /// tasks.
     static let scheduler = 4
     /// An event loop: epoll, eventfd and timerfd of NIO's, and the two ends of the doorbell's pipe.
     static let perLoop = 3 + Self.perDoorbell
     static let perDoorbell = 2
-    /// Of the result directory: the lock on it, the time line, the histogram log.
+    /// The result directory: its lock, the timeline, the histogram log.
     static let results = 3
-    /// A file that is open for a moment while all clients are connected.
+    /// A file that is open briefly while all clients are connected.
     ///
-    /// A look into /proc, or run.json as it is written anew: only the monitor does that, one after the other.
+    /// The monitor reads /proc and rewrites run.json, one after the other.
     static let passing = 1
     /// The embedded broker as a child.
     ///
-    /// Its two pipes, and what Foundation opens to hear of its end: epolls, eventfds, timerfds and sockets of its run
-    /// loops.
+    /// Its two pipes, and Foundation's descriptors for its end: epolls, eventfds, timerfds and sockets of run loops.
     static let child = 14
-    /// A name server is asked through a socket, with a file or another socket beside it; each loop asks for itself.
+    /// A name lookup uses a socket and a file or another socket; each loop makes its own.
     static let perLookup = 2
 
-    /// The store's database and its log, and their directory for a moment.
+    /// The store's database and its log, and briefly their directory.
     static let store = 3
 
     /// Raises the soft limit to the hard one.
@@ -36,12 +35,12 @@ enum Descriptors {
         }
     }
 
-    /// Clients of the proxy that are turned away: as many as are accepted in one turn of its loop.
+    /// Clients that the proxy refuses: as many as it accepts in one turn of its loop.
     static let turnedAway = 64
-    /// The proxy's listener, what it is told by, and a name server that it asks.
+    /// The proxy's listener and a name lookup.
     static let proxy = 1 + Self.perLookup
 
-    /// How many clients the proxy may have, by the soft limit: two descriptors each.
+    /// The number of clients that the soft limit allows the proxy: two descriptors each.
     static var proxyClients: Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
@@ -49,16 +48,16 @@ enum Descriptors {
         return max(1, (Int(clamping: limit.rlim_cur) - beside) / 2)
     }
 
-    /// The standard streams, and what else the parent left open; first looked at before anything is opened here.
+    /// The standard streams and other descriptors from the parent; counted before this process opens any.
     static let inherited = ProcessFacts.read().openDescriptors ?? 3
 
-    /// How many a run will have beside one for each client, and what the protocol keeps open.
+    /// The number of descriptors of a run, apart from one per client and those of the protocol.
     static func beside(_ options: LoadOptions, threads: Int) -> Int {
         self.inherited + self.scheduler + self.results + self.passing + self.perLoop * threads
             + self.own(options, threads: threads)
     }
 
-    /// What a further group of the run adds: its doorbells, and what it needs beside its clients.
+    /// Descriptors that another group of the run adds: its doorbells, and those not used by clients.
     static func added(_ options: LoadOptions, threads: Int) -> Int {
         self.perDoorbell * threads + self.own(options, threads: threads)
     }

@@ -9,7 +9,7 @@ package struct DoctorRecord: Codable, Sendable {
         package var clients: Int?
         package var rate: Double?
         package var targets: [String]
-        /// As given; empty: the system's choice, spread by itself on loopback.
+        /// The given addresses; empty if the system chooses, with automatic spreading on loopback.
         package var sources: [String]
         package var eventLoops: Int
 
@@ -57,13 +57,13 @@ package struct DoctorRecord: Codable, Sendable {
 
     package var schema = "clamor.doctor/1"
     package var load: Load
-    /// No check failed.
+    /// Whether no check failed.
     package var fits: Bool
-    /// The most clients that these sources and targets allow on this host, and the check that allows no more.
+    /// The most clients that these sources and targets allow on this host, and the check that limits them.
     package var largestClients: Int?
     package var limitedBy: String?
     package var checks: [Check]
-    /// As a command line asks for the load.
+    /// The load in the form of command-line flags.
     package var flags: String?
 
     package init(_ fit: LoadFit, of load: String, targets: [String], sources: [String]) {
@@ -92,14 +92,14 @@ package struct DoctorRecord: Codable, Sendable {
         case flags
     }
 
-    /// Pretty, with sorted keys.
+    /// Pretty-printed, with sorted keys.
     package func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(self), as: UTF8.self) + "\n"
     }
 
-    /// A line per check between what was asked and the largest number of clients.
+    /// One line per check, between the requested load and the largest number of clients.
     package func text(_ style: TerminalStyle) -> String {
         let asked = self.flags ?? "what it allows at most"
         let rate = self.load.rate.map { ", \(Human.rate($0))" } ?? ""

@@ -4,7 +4,7 @@ import NIOCore
 import Report
 import RunResult
 
-/// `clamor doctor`: asks the question that guards every run, and prints all of the answer.
+/// `clamor doctor`: runs the host checks that precede every run, and prints all results.
 struct DoctorSession {
     private let options: DoctorOptions
     private let screen: ProgressScreen
@@ -45,7 +45,7 @@ struct DoctorSession {
         return .usage
     }
 
-    /// What the hypervisor takes in half a second: some 100 ticks on two cores, so a hundredth can be seen.
+    /// CPU steal within half a second: about 100 ticks on two cores, so a resolution of one per cent.
     private func steal() async -> Double? {
         let before = CPUSample.read()
         try? await Task.sleep(for: .milliseconds(500))

@@ -4,7 +4,7 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// A certificate of the embedded broker, signed by itself, for one run: its clients trust this one and no other.
+/// A self-signed certificate of the embedded broker for one run: its clients trust this one and no other.
 struct EmbeddedCertificate: Sendable {
     struct Failed: Error, CustomStringConvertible {
         let description: String
@@ -14,14 +14,14 @@ struct EmbeddedCertificate: Sendable {
     var certificateFile: String { self.directory.appending(path: "broker.pem").path }
     var keyFile: String { self.directory.appending(path: "broker.key").path }
 
-    /// `nil` where the run needs none: without the embedded broker, without TLS, or with a pre-shared key.
+    /// `nil` if the run needs none: without the embedded broker, without TLS, or with a pre-shared key.
     init?(for options: MQTTOptions) throws {
         guard options.isEmbedded, let tls = options.transport.tls, tls.psk == nil else { return nil }
         let (certificate, key) = try Self.make()
         let name = "clamor-\(UInt64.random(in: 0...UInt64.max))"
         self.directory = FileManager.default.temporaryDirectory.appending(path: name)
         do {
-            // The key is nobody else's.
+            // Only the owner may read the key.
             try FileManager.default.createDirectory(
                 at: self.directory,
                 withIntermediateDirectories: false,
@@ -36,7 +36,7 @@ struct EmbeddedCertificate: Sendable {
 
     func remove() { try? FileManager.default.removeItem(at: self.directory) }
 
-    /// Certificate and key in PEM: P-256, for the loopback address and its names, for as long as a run may last.
+    /// Certificate and key in PEM: P-256, for the loopback address and its names, valid for the longest run.
     private static func make() throws -> (certificate: String, key: String) {
         let key = P256.Signing.PrivateKey()
         let signer = Certificate.PrivateKey(key)
@@ -63,7 +63,7 @@ struct EmbeddedCertificate: Sendable {
 }
 
 extension MQTTOptions {
-    /// What the embedded broker has to speak below MQTT.
+    /// The embedded broker's transport below MQTT.
     var brokerTransport: BrokerListener.Transport {
         switch (self.transport.webSocket != nil, self.transport.tls != nil) {
         case (false, false): .tcp
@@ -73,14 +73,14 @@ extension MQTTOptions {
         }
     }
 
-    /// What it needs for that.
+    /// The broker's flags for its transport.
     func brokerFlags(_ certificate: EmbeddedCertificate?) -> [String] {
         let proxy = self.transport.proxy == nil ? [] : ["--proxy-protocol"]
         guard let tls = self.transport.tls, tls.psk == nil else { return proxy }
         return proxy + (certificate.map { ["--certfile", $0.certificateFile, "--keyfile", $0.keyFile] } ?? [])
     }
 
-    /// What it needs and nobody else may see.
+    /// Secrets for the broker, which other users must not see.
     package var brokerEnvironment: [String: String] {
         guard let psk = self.transport.tls?.psk else { return [:] }
         let key = psk.key.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

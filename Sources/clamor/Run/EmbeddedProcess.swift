@@ -1,9 +1,9 @@
 import EmbeddedBroker
 import Foundation
 
-/// `clamor broker` as a child process: its own descriptors and its own core.
+/// `clamor broker` as a child process, with its own descriptors and its own core.
 ///
-/// It lives as long as the pipe to its standard input is open, so it ends with its parent, however that ends.
+/// It runs while the pipe to its standard input is open, so it ends with its parent, even if that is killed.
 final class EmbeddedProcess {
     struct StartFailed: Error, CustomStringConvertible {
         let description: String
@@ -13,15 +13,14 @@ final class EmbeddedProcess {
     private let process: SelfProcess
     private var answers: SelfProcess.Lines
 
-    /// Starts the broker on free ports of 127.0.0.1, with the flags of `--broker`, which were checked
-    /// before.
+    /// Starts the broker on free ports of 127.0.0.1, with the checked flags of `--broker`.
     ///
     /// - Parameters:
-    ///   - arguments: those flags.
-    ///   - transport: what the run's clients speak below MQTT; ``port`` is its port.
-    ///   - flags: what the broker needs for it, such as `--certfile`.
-    ///   - environment: what it needs beside the environment of this process, and no command line may show.
-    /// - Throws: why there is no broker.
+    ///   - arguments: the flags of `--broker`.
+    ///   - transport: the clients' transport below MQTT; ``port`` is its port.
+    ///   - flags: the broker's flags for this transport, such as `--certfile`.
+    ///   - environment: additional environment variables, for values that a command line must not show.
+    /// - Throws: the reason why the broker did not start.
     init(
         arguments: [String],
         transport: BrokerListener.Transport = .tcp,
@@ -49,14 +48,14 @@ final class EmbeddedProcess {
         self.port = port
     }
 
-    /// What the broker counted up to now.
+    /// The broker's current counters.
     func counters() -> BrokerCounters? {
         guard self.process.isRunning, self.process.say("counters") else { return nil }
         let line = self.answers.next() ?? ""
         return try? JSONDecoder().decode(BrokerCounters.self, from: Data(line.utf8))
     }
 
-    /// Ends it and waits.
+    /// Ends the broker and waits for its end.
     func stop() {
         self.process.closeInput()
         self.process.wait()

@@ -5,25 +5,25 @@ import NIOCore
 import RunResult
 import Workloads
 
-/// What the monitor of a run keeps of one of its groups.
+/// The monitor's state for one group of a run.
 struct GroupMonitor {
     let facts: GroupFacts
     private var watch: (any RunWatch)?
-    /// A whole interval of the drain brought no message.
+    /// A whole interval of the drain had no message.
     private var isQuiet = false
-    /// By what the parent of all segments says.
+    /// The parent of all segments has reported that all messages arrived.
     private var hasEverything = false
     private var lastPart: DeliveryBalance?
     private var shares = ShareGroupLedger()
-    /// By shard: takes back what a sample held.
+    /// By shard: take back the memory of a sample.
     private var recyclers: [@Sendable (LoopSample) -> Void] = []
     private var lastOffered: [UInt64] = []
     private var lastLate: [UInt64] = []
     private var decode = (whole: 0.0, measured: 0.0)
-    /// What was timed so far, and bytes that came before anything was.
+    /// The decode time so far, and bytes read before any decode was timed.
     private var walked = (nanoseconds: 0.0, bytes: 0.0)
     private var unscaledBytes: UInt64 = 0
-    /// A sample was of no use, and that has been told.
+    /// A sample could not be decoded, and a warning was printed.
     private var hasUnreadable = false
     private var connectsBegun = 0
     private var lastConnectBegun = NIODeadline.distantPast
@@ -40,12 +40,12 @@ struct GroupMonitor {
         self.lastLate = self.lastOffered
     }
 
-    /// Has the durations of share groups recorded before the samples are added up.
+    /// Adds the durations of share groups before the samples are added up.
     mutating func settleShares(_ samples: inout [LoadSample]) {
         self.shares.settle(&samples, durations: self.facts.load.shareDurations)
     }
 
-    /// Notes what an interval says of connects and of what still comes, and gives the samples back.
+    /// Records connects and pending messages of an interval, and returns the samples' memory.
     mutating func note(_ sample: GroupSample<LoadSample>, _ interval: TimelineInterval, phase: RunPhase) {
         for (recycle, sample) in zip(self.recyclers, sample.samples) {
             var emptied = sample.metrics
@@ -66,7 +66,7 @@ struct GroupMonitor {
         case .silence: return self.isQuiet
         case .balance: return balance.isComplete
         case .shares:
-            // Members of a share group do not know what the others got; their merged ledger does.
+            // Members of a share group cannot know the others' messages; their merged ledger does.
             return self.sharing(balance).isComplete
         case .joint: return self.hasEverything
         }
@@ -81,7 +81,7 @@ struct GroupMonitor {
         )
     }
 
-    /// This segment's part of a balance of several, if it is another one than before.
+    /// This segment's part of a joint balance, if it has changed.
     mutating func part(of balance: DeliveryBalance) -> DeliveryBalance? {
         guard case .joint(let shares) = self.facts.load.completion else { return nil }
         let part = shares ? self.sharing(balance) : balance
@@ -92,9 +92,9 @@ struct GroupMonitor {
 
     mutating func everythingCame() { self.hasEverything = true }
 
-    // MARK: - What is to be known beside the figures
+    // MARK: - Values besides the metrics
 
-    /// Takes an interval of the load.
+    /// Adds an interval of the load.
     mutating func second(_ interval: TimelineInterval) {
         let own = interval.part(self.facts.name)
         self.watch?.second(own)
@@ -102,9 +102,9 @@ struct GroupMonitor {
 
     // MARK: - Decoding
 
-    /// Times a decoder on the reads of one client of each loop, and scales by the loop's bytes.
+    /// Measures decode time on the reads of one client of each loop, and scales it to the loop's bytes.
     ///
-    /// - Returns: what the interval took, and a line for standard error the first time that nothing could be timed.
+    /// - Returns: the decode time of the interval, and a warning the first time that no read could be timed.
     mutating func decodeTime(
         _ samples: [LoadSample],
         phase: RunPhase,
@@ -114,7 +114,7 @@ struct GroupMonitor {
         for sample in samples {
             guard let probe = sample.probe else { continue }
             let (nanoseconds, bytes) = probe.measure()
-            // Of MQTT these are errors of the server's, and told as such.
+            // For MQTT these are protocol errors of the server, which are reported as such.
             if bytes == 0, !self.hasUnreadable, self.facts.load.protocolName == "xmpp" {
                 self.hasUnreadable = true
                 warning =
@@ -128,7 +128,7 @@ struct GroupMonitor {
             self.unscaledBytes += samples.reduce(0) { $0 + $1.decodeBytes }
             return (nil, warning)
         }
-        // Seconds in which the chosen client read nothing count by what was measured before.
+        // Seconds in which the sampled client read nothing use the time per byte measured before.
         let decoded = Double(samples.reduce(0) { $0 + $1.decodeBytes } + self.unscaledBytes)
         self.unscaledBytes = 0
         let gained = self.walked.nanoseconds / self.walked.bytes * decoded / 1e9
@@ -138,7 +138,7 @@ struct GroupMonitor {
         return (self.decodeTime(gained, rate: seconds > 0 ? gained / seconds : nil), warning)
     }
 
-    /// What decoding took in the run so far.
+    /// The decode time of the run so far.
     func decodeTime(measuredSeconds: Double?) -> Metric? {
         guard self.decode.whole > 0 else { return nil }
         return self.decodeTime(self.decode.whole, rate: measuredSeconds.map { self.decode.measured / $0 })
@@ -154,9 +154,9 @@ struct GroupMonitor {
         )
     }
 
-    // MARK: - Keeping up
+    // MARK: - Generator lag
 
-    /// Whether the loops kept up with this group in the interval; what is due is asked of groups that have due times.
+    /// Whether the loops kept up with this group; schedule lag counts only for groups with due times.
     mutating func loopSeconds(
         _ sample: GroupSample<LoadSample>,
         _ interval: TimelineInterval,
@@ -185,7 +185,7 @@ struct GroupMonitor {
         return loops
     }
 
-    /// The figures until now.
+    /// The measurements so far.
     var samples: GroupSamples {
         var samples = GroupSamples()
         samples.connects = self.facts.connectRate.map { rate in
@@ -205,13 +205,13 @@ extension LoadSample {
 }
 
 extension TimelineInterval {
-    /// What a counter of the group gained over all its labels.
+    /// The increase of one of the group's counters, over all labels.
     fileprivate func total(_ name: String, of group: String?) -> Double {
         self.metrics.filter { $0.name == name && $0.labels[Labels.group] == group }
             .reduce(0) { $0 + ($1.counter?.value ?? 0) }
     }
 
-    /// The highest p99 of a duration of the group in this interval over all its labels, nanoseconds.
+    /// The highest p99 of one of the group's durations in this interval, over all labels, in nanoseconds.
     fileprivate func worst(_ name: String, of group: String?) -> Int64? {
         self.metrics.filter { $0.name == name && $0.labels[Labels.group] == group }
             .compactMap { $0.duration?.p99 }.max().map { Int64($0 * 1e9) }

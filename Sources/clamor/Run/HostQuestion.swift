@@ -1,7 +1,7 @@
 import HostFit
 import LoadEngine
 
-/// Whether this host carries the load of all groups of a run together.
+/// Checks whether this host can carry the load of all groups of a run together.
 struct HostQuestion {
     private let groups: [any RunGroup]
     private let limits: HostLimits
@@ -13,7 +13,7 @@ struct HostQuestion {
         self.threads = threads
     }
 
-    /// Why it does not, in one line.
+    /// One line with the reason why it cannot; `nil` if it can.
     var problem: String? {
         // Groups of a scenario file have names.
         let isFile = self.groups.contains { $0.name != nil }
@@ -21,7 +21,7 @@ struct HostQuestion {
         return problems.isEmpty ? nil : problems.joined(separator: "; ")
     }
 
-    /// What the load needs of this host, and what is there.
+    /// The resources that the load needs of this host, with the available ones.
     var needs: [HostCheck] { self.questions.flatMap(\.fit.checks).filter { $0.needs != nil } }
 
     private typealias Question = (fit: LoadFit, load: String)
@@ -37,7 +37,7 @@ struct HostQuestion {
                 return (fit, load)
             }
         }
-        // Ports are free or taken for each target by itself; everything else is for all.
+        // Ports are counted for each target, all other resources for the whole host.
         var others = self.limits
         others.ports = nil
         var ports = HostLimits()
@@ -45,7 +45,7 @@ struct HostQuestion {
         return [self.whole(others)] + self.waysByTarget(ports)
     }
 
-    /// A question for each single target: what all groups together connect there.
+    /// One question for each target, with the connections of all groups there.
     private func waysByTarget(_ limits: HostLimits) -> [Question] {
         var order: [RunTarget] = []
         var clients: [RunTarget: Int] = [:]
@@ -66,11 +66,11 @@ struct HostQuestion {
     }
 
     private func whole(_ limits: HostLimits) -> Question {
-        // The group whose server is nearest takes the most of this host.
+        // The group with the nearest server needs the most of this host.
         let nearest =
             self.groups.first { $0.options.isEmbedded } ?? self.groups.first { $0.options.isLoopback } ?? self.groups[0]
         var fit = self.question(nearest.options, clients: self.groups.reduce(0) { $0 + $1.clients }, limits)
-        // How many parts of a scenario would each have clients of all groups is not known here.
+        // Unknown: the split of a scenario into parts with clients of all groups.
         fit.split = { _ in nil }
         let clients = self.groups.reduce(0) { $0 + $1.clients }
         let own = self.groups.reduce(UInt64(0)) { $0 + UInt64($1.clients) * $1.clientBytes }
@@ -108,7 +108,7 @@ struct HostQuestion {
 }
 
 extension LoadOptions {
-    /// Clients go round several servers: each by itself.
+    /// Each server of a target list as a target of its own.
     fileprivate var singleTargets: [RunTarget] {
         guard case .servers(let servers) = self.target else { return [self.target] }
         return servers.map { .servers([$0]) }

@@ -12,7 +12,7 @@ extension LoadFit {
 }
 
 extension HostCheck {
-    /// The remedies, in the words of the command line or of a scenario file; `nil` where the check passes.
+    /// The remedies, in terms of the command line or of a scenario file; `nil` if the check passes.
     package func change(isFile: Bool) -> String? {
         let words = self.remedies.map { $0.words.text(isFile: isFile) }
         guard let last = words.last else { return nil }

@@ -4,7 +4,7 @@ import Measurement
 import NIOCore
 import Transport
 
-/// What a run asks of its host: the same for the run that is guarded and for `doctor`, which only asks.
+/// The host resources that a run needs; the same for the check before a run and for `doctor`.
 extension LoadOptions {
     var isEmbedded: Bool {
         if case .embedded = self.target { true } else { false }
@@ -15,12 +15,12 @@ extension LoadOptions {
         case .embedded: true
         case .servers(let servers):
             servers.allSatisfy { $0.host == "localhost" || $0.host == "::1" || $0.host.hasPrefix("127.") }
-        // Nobody knows before it is looked up.
+        // Unknown before the name is resolved.
         case .service: false
         }
     }
 
-    /// The servers as clients go round them; the embedded broker's port is known only when it listens.
+    /// The servers in the order that clients use them; the embedded broker's port is unknown until it listens.
     func targets(brokerPort: Int = 0) -> [Target] {
         switch self.target {
         case .embedded: [Target(host: "127.0.0.1", port: brokerPort)]
@@ -29,15 +29,15 @@ extension LoadOptions {
         }
     }
 
-    /// Targets whose address a name server has to tell.
+    /// Targets whose address must be resolved.
     var names: Int {
         let hosts = Set(self.targets().map(\.host)).subtracting(["localhost"])
         return hosts.count { (try? SocketAddress(ipAddress: $0, port: 0)) == nil }
     }
 
-    /// Where so many clients connect from.
+    /// The source addresses of this many clients.
     ///
-    /// - Throws: for a source address that is none.
+    /// - Throws: an error for an invalid source address.
     func sources(clients: Int, limits: HostLimits) throws -> SourceAddresses {
         let targets = self.targets().count
         if !self.sourceAddresses.isEmpty { return try SourceAddresses(given: self.sourceAddresses, targets: targets) }
@@ -49,13 +49,13 @@ extension LoadOptions {
         )
     }
 
-    /// Of a range narrower than usual no more than half, for the same reason: the kernel searches one half first.
+    /// In a narrower port range at most half of it, for the same reason: the kernel searches one half first.
     private static func connectionsPerSource(_ limits: HostLimits) -> Int {
         guard let ports = limits.ports else { return SourceAddresses.connectionsPerSource }
         return max(1, min(SourceAddresses.connectionsPerSource, ports.size / 2))
     }
 
-    /// The ways that `clients` go, one after the other, as the connector will send them.
+    /// The routes of `clients` in turn, as the connector uses them.
     func rota(clients: Int, limits: HostLimits) -> Rota {
         let targets = self.targets()
         guard let sources = try? self.sources(clients: clients, limits: limits) else { return Rota([]) }
@@ -68,7 +68,7 @@ extension LoadOptions {
         return Rota(routes)
     }
 
-    /// The address of a target; of a name that has to be looked up, one of each family.
+    /// The address of a target; for an unresolved name, one of each family.
     private static func addresses(of target: Target) -> [SocketAddress] {
         let host = target.host == "localhost" ? "127.0.0.1" : target.host
         if let address = try? SocketAddress(ipAddress: host, port: target.port) { return [address] }
@@ -78,12 +78,12 @@ extension LoadOptions {
     /// The question whether this host carries the load.
     ///
     /// - Parameters:
-    ///   - clients: publishers and subscribers together; `nil` to ask only how many it could be.
-    ///   - deliveries: how often each message comes back.
-    ///   - limits: read from this host.
-    ///   - threads: event loops.
-    ///   - descriptorsBeside: of this process, other than those of clients.
-    /// - Returns: the question, which answers itself.
+    ///   - clients: publishers and subscribers together; `nil` to ask only for the largest number.
+    ///   - deliveries: the number of deliveries per message.
+    ///   - limits: the limits of this host.
+    ///   - threads: the number of event loops.
+    ///   - descriptorsBeside: descriptors of this process, apart from those of clients.
+    /// - Returns: the question, which computes its answer.
     func fit(
         clients: Int?,
         deliveries: Double,
@@ -92,7 +92,7 @@ extension LoadOptions {
         descriptorsBeside: Int
     ) -> LoadFit {
         var limits = limits
-        // The embedded broker listens on a port that the kernel chooses out of the same range.
+        // The embedded broker listens on a port that the kernel takes from the same range.
         if self.isEmbedded { limits.ports?.listenersToCome = 1 }
         let known = limits
         var fit = LoadFit(clients: clients, limits: limits) {
@@ -111,9 +111,9 @@ extension LoadOptions {
         return fit
     }
 
-    /// The load as a command line gives it: `-c 30000`, `-c 20000 with 20000 subscribers`.
+    /// The load as on the command line: `-c 30000`, `-c 20000 with 20000 subscribers`.
     ///
-    /// `own`: those of this process, which may be one segment of several.
+    /// `own`: the clients of this process, which may be one of several segments.
     func loadWords(own: Int) -> String {
         let flags =
             self.listeners > 0 && self.operators > 0
@@ -122,7 +122,7 @@ extension LoadOptions {
         return "\(flags), of which \(own) in segment \(self.part.index + 1)/\(self.part.count),"
     }
 
-    /// Operations of all clients together, where they have a pace; `nil` in closed loop.
+    /// Operations per second of all clients; `nil` in closed loop.
     var messageRate: Double? {
         switch self.pacing {
         case .rate(let perSecond): perSecond

@@ -2,7 +2,7 @@ import LoopContext
 import Transport
 import Workloads
 
-/// What stands between TCP and the protocol, read and checked before the first socket; one for all event loops.
+/// The layers between TCP and the protocol, checked before the first socket is opened; shared by all event loops.
 struct RunLayers: Sendable {
     struct Problem: Error, CustomStringConvertible {
         let description: String
@@ -11,14 +11,14 @@ struct RunLayers: Sendable {
     let proxy: ProxyProtocol?
     let tls: TLSContext?
     let webSocket: WebSocketSettings?
-    /// TLS comes later, when both sides have agreed to it (STARTTLS).
+    /// TLS starts later, when both sides have agreed to it (STARTTLS).
     private let defersTLS: Bool
 
     /// - Parameters:
-    ///   - options: what the command line says.
-    ///   - authority: PEM file of the embedded broker's certificate, which was made for this run.
-    ///   - xmpp: of XMPP clients, when their streams are secured.
-    /// - Throws: what is wrong with the files, or with the settings together.
+    ///   - options: the options of the command line.
+    ///   - authority: PEM file of the embedded broker's certificate, created for this run.
+    ///   - xmpp: settings for XMPP clients with TLS.
+    /// - Throws: an error in the files or in the combination of settings.
     init(
         _ options: LoadOptions,
         trusting authority: String? = nil,
@@ -47,12 +47,12 @@ struct RunLayers: Sendable {
         }
     }
 
-    /// Which flag an error is about.
+    /// The flag that an error is about.
     private static func flag(of error: TLSSettingsError, _ tls: TransportOptions.TLS) -> String? {
         switch error {
         case .unreadable(let path, _), .malformed(let path, _), .isDER(let path), .isPEM(let path):
             let paths = [("--cacertfile", tls.caFile), ("--certfile", tls.certificateFile), ("--keyfile", tls.keyFile)]
-            // That of a client's own certificate has a number where the flag has %i.
+            // The path of a client's own certificate has a number in place of the flag's %i.
             let flag = paths.first { _, given in
                 given.map { $0 == path || $0.contains("%i") && path.hasPrefix($0.prefix { $0 != "%" }) } ?? false
             }
@@ -70,7 +70,7 @@ struct RunLayers: Sendable {
         }
     }
 
-    /// The steps of one event loop, on it.
+    /// Creates the layers of one event loop; must be called on the loop.
     func make(on loop: LoopContext) -> [any ConnectLayer] {
         var layers: [any ConnectLayer] = []
         if let proxy = self.proxy { layers.append(ProxyLayer(proxy)) }
@@ -92,7 +92,7 @@ extension LoadOptions {
         settings.xmppDomain = tls.domain
         settings.applicationProtocols = tls.alpn
         settings.minimumVersion = tls.versions.lowerBound
-        // Where none is named the library's newest is right, and a pre-shared key's own limit.
+        // Without a given version the library's newest is used, limited by a pre-shared key.
         if tls.versions != .v1_2 ... .v1_3 { settings.maximumVersion = tls.versions.upperBound }
         settings.ciphers = tls.ciphers.map { $0.split(whereSeparator: { ":,".contains($0) }).map(String.init) } ?? []
         settings.certificateFile = tls.certificateFile

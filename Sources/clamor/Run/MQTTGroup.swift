@@ -18,7 +18,7 @@ final class MQTTGroup: RunGroup {
     private(set) var clock: ClockRecord?
     private var echoes: ClockEchoes?
 
-    /// `name`: in a run of several groups.
+    /// `name`: the group's name, in a run of several groups.
     init(_ run: MQTTOptions, name: String? = nil) {
         self.run = run
         self.name = name
@@ -86,7 +86,7 @@ final class MQTTGroup: RunGroup {
         return (self.store?.remark.map { ["--store: \($0)"] } ?? []) + self.literalNames
     }
 
-    /// A warning about a placeholder of emqtt_bench that `-m` sends as it is.
+    /// A warning about a placeholder of emqtt_bench that `-m` sends unchanged.
     private var literalNames: [String] {
         guard case .message(let bytes) = self.run.payload,
             let name = Template.names.first(where: { bytes.contains(Array($0.utf8)) })
@@ -117,12 +117,12 @@ final class MQTTGroup: RunGroup {
 
     private var route: @Sendable (_ client: Int) -> Int {
         guard self.run.isSeparate else { return { $0 } }
-        // Neither the seed nor the number of the run decides who connects where.
+        // Neither the seed nor the number of the run affects the routes of clients.
         let load = self.run.load(run: 0, seed: 0)
         return { load.route(of: $0) }
     }
 
-    /// Where segments were started one by one, on whatever hosts: has this one's clock go with that of segment 1.
+    /// Adjusts the clock of a separately started segment to that of segment 1.
     func begin(_ load: MQTTWorkload, beside setting: RunSetting) async -> MQTTWorkload {
         guard let part = self.options.segment.part, !self.options.segment.isChild, load.load.joint != nil,
             let host = self.clock?.host
@@ -144,7 +144,7 @@ final class MQTTGroup: RunGroup {
             self.clock?.errorSeconds = Double(estimate.error) / 1e9
             self.clock?.exchanges = estimate.exchanges
         }
-        // Every client has ended, and with it its last commit, unless that did not return.
+        // All clients have ended, and their last commits too, unless a commit did not return.
         guard let line = await self.store?.close(within: .seconds(30)) else { return [] }
         return ["--store: \(line)"]
     }
@@ -156,7 +156,7 @@ final class MQTTGroup: RunGroup {
         }
     }
 
-    /// Lines for standard error about what the run found beside its figures.
+    /// Warnings for standard error that are not among the figures.
     func remarks(_ record: RunRecord) -> [String] {
         let isApart = record.notes?.contains { $0.code == "targets-apart" } ?? false
         let apart =
@@ -164,7 +164,7 @@ final class MQTTGroup: RunGroup {
         return apart + self.storeRemarks(record)
     }
 
-    /// Messages of an earlier run that the store dropped.
+    /// Reports messages of an earlier run that the store dropped.
     private func storeRemarks(_ record: RunRecord) -> [String] {
         let dropped = record.metrics.filter { $0.name == "store_dropped" }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
         guard dropped > 0 else { return [] }

@@ -6,7 +6,7 @@ import Transport
 import Workloads
 
 extension LoadOptions {
-    /// What `run.json` says of the plan of every run: what decides the outcome, and no secret.
+    /// The common part of every run's plan in `run.json`: all settings that affect the outcome, without secrets.
     func planRecord(seed: UInt64, of command: CommandName) -> [String: JSONValue] {
         var plan: [String: JSONValue] = [
             "command": .string(self.name),
@@ -50,7 +50,7 @@ extension LoadOptions {
         )
     }
 
-    /// How operations are paced, and how long answers are awaited.
+    /// The pace of operations, and the timeout for answers.
     func addOperations(to plan: inout [String: JSONValue]) {
         plan["window"] = .integer(Int64(self.window))
         if let limit = self.limit { plan["limit"] = .integer(Int64(clamping: limit)) }
@@ -66,7 +66,7 @@ extension LoadOptions {
         self.addShape(to: &plan)
     }
 
-    /// What messages carry.
+    /// The contents of messages.
     func addPayload(to plan: inout [String: JSONValue]) {
         switch self.payload {
         case .generated(let sizes): Self.add(sizes, to: &plan)
@@ -115,10 +115,10 @@ extension LoadOptions {
 }
 
 extension MQTTOptions {
-    /// The plan as `run.json` holds it: what decides the outcome, and no secret.
+    /// The plan in `run.json`: all settings that affect the outcome, without secrets.
     ///
-    /// Every record has the keys written here, and those that the option table writes always. Those of ``facts`` are written
-    /// where an option differs from its default, so that records of older builds stay comparable.
+    /// Every record has the keys written here, and the option table's permanent keys. The keys of ``facts`` are written
+    /// only for options that differ from their defaults, so that older records stay comparable.
     package func planRecord(seed: UInt64) -> [String: JSONValue] {
         var plan = self.common.planRecord(seed: seed, of: self.command)
         plan.add(self, of: self.command)

@@ -1,6 +1,6 @@
 import Measurement
 
-/// The process' resident memory, once a second.
+/// The resident memory of the process, sampled once a second.
 struct MemoryLevel {
     private var level = GaugeLevel()
 

@@ -2,7 +2,7 @@ import Measurement
 import Report
 import RunResult
 
-/// Segments that become one result: read, checked, added, judged, written and shown.
+/// Merges segments into one result: reads, checks, adds, judges, writes and shows them.
 struct MergeSession {
     private let options: MergeOptions
     private let screen: ProgressScreen
@@ -24,7 +24,7 @@ struct MergeSession {
         }
     }
 
-    /// All segments as one; where they are not, that is told.
+    /// All segments as one; reports the error if they do not belong together.
     func merged() -> MergedRun? {
         do throws(SegmentSet.Refusal) {
             let set = try SegmentSet(self.options.directories)

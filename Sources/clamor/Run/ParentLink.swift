@@ -2,21 +2,21 @@ import Foundation
 import LoadEngine
 import Measurement
 
-/// A segment's way to the `clamor` that started it: it hears from there when to begin, and tells what it measures.
+/// A segment's link to the `clamor` that started it: receives the start, and sends measurements.
 ///
-/// Out go lines on standard output: `ready`, an interval each second, and of a run whose segments wait for each other
-/// `settled` when all clients are up, and `balance GROUP EXPECTED RECEIVED UNCERTAIN` in the drain. In come the start and
-/// then the beginning of the load, in nanoseconds of CLOCK_REALTIME, and `complete GROUP` when everything has come to all.
-/// When standard input ends the parent is gone, and the run ends as by SIGINT.
+/// It writes lines to standard output: `ready`, then an interval each second. If segments wait for each other it also
+/// writes `settled` when all clients are up, and `balance GROUP EXPECTED RECEIVED UNCERTAIN` in the drain. It reads the
+/// start and then the begin of the load, in nanoseconds of CLOCK_REALTIME, and `complete GROUP` when all messages have
+/// arrived. If standard input ends, the parent is gone, and the run ends as after SIGINT.
 final class ParentLink: Sendable {
-    /// What comes behind the start.
+    /// An order after the start.
     enum Order: Hashable, Sendable {
         case load(at: Int64)
         case complete(group: Int)
     }
 
     private let starts: AsyncStream<Int64>
-    /// For one listener.
+    /// Supports one listener.
     let orders: AsyncStream<Order>
 
     init() {
@@ -24,7 +24,7 @@ final class ParentLink: Sendable {
         let (orders, order) = AsyncStream<Order>.makeStream()
         self.starts = starts
         self.orders = orders
-        // Reading blocks.
+        // Reading blocks, so it has its own thread.
         Thread.detachNewThread {
             guard let began = Self.readLine().flatMap({ Int64($0) }) else { return start.finish() }
             start.yield(began)
@@ -39,7 +39,7 @@ final class ParentLink: Sendable {
         }
     }
 
-    /// Says that everything is prepared, and waits for the start; `nil` if there will be none.
+    /// Writes `ready`, and waits for the start; `nil` if the parent gives up.
     func start() async -> Int64? {
         self.write("ready\n")
         return await self.starts.first { _ in true }
@@ -50,17 +50,17 @@ final class ParentLink: Sendable {
         self.write(String(decoding: text, as: UTF8.self) + "\n")
     }
 
-    /// Says that the load could begin.
+    /// Reports that the load could begin.
     func tellSettled() { self.write("settled\n") }
 
     func tell(_ balance: DeliveryBalance, of group: Int) {
         self.write("balance \(group) \(balance.expected) \(balance.received) \(balance.uncertain)\n")
     }
 
-    /// To a parent that is gone nothing is told.
+    /// Errors are ignored: the parent may be gone.
     private func write(_ text: String) { try? FileHandle.standardOutput.write(contentsOf: Data(text.utf8)) }
 
-    /// `nil` at the end, and for a last line that was cut.
+    /// `nil` at the end of the input, and for an incomplete last line.
     private static func readLine() -> String? {
         var line: [UInt8] = []
         while let byte = self.readByte() {

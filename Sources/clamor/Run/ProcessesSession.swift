@@ -8,8 +8,7 @@ import NIOCore
 import Report
 import RunResult
 
-/// One run over several processes on this host: starts them, begins them together, shows what they do, and merges what
-/// they leave.
+/// One run over several processes on this host: starts them together, shows their progress, and merges their results.
 final class ProcessesSession {
     private let options: LoadOptions
     private let groups: [any RunGroup]
@@ -17,7 +16,7 @@ final class ProcessesSession {
     private let count: Int
     private var processes: [SegmentProcess] = []
     private var ready: Set<Int> = []
-    /// Those whose clients are up, and those that have ended.
+    /// Segments that have all clients up, or have ended.
     private var settled: Set<Int> = []
     private var ended: Set<Int> = []
     private var hasLoad = false
@@ -27,17 +26,17 @@ final class ProcessesSession {
     private var errors = 0.0
     private var hasBegun = false
     private var signals = 0
-    /// What was told of already: segments mostly say the same.
+    /// Warnings already printed: segments often report the same ones.
     private var told: Set<String> = []
     private var lastLine: [Int: String] = [:]
-    /// What was said before the beginning.
+    /// Lines from segments before the start.
     private var early: [(index: Int, words: String)] = []
-    /// Segments that ended without results, and how the first of them did.
+    /// Status of the first segment that ended without results.
     private var failure: ExitStatus?
 
     /// - Parameters:
-    ///   - options: of the run as a whole.
-    ///   - groups: as if this process did all of it.
+    ///   - options: the options of the whole run.
+    ///   - groups: the groups as if this process ran all of them.
     init(_ options: LoadOptions, _ groups: [any RunGroup]) {
         self.options = options
         self.groups = groups
@@ -60,7 +59,7 @@ final class ProcessesSession {
         return self.end(directory, segments)
     }
 
-    /// Whether this host carries them all; what one process may have, each asks for itself.
+    /// The reason why this host cannot carry all segments; each process checks its own limits.
     private var hostProblem: String? {
         var limits = HostLimits.read(clients: self.clients)
         limits.descriptorsSoft = nil
@@ -69,7 +68,7 @@ final class ProcessesSession {
 
     private var clients: Int { self.groups.reduce(0) { $0 + $1.options.clients } }
 
-    /// Event loops of each.
+    /// Event loops of each process.
     private var threads: Int {
         if let given = self.options.threads { return given }
         let all = LoadOptions.defaultThreads(
@@ -79,7 +78,7 @@ final class ProcessesSession {
         return max(1, all / self.count)
     }
 
-    // MARK: - While they go on
+    // MARK: - During the run
 
     private func run(_ directories: [String]) async {
         let (events, continuation) = AsyncStream<SegmentEvent>.makeStream()
@@ -134,7 +133,7 @@ final class ProcessesSession {
         }
     }
 
-    /// Soon, but so that every process has heard of it before: one that is late begins later than the others.
+    /// A start time late enough that every process knows it in time; a late process begins after the others.
     private var soon: Int64 { clamor_realtime_nanoseconds() + 500_000_000 }
 
     private func begin() {
@@ -144,7 +143,7 @@ final class ProcessesSession {
         for process in self.processes { process.begin(at: start) }
     }
 
-    /// Of segments that wait for each other: when all who go on have their clients up.
+    /// Starts the load of waiting segments when all remaining ones have their clients up.
     private func beginLoad() {
         guard !self.hasLoad, !self.settled.isEmpty else { return }
         guard self.settled.union(self.ended).count == self.count else { return }
@@ -153,7 +152,7 @@ final class ProcessesSession {
         for process in self.processes where !self.ended.contains(process.index) { process.begin(at: start) }
     }
 
-    /// Subscribers may go when everything has come that publishers of all segments have caused.
+    /// Ends the drain when all messages from publishers of all segments have arrived.
     private func checkComplete(_ group: Int) {
         guard !self.complete.contains(group), let parts = self.balances[group], parts.count == self.count,
             parts.values.reduce(into: DeliveryBalance(), { $0 += $1 }).isComplete
@@ -171,7 +170,7 @@ final class ProcessesSession {
         }
     }
 
-    /// Nothing has begun yet, and nothing will.
+    /// Ends all segments before the start.
     private func fail(_ status: ExitStatus) {
         if self.failure == nil { self.failure = status }
         guard !self.hasBegun else { return }
@@ -181,10 +180,10 @@ final class ProcessesSession {
     private func show(_ interval: TimelineInterval, of index: Int) {
         self.latest[index] = interval
         self.errors += interval.metrics.filter { $0.name == "errors" }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
-        // One line a second, when the first of those that go on has told its second.
+        // One line a second, printed when the first remaining segment has reported that second.
         guard index == self.latest.keys.min() else { return }
         guard var joined = TimelineInterval.joining(self.latest.sorted { $0.key < $1.key }.map(\.value)) else { return }
-        // The others may still have their last whole second.
+        // The other segments may still be a second behind.
         joined.seconds = interval.seconds
         let line = ProgressLine(joined, clientsPlanned: self.clients, errors: UInt64(max(0, self.errors)))
         self.screen.show(line)
@@ -205,12 +204,12 @@ final class ProcessesSession {
 
     private func ended(_ index: Int, _ status: Int32, _ isSignal: Bool, _ directory: String) {
         self.latest[index] = nil
-        // Whatever its status is, a segment that has its results has ended in good order.
+        // A segment with complete results has ended regularly, with any status.
         guard isSignal || (try? RunJSON.read(directory: directory)) == nil else { return }
         let isFirst = self.failure == nil
         self.fail(ExitStatus(ofLostSegment: status, isSignal: isSignal))
         guard self.hasBegun || isFirst else { return }
-        // Before the beginning all are refused alike, and what the first of them says is enough.
+        // Before the start all segments fail alike, and the first one's message is enough.
         let words = self.early.filter { $0.index == index }
         if !self.hasBegun, !words.isEmpty {
             for (index, words) in words { self.warn(words, of: index) }
@@ -227,7 +226,7 @@ final class ProcessesSession {
 
     private func end(_ directory: ResultDirectory, _ segments: [String]) -> ExitStatus {
         guard self.hasBegun else {
-            // Nothing was measured: what was made for it goes away, unless there is something in it.
+            // Nothing was measured: removes the created directories if they are empty.
             rmdir(directory.partial + "/segments")
             rmdir(directory.partial)
             if self.failure == .interrupted { self.screen.warn("the run was given up before it began") }

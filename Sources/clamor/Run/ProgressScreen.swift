@@ -1,11 +1,11 @@
 import Foundation
 import Report
 
-/// What a run says while it goes on: progress to standard output, warnings to standard error.
+/// The output of a running command: progress to standard output, warnings to standard error.
 struct ProgressScreen: Sendable {
-    /// Neither progress nor summary.
+    /// Prints neither progress nor summary.
     let isQuiet: Bool
-    /// Standard output belongs to `run.json`.
+    /// Standard output is reserved for `run.json`.
     let isJSON: Bool
     let isTerminal: Bool
     let isColoured: Bool
@@ -30,7 +30,7 @@ struct ProgressScreen: Sendable {
         self.write(self.isTerminal ? line.inPlace(width: self.width) : line.plain)
     }
 
-    /// Ends the progress line, so that what follows begins on its own.
+    /// Ends the progress line, so that later output begins on a new line.
     func endProgress() {
         if self.isTerminal, !self.isQuiet, !self.isJSON { self.write(ProgressLine.erase) }
     }
@@ -39,10 +39,10 @@ struct ProgressScreen: Sendable {
         if !self.isQuiet, !self.isJSON { self.write(summary) }
     }
 
-    /// A reader that is gone, as behind `| head`, ends the output and not the run.
+    /// Errors are ignored: a closed pipe, as with `| head`, ends the output and not the run.
     func write(_ text: String) { try? FileHandle.standardOutput.write(contentsOf: Data(text.utf8)) }
 
-    /// One line to standard error.
+    /// Prints one line to standard error.
     func warn(_ line: String) {
         try? FileHandle.standardError.write(contentsOf: Data("clamor: \(line)\n".utf8))
     }

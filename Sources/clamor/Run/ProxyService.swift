@@ -3,7 +3,7 @@ import Foundation
 import Transport
 import RunResult
 
-/// `clamor proxy`: serves until a signal, then says what it counted.
+/// `clamor proxy`: serves until a signal, then prints its counters.
 struct ProxyService {
     private let options: ProxyOptions
     private let screen: ProgressScreen

@@ -4,7 +4,7 @@ import Report
 import RunResult
 
 extension ReportFileOptions {
-    /// Refuses files that could not be written at the end, before the start.
+    /// The reason why a file cannot be written at the end; checked before the start.
     func check() throws(RunRefusal) {
         for (flag, path) in [("--junit", self.junit), ("--summary-md", self.markdown)] {
             guard let path, let reason = ReportFile.problem(path) else { continue }
@@ -12,7 +12,7 @@ extension ReportFileOptions {
         }
     }
 
-    /// Writes what was asked for; returns what went wrong.
+    /// Writes the requested files; returns an error as text.
     func write(_ record: RunRecord, isStrict: Bool) -> String? {
         self.write(JUnitXML(record, isStrict: isStrict), markdown: RunMarkdown.text(record))
     }
@@ -21,7 +21,7 @@ extension ReportFileOptions {
         do throws(ResultError) {
             if let path = self.junit { try ReportFile.write(junit().text, to: path) }
             if let path = self.markdown { try ReportFile.append(markdown(), to: path) }
-            // Of another user or container it may be; a run does not end for that.
+            // The file may belong to another user or container; the run does not fail for that.
             if let path = self.inherited { try? ReportFile.append(markdown(), to: path) }
             return nil
         } catch {
@@ -31,15 +31,15 @@ extension ReportFileOptions {
 }
 
 extension ProgressScreen {
-    /// Shows a finished run, and writes the files beside its results.
+    /// Shows a finished run, and writes the reports besides its results.
     ///
     /// - Parameters:
-    ///   - record: of the run.
-    ///   - files: where its results are; `nil` where they could not be written.
-    ///   - reports: what else is written of it.
+    ///   - record: the finished record.
+    ///   - files: the directory of its results; `nil` if they could not be written.
+    ///   - reports: other reports to write.
     ///   - isStrict: `--strict`.
     ///   - remarks: lines for standard error after the summary.
-    /// - Returns: how the program ends.
+    /// - Returns: the exit status.
     func show(
         _ record: RunRecord,
         _ files: String?,

@@ -4,17 +4,17 @@ import Report
 import Transport
 import Workloads
 
-/// The accounts of a run: which of them it made, and so removes.
+/// The accounts of a run: it removes those that it created.
 ///
-/// Those that it did not make, or of which nobody knows, are left alone.
+/// Accounts that it did not create, or of unknown origin, stay.
 struct RunAccounts {
-    /// By client.
+    /// The created accounts, by client number.
     private(set) var created: [Int] = []
     private(set) var unknown: [Int] = []
-    /// Of them those that the server turned out to have.
+    /// Accounts of unknown origin that a retry found on the server.
     private var found: [Int] = []
     private var createdLate = 0
-    /// What became of asking again, where it told nothing.
+    /// The refusal of a retry without a result.
     private var wordsAgain: String?
     private(set) var existed = 0
     private var notBegun = 0
@@ -25,7 +25,7 @@ struct RunAccounts {
 
     init(keeps: Bool) { self.keeps = keeps }
 
-    /// Takes what a pass, or the run itself, made.
+    /// Adds the results of a pass, or of the run itself.
     mutating func add(_ accounts: [AccountResult], numbers: [Int]? = nil, seconds: Double? = nil) {
         self.secondsBefore = seconds
         for account in accounts {
@@ -40,9 +40,9 @@ struct RunAccounts {
         }
     }
 
-    /// Takes what became of asking again for ``unknown``, in its order.
+    /// Adds the results of a retry for ``unknown``, in its order.
     ///
-    /// Who is created now was not there. Who is there may be this run's or somebody's from before: nobody knows.
+    /// An account created now did not exist. One that exists may be this run's or an older one: that stays unknown.
     mutating func decide(_ outcome: AccountPass.Outcome) {
         let asked = self.unknown
         var decided: Set<Int> = []
@@ -62,7 +62,7 @@ struct RunAccounts {
         self.unknown.removeAll { decided.contains($0) }
     }
 
-    /// Takes what became of ``created``, in its order.
+    /// Adds the results of the removal of ``created``, in its order.
     mutating func remove(_ outcome: AccountPass.Outcome) {
         self.secondsBehind = outcome.seconds
         for account in outcome.accounts where account.fate != .removed {
@@ -70,10 +70,10 @@ struct RunAccounts {
         }
     }
 
-    /// Nobody tried.
+    /// Records that no removal was tried.
     mutating func leave(_ words: String) { self.left = self.created.map { ($0, words) } }
 
-    /// What was left behind: lines for standard error.
+    /// Lines for standard error about accounts that were not removed.
     func lines(_ load: XMPPLoad) -> [String] {
         var lines: [String] = []
         if let first = self.left.first {
@@ -100,7 +100,7 @@ struct RunAccounts {
         return lines
     }
 
-    /// What the record says of it.
+    /// Notes for the record.
     func notes(_ load: XMPPLoad) -> [Verdict.Reason] {
         var parts = ["\(Self.count(self.created.count)) created"]
         if let seconds = self.secondsBefore {
@@ -115,7 +115,7 @@ struct RunAccounts {
             parts.append("all kept")
         } else if let seconds = self.secondsBehind {
             let removed = Human.count(UInt64(self.created.count - self.left.count))
-            parts.append("\(removed) removed behind the run in \(Human.duration(seconds)), which is in no other figure")
+            parts.append("\(removed) removed after the run in \(Human.duration(seconds)), which is in no other figure")
         }
         return [Verdict.Reason(code: "accounts", text: parts.joined(separator: "; "))]
             + self.lines(load).map { Verdict.Reason(code: "accounts-left", text: $0) }

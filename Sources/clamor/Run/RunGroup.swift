@@ -8,7 +8,7 @@ import RunResult
 import Transport
 import Workloads
 
-/// Why a run does not take place: one line, and how the program ends.
+/// The reason why a run does not start: one line, and the exit status.
 struct RunRefusal: Error {
     let line: String
     let status: ExitStatus
@@ -18,89 +18,88 @@ struct RunRefusal: Error {
         self.status = status
     }
 
-    /// The same with the group's name in front, in a run that has several.
+    /// The refusal with the group's name as prefix, in a run of several groups.
     func of(group: String?) -> RunRefusal {
         group.map { RunRefusal("\($0): \(self.line)", self.status) } ?? self
     }
 }
 
-/// What a run has that what is beside it needs too.
+/// Run settings shared with helper tasks.
 struct RunSetting: Sendable {
     let sources: SourceAddresses
     let threads: Int
     let signals: SignalRoute
 }
 
-/// One group of a run, whatever protocol its clients speak: its workload, how its clients get to their servers, and the
-/// servers and files of its own.
+/// One group of a run, for any protocol: its workload, its routes to the servers, and its own servers and files.
 ///
-/// The run asks in the order of the declarations.
+/// A run calls the members in the order of their declaration.
 protocol RunGroup: AnyObject, SendableMetatype {
     associatedtype Load: Workload
 
     /// `nil` in a run of one command.
     var name: String? { get }
     var options: LoadOptions { get }
-    /// How often each message comes back.
+    /// Deliveries per message.
     var deliveries: Double { get }
-    /// Open descriptors beside one for each client, and those of every run.
+    /// Open descriptors, apart from one per client and those of every run.
     var descriptors: Int { get }
-    /// Memory of a client beside what every client takes.
+    /// Additional memory per client, above that of every client.
     var clientBytes: UInt64 { get }
-    /// Whether so many segments can share it, each of which is told that in its options.
+    /// Whether this many segments can share it; each gets its segment in its options.
     var isDivisible: @Sendable (_ segments: SegmentOptions) -> Bool { get }
-    /// The plan as `run.json` holds it: what decides the outcome, and no secret.
+    /// The plan in `run.json`: all settings that affect the outcome, without secrets.
     func planRecord(seed: UInt64) -> [String: JSONValue]
 
-    /// The group's state in the run; `nil` before it is prepared.
+    /// The run's state for the group; `nil` before it is prepared.
     var prepared: PreparedGroup<Load>? { get set }
-    /// Reads and checks what the clients need.
+    /// Reads and checks the clients' inputs.
     func makeLoad(seed: UInt64, loops: Int) throws(RunRefusal) -> Load
-    /// Opens it, before results may be written.
+    /// Opens the group's files, before results may be written.
     func open(_ load: Load) async throws(RunRefusal) -> Load
-    /// Starts the servers of the run's own.
+    /// Starts the group's own servers.
     ///
     /// - Returns: lines for standard error.
     func start() throws(RunRefusal) -> [String]
-    /// Where the clients go, when the servers are there.
+    /// The servers that clients connect to, once the group's own have started.
     var targets: [Target] { get }
-    /// What only this protocol's plans have.
+    /// Adds settings that only this protocol has.
     func complete(_ plan: inout LoadPlan)
-    /// Makes the connector of an event loop, on it.
+    /// Creates the connector of an event loop; called on the loop.
     func connectors(from sources: SourceAddresses) -> @Sendable (LoopContext) -> any ClientConnector
-    /// Before the first client: what they need that is not the load's, on servers; it costs nothing of the run.
+    /// Prepares servers before the first client connects; its time and CPU do not count for the run.
     func begin(_ load: Load, beside setting: RunSetting) async -> Load
-    /// Every client has ended, with these results of all loops.
+    /// Called when every client has ended, with the results of all loops.
     ///
     /// - Returns: lines for standard error.
     func clientsEnded(_ results: [Load.Result]) async -> [String]
-    /// What the record says beside its figures, when the clients have ended.
+    /// Notes for the record, after the clients have ended.
     var notes: [Verdict.Reason] { get }
-    /// By which clock messages were stamped, where other segments hear them.
+    /// The clock of the messages' time stamps, if other segments receive them.
     var clock: ClockRecord? { get }
-    /// CPU of this process that went into what is beside the run, nanoseconds.
+    /// CPU of this process for work that is not the run's, in nanoseconds.
     var cpuBeside: Int64 { get }
-    /// The words for a run of which no client came up.
+    /// The reason to print if no client connected.
     var nothingCameUp: String { get }
-    /// Where the counts of the run's own servers differ from the books.
+    /// Counts of the run's own servers that differ from the books.
     func mismatches(_ books: [Books]) -> [Verdict.Reason]
     /// Lines for standard error after the summary.
     func remarks(_ record: RunRecord) -> [String]
-    /// The run is over, or does not take place.
+    /// Called when the run is over, or does not start.
     func close()
 }
 
-/// The state of a group in a run.
+/// The run's state for a group.
 struct PreparedGroup<Load: Workload> {
     var load: Load
     let sources: SourceAddresses
     /// One on each event loop.
     var handles: [ShardHandle<Load.Work>] = []
-    /// The results of each loop at the end.
+    /// The final results of each loop.
     var results: [Load.Result] = []
 }
 
-/// What a run has to know of a group beside its plan.
+/// Facts of a group that the run needs in addition to its plan.
 struct GroupFacts: Sendable {
     var name: String?
     var clients: Int
@@ -128,15 +127,15 @@ extension RunGroup {
     func close() {}
 }
 
-// MARK: - What the run does with each group
+// MARK: - The run's steps for each group
 
 extension RunGroup {
-    /// Those of this process.
+    /// The clients of this process.
     var clients: Int { self.options.segment.part == nil ? self.options.clients : self.plan(seed: 0).ownClients }
 
-    /// The remedy that divides the group so that no process has more than `most` clients; `nil` if there is none.
+    /// The division into processes of at most `most` clients; `nil` if the group cannot be divided.
     var split: @Sendable (_ most: Int) -> LoadSplit? {
-        // How many parts of a scenario would each have clients of all groups is not known here.
+        // Unknown: the split of a scenario into parts with clients of all groups.
         guard self.name == nil else { return { _ in nil } }
         let (plan, segments, isDivisible) = (self.plan(seed: 0), self.options.segment, self.isDivisible)
         return { segments.split(plan, of: $0, where: isDivisible) }
@@ -147,7 +146,7 @@ extension RunGroup {
         return load
     }
 
-    /// Reads and checks what the clients need, and where they connect from.
+    /// Reads and checks the clients' inputs, and their source addresses.
     func prepare(seed: UInt64, loops: Int, limits: HostLimits) throws(RunRefusal) {
         let sources: SourceAddresses
         do {
@@ -163,12 +162,12 @@ extension RunGroup {
         self.prepared?.load = load
     }
 
-    /// The group's facts, once it is prepared.
+    /// The group's facts, known once it is prepared.
     var facts: GroupFacts {
         GroupFacts(
             name: self.name,
             clients: self.clients,
-            // Clients without operations may have turns, which are due whatever comes back.
+            // Clients without operations may have turns, which have due times in any case.
             isOpenLoop: self.options.isOpenLoop || !self.options.operates && self.plan(seed: 0).turns != nil,
             connectRate: self.options.connectRate.map { $0 / Double(self.options.part.count) },
             load: self.load
@@ -182,7 +181,7 @@ extension RunGroup {
         self.prepared?.load = load
     }
 
-    /// Makes its shards, one on each loop; they report as group number `number` of the run.
+    /// Creates its shards, one on each loop; they report as group number `number` of the run.
     func makeShards(
         on loops: [any EventLoop],
         seed: UInt64,
@@ -210,12 +209,12 @@ extension RunGroup {
         return plan
     }
 
-    /// By shard: takes back what a sample held.
+    /// By shard: take back the memory of a sample.
     var recyclers: [@Sendable (LoopSample) -> Void] {
         (self.prepared?.handles ?? []).map { handle in { sample in handle.tell { $0.work?.recycle(sample) } } }
     }
 
-    /// Every client has ended.
+    /// Called when every client has ended.
     ///
     /// - Returns: lines for standard error.
     func end() async -> [String] {
@@ -228,7 +227,7 @@ extension RunGroup {
         return await self.clientsEnded(results)
     }
 
-    /// The group's result; `record` has the metrics and errors of the run.
+    /// The outcome of the group, from the record of the measurements.
     func result(_ record: RunRecord, shares: LedgerExport) -> GroupResult {
         let load = self.load
         let account = load.account(self.prepared?.results ?? [], shares: shares, record: record.part(self.name))

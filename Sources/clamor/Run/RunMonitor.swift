@@ -7,8 +7,7 @@ import Report
 import RunResult
 import Workloads
 
-/// Takes what the loops measured each second, off the loops: adds it up, writes it down, shows it, and judges the
-/// generator.
+/// Adds up, writes and shows the measurements of each second, and audits the generator; runs off the event loops.
 actor RunMonitor: RunObserver {
     typealias Sample = LoadSample
 
@@ -49,7 +48,7 @@ actor RunMonitor: RunObserver {
         self.parent = parent
     }
 
-    /// By group and shard: what takes back what a sample held.
+    /// By group and shard: take back the memory of a sample.
     func watch(_ recyclers: [[@Sendable (LoopSample) -> Void]]) {
         for (group, recyclers) in recyclers.enumerated() { self.groups[group].watch(recyclers) }
         self.loopShares = Array(repeating: [], count: recyclers.first?.count ?? 0)
@@ -108,12 +107,12 @@ actor RunMonitor: RunObserver {
         return self.groups[group].isComplete(balance)
     }
 
-    /// Everything has come to the group in all segments.
+    /// All messages for the group have arrived in all segments.
     func everythingCame(to group: Int) {
         if self.groups.indices.contains(group) { self.groups[group].everythingCame() }
     }
 
-    /// Asks whether the generator kept up in this second.
+    /// Checks whether the generator kept up in this second.
     private func judge(
         _ interval: TimelineInterval,
         _ samples: [GroupSample<LoadSample>],
@@ -125,13 +124,13 @@ actor RunMonitor: RunObserver {
             loops += self.groups[group].loopSeconds(sample, interval, amongOthers: samples.count > 1)
         }
         if phase == .measure, let first = samples.first {
-            // All groups run on the same threads.
+            // All groups share the same threads.
             for (index, sample) in first.samples.enumerated() where index < self.loopShares.count {
                 self.loopShares[index].append(sample.cpuShare)
             }
         }
         guard phase != .connect else { return }
-        // What was given up in the drain counts too, but a drain is not a second of load.
+        // Operations given up in the drain count too, but a drain is not a second of load.
         let length = phase == .drain ? 0 : span.nanoseconds
         self.audit.second(loops, stealShare: self.host.steal, length: length)
     }
@@ -146,7 +145,7 @@ actor RunMonitor: RunObserver {
         }
     }
 
-    /// The record so far, for a look at a run that goes on, or was killed.
+    /// The record so far, for readers during the run or after it was killed.
     private func current() -> RunRecord {
         var record = self.record
         record.metrics = self.allMetrics() + self.accumulator.stageMetrics(seconds: nil)
@@ -175,9 +174,9 @@ actor RunMonitor: RunObserver {
 
     // MARK: - The end
 
-    /// Everything that was measured, with the exact lengths of the measured phase and of the stages.
+    /// All measurements, with the exact lengths of the measured phase and of the stages.
     ///
-    /// `cpuBeside` is CPU of this process that was not the run's, nanoseconds.
+    /// `cpuBeside` is CPU of this process that was not the run's, in nanoseconds.
     func finish(_ outcome: RunOutcome, _ terms: RunTerms, cpuBeside: Int64) -> RunSamples {
         if let seconds = terms.measuredSeconds(outcome) { self.measuredSeconds = seconds }
         var samples = RunSamples()
@@ -191,7 +190,7 @@ actor RunMonitor: RunObserver {
         return samples
     }
 
-    /// What the run itself took; `cpuBeside` went into something else.
+    /// The run's own resources, without `cpuBeside`.
     private func generator(without cpuBeside: Int64) -> GeneratorRecord {
         var generator = self.record.generator
         generator.cpuSeconds = ProcessFacts.read(countingDescriptors: false).cpuNanoseconds
@@ -202,7 +201,7 @@ actor RunMonitor: RunObserver {
         return generator
     }
 
-    /// Writes the results and gives the directory its name.
+    /// Writes the results and moves the directory to its final name.
     func save(
         _ record: RunRecord,
         clients: [ClientRow]?,

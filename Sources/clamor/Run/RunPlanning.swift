@@ -7,9 +7,9 @@ import SASL
 import Transport
 package import Workloads
 
-/// From what the command line says to what the engine does.
+/// Converts command-line options to the engine's plan.
 extension LoadOptions {
-    /// The load over all shards; the more different servers, the more connects may be pending at once.
+    /// The load over all shards; more servers allow more pending connects.
     package func plan(targets: Int, seed: UInt64) -> LoadPlan {
         let pace: LoadPlan.Pace
         switch (self.operates, self.pacing) {
@@ -44,15 +44,15 @@ extension LoadOptions {
         return plan
     }
 
-    /// Segments that have a broker of their own have connects pending there of their own.
+    /// Segments with their own brokers have their own pending connects there.
     private var brokers: Int { self.isEmbedded ? self.part.count : 1 }
 
-    /// As metrics are labelled with them.
+    /// The stages as metric labels.
     var metricStages: [MetricStage] { self.stages.map { MetricStage($0.name, measured: !$0.isWarmup) } }
 }
 
 extension PayloadOption {
-    /// `columns`: those that a message may name.
+    /// `columns`: the columns that a message may use.
     func load(columns: [String] = []) -> LoadPayload {
         switch self {
         case .generated(let sizes): .generated(sizes: sizes)
@@ -64,9 +64,9 @@ extension PayloadOption {
     }
 }
 
-/// From what the command line says to what the MQTT clients do.
+/// Converts command-line options to the load of MQTT clients.
 extension MQTTOptions {
-    /// What the clients do; `run` stands in the header of every message, and `seed` was given or drawn.
+    /// The clients' load; `run` is in the header of every message, and `seed` was given or drawn.
     package func load(run: UInt32, seed: UInt64) -> MQTTLoad {
         let version = ProtocolVersion(rawValue: self.protocolLevel) ?? .v5
         let qualities = self.kind == .conn || self.kind == .sub ? [] : self.qualities.compactMap(QoS.init(rawValue:))
@@ -124,7 +124,7 @@ extension MQTTOptions {
 
     private var columns: [String] { self.rows?.columns ?? [] }
 
-    /// One of the texts that may hold placeholders.
+    /// Parses a text that may contain placeholders.
     func template(_ text: String) -> Template { Template(parsing: text, columns: self.columns) }
 
     private func setProperties(of load: inout MQTTLoad) {
@@ -156,7 +156,7 @@ extension MQTTOptions {
         return MQTTAlibabaCloud(accessKey: accessKey, mode: .group(secret: secret, groupID: aliyun.groupID))
     }
 
-    /// `R|token|W|token`, as it was read and checked.
+    /// Parses `R|token|W|token`, which was checked before.
     private static func tokens(_ text: String) -> [MQTTAlibabaCloud.Token] {
         let parts = text.split(separator: "|").map(String.init)
         return stride(from: 0, to: parts.count - 1, by: 2).compactMap { index in
@@ -175,7 +175,7 @@ extension MQTTOptions {
             cleanStart: self.clean,
             keepAlive: self.keepAlive,
             sessionExpiry: self.sessionExpiry,
-            // 0: whatever the peer's receive maximum is.
+            // 0 means the peer's receive maximum.
             window: self.window == 0 ? 65_535 : min(self.window, 65_535),
             ackTimeout: .nanoseconds(self.ackTimeout),
             maximumPacketSize: self.connect.maximumPacketSize.map(Int.init),
@@ -184,7 +184,7 @@ extension MQTTOptions {
             requestsResponseInformation: self.connect.requestsResponseInformation,
             requestsProblemInformation: self.connect.requestsProblemInformation,
             userProperties: self.connect.userProperties,
-            // Each step waits for the store: in an earlier run the client may have had the other part.
+            // Each step waits for the store: in an earlier run the client may have had the other role.
             defersReleases: self.store != nil,
             defersCompletions: self.store != nil,
             acknowledgesMessages: self.store != nil ? .byOwner : .atOnce

@@ -5,10 +5,10 @@ import NIOCore
 import Report
 import RunResult
 
-/// What makes a run a segment: its place among the others, and the moment at which all of them begin.
+/// The identity of a segment: its index, and the common start time.
 struct RunSegment {
     let options: SegmentOptions
-    /// Who started this process, where another `clamor` did.
+    /// The `clamor` process that started this one, if any.
     let parent: ParentLink?
 
     init(_ options: SegmentOptions) {
@@ -16,18 +16,18 @@ struct RunSegment {
         self.parent = options.isChild ? ParentLink() : nil
     }
 
-    /// How `run.json` names it; `thresholds` are left to the merge.
+    /// The segment's entry in `run.json`; the merge checks `thresholds`.
     func record(plan: [String: JSONValue], seed: UInt64, thresholds: [String]) -> SegmentRecord {
         guard let part = self.options.part else { return SegmentRecord() }
         var record = SegmentRecord(index: part.index + 1, count: part.count)
         record.plan = SegmentIdentity.plan(plan, schedule: self.options.schedule)
-        // What a parent says of the start is of the run that it has named.
+        // A start given by a parent belongs to the run that the parent named.
         record.run = self.options.runIdentity(seed: seed)
         record.thresholds = thresholds
         return record
     }
 
-    /// CLOCK_REALTIME nanoseconds; `nil`: at once.
+    /// CLOCK_REALTIME in nanoseconds; `nil` starts at once.
     func start() async throws(RunRefusal) -> Int64? {
         guard let parent = self.parent else { return self.options.startAt }
         guard let start = await parent.start() else {
@@ -36,13 +36,13 @@ struct RunSegment {
         return start
     }
 
-    /// Tells whoever leads all segments that the load could begin; `nil` where nobody does.
+    /// Reports to the parent that the load could begin; `nil` without a parent.
     var tellSettled: (@Sendable () -> Void)? {
         guard let parent = self.parent else { return nil }
         return { parent.tellSettled() }
     }
 
-    /// Passes on what the parent says while the run goes on.
+    /// Passes on the parent's orders during the run.
     func listen(_ monitor: RunMonitor, _ events: AsyncStream<RunEvent>.Continuation) -> Task<Void, Never>? {
         self.parent.map { parent in
             Task {
@@ -58,10 +58,10 @@ struct RunSegment {
         }
     }
 
-    /// Whether loads begin together: somebody who leads all segments says when.
+    /// Whether loads begin together, at a time that the parent sends.
     static func beginsTogether(_ options: LoadOptions) -> Bool { options.segment.isChild && options.waitsForAll }
 
-    /// The same moment by the clock that event loops have.
+    /// The same time on the event loops' clock.
     static func deadline(_ start: Int64) -> NIODeadline {
         let monotonic = start - clamor_realtime_nanoseconds() + clamor_monotonic_nanoseconds()
         return .uptimeNanoseconds(UInt64(max(0, monotonic)))
@@ -73,23 +73,23 @@ struct RunSegment {
 }
 
 extension SegmentOptions {
-    /// A moment that whoever started this process names, by the clock that both have in common.
+    /// The time given by the parent, converted from the common clock.
     func deadline(_ realtime: Int64) -> NIODeadline {
         guard let offset = self.realtimeOffset else { return RunSegment.deadline(realtime) }
         return .uptimeNanoseconds(UInt64(max(0, realtime - offset)))
     }
 
-    /// The same for all segments of one run.
+    /// The same value for all segments of one run.
     ///
-    /// What a parent says of the start is of the run that it has named.
+    /// A start given by a parent belongs to the run that the parent named.
     func runIdentity(seed: UInt64) -> String {
         SegmentIdentity.run(name: self.run, seed: seed, startAt: self.isChild ? nil : self.startAt)
     }
 
-    /// Whether segments know each other's messages: something names their run, and no other one.
+    /// Whether segments can recognise each other's messages: their options name a common run.
     var namesRun: Bool { self.part != nil && (self.isChild || self.startAt != nil || !self.run.isEmpty) }
 
-    /// The number in the header of every message of a group: of all segments where they have a name, else of this process.
+    /// The run number in the header of every message of a group: common to named segments, otherwise of this process.
     func headerRun(seed: UInt64, group: String?) -> UInt32 {
         guard self.namesRun else { return UInt32.random(in: 1...UInt32.max) }
         return max(1, UInt32(truncatingIfNeeded: "\(self.runIdentity(seed: seed)) \(group ?? "")".stableHash))

@@ -12,7 +12,7 @@ import RunResult
 import Transport
 import Workloads
 
-/// One run from its options to its files and its exit status.
+/// One run, from its options to its files and its exit status.
 struct RunSession {
     private let groups: [any RunGroup]
     private let options: LoadOptions
@@ -27,9 +27,9 @@ struct RunSession {
     /// A run of groups on one timeline.
     ///
     /// - Parameters:
-    ///   - groups: the phases of their options are those of `options`; those of a scenario have names.
-    ///   - options: of the run as a whole: phases, generator, results.
-    ///   - plan: what `run.json` says of it beside the plans of the groups; `nil` where that of the only one says it all.
+    ///   - groups: groups with the same phases as `options`; those of a scenario have names.
+    ///   - options: the options of the whole run: phases, generator, results.
+    ///   - plan: the run's part of the plan in `run.json`; `nil` if the only group's plan is complete.
     init(
         _ groups: [any RunGroup],
         _ options: LoadOptions,
@@ -61,7 +61,7 @@ struct RunSession {
         let limits = HostLimits.read(clients: self.clients)
         let fit = HostQuestion(self.groups, limits: limits, threads: self.threads)
         if let problem = fit.problem { throw RunRefusal(problem) }
-        // The kernel's table of sockets may be megabytes, which the event loops' heaps would never get.
+        // The kernel's socket table may take megabytes, which the event loops' heaps could not reuse.
         clamor_return_free_memory()
         for group in self.groups {
             do throws(RunRefusal) {
@@ -75,7 +75,7 @@ struct RunSession {
             throw RunRefusal("--\(problem)")
         }
         for group in self.groups { try await group.open() }
-        // Whoever begins with others has its servers before they say when.
+        // A child segment starts its servers before the parent sends the start.
         if self.options.segment.isChild { try self.startServers() }
         let start = try await self.segment.start()
         let startedAt = start ?? self.startedAt
@@ -92,12 +92,12 @@ struct RunSession {
         }
     }
 
-    /// Whether what one segment sends is heard in others, so that they have to begin and to end together.
+    /// Whether segments receive each other's messages, so that they have to begin and end together.
     private var awaitsOthers: Bool {
         self.groups.contains { if case .joint = $0.facts.load.completion { true } else { false } }
     }
 
-    /// Those that this process judges: of a segment none, for it sees a part of what they are about.
+    /// The thresholds that this process checks: none in a segment, which has only a part of the data.
     private var judged: [Threshold] { self.options.segment.part == nil ? self.thresholds : [] }
 
     private func perform(
@@ -164,7 +164,7 @@ struct RunSession {
         _ results: [GroupResult],
         _ monitor: RunMonitor
     ) async -> ExitStatus {
-        // Whoever merges segments needs every client of theirs.
+        // A merge of segments needs every client of each.
         let isListed = self.options.perClient || self.options.segment.part != nil
         let rows = isListed ? results.flatMap { $0.rows(outcome, record) } : nil
         var files: String?
@@ -221,7 +221,7 @@ struct RunSession {
             record.groups = named
             record.ledger = .joined(named)
         }
-        // Not yet held: so that they can be judged even if the run is killed.
+        // Written as failed first, so that the thresholds are in the record even if the run is killed.
         record.thresholds = self.judged.map { ThresholdResult(expression: $0.expression, ok: false, value: nil) }
         return record
     }

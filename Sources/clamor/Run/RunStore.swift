@@ -3,24 +3,24 @@ import MQTTCodec
 import MQTTSQLiteStore
 import Workloads
 
-/// The file in which the clients of a run keep their flows: one for all event loops of the process.
+/// The file in which the clients of a run store their flows; one for all event loops of the process.
 package struct RunStore: Sendable {
     struct Problem: Error, CustomStringConvertible {
         let description: String
     }
 
     let flows: KeptFlows
-    /// What else the file holds, in words.
+    /// A remark on other contents of the file.
     let remark: String?
     private let store: MQTTSQLiteStore
 
-    /// Opens the file that the options name, or makes it, and reads what earlier runs left of these clients.
+    /// Opens or creates the file that the options name, and reads these clients' flows of earlier runs.
     ///
     /// `nil` if the flows are kept in memory.
     init?(_ options: MQTTOptions, _ load: MQTTLoad) async throws(Problem) {
         guard let path = options.store else { return nil }
         let numbers = try Self.numbers(load)
-        // The load itself is bounded, by its windows; what the disk has no room for is told when it has none.
+        // The clients' windows bound the size; a full disk is reported when it occurs.
         let limits = MQTTStoreLimits(maxMessages: .max, maxSize: 1 << 40)
         let store: MQTTSQLiteStore
         do throws(MQTTStoreError) {
@@ -48,14 +48,14 @@ package struct RunStore: Sendable {
         }
     }
 
-    /// Waits for so long at most: a disk that hangs must not keep the results back.
+    /// Waits up to this time: a disk that hangs must not hold back the results.
     ///
-    /// - Returns: what went wrong.
+    /// - Returns: the error.
     func close(within limit: Duration) async -> String? {
         await Self.close(within: limit) { [store = self.store] in try await store.close() }
     }
 
-    /// - Returns: what went wrong with `close`, or that it did not return; then it is left to itself.
+    /// - Returns: the error of `close`, or that it did not return; then the call is abandoned.
     package static func close(
         within limit: Duration,
         _ close: @escaping @Sendable () async throws -> Void
@@ -70,7 +70,7 @@ package struct RunStore: Sendable {
             }
         }
         let clock = Task {
-            // The limit itself: whichever comes first ends the wait.
+            // The first event of the two ends the wait.
             try? await Task.sleep(for: limit)
             send.yield("the file did not close within \(limit); the last changes may be missing in it")
         }
@@ -79,7 +79,7 @@ package struct RunStore: Sendable {
         return nil
     }
 
-    /// Clients by their identifier, which is the name that their flows lie under.
+    /// Client numbers by client id, which is the key of their flows.
     private static func numbers(_ load: MQTTLoad) throws(Problem) -> [String: Int] {
         var numbers: [String: Int] = [:]
         for number in 0..<load.publishers + load.subscribers {
@@ -97,7 +97,7 @@ package struct RunStore: Sendable {
         return numbers
     }
 
-    /// A client's messages, no two of its own under one packet identifier.
+    /// A client's messages, each packet identifier used once.
     private static func takeUp(
         _ client: String,
         of store: MQTTSQLiteStore,
@@ -107,13 +107,13 @@ package struct RunStore: Sendable {
         var holders: [PacketID: UInt64] = [:]
         var over: Set<UInt64> = []
         for stored in messages {
-            // Numbers of this run's own follow.
+            // This run's sequences follow the stored ones, so stored ones must be below 2^62.
             if stored.sequence >> 62 != 0 || stored.message.qos == .atMostOnce {
                 throw MQTTStoreError.corrupt(path: path, reason: "message \(stored.sequence) is none of a client's own")
             }
             switch stored.stage {
             case .published(let id), .released(let id):
-                // Its identifier was given again, so the earlier one was done with, and only the store had not taken that.
+                // The identifier was assigned again, so the earlier flow was over; only the store had not removed it.
                 if let earlier = holders.updateValue(stored.sequence, forKey: id) { over.insert(earlier) }
             case .queued, .received: break
             }
@@ -125,7 +125,7 @@ package struct RunStore: Sendable {
         }
     }
 
-    /// What is wrong, and what to do about it.
+    /// The error and its remedy.
     private static func words(_ error: MQTTStoreError) -> String {
         switch error {
         case .cannotOpen: "\(error); check that its directory is there and may be written"

@@ -2,29 +2,29 @@ import Foundation
 import LoadEngine
 import Measurement
 
-/// What happens among the processes of a run.
+/// An event among the processes of a run.
 enum SegmentEvent: Sendable {
-    /// Everything is prepared.
+    /// The segment is prepared.
     case ready(Int)
     case interval(Int, TimelineInterval)
     /// All its clients are up: its load waits for the others'.
     case settled(Int)
-    /// In the drain: what its publishers have caused, and what has come to its subscribers.
+    /// In the drain: the messages that its publishers caused, and those that its subscribers received.
     case balance(Int, DeliveryBalance, group: Int)
     /// A line of its standard error.
     case line(Int, String)
-    /// By itself with an exit status, or by a signal.
+    /// The process has exited with a status, or by a signal.
     case ended(Int, status: Int32, isSignal: Bool)
-    /// SIGINT or SIGTERM, to this process.
+    /// SIGINT or SIGTERM to this process.
     case signal
 }
 
-/// One segment as a process of its own, and the pipes to it, see ``ParentLink``.
+/// One segment as a child process, and the pipes to it; see ``ParentLink``.
 final class SegmentProcess {
     let index: Int
     private let process: SelfProcess
 
-    /// Starts it; what it does comes as events, its end behind all it said.
+    /// Starts the process; its output arrives as events, its end as the last one.
     init(
         _ index: Int,
         _ arguments: [String],
@@ -61,10 +61,10 @@ final class SegmentProcess {
         }
     }
 
-    /// Has it begin at that moment, nanoseconds of CLOCK_REALTIME; told a second time, its load.
+    /// Sends the start in nanoseconds of CLOCK_REALTIME; the second call sends the begin of the load.
     func begin(at start: Int64) { self.process.say("\(start)") }
 
-    /// Everything has come to a group, in all segments.
+    /// Sends that all messages for a group have arrived, in all segments.
     func complete(_ group: Int) { self.process.say("complete \(group)") }
 
     private static func event(_ line: String, of index: Int) -> SegmentEvent? {
@@ -83,7 +83,7 @@ final class SegmentProcess {
         return (Int(numbers[0]), balance)
     }
 
-    /// Has it end as SIGINT would, or, before it has begun, at once.
+    /// Ends the segment as SIGINT would; before its start it ends at once.
     func giveUp() { self.process.closeInput() }
 
     func interrupt() { self.process.interrupt() }

@@ -2,12 +2,12 @@ import Foundation
 
 /// This program as a child process.
 final class SelfProcess: Sendable {
-    /// Where a standard stream of the child leads.
+    /// The target of a child's standard stream.
     enum Stream: Sendable {
         case nowhere
-        /// To where that of this process does.
+        /// The same as this process's stream.
         case inherited
-        /// To this process.
+        /// A pipe to this process.
         case piped
     }
 
@@ -16,7 +16,7 @@ final class SelfProcess: Sendable {
     let output: FileHandle?
     let errors: FileHandle?
 
-    /// Starts it; `environment` is what differs from that of this process.
+    /// Starts the child; `environment` has the differences to this process's environment.
     init(
         _ arguments: [String],
         input: Stream = .nowhere,
@@ -27,7 +27,7 @@ final class SelfProcess: Sendable {
         self.process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         self.process.arguments = arguments
         var all = ProcessInfo.processInfo.environment
-        // One summary of the whole, not one for each.
+        // Only the parent writes the summary.
         all["GITHUB_STEP_SUMMARY"] = nil
         self.process.environment = all.merging(environment) { $1 }
         let (toChild, fromChild, errorsOfChild) = (Self.pipe(input), Self.pipe(output), Self.pipe(errors))
@@ -49,34 +49,34 @@ final class SelfProcess: Sendable {
 
     var isRunning: Bool { self.process.isRunning }
 
-    /// Writes a line to its standard input; `false` if it could not.
+    /// Writes a line to the child's standard input; `false` on an error.
     @discardableResult
     func say(_ line: String) -> Bool {
         (try? self.input?.write(contentsOf: Data("\(line)\n".utf8))) != nil
     }
 
-    /// Ends its standard input, and with it a broker or a segment, as the end of this process does.
+    /// Closes the child's standard input, which ends a broker or a segment.
     func closeInput() { try? self.input?.close() }
 
     func interrupt() {
         if self.process.isRunning { kill(self.process.processIdentifier, SIGINT) }
     }
 
-    /// Blocks until it has ended, by itself with an exit status or by a signal.
+    /// Blocks until the child has exited with a status or by a signal.
     @discardableResult
     func wait() -> (status: Int32, isSignal: Bool) {
         self.process.waitUntilExit()
         return (self.process.terminationStatus, self.process.terminationReason == .uncaughtSignal)
     }
 
-    /// Lets something wait for a child on a thread of its own, for the threads of tasks must not block.
+    /// Runs a blocking wait on its own thread, because the threads of tasks must not block.
     static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread { continuation.resume(returning: body()) }
         }
     }
 
-    /// The lines of a stream, the last of them up to the end of the stream; each blocks until it is there.
+    /// The lines of a stream, including an incomplete last one; each read blocks.
     struct Lines: Sequence, IteratorProtocol {
         private let handle: FileHandle?
         private var unread: [UInt8] = []

@@ -3,7 +3,7 @@ import Measurement
 import Report
 import RunResult
 
-/// Runs of a scenario one after the other, alone or in turn with what it is held against.
+/// Runs of a scenario one after the other, alone or alternating with a second one for comparison.
 struct SeriesSession {
     private let options: SeriesOptions
     private let screen: ProgressScreen
@@ -44,7 +44,7 @@ struct SeriesSession {
             let name = "run \(statuses.count + 1) of \(turns.count), \(path)"
             let whole = "\(directory.partial)/\(path)"
             let (code, errors) = await self.runs.perform(self.options.arguments(of: side, directory: whole))
-            // Whatever else ended it came from outside.
+            // Any other exit code means that the run was ended from outside.
             let status = ExitStatus(rawValue: code) ?? .interrupted
             statuses.append(status)
             let lines = errors.split(separator: "\n").map { $0.trimmingPrefix("clamor: ") }
@@ -73,7 +73,7 @@ struct SeriesSession {
         return self.end(directory.path, statuses)
     }
 
-    /// The whole, once every run is there.
+    /// Writes the summary after all runs.
     private func end(_ path: String, _ statuses: [ExitStatus]) -> ExitStatus {
         guard self.options.sides.count > 1 else {
             if let runs = try? ComparedRun.read([path]), let spread = RunSpread(runs) {
@@ -116,7 +116,7 @@ struct SeriesSession {
 }
 
 extension ScenarioOptions {
-    /// What a run's record will say before it has begun.
+    /// The expected parts of a run's record before it starts.
     fileprivate var expectedRecord: RunRecord {
         var plan = self.planRecord(seed: 0)
         let groups = self.groups.map { ($0.name, JSONValue.object($0.runGroup.planRecord(seed: 0))) }
@@ -131,7 +131,7 @@ extension ScenarioOptions {
     }
 }
 
-/// One run among several, in a line.
+/// One line about one run of several.
 private struct RunLine {
     let text: String
 

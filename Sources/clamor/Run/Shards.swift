@@ -4,7 +4,7 @@ import NIOCore
 import Transport
 import Workloads
 
-/// The shards of a group, one on each event loop; they report as group number `group` of the run.
+/// Creates the shards of a group, one on each event loop; they report as group number `group` of the run.
 enum Shards {
     static func make<Load: Workload>(
         _ load: Load,
@@ -18,7 +18,7 @@ enum Shards {
         var handles: [ShardHandle<Load.Work>] = []
         for (index, loop) in loops.enumerated() {
             let handle = try? await loop.submit {
-                // Its own timers and buffers: two groups on a loop share the thread and nothing else.
+                // Own timers and buffers: two groups on a loop share only its thread.
                 let context = LoopContext(eventLoop: loop, readSize: readSize)
                 let shard = Shard<Load.Work>(context: context, plan: plan, index: index, of: loops.count) {
                     events.yield(.shard($0, group: group))

@@ -1,10 +1,10 @@
 import LoadEngine
 import Synchronization
 
-/// Where SIGINT and SIGTERM go: to the run, and to whatever is under way before it and behind it.
+/// Routes SIGINT and SIGTERM to the run, and to tasks before and after it.
 ///
-/// The first ends the load in good order, the second closes everything. What has to be put in order behind the run goes
-/// on until the second.
+/// The first signal ends the load in an orderly way, the second closes everything. Clean-up after the run continues
+/// until the second.
 final class SignalRoute: Sendable {
     private struct State {
         var count = 0
@@ -15,21 +15,21 @@ final class SignalRoute: Sendable {
     private let state = Mutex(State())
     private let isRegularEnd: Bool
 
-    /// - Parameter isRegularEnd: whether the run has no end of its own.
+    /// - Parameter isRegularEnd: whether a signal is the run's normal end, because it has no duration.
     init(isRegularEnd: Bool) { self.isRegularEnd = isRegularEnd }
 
     /// Signals so far.
     var count: Int { self.state.withLock(\.count) }
 
-    /// The run begins: before that no signal is its regular end.
+    /// Records the start of the run: before it no signal is its regular end.
     func begins() { self.state.withLock { $0.hasBegun = true } }
 
-    /// Signals from now on go there too; `hearsFirst`: the first one as well.
+    /// Also sends later signals there; `hearsFirst`: the first one as well.
     func add(_ events: AsyncStream<RunEvent>.Continuation, hearsFirst: Bool = true) {
         self.state.withLock { $0.listeners.append((events, hearsFirst)) }
     }
 
-    /// Call once.
+    /// Must be called once.
     func listen() -> Task<Void, Never> {
         Task {
             for await _ in Signals.stream() {

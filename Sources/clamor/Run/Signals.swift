@@ -3,17 +3,17 @@ import Foundation
 
 /// SIGINT and SIGTERM as events.
 ///
-/// They are blocked in every thread and awaited in one, so nothing runs in a signal handler's narrow world.
+/// They are blocked in every thread and awaited in one, so no code runs in a signal handler.
 enum Signals {
-    /// Call first thing in `main`: threads inherit what is blocked.
+    /// Must be called first in `main`: threads inherit the blocked signals.
     static func block() {
         var set = Self.set
         pthread_sigmask(SIG_BLOCK, &set, nil)
-        // A peer that closes under a write is an error of that connection.
+        // A peer that closes during a write is an error of that connection.
         signal(SIGPIPE, SIG_IGN)
     }
 
-    /// The signals that come from now on, by number.
+    /// The signals from now on, by number.
     static func stream() -> AsyncStream<Int32> {
         AsyncStream { continuation in
             Thread.detachNewThread {

@@ -5,7 +5,7 @@ import Report
 import Transport
 import Workloads
 
-// The accounts of a run's clients: made before it where that was asked for, and removed behind it.
+// The accounts of a run's clients: created before the run if requested, and removed after it.
 extension XMPPGroup {
     func begin(_ load: XMPPWorkload, beside setting: RunSetting) async -> XMPPWorkload {
         self.accountLoad = (load.load, setting)
@@ -17,7 +17,7 @@ extension XMPPGroup {
         self.accounts.add(outcome.accounts, numbers: numbers, seconds: outcome.seconds)
         var begun = load.load
         for account in outcome.accounts where account.fate != .created && account.fate != .existed {
-            // Nobody logs in to an account that is not there; one of unknown fate may be.
+            // Clients do not log in to a missing account, but to one in an unknown state.
             guard account.fate != .unknown else { continue }
             begun.unregistered[load.load.user(numbers[account.number]).bare] =
                 account.refusal
@@ -36,7 +36,7 @@ extension XMPPGroup {
         return self.accounts.lines(load)
     }
 
-    /// Asks once for those of which nobody knows whether the server made them: a conflict says that they are there.
+    /// Retries accounts in an unknown state once: a conflict means that they exist.
     private func askAgain(_ load: XMPPLoad, _ setting: RunSetting) async {
         guard !self.accounts.unknown.isEmpty, setting.signals.count < 2 else { return }
         self.accounts.decide(await self.perform(.check, load, self.accounts.unknown, setting))
@@ -53,13 +53,13 @@ extension XMPPGroup {
         ProgressScreen(quiet: self.options.quiet, json: self.options.json, plain: self.options.isPlain)
     }
 
-    /// When accounts are worked on, by the words that stand in the place of a phase.
+    /// The occasions of a pass, with the words shown in place of a phase.
     private enum Occasion: String {
         case before = "create"
         case check = "check"
         case behind = "remove"
 
-        /// Many of them take their time.
+        /// Shown because many accounts take time.
         var heading: String {
             switch self {
             case .before: "creating"
@@ -88,7 +88,7 @@ extension XMPPGroup {
         return self.accounts.notes(load)
     }
 
-    /// Work on the accounts of some clients, as fast as the run's own clients connect.
+    /// A pass over the accounts of some clients, at the connect rate of the run's clients.
     private func pass(
         _ occasion: Occasion,
         _ load: XMPPLoad,
@@ -113,14 +113,14 @@ extension XMPPGroup {
         own.layers = load.layers
         own.ackTimeout = load.ackTimeout
         own.connectTimeout = load.connectTimeout
-        // A connection that is lost says nothing of the account.
+        // A lost connection does not tell the state of the account.
         own.connectRetries = occasion == .check ? 0 : max(2, load.connectRetries)
         var plan = LoadPlan(
             operators: numbers.count,
             connect: self.options.connectRate.map { .rate(perSecond: $0) } ?? .pending(64 * self.targets.count),
             pace: .idle,
             measure: nil,
-            // What is asked for is awaited: else nobody knows what came of it.
+            // Each request waits for its answer; otherwise the state of the account stays unknown.
             drain: load.ackTimeout
         )
         plan.endsWithConnects = true

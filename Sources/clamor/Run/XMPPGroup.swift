@@ -12,13 +12,13 @@ final class XMPPGroup: RunGroup {
     let name: String?
     var prepared: PreparedGroup<XMPPWorkload>?
     private var layers: RunLayers?
-    /// Those that the run made, or had made for it.
+    /// The accounts that were created for the run.
     var accounts: RunAccounts
-    /// What they belong to, and what their removal needs.
+    /// The load of these accounts, and the settings for their removal.
     var accountLoad: (load: XMPPLoad, setting: RunSetting)?
     var cpuBeside: Int64 = 0
 
-    /// `name`: in a run of several groups.
+    /// `name`: the group's name, in a run of several groups.
     init(_ run: XMPPOptions, name: String? = nil) {
         self.run = run
         self.name = name
@@ -32,13 +32,13 @@ final class XMPPGroup: RunGroup {
         let comesLate =
             self.run.reconnects > 0 || self.run.churn != nil || !self.run.storms.isEmpty || !self.run.turnouts.isEmpty
             || !self.run.waitsForAll
-        // A stream of 32 bytes for each member, what the reckoning at the end has for it, and what was missed.
+        // A stream of 32 bytes for each member, the data for the final count, and missed messages.
         return UInt64(self.run.groupSize) * (comesLate ? 240 : 180) + 256
     }
     var nothingCameUp: String {
         self.run.kind == .register ? "no account was created" : "every connect attempt failed"
     }
-    /// What STARTTLS puts in.
+    /// The TLS context for STARTTLS.
     var deferredTLS: TLSContext? { self.run.tls == .direct ? nil : self.layers?.tls }
 
     var isDivisible: @Sendable (SegmentOptions) -> Bool {
@@ -113,7 +113,7 @@ final class XMPPGroup: RunGroup {
 }
 
 extension XMPPOptions {
-    /// What the clients do; `run` stands in the header of every message, and `seed` was given or drawn.
+    /// The clients' load; `run` is in the header of every message, and `seed` was given or drawn.
     func load(run: UInt32, seed: UInt64) -> XMPPLoad {
         var load = XMPPLoad(
             self.kind,
@@ -131,7 +131,7 @@ extension XMPPOptions {
         load.firstNumber = self.startNumber + 1
         load.tls = self.tls
         load.mechanism = self.mechanism
-        // Both were asked for by name.
+        // Only if the command line asks for both.
         load.allowsPlainWithoutTLS = self.mechanism == "PLAIN" && (self.tls == .off || self.tls == .allowed)
         load.streamManagement = self.streamManagement
         load.payload = self.payload.load()

@@ -2,7 +2,7 @@ package import Measurement
 import Workloads
 
 extension XMPPOptions {
-    /// The plan as `run.json` holds it: what decides the outcome, and no secret.
+    /// The plan in `run.json`: all settings that affect the outcome, without secrets.
     package func planRecord(seed: UInt64) -> [String: JSONValue] {
         var plan = self.common.planRecord(seed: seed, of: self.command)
         plan.add(self, of: self.command)
