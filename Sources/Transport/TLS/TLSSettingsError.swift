@@ -42,7 +42,7 @@ package enum TLSSettingsError: Error, Hashable, Sendable, CustomStringConvertibl
         case .serverWithoutCertificate: "a TLS server needs a certificate file, or pre-shared keys"
         case .keyMismatch(let certificate, let key):
             "the key in \(key) does not belong to the certificate in \(certificate)"
-        case .numberInOnePathOnly: "%i stands in the path of the certificate or in that of its key, not in both"
+        case .numberInOnePathOnly: "%i is in only one of the paths of certificate and key; use it in both or in neither"
         case .pskKey(let reason): "the pre-shared key \(reason)"
         case .pskIdentity: "the identity of the pre-shared key has 1 to 128 bytes and no NUL"
         case .pskWithCertificates: "a pre-shared key is used without certificates, pins and TLS 1.3"
