@@ -103,7 +103,6 @@ struct XMPPClientAccountTests {
         #expect(run.errorCounts == ["timeout-register": 1])
         #expect(run.books.sent == 2 && run.books.acked == 1 && run.books.timedOut == 1)
         #expect(run.books.imbalances == [])
-        #expect(run.lastGoodbye == .milliseconds(2_001))
     }
 
     @Test("a client that finds no server has asked for nothing")

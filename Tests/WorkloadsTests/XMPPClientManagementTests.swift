@@ -41,7 +41,7 @@ struct XMPPClientManagementTests {
     func unacknowledged() {
         let run = self.run(.init())
         run.server.script = { [unowned run] stream, heard in
-            heard.name == "r" && stream.client == 0 && run.loop.now > run.origin + .milliseconds(700) ? .silent : .usual
+            heard.name == "r" && stream.client == 0 && run.now > run.origin + .milliseconds(700) ? .silent : .usual
         }
         run.at(.milliseconds(1_050)) { [unowned run] in run.network.cut(0) }
         run.perform()

@@ -68,7 +68,7 @@ struct XMPPClientRetryTests {
         )
         run.server.script = { [unowned run] stream, heard in
             heard.child("ping") != nil && stream.client == 0 && stream.earlier == 0
-                && run.loop.now > run.origin + .milliseconds(400) ? reaction : .usual
+                && run.now > run.origin + .milliseconds(400) ? reaction : .usual
         }
         run.perform()
         return run

@@ -209,11 +209,11 @@ struct XMPPClientRoomTests {
         run.server.delivery = { _, _ in .late(.milliseconds(40)) }
         run.perform()
         #expect(run.count("disconnects", ["reason": "storm"]) == 1)
-        // The message of 1,000 ms was on its way to all three.
+        // The message of 1,000 ms was on its way to all three, and two are left.
         run.expect("muc_fanout_duration", self.first, 20, times: .milliseconds(42))
-        run.expect("muc_fanout_duration", self.last, 19, times: .milliseconds(42))
+        run.expect("muc_fanout_duration", self.last, 20, times: .milliseconds(42))
         #expect(run.books.lost == 0)
-        #expect(run.account.metrics.first { $0.name == "muc_fanout_unfinished" }?.counter?.value == 1)
+        #expect(run.account.metrics.first { $0.name == "muc_fanout_unfinished" }?.counter?.value == 0)
         #expect(run.books.imbalances == [])
     }
 
