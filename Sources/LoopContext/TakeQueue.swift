@@ -1,4 +1,4 @@
-package import NIOCore
+import NIOCore
 import Synchronization
 
 /// A queue between an event loop and the tasks that take elements from it.

@@ -31,9 +31,11 @@ extension MQTTConnection {
 
     /// Writes the bytes that wait.
     ///
+    /// With `isLast` the output is closed next, and the bytes leave with the FIN.
+    ///
     /// - Returns: bytes of this connection that the kernel has not taken.
     @discardableResult
-    package func flush() -> Int {
+    package func flush(isLast: Bool = false) -> Int {
         guard let context = self.context, self.end == nil, !self.hasSaidGoodbye else {
             self.loop.scratch.pointee.clear()
             return 0
@@ -45,7 +47,7 @@ extension MQTTConnection {
         if self.isCareful, self.session.pointee.options.showsPackets {
             self.loop.scratch.pointee.withUnsafeReadableBytes { self.observer.sends(self.client, $0) }
         }
-        if self.sendAtOnce(count) { return 0 }
+        if self.sendAtOnce(count, isLast: isLast) { return 0 }
         self.pendingBytes += self.loop.scratch.pointee.readableBytes
         let out = self.loop.scratch.pointee
         self.loop.scratch.pointee = ByteBuffer()
@@ -64,10 +66,11 @@ extension MQTTConnection {
     /// Writes to the socket directly, if that is possible.
     ///
     /// - Returns: whether the kernel took all bytes. The scratch buffer keeps the rest.
-    private func sendAtOnce(_ count: Int) -> Bool {
-        // A client that only connects and disconnects does not need the socket.
-        guard self.isBare, self.session.pointee.state == .connected, let channel = self.channel else { return false }
-        let taken = self.socket.write(&self.loop.scratch.pointee, past: channel)
+    private func sendAtOnce(_ count: Int, isLast: Bool) -> Bool {
+        guard self.isBare, let channel = self.channel else { return false }
+        // Before CONNACK it does not pay to look up the socket.
+        guard self.socket.isKnown || self.isFinishing || self.session.pointee.state == .connected else { return false }
+        let taken = self.socket.write(&self.loop.scratch.pointee, past: channel, isLast: isLast)
         if taken > 0 { self.observer.wrote(self.client, bytes: taken) }
         return taken == count
     }

@@ -85,13 +85,16 @@ package final class MQTTConnection {
     ///   - connect: as returned by ``MQTTSession/connect(clientID:username:password:will:now:)``.
     ///   - deadline: the time by which CONNACK must arrive.
     ///   - isBare: whether no layer lies between this handler and the socket (``ConnectedChannel/isBare``).
+    ///   - descriptor: the channel's socket, if it is known (``ConnectedChannel/descriptor``).
     ///   - authenticator: adds its method and data, and answers AUTH (§4.12).
     package func start(
         _ connect: Connect,
         deadline: NIODeadline,
         isBare: Bool = true,
+        descriptor: CInt? = nil,
         authenticator: MQTTAuthenticator? = nil
     ) {
+        self.socket = DirectSocket(descriptor)
         self.begin(deadline: deadline, isBare: isBare)
         var connect = connect
         if var authenticator {
@@ -183,7 +186,7 @@ package final class MQTTConnection {
         self.isFinishing = true
         self.session.pointee.disconnect(disconnect)
         if !self.write(.disconnect(disconnect)) { self.write(.disconnect(Disconnect())) }
-        self.flush()
+        self.flush(isLast: true)
         self.hasSaidGoodbye = true
         self.context?.close(mode: .output, promise: nil)
     }

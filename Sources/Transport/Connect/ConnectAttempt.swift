@@ -20,6 +20,8 @@ final class ConnectAttempt {
     var channel: (any Channel)?
     /// A socket that is connecting, and not a channel's yet.
     var socket: (descriptor: CInt, address: SocketAddress, source: SocketAddress?)?
+    /// The socket of a channel that was made of one.
+    var descriptor: CInt?
     var isBinding = false
     var isDone = false
 

@@ -26,6 +26,8 @@ package struct ConnectedChannel {
     package internal(set) var phases: ConnectPhases
     /// No layer lies between the client's handler and the socket: the handler's bytes go unchanged over the wire.
     package let isBare: Bool
+    /// The channel's socket, if it is known; a lookup costs 2 µs.
+    package internal(set) var descriptor: CInt?
     /// The target is one of a domain's targets with direct TLS (TLS from the first byte).
     package internal(set) var isDirectTLS = false
 

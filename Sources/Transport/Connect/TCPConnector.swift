@@ -195,6 +195,7 @@ package final class TCPConnector: ClientConnector {
             attempt.socket = nil
             guard let channel = self.prompt.open(descriptor) else { return self.fail(attempt, .cancelled) }
             attempt.channel = channel
+            attempt.descriptor = descriptor
             self.succeed(attempt, channel)
             // What has been added hears what it would hear of a channel that NIO connects.
             if channel.isActive { channel.pipeline.syncOperations.fireChannelActive() }
@@ -291,12 +292,13 @@ package final class TCPConnector: ClientConnector {
             return
         }
         self.release(attempt)
-        let connected = ConnectedChannel(
+        var connected = ConnectedChannel(
             channel: channel,
             target: attempt.target,
             phases: attempt.phases,
             isBare: attempt.layers.allSatisfy { $0.phase == .proxy }
         )
+        connected.descriptor = attempt.descriptor
         attempt.observer.connectEnded(attempt.place, .success(connected), deadline: attempt.deadline)
     }
 

@@ -35,6 +35,9 @@ extension MQTTConnection: ClientLink {
         self.append(bytes, write)
     }
 
+    @discardableResult
+    package func flush() -> Int { self.flush(isLast: false) }
+
     package func finish() { self.finish(Disconnect()) }
 }
 

@@ -47,7 +47,7 @@ extension MQTTShardWork {
             now: now
         )
         guard let hash = self.load.scram else {
-            return connection.start(connect, deadline: deadline, isBare: isBare)
+            return connection.start(connect, deadline: deadline, isBare: isBare, descriptor: connected.descriptor)
         }
         do throws(SASLError) {
             let mechanism = try self.load.mechanism(hash, credentials, cache: self.keys)
