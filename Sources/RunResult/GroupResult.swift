@@ -1,4 +1,4 @@
-package import Ledger
+import Ledger
 package import Measurement
 
 /// The outcome of a group, after all its clients have stopped.

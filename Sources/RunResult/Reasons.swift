@@ -1,4 +1,4 @@
-package import LoadEngine
+import LoadEngine
 package import Measurement
 
 extension Verdict.Reason {
