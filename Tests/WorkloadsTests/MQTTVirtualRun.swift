@@ -1,5 +1,6 @@
 import EmbeddedBroker
 import FaultInjection
+import Ledger
 import LoadEngine
 import MQTT
 import MQTTCodec

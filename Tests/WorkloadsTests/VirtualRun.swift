@@ -4,6 +4,7 @@ import LoopContext
 import Measurement
 import NIOCore
 import NIOEmbedded
+import RunResult
 import Testing
 import Workloads
 

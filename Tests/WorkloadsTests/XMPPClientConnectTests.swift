@@ -1,6 +1,7 @@
 import LoadEngine
 import Measurement
 import NIOCore
+import RunResult
 import Testing
 import Workloads
 import XMPPCodec
