@@ -197,7 +197,7 @@ package final class TCPConnector: ClientConnector {
             attempt.channel = channel
             attempt.descriptor = descriptor
             self.succeed(attempt, channel)
-            // What has been added hears what it would hear of a channel that NIO connects.
+            // The handlers hear the same as on a channel that NIO connects.
             if channel.isActive { channel.pipeline.syncOperations.fireChannelActive() }
         case false?:
             self.loopbackDelays = true

@@ -18,7 +18,7 @@ struct SeriesSession {
         if self.options.isCheck { return self.check() }
         do throws(RunRefusal) {
             try self.options.comparison.files.check()
-            // What could not be compared at the end is not begun.
+            // A series that could not be compared at its end does not begin.
             guard self.areComparable else { return .dataError }
             let name = self.options.sides[0].scenario.common.directoryName
             return await self.begin(in: try .open(self.options.outputDirectory, name: name))
