@@ -97,6 +97,9 @@ extension ExitStatus {
     /// The status of a comparison.
     package init(hasRegressed: Bool) { self = hasRegressed ? .thresholdFailed : .success }
 
+    /// The status of a calibration.
+    package init(isCalibrated: Bool) { self = isCalibrated ? .success : .thresholdFailed }
+
     /// Whether a run with this status reached its planned end.
     package var leavesWholeRun: Bool {
         switch self {

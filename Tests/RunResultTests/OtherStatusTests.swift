@@ -191,6 +191,12 @@ struct OtherStatusTests {
         #expect(ExitStatus(hasRegressed: false).rawValue == 0)
     }
 
+    @Test("a calibration with a failed check is 99")
+    func calibration() {
+        #expect(ExitStatus(isCalibrated: false).rawValue == 99)
+        #expect(ExitStatus(isCalibrated: true).rawValue == 0)
+    }
+
     @Test("a series goes on after runs that came to their planned end")
     func seriesGoesOn() {
         let whole = ExitStatus.allCases.filter(\.leavesWholeRun).map(\.rawValue)
