@@ -22,8 +22,8 @@ struct Connecting {
     func measure(_ side: Side, _ laboratory: Laboratory) throws -> [String: Double] {
         let cost = try self.cost(laboratory) { port, clients in
             side == .reference
-                ? self.plain("connect", port, clients, laboratory) + laboratory.arguments(side, self.wire)
-                : self.clamor(port, clients, laboratory)
+                ? try self.plain("connect", port, clients, laboratory) + laboratory.arguments(side, self.wire)
+                : try self.clamor(port, clients, laboratory)
         }
         return [
             Workload.cost: cost.connect, "life_cpu_us": cost.life, "resident_kib": cost.resident,
@@ -49,9 +49,9 @@ struct Connecting {
         ]
     }
 
-    private func clamor(_ port: Int, _ clients: Int, _ laboratory: Laboratory) -> [String] {
+    private func clamor(_ port: Int, _ clients: Int, _ laboratory: Laboratory) throws -> [String] {
         let sources = (0..<self.addresses).map { "127.0.0.\($0 + 2)" }.joined(separator: ",")
-        return [
+        return try [
             laboratory.clamor, "conn", "-p", "\(port)", "-V", "4", "-c", "\(clients)", "--ifaddr", sources,
             "--duration", "\(self.hold)s", "--connect-timeout", "60s", "--quiet", "--out",
             "\(laboratory.directory)/\(laboratory.unique("run"))",
@@ -60,7 +60,7 @@ struct Connecting {
 
     private func cost(
         _ laboratory: Laboratory,
-        command: (_ port: Int, _ clients: Int) -> [String]
+        command: (_ port: Int, _ clients: Int) throws -> [String]
     ) throws -> (connect: Double, life: Double, resident: Double, rate: Double) {
         let base = try self.run(laboratory, clients: self.few, command: command)
         let full = try self.run(laboratory, clients: self.clients, command: command)
@@ -74,11 +74,11 @@ struct Connecting {
     private func run(
         _ laboratory: Laboratory,
         clients: Int,
-        command: (_ port: Int, _ clients: Int) -> [String]
+        command: (_ port: Int, _ clients: Int) throws -> [String]
     ) throws -> (cpu: Double, life: Double, resident: Double, rate: Double) {
         let server = try Server(.sink("discard"), over: self.wire, in: laboratory)
         var sample = (cpu: 0.0, life: 0.0, resident: 0.0, rate: 0.0)
-        let (ending, _) = try laboratory.bill(command(server.port, clients), server: server) { child in
+        let (ending, _) = try laboratory.bill(try command(server.port, clients), server: server) { child in
             let limit = Date().addingTimeInterval(120)
             // Where the count stood when it was first seen to rise; the server is asked every 50 ms.
             var first: (time: Date, connects: UInt64)?
@@ -141,7 +141,7 @@ struct BrokerLoad {
 
 // MARK: - The decode command
 
-/// `clamor decode`, whose figure is printed with the one measured here.
+/// `clamor decode`, whose figure stands beside the one measured here.
 enum DecodeCommand {
     private static let forms = ["contiguous": "pipelined", "segments": "segments", "fragments": "fragments"]
 
