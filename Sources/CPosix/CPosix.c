@@ -19,7 +19,10 @@ void *clamor_lease_allocate_offered(size_t size) {
     return memory;
 }
 
-int clamor_begin_connect(const struct sockaddr *target, const struct sockaddr *source, socklen_t length) {
+int clamor_begin_connect(
+    const struct sockaddr *target, const struct sockaddr *source, socklen_t length, int *error
+) {
+    *error = 0;
     int descriptor = socket(target->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return -1;
     int on = 1;
@@ -31,6 +34,7 @@ int clamor_begin_connect(const struct sockaddr *target, const struct sockaddr *s
         return -1;
     }
     if (connect(descriptor, target, length) < 0 && errno != EINPROGRESS) {
+        *error = errno;
         close(descriptor);
         return -1;
     }
@@ -38,7 +42,7 @@ int clamor_begin_connect(const struct sockaddr *target, const struct sockaddr *s
 }
 
 int clamor_ended_connect(int descriptor, const struct sockaddr *target, socklen_t length) {
-    // Of a socket that is connecting it is the cheapest question, and it tells of an error at once.
-    if (connect(descriptor, target, length) == 0 || errno == EISCONN) return 1;
-    return errno == EALREADY || errno == EINPROGRESS ? 0 : -1;
+    // A second connect(2) is the cheapest way to ask, and it returns a pending error.
+    if (connect(descriptor, target, length) == 0 || errno == EISCONN) return 0;
+    return errno == EINPROGRESS ? EALREADY : errno;
 }

@@ -240,7 +240,7 @@ extension Integration {
             let foreign = other.folder.path("out/segments/2")
             for (directories, words) in [
                 ([one], "segment 2 of 2 is missing; merge needs all of them"),
-                ([one, two, one], "segment 1 of 2 is there 2 times"),
+                ([one, two, one], "segment 1 of 2 is given 2 times"),
                 ([one, foreign], "\(foreign): is of another run than \(one)"),
             ] {
                 let ending = try await ClamorBinary.run(["merge"] + directories + ["--out", run.folder.path("no")])

@@ -25,10 +25,12 @@ static inline int32_t clamor_ip_bind_address_no_port(void) { return IP_BIND_ADDR
 
 /// A non-blocking TCP socket whose connect has begun; `source` may be NULL.
 ///
-/// -1 where the socket, the bind or the connect failed.
-int clamor_begin_connect(const struct sockaddr *target, const struct sockaddr *source, socklen_t length);
+/// -1 on failure: `error` is the error of connect(2), or 0 if there is no socket or it could not be bound.
+int clamor_begin_connect(
+    const struct sockaddr *target, const struct sockaddr *source, socklen_t length, int *error
+);
 
-/// Whether a connect that has begun is over: 1 it is up, 0 not yet, -1 it failed.
+/// The state of a connect that has begun: 0 if it is up, EALREADY if it goes on, else its error.
 int clamor_ended_connect(int descriptor, const struct sockaddr *target, socklen_t length);
 
 /// Gives memory that is free in the heap back to the system, where the C library can.

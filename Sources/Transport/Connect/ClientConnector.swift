@@ -21,7 +21,7 @@ package protocol ConnectObserver: AnyObject {
     ///
     /// Without layers this call comes before the handler's `channelActive`.
     ///
-    /// Called once. A failure may be reported before `connect` returns.
+    /// Called once, possibly before `connect` returns.
     func connectEnded(_ place: Int, _ result: Result<ConnectedChannel, ConnectError>, deadline: NIODeadline)
 }
 

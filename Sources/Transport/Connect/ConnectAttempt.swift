@@ -19,7 +19,7 @@ final class ConnectAttempt {
     var layer = 0
     var channel: (any Channel)?
     /// A socket that is connecting, and not a channel's yet.
-    var socket: (descriptor: CInt, address: SocketAddress, source: SocketAddress?)?
+    var socket: (descriptor: CInt, address: SocketAddress)?
     /// The socket of a channel that was made of one.
     var descriptor: CInt?
     var isBinding = false

@@ -37,20 +37,36 @@ struct PromptConnect {
             }
     }
 
-    /// A socket whose connect has begun; `nil` where it cannot be had or the connect has failed: NIO's own way finds
-    /// out why.
-    static func begin(to target: SocketAddress, from source: SocketAddress?) -> CInt? {
-        let descriptor = target.withSockAddr { target, size in
-            guard let source else { return clamor_begin_connect(target, nil, socklen_t(size)) }
-            return source.withSockAddr { source, _ in clamor_begin_connect(target, source, socklen_t(size)) }
-        }
-        return descriptor < 0 ? nil : descriptor
+    /// The state of a connect.
+    enum State {
+        case connecting
+        case connected
+        case failed(ConnectError.Reason)
+        /// No socket can be had or bound: NIO's own way finds out why.
+        case unavailable
     }
 
-    /// Whether the connect is over; `nil` where it has failed.
-    static func isOver(_ descriptor: CInt, to target: SocketAddress) -> Bool? {
-        let answer = target.withSockAddr { clamor_ended_connect(descriptor, $0, socklen_t($1)) }
-        return answer < 0 ? nil : answer > 0
+    /// Begins a connect; `descriptor` is its socket.
+    static func begin(to target: SocketAddress, from source: SocketAddress?) -> (state: State, descriptor: CInt) {
+        var error: CInt = 0
+        let descriptor = target.withSockAddr { target, size in
+            guard let source else { return clamor_begin_connect(target, nil, socklen_t(size), &error) }
+            return source.withSockAddr { source, _ in clamor_begin_connect(target, source, socklen_t(size), &error) }
+        }
+        if descriptor >= 0 { return (Self.state(of: descriptor, to: target), descriptor) }
+        return (error == 0 ? .unavailable : .failed(Self.reason(error)), descriptor)
+    }
+
+    static func state(of descriptor: CInt, to target: SocketAddress) -> State {
+        switch target.withSockAddr({ clamor_ended_connect(descriptor, $0, socklen_t($1)) }) {
+        case 0: .connected
+        case EALREADY: .connecting
+        case let error: .failed(Self.reason(error))
+        }
+    }
+
+    private static func reason(_ error: CInt) -> ConnectError.Reason {
+        ConnectError.Reason(IOError(errnoCode: error, reason: "connect"), isBinding: false)
     }
 
     /// The channel of a socket that is connected, active already; `nil` where the loop takes no more.

@@ -178,20 +178,27 @@ package final class TCPConnector: ClientConnector {
             return
         }
         let source = self.sources.address(forClient: self.route(attempt.client), to: address)
-        if address.isIPv4Loopback, !self.loopbackDelays, let descriptor = PromptConnect.begin(to: address, from: source)
-        {
-            attempt.socket = (descriptor, address, source)
-            self.checkPrompt(attempt)
-        } else {
-            self.connect(attempt, to: address, from: source)
+        guard address.isIPv4Loopback, !self.loopbackDelays else {
+            return self.connect(attempt, to: address, from: source)
         }
+        let (state, descriptor) = PromptConnect.begin(to: address, from: source)
+        if case .unavailable = state { return self.connect(attempt, to: address, from: source) }
+        attempt.socket = (descriptor, address)
+        self.continuePrompt(attempt, state)
     }
 
-    /// Checks whether the connect of the attempt's socket is over.
-    private func checkPrompt(_ attempt: ConnectAttempt) {
-        guard let (descriptor, address, source) = attempt.socket else { return }
-        switch PromptConnect.isOver(descriptor, to: address) {
-        case true?:
+    /// Continues with a connect to loopback, whose socket is no channel yet.
+    private func continuePrompt(_ attempt: ConnectAttempt, _ state: PromptConnect.State) {
+        let timer = self.timers[Int(attempt.slot)]
+        guard let descriptor = attempt.socket?.descriptor else { return }
+        switch state {
+        case .connecting:
+            self.loopbackDelays = true
+            let soon = self.context.refresh() + PromptConnect.patience
+            self.context.timers.schedule(timer, at: min(soon, attempt.deadline))
+        case .connected:
+            // The timer may have been the next check's.
+            self.context.timers.schedule(timer, at: attempt.deadline)
             attempt.socket = nil
             guard let channel = self.prompt.open(descriptor) else { return self.fail(attempt, .cancelled) }
             attempt.channel = channel
@@ -199,15 +206,12 @@ package final class TCPConnector: ClientConnector {
             self.succeed(attempt, channel)
             // The handlers hear the same as on a channel that NIO connects.
             if channel.isActive { channel.pipeline.syncOperations.fireChannelActive() }
-        case false?:
-            self.loopbackDelays = true
-            let soon = self.context.refresh() + PromptConnect.patience
-            self.context.timers.schedule(self.timers[Int(attempt.slot)], at: min(soon, attempt.deadline))
-        case nil:
-            close(descriptor)
+        case .failed(let reason):
+            self.context.timers.schedule(timer, at: attempt.deadline)
             attempt.socket = nil
-            self.context.timers.schedule(self.timers[Int(attempt.slot)], at: attempt.deadline)
-            self.connect(attempt, to: address, from: source)
+            if descriptor >= 0 { close(descriptor) }
+            self.tryNext(attempt, after: reason)
+        case .unavailable: break
         }
     }
 
@@ -304,7 +308,9 @@ package final class TCPConnector: ClientConnector {
 
     private func expire(_ slot: Int32) {
         guard let attempt = self.attempts[Int(slot)] else { return }
-        if attempt.socket != nil, self.context.now < attempt.deadline { return self.checkPrompt(attempt) }
+        if let (descriptor, address) = attempt.socket, self.context.now < attempt.deadline {
+            return self.continuePrompt(attempt, PromptConnect.state(of: descriptor, to: address))
+        }
         let isUp = attempt.phases.tcp != nil
         let phase = isUp ? attempt.layers[attempt.layer].phase : attempt.addresses == nil ? .dns : .tcp
         self.fail(attempt, .timedOut(phase))
@@ -312,7 +318,7 @@ package final class TCPConnector: ClientConnector {
 
     private func fail(_ attempt: ConnectAttempt, _ reason: ConnectError.Reason) {
         self.release(attempt)
-        if let socket = attempt.socket.take() { close(socket.descriptor) }
+        if let socket = attempt.socket.take(), socket.descriptor >= 0 { close(socket.descriptor) }
         attempt.channel?.close(promise: nil)
         attempt.channel = nil
         let error = ConnectError(reason, target: attempt.target, phases: attempt.phases)

@@ -118,7 +118,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     }
 
     deinit {
-        self.sessions.deinitialize(count: self.places.count)
+        self.sessions.deinitialize(count: self.slab.clients.count)
         self.sessions.deallocate()
         self.writer.deinitialize(count: 1)
         self.writer.deallocate()

@@ -128,7 +128,7 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
     }
 
     deinit {
-        self.streams.deinitialize(count: self.places.count)
+        self.streams.deinitialize(count: self.slab.clients.count)
         self.streams.deallocate()
         self.writer.deinitialize(count: 1)
         self.writer.deallocate()
