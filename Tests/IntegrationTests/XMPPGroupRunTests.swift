@@ -111,7 +111,7 @@ extension Integration {
                 #expect(run.status == 69)
                 #expect(run.record.errors.first?.kind.hasPrefix("join ") == true, "\(run.record.errors)")
                 #expect(run.ending.errors.contains("clamor1@nowhere.localhost refused"), "\(run.ending.errors)")
-                #expect(run.ending.errors.contains("see --service"), "\(run.ending.errors)")
+                #expect(run.ending.errors.contains("check the service's address"), "\(run.ending.errors)")
             }
         }
 
