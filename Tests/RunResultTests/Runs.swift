@@ -224,7 +224,7 @@ extension LoadAccount {
 }
 
 extension Threshold {
-    /// The tables' own sentences are well formed.
+    /// A sentence that does not parse is a fault of the table itself: without a threshold its row would check nothing.
     init(_ sentence: String) {
         do {
             self = try Threshold.parse(sentence)

@@ -25,7 +25,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         var reconnectPeriod = TimeAmount.milliseconds(20)
         var latency = TimeAmount.zero
         var ackTimeout = TimeAmount.seconds(30)
-        /// In the place of the rate.
+        /// Overrides the rate.
         var pace: LoadPlan.Pace?
         /// In closed loop.
         var think = TimeAmount.zero

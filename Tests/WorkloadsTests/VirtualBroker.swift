@@ -17,7 +17,7 @@ final class VirtualBroker: VirtualServer {
     private(set) var broker: Broker
     private var byConnection: [ConnectionID: Peer] = [:]
     private var armed = NIODeadline.distantFuture
-    /// What reaches the broker while it stalls.
+    /// Events that reach the broker during a stall.
     private var held: [() -> Void] = []
     private var isStalled = false
     private(set) var stalls: [Range<NIODeadline>] = []

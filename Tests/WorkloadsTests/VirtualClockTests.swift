@@ -7,7 +7,7 @@ import NIOCore
 import Testing
 import Workloads
 
-/// Delay and stall, to the nanosecond: the clock is told, so nothing but the fault takes time.
+/// Delay and stall, to the nanosecond: the clock moves by hand, so nothing but the fault takes time.
 @Suite("The meter on a virtual clock")
 struct VirtualClockTests {
     @Test("every second message is delivered exactly 20 ms later than the others", arguments: QoS.allCases)

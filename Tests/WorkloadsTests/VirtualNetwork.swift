@@ -9,21 +9,21 @@ protocol VirtualServer: AnyObject {
     func received(_ bytes: ByteBuffer, from link: VirtualLink)
     /// The client's FIN, or its RST, has come.
     func gone(_ link: VirtualLink)
-    /// Who looks at the client's side of the wire, if anybody.
+    /// The oracle's record of the client's side of the wire; `nil` without an oracle.
     func books(of client: Int) -> WireOracle.Connection?
 }
 
-/// A server's core joined to clients without sockets, on a clock that moves when it is told.
+/// A server's core joined to clients without sockets, on a clock that the test moves.
 ///
-/// Bytes take `latency` each way and arrive in order; a broken connection loses what it was told to lose.
+/// Bytes take `latency` each way and arrive in order; a broken connection loses the bytes that the test names.
 final class VirtualNetwork<Server: VirtualServer>: ClientConnector {
     let loop: EmbeddedEventLoop
     let latency: TimeAmount
     let server: Server
     private(set) var links: [VirtualLink] = []
-    /// What becomes of a connect, by client and by how many it has begun before.
+    /// The outcome of a connect, by client and by the number of its earlier connects.
     var answers: (_ client: Int, _ earlier: Int) -> VirtualConnect = { _, _ in .opens(after: .zero) }
-    /// What arrives at clients in the place of the server's bytes.
+    /// Replaces the server's bytes before they arrive at clients.
     var rewrite: (([UInt8]) -> [UInt8])?
     /// Every connect, in its order.
     private(set) var connects: [(client: Int, at: NIODeadline)] = []
@@ -89,7 +89,7 @@ final class VirtualNetwork<Server: VirtualServer>: ClientConnector {
     }
 }
 
-/// What becomes of a connect.
+/// The outcome of a connect.
 enum VirtualConnect {
     case opens(after: TimeAmount)
     case refuses
@@ -134,7 +134,7 @@ final class VirtualLink: ChannelOutboundHandler {
     func close() { self.later { self.peerClosed() } }
     func reset() { self.later { self.peerReset() } }
 
-    // MARK: What the client does, and what comes to it
+    // MARK: The client's writes, and the bytes that arrive
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         let bytes = self.unwrapOutboundIn(data)

@@ -8,9 +8,9 @@ import RunResult
 import Testing
 import Workloads
 
-/// A whole run of one shard against a server's core, on a clock that moves when it is told.
+/// A whole run of one shard against a server's core, on a clock that the test moves.
 ///
-/// Connect, load, drain, and the books behind it: no socket, no thread, and the same every time.
+/// Connect, load, drain, and the books after it: no socket, no thread, and the same every time.
 class VirtualRun<Load: Workload, Server: VirtualServer> {
     let loop: EmbeddedEventLoop
     let network: VirtualNetwork<Server>
@@ -30,7 +30,7 @@ class VirtualRun<Load: Workload, Server: VirtualServer> {
     private(set) var began = NIODeadline.distantPast
     private(set) var all: [Metric] = []
     private(set) var result: Load.Result
-    /// Somebody was still open after the time for closing, and was broken off.
+    /// A client was still open after the time for closing, and was aborted.
     private(set) var wasAborted = false
 
     private final class Heard { var events: [ShardEvent] = [] }

@@ -7,9 +7,9 @@ import Synchronization
 import Testing
 import Workloads
 
-/// A store on a clock that moves when it is told; it hears what passes on the wire, and notes what must not be there yet.
+/// A store on a clock that the test moves; it hears what passes on the wire, and notes what must not be there yet.
 final class VirtualStore: FlowStore {
-    /// What becomes of a commit, and after which time.
+    /// The outcome of a commit, and the time until then.
     struct Commit: Sendable {
         var takes: TimeAmount
         var error: MQTTStoreError?

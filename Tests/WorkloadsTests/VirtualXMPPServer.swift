@@ -8,14 +8,14 @@ import XMPPCodec
 /// It does what RFC 6120, RFC 6121, XEP-0045, XEP-0077, XEP-0198 and XEP-0199 want of the least that a load needs. A
 /// script decides, element by element, what it does wrong.
 final class VirtualXMPPServer: VirtualServer {
-    /// What becomes of an element that a client sends.
+    /// The server's reaction to an element that a client sends.
     enum Reaction {
-        /// What a server is to do.
+        /// The answer of a correct server.
         case usual
         /// The same, so much later; what comes after it is not held up.
         case late(TimeAmount)
         case silent
-        /// This text, in the place of the usual answer.
+        /// This text instead of the usual answer.
         case says(String)
         /// This text, the closing tag and FIN.
         case ends(String)
@@ -39,12 +39,12 @@ final class VirtualXMPPServer: VirtualServer {
     let loop: EmbeddedEventLoop
     /// The local part of a client's JID.
     private let user: (Int) -> String
-    /// Decides what becomes of each element; of the stream it is told who and where.
+    /// Chooses the reaction to each element, by client and by step of the stream.
     var script: (VirtualXMPPStream, XMPPElement) -> Reaction = { _, _ in .usual }
-    /// What becomes of what a client says to others, for each of those: only ``Reaction/usual``, ``Reaction/late(_:)``,
+    /// The reaction to a stanza for other clients, for each receiver: only ``Reaction/usual``, ``Reaction/late(_:)``,
     /// ``Reaction/silent`` and ``Reaction/says(_:)``, which comes in its place.
     var delivery: (VirtualXMPPStream, XMPPElement) -> Reaction = { _, _ in .usual }
-    /// Users that have an account; `nil`: everybody has, or may make one.
+    /// Users that have an account; `nil`: every user has one, or may make one.
     var accounts: Set<String>?
     private(set) var heard: [Heard] = []
     private var streams: [Int: VirtualXMPPStream] = [:]
@@ -140,7 +140,7 @@ final class VirtualXMPPServer: VirtualServer {
         stream.link.close()
     }
 
-    /// Nobody can reach it any more.
+    /// The client can no longer be reached.
     private func leaves(_ stream: VirtualXMPPStream) {
         guard self.bound[stream.jid] === stream else { return }
         self.bound[stream.jid] = nil
@@ -248,7 +248,7 @@ final class VirtualXMPPServer: VirtualServer {
         }
     }
 
-    /// What bounces a stanza, with everything in it.
+    /// The error that bounces a stanza with its content.
     static func error(to stanza: XMPPElement, _ type: String, _ condition: String) -> String {
         "<\(stanza.name) type='error' id='\(stanza["id"] ?? "")' from='\(stanza["to"] ?? Self.domain)'>"
             + "<error type='\(type)'><\(condition) xmlns='\(XMPPNamespace.stanzas)'/></error></\(stanza.name)>"
@@ -295,9 +295,9 @@ final class VirtualXMPPStream {
     var isAuthenticated = false
     var isOpen = true
     var wantsRoster = false
-    /// What stream management counts.
+    /// Counts of stream management.
     var handled: UInt32 = 0
-    /// The last presence to everybody; `nil` while it is unavailable.
+    /// The last presence to all contacts; `nil` while it is unavailable.
     var presence: XMPPElement?
 
     init(_ link: VirtualLink, user: String, earlier: Int) {

@@ -73,7 +73,7 @@ struct XMPPClientAccountTests {
         #expect(run.result.accounts.map(\.fate) == [.refused])
         #expect(run.result.accounts.map(\.refusal?.kind) == ["register \(condition)"])
         #expect(run.errorCounts == ["register \(condition)": tries])
-        // A registration takes seven ways of the wire, and --reconnect-period lies behind it.
+        // A registration takes seven ways of the wire, and the retry follows after --reconnect-period.
         #expect(run.connects(0) == (0..<tries).map { TimeAmount.milliseconds(307) * $0 })
         let books = run.books
         #expect(books.sent == 1 && books.failed == 1)
@@ -131,7 +131,7 @@ struct XMPPClientAccountTests {
         #expect(run.errorCounts == [:])
     }
 
-    @Test("an account that nobody can log in to is not removed")
+    @Test("an account that no client can log in to is not removed")
     func nobody() {
         let run = self.run(.unregister, .init(clients: 2, connectRetries: 2), accounts: ["user2"])
         run.perform()

@@ -77,7 +77,7 @@ struct XMPPClientConnectTests {
     }
 
     @Test(
-        "a login that the server refuses is told of by its condition",
+        "a login that the server refuses is counted by its condition",
         arguments: ["not-authorized", "account-disabled"]
     )
     func refused(condition: String) {
@@ -101,7 +101,7 @@ struct XMPPClientConnectTests {
         run.expect("connect_duration", self.phase("total"), 2, times: .milliseconds(9))
     }
 
-    @Test("a JID that is not the one that was asked for is told of")
+    @Test("a JID other than the requested one is an error")
     func boundElsewhere() {
         let run = XMPPVirtualRun(.init(work: .login, clients: 1))
         run.server.script = { _, heard in

@@ -21,7 +21,7 @@ struct XMPPClientDepartureTests {
             .init(work: .login, clients: 8, departures: self.storm(0.5, at: .seconds(1), cuts: cuts))
         )
         run.perform()
-        // Who says goodbye awaits the server's.
+        // A client that closes its stream waits for the server's closing tag.
         #expect(self.returns(run) == Array(repeating: .milliseconds(1_000 + Int64(goodbye)), count: 4))
         #expect(run.count("disconnects", ["reason": "storm"]) == 4)
         #expect(run.count("departures_missed", ["reason": "storm"]) == 0)
@@ -60,7 +60,7 @@ struct XMPPClientDepartureTests {
         #expect(self.returns(run) == [500, 600, 700, 800].map { .milliseconds($0) })
     }
 
-    @Test("nobody waits longer than two seconds for the server's closing tag")
+    @Test("a client waits at most two seconds for the server's closing tag")
     func leaveGrace() {
         let run = XMPPVirtualRun(
             .init(
@@ -104,7 +104,7 @@ struct XMPPClientDepartureTests {
         #expect(run.returns(2) == [])
     }
 
-    @Test("a storm behind the end of the load takes nobody, and says whom it would have taken")
+    @Test("a storm after the end of the load disconnects no client, and counts those it missed")
     func missedStorm() {
         let run = XMPPVirtualRun(
             .init(work: .login, clients: 4, departures: self.storm(0.5, at: .seconds(10), cuts: true))

@@ -7,7 +7,7 @@ import XMPPCodec
 
 @Suite("XMPP clients finish what they began")
 struct XMPPClientDrainTests {
-    @Test("messages on their way at the end of the load are awaited, and then everybody leaves in good order")
+    @Test("messages on their way at the end of the load are awaited, and then all clients leave in good order")
     func awaited() {
         let run = XMPPVirtualRun(.init())
         run.server.delivery = { _, _ in .late(.milliseconds(1_500)) }
@@ -21,7 +21,7 @@ struct XMPPClientDrainTests {
         #expect(!run.wasAborted)
     }
 
-    @Test("a drain that is too short loses what comes behind it")
+    @Test("a drain that is too short loses what comes after it")
     func shortDrain() {
         let run = XMPPVirtualRun(.init(drain: .seconds(1)))
         run.server.delivery = { _, _ in .late(.milliseconds(1_450)) }

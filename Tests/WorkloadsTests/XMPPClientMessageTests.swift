@@ -46,7 +46,7 @@ struct XMPPClientMessageTests {
         #expect(messages.allSatisfy { $0.element["to"] == "user\(($0.client ^ 1) + 1)@localhost/r" })
     }
 
-    @Test("a message that comes back is refused, and nobody waits for it", arguments: [1, 7, 20])
+    @Test("a message that comes back is refused, and the drain does not wait for it", arguments: [1, 7, 20])
     func bounced(count: Int) {
         let run = XMPPVirtualRun(.init())
         var messages = 0
@@ -112,7 +112,7 @@ struct XMPPClientMessageTests {
         run.expect("delivery_duration", self.labels, 0, times: .zero)
     }
 
-    @Test("what a peer was told while it was away comes back, and what its own connection lost is of unknown fate")
+    @Test("a message to a peer that was away comes back, and what its own connection lost is of unknown fate")
     func cut() {
         let run = XMPPVirtualRun(.init(reconnects: 1))
         run.at(.milliseconds(1_050)) { [unowned run] in run.network.cut(0) }
@@ -122,7 +122,7 @@ struct XMPPClientMessageTests {
         #expect(books.offered == 20 && books.sent == 20 && books.notSent == 0)
         // 0, 200, ... 1,000 ms went over the connection that broke.
         #expect(books.unconfirmed == 6 && books.confirmed == 14)
-        // 1,100 and 1,300 ms of the other client found nobody.
+        // 1,100 and 1,300 ms of the other client found no client there.
         #expect(run.count("stanza_refused", self.labels) == 2)
         #expect(run.errorCounts == ["reset": 1, "stanza service-unavailable": 2])
         #expect(books.expected == 18 && books.received == 18 && books.lost == 0)

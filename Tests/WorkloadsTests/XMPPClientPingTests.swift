@@ -67,7 +67,7 @@ struct XMPPClientPingTests {
         let books = run.books
         #expect(books.offered == 30 && books.sent == 30 && books.timedOut == 1 && books.acked == 29)
         #expect(books.imbalances == [])
-        // The nine that became due behind it left when it was given up, one after the other.
+        // The nine that became due after it left when it was given up, one after the other.
         let second = run.server.heard("iq") { $0.element.child("ping") != nil }.dropFirst().first
         #expect((second?.at ?? .distantPast) - run.origin == .milliseconds(1_001))
     }

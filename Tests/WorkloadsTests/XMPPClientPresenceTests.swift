@@ -26,7 +26,7 @@ struct XMPPClientPresenceTests {
         }
     }
 
-    @Test("a change of presence comes to all contacts, and to nobody else", arguments: [(2, 2), (6, 3)])
+    @Test("a change of presence comes to all contacts, and to no other client", arguments: [(2, 2), (6, 3)])
     func fanOut(clients: Int, size: Int) {
         let run = self.run(.init(clients: clients, groupSize: size, rate: 20))
         self.befriend(run)
@@ -35,7 +35,7 @@ struct XMPPClientPresenceTests {
         run.expect("delivery_duration", self.presence, expected, times: .milliseconds(2))
         run.expect("presence_fanout_duration", ["receiver": "first"], 40, times: .milliseconds(2))
         run.expect("presence_fanout_duration", self.last, 40, times: .milliseconds(2))
-        // Roster, and then presence and the answer to what is asked behind it.
+        // Roster, and then presence and the answer to the request after it.
         run.expect("presence_setup_duration", clients, times: .milliseconds(4))
         #expect(run.count("received", ["stanza": "presence", "from": "contact"]) == expected)
         let books = run.books
@@ -75,7 +75,7 @@ struct XMPPClientPresenceTests {
         #expect(run.books.received == 20)
     }
 
-    @Test("a server that gives out no roster is told of, and not asked again")
+    @Test("a server that gives out no roster is an error, and is not asked again")
     func noRoster() {
         let run = self.run(.init(connectRetries: 2))
         run.server.script = { stream, heard in
@@ -96,7 +96,7 @@ struct XMPPClientPresenceTests {
         #expect(run.origin - run.began == .milliseconds(2_029))
     }
 
-    @Test("in open loop a client without contacts sends all the same, to nobody")
+    @Test("in open loop a client without contacts sends all the same")
     func aloneInOpenLoop() {
         let run = self.run(.init())
         self.befriend(run)
@@ -107,7 +107,7 @@ struct XMPPClientPresenceTests {
         #expect(run.books.imbalances == [])
     }
 
-    @Test("in closed loop a client none of whose contacts could come up has nobody to send to")
+    @Test("in closed loop a client none of whose contacts could come up has no receiver to send to")
     func aloneInClosedLoop() {
         let run = self.run(.init(pace: .closed, duration: .seconds(3)))
         self.befriend(run)

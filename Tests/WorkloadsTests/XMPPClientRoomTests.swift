@@ -23,7 +23,7 @@ struct XMPPClientRoomTests {
     }
 
     @Test(
-        "one occupant opens each room, the others follow, and everybody hears everybody",
+        "one occupant opens each room, the others follow, and each occupant hears all",
         arguments: [(4, 2), (6, 3), (3, 1)]
     )
     func fanOut(clients: Int, size: Int) {
@@ -45,11 +45,11 @@ struct XMPPClientRoomTests {
         #expect(books.imbalances == [])
         #expect(run.account.metrics.first { $0.name == "muc_fanout_unfinished" }?.counter?.value == 0)
         #expect(run.errorCounts == [:])
-        // Everybody leaves the room before the stream.
+        // Each occupant leaves the room before its stream ends.
         #expect(run.server.heard("presence") { $0.element["type"] == "unavailable" }.count == clients)
     }
 
-    @Test("first and last are told apart by the slowest occupant")
+    @Test("the slowest occupant separates first from last")
     func slowOccupant() {
         let run = self.run(.init(clients: 3, groupSize: 3))
         run.server.delivery = { receiver, _ in receiver.client == 2 ? .late(.milliseconds(50)) : .usual }
@@ -76,7 +76,7 @@ struct XMPPClientRoomTests {
         #expect(run.books.imbalances == [])
     }
 
-    @Test("a message that the room refuses is awaited by nobody")
+    @Test("the drain does not wait for a message that the room refuses")
     func bounced() {
         let run = self.run(.init())
         var count = 0
@@ -136,7 +136,7 @@ struct XMPPClientRoomTests {
         #expect(run.books.sent == 0)
     }
 
-    @Test("a new room whose configuration is refused lets nobody in")
+    @Test("a new room whose configuration is refused lets no client in")
     func refusedConfiguration() {
         let run = self.run(.init())
         run.server.script = { _, heard in
@@ -222,7 +222,7 @@ struct XMPPClientRoomTests {
         (307, "kicked"), (301, "banned"), (321, "affiliation"), (322, "members-only"), (332, "shutdown"),
     ]
 
-    @Test("who is put out of its room is told of, and comes back", arguments: 0..<5)
+    @Test("a client that is put out of its room is an error, and comes back", arguments: 0..<5)
     func thrownOut(index: Int) {
         let (code, reason) = Self.putOuts[index]
         let run = self.run(.init(reconnects: 1))
@@ -236,7 +236,7 @@ struct XMPPClientRoomTests {
         #expect(run.books.imbalances == [])
     }
 
-    @Test("in closed loop a message lets the next one go when everybody has it")
+    @Test("in closed loop a message lets the next one go when all occupants have it")
     func closedLoop() {
         let run = self.run(.init(pace: .closed, limit: 100, window: 1, duration: .seconds(10)))
         run.server.delivery = { receiver, _ in receiver.client == 1 ? .late(.milliseconds(8)) : .usual }
@@ -247,7 +247,7 @@ struct XMPPClientRoomTests {
         #expect(run.books.received == 200)
     }
 
-    @Test("in closed loop a client goes on after --ack-timeout when a message does not come to everybody")
+    @Test("in closed loop a client goes on after --ack-timeout when a message does not reach all occupants")
     func givenUp() {
         let run = self.run(
             .init(pace: .closed, limit: 4, window: 1, duration: .seconds(20), ackTimeout: .seconds(3))

@@ -16,7 +16,7 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
         var payload = LoadPayload.generated(size: 64)
         /// Over all clients.
         var rate = 10.0
-        /// In the place of the rate.
+        /// Overrides the rate.
         var pace: LoadPlan.Pace?
         var limit: UInt64?
         var window = 4
@@ -115,7 +115,7 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
     /// Of the one kind of stanza that the load sends.
     var books: Books { self.account.books.first ?? Books(stanza: "none") }
 
-    /// What became of each error, by its kind.
+    /// The count of each error, by its kind.
     var errorCounts: [String: Int] {
         self.errors.reduce(into: [:]) { $0[$1.kind, default: 0] += Int($1.count) }
     }
@@ -145,7 +145,7 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
         expectSame(self.histogram(name, labels), planned, sourceLocation: sourceLocation)
     }
 
-    /// The same of one that has no labels.
+    /// The duration of a metric without labels.
     func expect(
         _ name: String,
         _ count: Int,
