@@ -10,11 +10,14 @@ package struct LoadGroup<Sample: Sendable>: Sendable {
     package var shards: [any ShardControl<Sample>]
     /// Whether clients reconnect by themselves.
     package var reconnects: Bool
+    /// Groups with the same number receive each other's messages; `nil`: the group receives only its own.
+    package var exchange: Int?
 
-    package init(plan: LoadPlan, shards: [any ShardControl<Sample>], reconnects: Bool) {
+    package init(plan: LoadPlan, shards: [any ShardControl<Sample>], reconnects: Bool, exchange: Int? = nil) {
         self.plan = plan
         self.shards = shards
         self.reconnects = reconnects
+        self.exchange = exchange
     }
 }
 
@@ -24,6 +27,11 @@ package struct GroupSample<Sample: Sendable>: Sendable {
     package var samples: [Sample] = []
     /// One of each shard.
     package var facts: [ShardFacts] = []
+
+    package init(samples: [Sample] = [], facts: [ShardFacts] = []) {
+        self.samples = samples
+        self.facts = facts
+    }
 }
 
 /// How one group of a run fared.
@@ -59,6 +67,7 @@ struct GroupState<Sample: Sendable> {
     var shards: [any ShardControl<Sample>] { self.group.shards }
     var isSettled: Bool { self.settledShards == self.shards.count }
     var isFinished: Bool { self.finishedShards == self.shards.count }
+    var areOperatorsGone: Bool { self.operatorsGone == self.shards.count }
     /// Whether its operations can end and it has operators to carry them out.
     var operates: Bool { self.plan.pace != .idle && self.plan.operators > 0 && self.loss == nil }
     /// A shard without operators has nothing to spend.

@@ -17,6 +17,10 @@ package struct LoadPlan: Sendable {
         case idle
         /// Operations become due by arithmetic, not by answers.
         case open(OperationSchedule.Pace)
+        /// The same with several streams of operations, each at a pace of its own: every operator has all of them.
+        ///
+        /// A client's operations have one order: by due time, ties by stream.
+        case streams([OperationSchedule.Pace])
         /// Every client keeps its window full.
         case closed
     }

@@ -237,35 +237,66 @@ package actor LoadRun<Observer: RunObserver> {
             self.tellAll(.endDrain)
             self.lookAt(deadline + self.plan.closeGrace)
         }
-        for group in self.groups.indices {
-            await self.checkOperators(group)
-            await self.checkListeners(group)
+        for exchange in self.exchanges {
+            await self.checkOperators(exchange)
+            await self.checkListeners(exchange)
         }
         if now >= deadline + self.plan.closeGrace { self.abort() }
     }
 
+    /// The groups that receive each other's messages, by their places; each set is named by its first group.
+    private var exchanges: [[Int]] {
+        var sets: [[Int]] = []
+        for (place, state) in self.groups.enumerated() {
+            let known = sets.firstIndex { set in
+                state.group.exchange != nil && self.groups[set[0]].group.exchange == state.group.exchange
+            }
+            if let known { sets[known].append(place) } else { sets.append([place]) }
+        }
+        return sets
+    }
+
+    /// The sum over all shards of a set of groups, and whether none of them has an open operation.
+    private func balance(of exchange: [Int]) async -> (sum: DeliveryBalance, isQuiet: Bool) {
+        var (sum, isQuiet) = (DeliveryBalance(), true)
+        for group in exchange {
+            let facts = await self.groups[group].facts()
+            for fact in facts { sum += fact.balance }
+            if self.groups[group].plan.operatorsListen { isQuiet = isQuiet && facts.allSatisfy(\.isQuiet) }
+        }
+        return (sum, isQuiet)
+    }
+
     /// Operators that also receive stay until no operation is open on any shard and all deliveries have arrived.
-    private func checkOperators(_ group: Int) async {
-        let state = self.groups[group]
-        guard state.plan.operatorsListen, !state.operatorsReleased, !self.drainEnded else { return }
-        let facts = await state.facts()
-        let balance = facts.reduce(into: DeliveryBalance()) { $0 += $1.balance }
-        if facts.allSatisfy(\.isQuiet), await self.observer.isComplete(balance, of: group) {
-            self.groups[group].operatorsReleased = true
-            state.tellAll(.releaseOperators)
+    private func checkOperators(_ exchange: [Int]) async {
+        let staying = exchange.filter {
+            self.groups[$0].plan.operatorsListen && !self.groups[$0].operatorsReleased
+        }
+        guard !staying.isEmpty, !self.drainEnded else { return }
+        // The others have sent everything when they are gone.
+        let areOthersGone = exchange.allSatisfy {
+            self.groups[$0].plan.operatorsListen || self.groups[$0].areOperatorsGone
+        }
+        let (balance, isQuiet) = await self.balance(of: exchange)
+        if areOthersGone, isQuiet, await self.observer.isComplete(balance, of: exchange[0]) {
+            for group in staying {
+                self.groups[group].operatorsReleased = true
+                self.groups[group].tellAll(.releaseOperators)
+            }
         } else {
             self.lookSoon()
         }
     }
 
-    /// Listeners disconnect when all deliveries of the group's operators have arrived.
-    private func checkListeners(_ group: Int) async {
-        let state = self.groups[group]
-        guard state.operatorsGone == state.shards.count, !state.listenersTold else { return }
-        let balance = await state.facts().reduce(into: DeliveryBalance()) { $0 += $1.balance }
-        if await self.observer.isComplete(balance, of: group) {
-            self.groups[group].listenersTold = true
-            state.tellAll(.finishListeners)
+    /// Listeners disconnect when all deliveries of the groups' operators have arrived.
+    private func checkListeners(_ exchange: [Int]) async {
+        let waiting = exchange.filter { !self.groups[$0].listenersTold }
+        guard !waiting.isEmpty, exchange.allSatisfy({ self.groups[$0].areOperatorsGone }) else { return }
+        if await self.observer.isComplete(self.balance(of: exchange).sum, of: exchange[0]) {
+            for group in waiting {
+                self.groups[group].listenersTold = true
+                self.groups[group].tellAll(.finishListeners)
+            }
         } else {
             self.lookSoon()
         }

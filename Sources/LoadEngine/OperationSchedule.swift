@@ -253,6 +253,12 @@ package struct ShardSchedule: Sendable {
     /// Operations of this shard that were passed.
     package var passed: UInt64 { self.round * UInt64(self.perRow) + UInt64(self.position) }
 
+    /// Operations of one client that were passed, by its place.
+    package func passed(at place: Int) -> UInt64 {
+        let (turn, row) = self.round.quotientAndRemainder(dividingBy: self.rows)
+        return turn + (place < Int(row) * self.perRow + self.position ? 1 : 0)
+    }
+
     private var index: UInt64 {
         self.round * UInt64(self.width) + UInt64(self.position * self.shards + self.shard)
     }

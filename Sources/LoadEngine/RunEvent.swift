@@ -50,7 +50,8 @@ package protocol RunObserver<Sample>: Sendable {
         groups: consuming [GroupSample<Sample>]
     ) async -> StopReason?
 
-    /// Whether the listeners of a group have received everything, by the balance of all its shards.
+    /// Whether the receivers of a group, and of those that it exchanges messages with, have received everything, by the
+    /// balance of all their shards; `group` is the first of these groups.
     func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool
 }
 

@@ -21,14 +21,18 @@ extension Shard {
     func giveUp(_ place: Int) {
         guard self.clients.isOperator(place) else { return }
         let owed = self.owed(place)
-        guard owed > 0, case .open = self.plan.pace else { return }
-        var late: UInt64 = 0
-        if self.paces[place].isUp, self.work?.room(place) ?? 0 > 0 {
-            late = UInt64(self.batch(place, count: Int(owed)).count(ableBefore: self.context.now - .seconds(1)))
-        }
+        guard owed > 0, self.schedule != nil || self.streams != nil else { return }
+        let canSend = self.paces[place].isUp && self.work?.room(place) ?? 0 > 0
+        guard let schedule = self.schedule?.schedule else { return self.giveUpStreams(place, canSend: canSend) }
+        let batch = self.batch(place, of: schedule, first: self.paces[place].sent, count: Int(owed))
+        self.giveUp(batch, of: place, stream: 0, canSend: canSend)
+    }
+
+    func giveUp(_ batch: OperationBatch, of place: Int, stream: Int, canSend: Bool) {
+        let late = canSend ? UInt64(batch.count(ableBefore: self.context.now - .seconds(1))) : 0
         self.late += late
-        self.paces[place].sent += owed
-        self.work?.notSent(place, count: owed, late: late)
+        self.paces[place].sent += UInt64(batch.count)
+        self.work?.notSent(place, stream: stream, count: UInt64(batch.count), late: late)
     }
 
     func checkFinished() {

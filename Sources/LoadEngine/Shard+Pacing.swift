@@ -33,7 +33,7 @@ extension Shard {
                 self.endLoad(at: end)
             } else {
                 want(self.loadEnd)
-                if let due = self.schedule?.next?.due { want(self.origin + due) }
+                if let due = self.nextDue { want(self.origin + due) }
             }
         }
         if self.phase == .loading || self.phase == .draining { want(self.returnWhatIsDue(now)) }
@@ -56,34 +56,48 @@ extension Shard {
         self.offerWhatIsDue(before: end)
     }
 
+    private var nextDue: TimeAmount? { self.schedule?.next?.due ?? self.streams?.schedule.next?.due }
+
+    /// Operations that become due one by one: so they keep their order among the clients.
+    ///
+    /// After a few rounds the order no longer matters.
+    var mostInOrder: Int { max(4_096, 4 * self.clients.operators) }
+
     func offerWhatIsDue(before end: NIODeadline) {
-        guard self.schedule != nil else { return }
-        // One by one they keep their order among the clients; after a few rounds the order no longer matters.
-        var left = max(4_096, 4 * self.clients.operators)
+        guard self.schedule != nil else { return self.offerStreams(before: end) }
+        var left = self.mostInOrder
         while left > 0, let next = self.schedule?.next, self.origin + next.due < end {
             self.schedule?.advance()
             self.worstLag = max(self.worstLag, end - (self.origin + next.due))
-            self.becomeDue(next.position, count: 1)
+            self.becomeDue(next.position, stream: 0, count: 1)
             left -= 1
         }
         if left == 0, let counts = self.schedule?.advance(before: end - self.origin) {
             for place in 0..<self.clients.operators {
                 let count = counts(place) - self.paces[place].due
-                if count > 0 { self.becomeDue(place, count: count) }
+                if count > 0 { self.becomeDue(place, stream: 0, count: count) }
             }
         }
-        if self.schedule?.next == nil, self.clients.operators > 0, self.spentOperators == 0 {
-            self.spentOperators = self.clients.operators
-            self.report(.spent(shard: self.clients.loop))
-        }
+        if self.schedule?.next == nil { self.openLoopIsSpent() }
     }
 
-    func becomeDue(_ place: Int, count: UInt64) {
+    /// Nothing more becomes due: the limit is spent.
+    func openLoopIsSpent() {
+        guard self.clients.operators > 0, self.spentOperators == 0 else { return }
+        self.spentOperators = self.clients.operators
+        self.report(.spent(shard: self.clients.loop))
+    }
+
+    func becomeDue(_ place: Int, stream: Int, count: UInt64) {
         self.paces[place].due += count
-        // Operations of absent clients keep their numbers.
-        if !self.presence.isEmpty, self.presence[place].isAbsent { return self.paces[place].sent += count }
+        if !self.presence.isEmpty, self.presence[place].isAbsent {
+            // Operations of absent clients keep their numbers.
+            self.paces[place].sent += count
+            self.streams?.skip(place, stream, count: count)
+            return
+        }
         self.offeredCount += count
-        self.work?.offered(place, count: count)
+        self.work?.offered(place, stream: stream, count: count)
         if self.paces[place].isUp { self.markReady(place) }
     }
 }

@@ -6,7 +6,7 @@ extension Shard {
     func owed(_ place: Int) -> UInt64 {
         switch self.plan.pace {
         case .idle: 0
-        case .open: self.paces[place].due - self.paces[place].sent
+        case .open, .streams: self.paces[place].due - self.paces[place].sent
         case .closed:
             self.phase == .loading
                 ? (self.plan.limit(ofOperator: self.clients.number(at: place)) ?? .max) - self.paces[place].sent : 0
@@ -93,12 +93,12 @@ extension Shard {
         let room = work.room(place)
         guard owed > 0, room > 0 else { return }
         let count = Int(min(owed, UInt64(room)))
-        let batch = self.batch(place, count: count)
+        let batch = self.takeBatch(place, count: count)
         // Before the write, which may end the connection or free the window at once.
         self.paces[place].sent += UInt64(count)
         if case .closed = self.plan.pace {
             self.offeredCount += UInt64(count)
-            work.offered(place, count: UInt64(count))
+            work.offered(place, stream: 0, count: UInt64(count))
             if owed == UInt64(count) { self.operatorIsSpent(place) }
         } else {
             self.countLate(batch)
@@ -114,15 +114,34 @@ extension Shard {
         self.markReady(place)
     }
 
-    func batch(_ place: Int, count: Int) -> OperationBatch {
-        let dues: OperationBatch.Dues
+    private func takeBatch(_ place: Int, count: Int) -> OperationBatch {
+        let first = self.paces[place].sent
         if let schedule = self.schedule?.schedule {
-            dues = .scheduled(schedule, client: self.clients.number(at: place), origin: self.origin)
-        } else {
-            dues = .whenAble
+            return self.batch(place, of: schedule, first: first, count: count)
         }
-        return OperationBatch(
-            first: self.paces[place].sent,
+        let operations = self.streams?.take(
+            count,
+            place: place,
+            number: self.clients.number(at: place),
+            origin: self.origin
+        )
+        return self.batch(place, operations.map { .streams($0) } ?? .whenAble, first: first, count: count)
+    }
+
+    /// Operations of one stream.
+    func batch(_ place: Int, of schedule: OperationSchedule, first: UInt64, count: Int) -> OperationBatch {
+        let number = self.clients.number(at: place)
+        return self.batch(
+            place,
+            .scheduled(schedule, client: number, origin: self.origin),
+            first: first,
+            count: count
+        )
+    }
+
+    private func batch(_ place: Int, _ dues: OperationBatch.Dues, first: UInt64, count: Int) -> OperationBatch {
+        OperationBatch(
+            first: first,
             count: count,
             ableSince: self.paces[place].ableSince,
             dues: dues,

@@ -4,7 +4,7 @@ package import NIOCore
 /// The clients of one event loop: connects them at the plan's pace, determines when each operation is due, and passes
 /// due operations to the workload, one write per client and turn.
 ///
-/// One per event loop, confined to it. 32 bytes a client.
+/// One per event loop, confined to it. 32 bytes a client, and 8 more for each stream of a plan with streams.
 package final class Shard<Work: ShardWork> {
     package enum Phase: Hashable, Sendable {
         case idle
@@ -66,7 +66,10 @@ package final class Shard<Work: ShardWork> {
     var ready: [Int32] = []
     var readyHead = 0
     var pumpIsScheduled = false
+    /// Only of an open loop without streams.
     var schedule: ShardSchedule?
+    /// Only of a plan with streams.
+    var streams: ShardStreams?
     var origin = NIODeadline.distantFuture
     /// When operations begin to become due; the distant future until that is known.
     package var loadBegan: NIODeadline { self.origin }
@@ -121,6 +124,7 @@ package final class Shard<Work: ShardWork> {
             let schedule = OperationSchedule(pace: pace, clients: plan.operators, limit: plan.limit)
             self.schedule = ShardSchedule(schedule, shard: self.clients.index, of: self.clients.shards, row: plan.row)
         }
+        self.streams = ShardStreams(plan, self.clients)
         let (clients, plan) = (self.clients, plan)
         func turns(_ perSecond: Double?) -> ClientTurns? {
             perSecond.map { rate in

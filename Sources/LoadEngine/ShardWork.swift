@@ -43,11 +43,16 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     func send(_ place: Int, _ batch: OperationBatch)
 
     /// Operations of the client became due.
-    func offered(_ place: Int, count: UInt64)
+    ///
+    /// - Parameters:
+    ///   - place: of the client.
+    ///   - stream: of all these operations; 0 in a plan without streams.
+    ///   - count: how many.
+    func offered(_ place: Int, stream: Int, count: UInt64)
 
-    /// Operations of the client will never be sent; `late` of them were due, and their client could have sent
-    /// them for over a second.
-    func notSent(_ place: Int, count: UInt64, late: UInt64)
+    /// Operations of the client and stream will never be sent; `late` of them were due, and their client could have
+    /// sent them for over a second.
+    func notSent(_ place: Int, stream: Int, count: UInt64, late: UInt64)
 
     /// Whether every operation that was sent has had its answer, or has run out of time.
     func isIdle(_ place: Int) -> Bool
@@ -117,9 +122,24 @@ package struct OperationBatch: Sendable {
         case whenAble
         /// Open loop: by the schedule.
         case scheduled(OperationSchedule, client: Int, origin: NIODeadline)
+        /// Open loop with streams: one for each operation of the batch, by due time, ties by stream.
+        case streams([StreamOperation])
     }
 
-    /// The number of the first among its client's operations, from 0.
+    package struct StreamOperation: Hashable, Sendable {
+        package let due: NIODeadline
+        package let stream: Int
+        /// Among its client's operations of the stream, from 0.
+        package let number: UInt64
+
+        package init(due: NIODeadline, stream: Int, number: UInt64) {
+            self.due = due
+            self.stream = stream
+            self.number = number
+        }
+    }
+
+    /// The number of the first among its client's operations of all streams, from 0.
     package let first: UInt64
     package let count: Int
     /// When the first of them was due.
@@ -141,21 +161,23 @@ package struct OperationBatch: Sendable {
         self.ableSince = ableSince
         self.dues = dues
         self.times = times
-        self.firstDue = Self.due(dues, own: first, ableSince: ableSince)
+        self.firstDue = Self.due(dues, 0, first: first, ableSince: ableSince)
     }
 
     /// When operation `index` of the batch was due.
     package func due(_ index: Int) -> NIODeadline {
-        index == 0 ? self.firstDue : Self.due(self.dues, own: self.first + UInt64(index), ableSince: self.ableSince)
+        index == 0 ? self.firstDue : Self.due(self.dues, index, first: self.first, ableSince: self.ableSince)
     }
 
-    private static func due(_ dues: Dues, own: UInt64, ableSince: NIODeadline) -> NIODeadline {
+    private static func due(_ dues: Dues, _ index: Int, first: UInt64, ableSince: NIODeadline) -> NIODeadline {
         switch dues {
         case .whenAble:
             return ableSince
         case .scheduled(let schedule, let client, let origin):
-            guard let offset = schedule.due(client: client, own: own) else { return origin }
+            guard let offset = schedule.due(client: client, own: first + UInt64(index)) else { return origin }
             return origin + offset
+        case .streams(let operations):
+            return operations[index].due
         }
     }
 
@@ -166,16 +188,39 @@ package struct OperationBatch: Sendable {
 
     /// Calls `body` for each operation of the batch, in order, with its place in the batch and when it was due.
     package func forEach(_ body: (_ index: Int, _ due: NIODeadline) -> Void) {
-        guard case .scheduled(let schedule, let client, let origin) = self.dues, self.count > 1 else {
+        switch self.dues {
+        case .scheduled(let schedule, let client, let origin) where self.count > 1:
+            let all = UInt64(schedule.clients)
+            var times = DueTimes(schedule, from: self.first * all + UInt64(client), stride: all)
+            for index in 0..<self.count {
+                body(index, times.due.map { origin + $0 } ?? origin)
+                times.advance()
+            }
+        case .scheduled, .whenAble:
             for index in 0..<self.count { body(index, self.firstDue) }
-            return
+        case .streams(let operations):
+            for index in 0..<self.count { body(index, operations[index].due) }
         }
-        let all = UInt64(schedule.clients)
-        var times = DueTimes(schedule, from: self.first * all + UInt64(client), stride: all)
+    }
+
+    /// The same with the stream of each operation, and its number among those of its client and stream, from 0.
+    ///
+    /// Without streams all belong to stream 0.
+    package func forEachOperation(
+        _ body: (_ index: Int, _ due: NIODeadline, _ stream: Int, _ number: UInt64) -> Void
+    ) {
+        guard case .streams(let operations) = self.dues else {
+            return self.forEach { index, due in body(index, due, 0, self.first + UInt64(index)) }
+        }
         for index in 0..<self.count {
-            body(index, times.due.map { origin + $0 } ?? origin)
-            times.advance()
+            body(index, operations[index].due, operations[index].stream, operations[index].number)
         }
+    }
+
+    /// The stream of operation `index`, and its number among those of its client and stream.
+    package func operation(_ index: Int) -> (stream: Int, number: UInt64) {
+        guard case .streams(let operations) = self.dues else { return (0, self.first + UInt64(index)) }
+        return (operations[index].stream, operations[index].number)
     }
 
     /// How many of the batch their client could have sent before `limit`.

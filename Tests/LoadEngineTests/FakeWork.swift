@@ -12,6 +12,11 @@ final class FakeWork: ShardWork {
         let at: NIODeadline
 
         var dues: [NIODeadline] { (0..<self.batch.count).map(self.batch.due) }
+        var operations: [OperationBatch.StreamOperation] {
+            var operations: [OperationBatch.StreamOperation] = []
+            self.batch.forEachOperation { operations.append(.init(due: $1, stream: $2, number: $3)) }
+            return operations
+        }
     }
 
     struct Client {
@@ -24,6 +29,9 @@ final class FakeWork: ShardWork {
         /// The number behind the last one that was sent.
         var next: UInt64 = 0
         var notSent: UInt64 = 0
+        /// By stream; without an entry for streams of which there was nothing.
+        var offeredOf: [Int: UInt64] = [:]
+        var notSentOf: [Int: UInt64] = [:]
         var isFinishing = false
         var isFinished = false
         /// When it could send, as the test sees it.
@@ -130,10 +138,14 @@ final class FakeWork: ShardWork {
         self.onSend?(place)
     }
 
-    func offered(_ place: Int, count: UInt64) { self.clients[place].offered += count }
+    func offered(_ place: Int, stream: Int, count: UInt64) {
+        self.clients[place].offered += count
+        self.clients[place].offeredOf[stream, default: 0] += count
+    }
 
-    func notSent(_ place: Int, count: UInt64, late: UInt64) {
+    func notSent(_ place: Int, stream: Int, count: UInt64, late: UInt64) {
         self.clients[place].notSent += count
+        self.clients[place].notSentOf[stream, default: 0] += count
         self.late += late
     }
 
