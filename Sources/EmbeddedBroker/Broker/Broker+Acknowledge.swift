@@ -66,18 +66,36 @@ extension Broker {
         isDue: Bool,
         _ connection: ConnectionID
     ) {
-        guard isDue, let packetID = PacketID(rawValue: id) else { return }
-        guard !isKnown, self.connections[connection].isVersion5 else {
+        guard isDue else { return }
+        self.acknowledge(type, id, isKnown ? .success : .packetIdentifierNotFound, to: connection)
+    }
+
+    /// Sends an acknowledgement; before MQTT 5 it has no reason.
+    @inline(__always)
+    mutating func acknowledge(_ type: PacketType, _ id: UInt16, _ reason: ReasonCode, to connection: ConnectionID) {
+        if reason == .success {
+            self.acknowledge(type, id, to: connection)
+        } else {
+            self.acknowledge(type, id, because: reason, to: connection)
+        }
+    }
+
+    private mutating func acknowledge(
+        _ type: PacketType,
+        _ id: UInt16,
+        because reason: ReasonCode,
+        to connection: ConnectionID
+    ) {
+        guard self.connections[connection].isVersion5, let packetID = PacketID(rawValue: id) else {
             return self.acknowledge(type, id, to: connection)
         }
-        let reason = ReasonCode.packetIdentifierNotFound
-        if type == .pubRel {
-            self.send(.pubRel(PubRel(packetID, reason: reason)), to: connection)
-            self.tally.acknowledgementsSent.pubrel &+= 1
-        } else {
-            self.send(.pubComp(PubComp(packetID, reason: reason)), to: connection)
-            self.tally.acknowledgementsSent.pubcomp &+= 1
+        switch type {
+        case .pubAck: self.send(.pubAck(PubAck(packetID, reason: reason)), to: connection)
+        case .pubRec: self.send(.pubRec(PubRec(packetID, reason: reason)), to: connection)
+        case .pubRel: self.send(.pubRel(PubRel(packetID, reason: reason)), to: connection)
+        default: self.send(.pubComp(PubComp(packetID, reason: reason)), to: connection)
         }
+        self.tally.acknowledgementsSent.count(type)
     }
 
     /// Sends waiting messages while the window has room.

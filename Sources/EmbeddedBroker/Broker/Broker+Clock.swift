@@ -118,7 +118,7 @@ extension Broker {
     package var counters: BrokerCounters {
         var counters = self.tally
         counters.delayHolds = self.holdTimes.summary
-        counters.subscriptions = UInt64(self.subscriptions.count { $0.isLive })
+        counters.subscriptions = UInt64(self.subscriptions.count { $0.isLive && !$0.filter.isEmpty })
         counters.retained = UInt64(self.retained.count)
         counters.sessionsAway = UInt64(self.sessionsAway)
         counters.storedBytes = UInt64(self.storedBytes)

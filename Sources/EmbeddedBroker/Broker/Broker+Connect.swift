@@ -79,6 +79,7 @@ extension Broker {
             } while self.sessionsByKey[Array(clientID.utf8)] != nil
         }
         let (session, isPresent) = self.takeSession(Array(clientID.utf8), of: connect, for: connection, now: now)
+        self.subscribeOwn(session)
         self.open(connection, session: session, for: connect, rules)
         if isPresent { self.adopt(connection) }
         // [MQTT-3.2.2-2], [MQTT-3.2.2-3]; 3.1 has no such flag.
@@ -138,7 +139,7 @@ extension Broker {
         if properties.requestProblemInformation == false { self.extras(of: connection).wantsProblems = false }
         let hasRules = rules?.hasRules == true
         if hasRules { self.extras(of: connection).user = rules }
-        self.connections[connection].isRestricted = hasRules || limits.restrictPublish
+        self.connections[connection].isRestricted = hasRules || limits.restrictPublish || !self.p2pPrefixes.isEmpty
     }
 
     /// Answers a rejected CONNECT, with a code of either family.

@@ -130,12 +130,7 @@ extension Broker {
             return 4
         }
         self.markDirty(connection)
-        switch type {
-        case .pubAck: self.tally.acknowledgementsSent.puback &+= 1
-        case .pubRec: self.tally.acknowledgementsSent.pubrec &+= 1
-        case .pubRel: self.tally.acknowledgementsSent.pubrel &+= 1
-        default: self.tally.acknowledgementsSent.pubcomp &+= 1
-        }
+        self.tally.acknowledgementsSent.count(type)
     }
 
     /// Writes one copy to a client's output, or into its queue if its window is full.

@@ -26,14 +26,38 @@ extension Broker {
         from connection: ConnectionID,
         now: NIODeadline
     ) -> Bool {
-        let qos = view.firstByte >> 1 & 3
-        if self.connections[connection].isRestricted,
-            let isOpen = self.object(to: view, topic, on: connection, now: now)
-        {
-            return isOpen
+        if self.connections[connection].isRestricted {
+            return self.takeRestricted(view, topic, properties, from: connection, now: now)
         }
+        return self.accept(view, topic, properties, .success, from: connection, now: now)
+    }
+
+    @inline(never)
+    private mutating func takeRestricted(
+        _ view: PublishView,
+        _ topic: UnsafeRawBufferPointer,
+        _ properties: UnsafeRawBufferPointer,
+        from connection: ConnectionID,
+        now: NIODeadline
+    ) -> Bool {
+        if let isOpen = self.object(to: view, topic, on: connection, now: now) { return isOpen }
+        let reason = self.reason(toAccept: topic)
+        return self.accept(view, topic, properties, reason, from: connection, now: now)
+    }
+
+    /// Acknowledges a PUBLISH with the reason, and distributes it.
+    @inline(__always)
+    private mutating func accept(
+        _ view: PublishView,
+        _ topic: UnsafeRawBufferPointer,
+        _ properties: UnsafeRawBufferPointer,
+        _ reason: ReasonCode,
+        from connection: ConnectionID,
+        now: NIODeadline
+    ) -> Bool {
+        let qos = view.firstByte >> 1 & 3
         if qos == 1 {
-            self.acknowledge(.pubAck, view.packetID, to: connection)
+            self.acknowledge(.pubAck, view.packetID, reason, to: connection)
         } else if qos == 2 {
             let isNew = self.connections[connection].heldIDs.insert(view.packetID).inserted
             if isNew, self.connections[connection].heldIDs.count > Int(self.configuration.receiveMaximum) {
@@ -41,7 +65,7 @@ extension Broker {
                 self.fail(connection, .receiveMaximumExceeded, now: now)
                 return false
             }
-            self.acknowledge(.pubRec, view.packetID, to: connection)
+            self.acknowledge(.pubRec, view.packetID, reason, to: connection)
             if !isNew {
                 // [MQTT-4.3.3-10]
                 self.tally.receivedRepeated.qos2 &+= 1
@@ -65,6 +89,7 @@ extension Broker {
     }
 
     mutating func retain(_ message: MessageView, now: NIODeadline) {
+        if self.addressee(of: message.topic) != nil { return }
         // [MQTT-3.3.1-6]
         if message.payload.isEmpty { return self.retained.remove(Array(message.topic)) }
         let seconds = RawProperties.messageExpirySeconds(in: message.properties)

@@ -80,26 +80,17 @@ extension Broker {
         now: NIODeadline
     ) -> Bool {
         self.tally.turnedDown[view.qos.rawValue] += 1
-        let version5 = self.connections[connection].isVersion5
-        guard let id = PacketID(rawValue: view.packetID) else {
+        guard view.qos != .atMostOnce else {
             // §3.3.2.3.2: QoS 0 has no answer that could carry the reason.
-            if reason == .notAuthorized || !version5 { return true }
+            if reason == .notAuthorized || !self.connections[connection].isVersion5 { return true }
             self.fail(connection, reason, now: now)
             return false
         }
         let type: PacketType = view.qos == .atLeastOnce ? .pubAck : .pubRec
-        guard version5 else {
-            if type == .pubRec { self.connections[connection].heldIDs.insert(view.packetID) }
-            self.acknowledge(type, view.packetID, to: connection)
-            return true
+        if type == .pubRec, !self.connections[connection].isVersion5 {
+            self.connections[connection].heldIDs.insert(view.packetID)
         }
-        if type == .pubAck {
-            self.send(.pubAck(PubAck(id, reason: reason)), to: connection)
-            self.tally.acknowledgementsSent.puback &+= 1
-        } else {
-            self.send(.pubRec(PubRec(id, reason: reason)), to: connection)
-            self.tally.acknowledgementsSent.pubrec &+= 1
-        }
+        self.acknowledge(type, view.packetID, reason, to: connection)
         return true
     }
 

@@ -13,11 +13,15 @@ extension Broker {
         var identifiers: [[UInt8]] = []
         var groups: [Int32] = []
         var targetOf: [Int32: Int] = [:]
-        self.trie.match(Array(topic)) { value in
-            if value & 1 == 1 {
-                groups.append(value / 2)
-            } else {
-                self.merge(value / 2, into: &targets, &identifiers, &targetOf)
+        if let client = self.addressee(of: topic) {
+            if let own = self.ownSubscription(of: client) { self.merge(own, into: &targets, &identifiers, &targetOf) }
+        } else {
+            self.trie.match(Array(topic)) { value in
+                if value & 1 == 1 {
+                    groups.append(value / 2)
+                } else {
+                    self.merge(value / 2, into: &targets, &identifiers, &targetOf)
+                }
             }
         }
         let route = Route(

@@ -41,7 +41,7 @@ extension Broker {
                 guard self.refuse(.notAuthorized, &codes, on: connection, now: now) else { return }
                 continue
             }
-            let (index, isNew) = self.place(filter, key: key, for: session)
+            let (index, isNew) = self.place(Array(filter.filter.utf8), share: filter.share, key: key, for: session)
             self.subscriptions[Int(index)].qos = min(wanted.qos.rawValue, limits.maximumQoS)
             self.subscriptions[Int(index)].noLocal = wanted.noLocal
             self.subscriptions[Int(index)].retainAsPublished = wanted.retainAsPublished
@@ -88,8 +88,15 @@ extension Broker {
         return true
     }
 
-    /// Finds the client's subscription with exactly this filter, or creates it.
-    private mutating func place(_ filter: TopicFilter, key: [UInt8], for session: Int32) -> (Int32, isNew: Bool) {
+    /// Finds the client's subscription with exactly this key, or creates it.
+    ///
+    /// The subscription that has no filter is in no tree.
+    mutating func place(
+        _ filter: [UInt8],
+        share: String? = nil,
+        key: [UInt8],
+        for session: Int32
+    ) -> (Int32, isNew: Bool) {
         if let index = self.sessions[Int(session)].subscriptions[key] {
             // [MQTT-3.8.4-3]: replaced in place, so no message is lost; a sleeping subscription wakes up.
             let wasLive = self.subscriptions[Int(index)].isLive
@@ -98,9 +105,8 @@ extension Broker {
             return (index, !wasLive)
         }
         self.subscriptionsMade += 1
-        let bytes = Array(filter.filter.utf8)
-        var new = BrokerSubscription(filter: bytes, session: session, serial: self.subscriptionsMade)
-        new.isStatistics = bytes.starts(with: Array("$SYS".utf8))
+        var new = BrokerSubscription(filter: filter, session: session, serial: self.subscriptionsMade)
+        new.isStatistics = filter.starts(with: Array("$SYS".utf8))
         if new.isStatistics { self.statisticsSubscriptions += 1 }
         if self.faults.touchesPublish { new.faults = self.makeFaultState(number: self.subscriptionsMade) }
         let index: Int32
@@ -110,12 +116,12 @@ extension Broker {
             index = Int32(self.subscriptions.count)
             self.subscriptions.append(new)
         }
-        if let share = filter.share {
-            let group = self.group(named: Array(share.utf8), filter: bytes)
+        if let share {
+            let group = self.group(named: Array(share.utf8), filter: filter)
             self.groups[Int(group)].members.append(index)
             new.group = group
-        } else {
-            self.trie.insert(index * 2, under: bytes)
+        } else if !filter.isEmpty {
+            self.trie.insert(index * 2, under: filter)
         }
         self.subscriptions[Int(index)] = new
         self.sessions[Int(session)].subscriptions[key] = index
@@ -172,7 +178,7 @@ extension Broker {
                 self.groupsByName[self.groups[group].name] = nil
                 self.freeGroups.append(old.group)
             }
-        } else {
+        } else if !old.filter.isEmpty {
             self.trie.remove(index * 2, under: old.filter)
         }
         self.subscriptions[Int(index)] = BrokerSubscription(filter: [], session: -1, isLive: false, serial: 0)

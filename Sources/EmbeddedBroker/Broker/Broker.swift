@@ -32,6 +32,8 @@ package enum BrokerAction: Hashable, Sendable {
 package struct Broker: ~Copyable {
     package let configuration: BrokerConfiguration
     let faults: FaultPlan
+    /// `ROOT/p2p/` of each P2P root.
+    let p2pPrefixes: [[UInt8]]
 
     var connections = ConnectionTable()
     var freeConnections: [ConnectionID] = []
@@ -91,6 +93,7 @@ package struct Broker: ~Copyable {
     package init(_ configuration: BrokerConfiguration, now: NIODeadline) {
         self.configuration = configuration
         self.faults = configuration.faults
+        self.p2pPrefixes = configuration.p2pRoots.map { Array("\($0)/p2p/".utf8) }
         self.started = now
         self.clock = now
         self.scanDue = now + Self.scanInterval

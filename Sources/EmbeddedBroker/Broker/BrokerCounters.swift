@@ -1,4 +1,5 @@
 package import FaultInjection
+import MQTTCodec
 
 /// One count per QoS level: the publisher's level, whatever the QoS of the delivered copy.
 package struct CountPerQoS: Hashable, Sendable, Codable {
@@ -50,6 +51,8 @@ package struct CountPerQoS: Hashable, Sendable, Codable {
 /// The books of deliveries, per QoS, cover every PUBLISH that was received and accepted. Each counts once per
 /// subscription (or share group) of a client that is connected or lost its connection without DISCONNECT:
 /// expected = delivered − duplicated + dropped + not_delivered_offline + undelivered + queue_full + too_large + expired.
+///
+/// A message to one client (P2P) counts as for a subscription of that client, made by its CONNECT.
 ///
 /// Published wills count like received messages. Messages held by a fault, or waiting for a window or an offline client,
 /// are missing on the right (``waiting``).
@@ -134,6 +137,7 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     package var sessionsExpired: UInt64 = 0
     /// Bytes waiting in sessions whose client is offline now.
     package var storedBytes: UInt64 = 0
+    /// Subscriptions that clients have asked for.
     package var subscriptions: UInt64 = 0
     package var retained: UInt64 = 0
     /// How often a publisher was paused because a subscriber was slow.
@@ -146,6 +150,16 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
         package var pubrec: UInt64 = 0
         package var pubrel: UInt64 = 0
         package var pubcomp: UInt64 = 0
+
+        @inline(__always)
+        mutating func count(_ type: PacketType) {
+            switch type {
+            case .pubAck: self.puback &+= 1
+            case .pubRec: self.pubrec &+= 1
+            case .pubRel: self.pubrel &+= 1
+            default: self.pubcomp &+= 1
+            }
+        }
     }
 
     /// One stall, in CLOCK_REALTIME nanoseconds.

@@ -29,7 +29,7 @@ struct BrokerConnection: ~Copyable {
     var isPaused = false
     /// Not read because it does not read its answers.
     var isChoked = false
-    /// Its PUBLISH packets are checked: it is not open yet, or there are rules.
+    /// Its PUBLISH packets are checked: it is not open yet, there are rules, or a topic may address one client.
     var isRestricted = true
     var session: Int32 = -1
     /// Where the output continues in the ``SharedFrames`` after `out`; empty if it does not.
@@ -67,7 +67,7 @@ struct BrokerSession {
     var key: [UInt8]
     /// -1 while the client is offline.
     var connection: Int32 = -1
-    /// Maps each filter, including `$share/name/`, to the index of the subscription.
+    /// Maps each filter, including `$share/name/`, to the index of the subscription; P2P has the empty one.
     var subscriptions: [[UInt8]: Int32] = [:]
     /// The number of the client id, the same through all its sessions; assigned only if faults track the order.
     var publisher: UInt32 = 0
@@ -77,7 +77,7 @@ struct BrokerSession {
 
 /// One filter of one client.
 struct BrokerSubscription {
-    /// Without `$share/name/`.
+    /// Without `$share/name/`; empty for the subscription that a session has without asking (P2P).
     var filter: [UInt8]
     var session: Int32
     var qos: UInt8 = 0

@@ -34,6 +34,10 @@ package struct BrokerConfiguration: Hashable, Sendable {
     package var sessionQueueBytes = 64 << 20
     /// Bytes that wait for all offline clients at most.
     package var storedBytes = 1 << 30
+    /// First levels under which `ROOT/p2p/CLIENTID` is delivered to that client alone, which need not subscribe.
+    ///
+    /// At QoS 1 at most, and without Retain, as Alibaba Cloud does it.
+    package var p2pRoots: [String] = []
     package var limits = BrokerLimits()
     package var access = BrokerAccess()
     /// How long a connection may stay open without CONNECT.

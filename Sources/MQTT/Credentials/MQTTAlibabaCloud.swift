@@ -80,12 +80,17 @@ public struct MQTTAlibabaCloud: Hashable, Sendable {
     /// - Returns: `root/p2p/GroupID@@@DeviceID`.
     /// - Throws: an error if the root is no topic of one level, or the client identifier is not of the service's form.
     public static func p2pTopic(rootTopic: String, clientID: String) throws(MQTTCredentialsError) -> String {
+        try Self.check(rootTopic: rootTopic)
+        _ = try Self.group(of: clientID)
+        return "\(rootTopic)/p2p/\(clientID)"
+    }
+
+    /// Checks that a root is a topic of one level.
+    package static func check(rootTopic: String) throws(MQTTCredentialsError) {
         let forbidden = "/+#\0".utf8
         guard !rootTopic.isEmpty, !rootTopic.utf8.contains(where: forbidden.contains) else {
             throw .rootTopic(rootTopic)
         }
-        _ = try Self.group(of: clientID)
-        return "\(rootTopic)/p2p/\(clientID)"
     }
 
     /// Checks the values that the service would refuse.
