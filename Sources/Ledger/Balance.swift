@@ -1,132 +1,307 @@
 /// The sums of a ``Reconciliation``.
 struct Balance {
+    private struct RowKey: Hashable {
+        var label: Int
+        var qos: UInt8
+    }
+
     private struct Sums {
         var acknowledged: UInt64 = 0
         var unknownArrived: UInt64 = 0
-        var lost: UInt64 = 0
-        /// Counted from the streams; the counts made at each arrival must be equal.
+        var lost: [LossCause: UInt64] = [:]
+        var missing: UInt64 = 0
         var received: UInt64 = 0
         var gaps: UInt64 = 0
+        var duplicated: UInt64 = 0
+        var permitted: UInt64 = 0
+        var overlapped: UInt64 = 0
+        var reordered: UInt64 = 0
         var isPublished = false
     }
 
-    private var sums = PerQoS(repeating: Sums())
-    private var counts = PerQoS(repeating: DeliveryCounts())
+    private let terms: ReconciliationTerms
+    private var sums: [RowKey: Sums] = [:]
     private var streams: [StreamKey: StreamLedger] = [:]
+    /// Few streams have entries here.
+    private var irregular: [StreamKey: Irregularity] = [:]
+    private var excused: [StreamKey: SequenceRanges] = [:]
+    /// Counted at each arrival; the streams' counts must be equal.
+    private var counts = PerQoS(repeating: DeliveryCounts())
+    private var inStreams = PerQoS(repeating: UInt64(0))
+    private var late: Set<UInt32> = []
+    private var absent: Set<UInt32> = []
+    private(set) var examples: [Reconciliation.Example] = []
+    private var hasExample: Set<ExampleKey> = []
     private var overflowed = 0
     private var isOutOfMemory = false
     private var foreign: UInt64 = 0
     private var aboveAssigned = 0
-    private var strayed = 0
+    private var met = 0
     private var mixed = 0
 
-    init(ledgers: [LedgerExport]) {
-        self.streams.reserveCapacity(ledgers.reduce(0) { $0 + $1.keys.count })
-        for ledger in ledgers {
+    private struct ExampleKey: Hashable {
+        var label: Int
+        var finding: Reconciliation.Finding
+    }
+
+    init(arrivals: [LedgerExport], terms: ReconciliationTerms) {
+        self.terms = terms
+        self.streams.reserveCapacity(arrivals.reduce(0) { $0 + $1.keys.count })
+        for ledger in arrivals {
             for qos: UInt8 in 0...2 { self.counts[qos] += ledger.counts[qos] }
             self.foreign += ledger.foreign
             self.isOutOfMemory = self.isOutOfMemory || ledger.overflowed
+            self.late.formUnion(ledger.late)
+            self.absent.formUnion(ledger.absent)
             for (key, stream) in zip(ledger.keys, ledger.streams) {
                 if self.streams.updateValue(stream, forKey: key) != nil { self.mixed += 1 }
                 if stream.overflowed { self.overflowed += 1 }
-                self.sums[stream.qos].received += stream.distinct
-                self.sums[stream.qos].gaps += stream.gaps
+                self.inStreams[stream.qos] += stream.distinct
             }
+            for (index, irregular) in ledger.irregular { self.irregular[ledger.keys[index]] = irregular }
+            for (index, excused) in ledger.excused { self.excused[ledger.keys[index]] = excused }
         }
     }
+
+    // MARK: - Publishers
 
     /// Adds the publishers' side, and computes the expected and the lost messages.
-    mutating func settle(fates: [PublisherFate], feeds: [SubscriptionFeed]) {
-        var byPublisher: [UInt32: Int] = [:]
-        for (index, fate) in fates.enumerated() {
-            byPublisher[fate.publisher] = index
-            if fate.assigned > 0 { self.sums[fate.qos].isPublished = true }
-        }
-        var met = 0
-        for feed in feeds {
-            for publisher in feed.publishers {
-                guard let index = byPublisher[publisher] else { continue }
-                let key = StreamKey(subscription: feed.subscription, publisher: publisher)
-                let stream = self.streams[key]
-                if stream != nil { met += 1 }
-                self.settle(
-                    fates[index],
-                    from: feed.expectedFrom[publisher] ?? 0,
-                    missed: feed.missed[publisher],
-                    stream
-                )
+    mutating func settle(_ published: PublishedExport) {
+        for fate in published.fates {
+            let own = self.terms.own(fate.publisher)
+            for member in published.members(of: fate) where member.copies(from: own) > 0 {
+                self.settle(fate, member)
             }
         }
-        self.strayed = self.streams.count - met
     }
 
-    private mutating func settle(
-        _ fate: PublisherFate,
-        from: UInt64,
-        missed: SequenceRanges?,
-        _ stream: StreamLedger?
-    ) {
+    private mutating func settle(_ fate: PublisherFate, _ member: AudienceMember) {
+        let audience = self.terms.hasAudiences ? fate.audience : 0
+        let key = StreamKey(subscription: member.receiver, publisher: fate.publisher, audience: audience)
+        let label = self.terms.label(fate.publisher, member.receiver)
+        let row = RowKey(label: label, qos: fate.qos)
+        let stream = self.streams[key]
+        if stream != nil { self.met += 1 }
         let next = stream?.next ?? 0
         if next > fate.assigned { self.aboveAssigned += 1 }
         if let stream, stream.qos != fate.qos { self.mixed += 1 }
 
-        // Messages with an unknown fate for this subscription: those whose fate the publisher does not know, those sent
-        // before its SUBACK, and those sent while it was away.
         let assigned = fate.assigned
-        var unknown = fate.unknown.clamped(to: 0..<assigned)
-        unknown.insert(0..<min(from, assigned))
-        for run in missed?.clamped(to: 0..<assigned).runs ?? [] { unknown.insert(run) }
         var missing = SequenceRanges(stream?.missing ?? [])
         if next < assigned { missing.insert(next..<assigned) }
-
+        missing = missing.clamped(to: 0..<assigned)
+        let requested = self.terms.own(fate.publisher) == member.receiver ? member.ownQoS : member.qos
+        let qos = min(fate.qos, requested, self.terms.granted[member.receiver] ?? 2)
+        let unknown = self.unknown(fate, member, key, stream, qos: qos)
         let unknownMissing = unknown.intersectionCount(missing)
-        self.sums[fate.qos].acknowledged += assigned - unknown.count
-        self.sums[fate.qos].unknownArrived += unknown.count - unknownMissing
-        self.sums[fate.qos].lost += missing.clamped(to: 0..<assigned).count - unknownMissing
+        let lost = missing.subtracting(unknown)
+
+        var sums = self.sums[row] ?? Sums()
+        sums.isPublished = sums.isPublished || assigned > 0
+        sums.acknowledged += assigned - unknown.count
+        sums.unknownArrived += unknown.count - unknownMissing
+        sums.missing += missing.count - fate.unsent.intersectionCount(missing)
+        self.sums[row] = sums
+        if !lost.isEmpty { self.blame(lost, fate, key, row, qos: qos) }
+        self.sortIrregular(fate, member, key, qos: qos)
+    }
+
+    /// The messages that are expected only if they arrive: those whose fate the publisher does not know, and those sent
+    /// while the receiver's subscription was not in effect.
+    private func unknown(
+        _ fate: PublisherFate,
+        _ member: AudienceMember,
+        _ key: StreamKey,
+        _ stream: StreamLedger?,
+        qos: UInt8
+    ) -> SequenceRanges {
+        let all = 0..<fate.assigned
+        if self.terms.neverBegan.contains(member.receiver)
+            || self.terms.isTooLarge(fate.publisher, member.receiver)
+        {
+            return SequenceRanges([all])
+        }
+        var unknown = fate.unknown.clamped(to: all)
+        if let absences = self.terms.absences[key] {
+            let excused = qos == 0 || fate.expires ? absences.broken : absences.ended
+            for run in excused.clamped(to: all).runs { unknown.insert(run) }
+            for run in absences.ended.clamped(to: all).runs { unknown.insert(run) }
+        }
+        for run in self.excused[key]?.clamped(to: all).runs ?? [] { unknown.insert(run) }
+        let isAbsent = self.absent.contains(member.receiver)
+        // Any part of a connection that broke is excused, and any message may have been with a member that left.
+        if isAbsent, member.isShared || qos == 0 || fate.expires { return SequenceRanges([all]) }
+        if isAbsent || self.late.contains(member.receiver) {
+            unknown.insert(0..<min(stream?.first ?? fate.assigned, fate.assigned))
+        }
+        return unknown
+    }
+
+    /// Sorts lost messages by cause.
+    private mutating func blame(
+        _ lost: SequenceRanges,
+        _ fate: PublisherFate,
+        _ key: StreamKey,
+        _ row: RowKey,
+        qos: UInt8
+    ) {
+        var rest = lost
+        let absences = self.terms.absences[key]
+        let causes: [(LossCause, SequenceRanges)] = [
+            (.sessionLost, absences?.sessionLost ?? SequenceRanges()),
+            (.serverAdmitted, fate.admitted),
+            (.freshSubscription, absences?.fresh ?? SequenceRanges()),
+        ]
+        for (cause, ranges) in causes where !ranges.isEmpty {
+            self.note(rest.intersection(ranges), as: cause, fate, key, row)
+            rest = rest.subtracting(ranges)
+        }
+        self.note(rest, as: qos == 0 ? .dropped : .violated, fate, key, row)
+    }
+
+    private mutating func note(
+        _ lost: SequenceRanges,
+        as cause: LossCause,
+        _ fate: PublisherFate,
+        _ key: StreamKey,
+        _ row: RowKey
+    ) {
+        guard let first = lost.runs.first?.lowerBound else { return }
+        self.sums[row, default: Sums()].lost[cause, default: 0] += lost.count
+        self.example(.lost(cause), key, row, first, isResent: fate.resent.contains(first))
+    }
+
+    private mutating func example(
+        _ finding: Reconciliation.Finding,
+        _ key: StreamKey,
+        _ row: RowKey,
+        _ sequence: UInt64?,
+        isResent: Bool = false
+    ) {
+        guard self.hasExample.insert(ExampleKey(label: row.label, finding: finding)).inserted else { return }
+        self.examples.append(
+            Reconciliation.Example(
+                label: row.label,
+                finding: finding,
+                key: key,
+                qos: row.qos,
+                sequence: sequence,
+                isResent: isResent
+            )
+        )
+    }
+
+    /// Sorts out what the fates explain.
+    ///
+    /// A message that its publisher sent again may arrive once more, and late (MQTT 5.0 §4.3.2). A message of QoS 1 may
+    /// come to several members of a share group (§4.8.2). The server keeps no order across topics (§4.6).
+    private mutating func sortIrregular(
+        _ fate: PublisherFate,
+        _ member: AudienceMember,
+        _ key: StreamKey,
+        qos: UInt8
+    ) {
+        guard var irregular = self.irregular[key] else { return }
+        if member.isShared {
+            // Only here the QoS of the deliveries is known.
+            let all = irregular.duplicated + irregular.permitted
+            irregular.permitted = qos == 1 ? all : 0
+            irregular.duplicated = all - irregular.permitted
+        }
+        if fate.qos == 1, irregular.duplicated > 0, irregular.duplicates.intersectionCount(fate.resent) > 0 {
+            // How often each one came is unknown: each repeat beyond one is taken for one of a message sent again.
+            irregular.duplicates = irregular.duplicates.subtracting(fate.resent)
+            let others = min(irregular.duplicates.count, irregular.duplicated)
+            irregular.permitted += irregular.duplicated - others
+            irregular.duplicated = others
+        }
+        let isWhole = irregular.overtaken.count == irregular.reordered
+        let again = isWhole ? irregular.overtaken.intersectionCount(fate.resent) : fate.resent.count
+        irregular.reordered -= min(irregular.reordered, again)
+        irregular.overtaken = irregular.overtaken.subtracting(fate.resent)
+        if !fate.isOrdered { irregular.reordered = 0 }
+        self.irregular[key] = irregular
+    }
+
+    // MARK: - Receivers
+
+    /// Adds the receivers' side, once all publishers are settled.
+    mutating func finish() {
+        for (key, stream) in self.streams {
+            let row = RowKey(label: self.terms.label(key.publisher, key.subscription), qos: stream.qos)
+            self.sums[row, default: Sums()].received += stream.distinct
+            self.sums[row, default: Sums()].gaps += stream.gaps
+        }
+        // Sorted, so that the same example comes from the same ledgers.
+        for (key, irregular) in self.irregular.sorted(by: { $0.key < $1.key }) {
+            let row = RowKey(
+                label: self.terms.label(key.publisher, key.subscription),
+                qos: self.streams[key]?.qos ?? 0
+            )
+            var sums = self.sums[row] ?? Sums()
+            sums.duplicated += irregular.duplicated + irregular.permitted
+            sums.permitted += irregular.permitted
+            sums.overlapped += irregular.overlapped
+            sums.reordered += irregular.reordered
+            self.sums[row] = sums
+            if irregular.duplicated > 0 {
+                self.example(.duplicated, key, row, irregular.duplicates.runs.first?.lowerBound)
+            }
+            if irregular.reordered > 0 {
+                self.example(.reordered, key, row, irregular.overtaken.runs.first?.lowerBound)
+            }
+        }
     }
 }
 
 extension Balance {
     func rows(publishersKnown: Bool) -> [Reconciliation.Row] {
-        [0, 1, 2].compactMap { (qos: UInt8) -> Reconciliation.Row? in
-            let sums = self.sums[qos]
-            let counts = self.counts[qos]
-            guard sums.isPublished || counts.received > 0 else { return nil }
-            return Reconciliation.Row(
-                qos: qos,
-                expected: publishersKnown ? sums.acknowledged + sums.unknownArrived : nil,
-                received: counts.distinct,
-                lost: publishersKnown ? sums.lost : nil,
-                duplicated: counts.duplicated,
-                reordered: counts.reordered,
-                gaps: sums.gaps
-            )
-        }
+        self.sums.filter { $0.key.label >= 0 && ($0.value.isPublished || $0.value.received > 0) }
+            .sorted { ($0.key.label, $0.key.qos) < ($1.key.label, $1.key.qos) }
+            .map { key, sums in
+                Reconciliation.Row(
+                    label: key.label,
+                    qos: key.qos,
+                    expected: publishersKnown ? sums.acknowledged + sums.unknownArrived : nil,
+                    received: sums.received,
+                    lost: publishersKnown ? sums.lost.values.reduce(0, +) : nil,
+                    lostBy: sums.lost,
+                    missing: publishersKnown ? sums.missing : nil,
+                    duplicated: sums.duplicated,
+                    permitted: sums.permitted,
+                    overlapped: sums.overlapped,
+                    reordered: sums.reordered,
+                    gaps: sums.gaps
+                )
+            }
     }
 
     /// All invariants that are violated.
-    var problems: [LedgerProblem] {
+    func problems(publishersKnown: Bool) -> [LedgerProblem] {
         var problems: [LedgerProblem] = []
         if self.overflowed > 0 { problems.append(.tooManyGaps(streams: self.overflowed)) }
         if self.isOutOfMemory { problems.append(.outOfMemory) }
         if self.foreign > 0 { problems.append(.damagedHeaders(messages: self.foreign)) }
         if self.aboveAssigned > 0 { problems.append(.neverSent(streams: self.aboveAssigned)) }
-        if self.strayed > 0 { problems.append(.strayed(streams: self.strayed)) }
+        let strayed = self.streams.count - self.met
+        if publishersKnown, strayed > 0 { problems.append(.strayed(streams: strayed)) }
         if self.mixed > 0 { problems.append(.mixed(streams: self.mixed)) }
         for qos: UInt8 in 0...2 { problems += self.imbalance(qos) }
         return problems
     }
 
     private func imbalance(_ qos: UInt8) -> [LedgerProblem] {
-        let sums = self.sums[qos]
         let counted = self.counts[qos].distinct
-        let expected = sums.acknowledged + sums.unknownArrived
         var problems: [LedgerProblem] = []
-        if sums.received != counted {
-            problems.append(.miscounted(qos: qos, arrived: counted, inStreams: sums.received))
+        if self.inStreams[qos] != counted {
+            problems.append(.miscounted(qos: qos, arrived: counted, inStreams: self.inStreams[qos]))
         }
-        if sums.isPublished, expected != counted + sums.lost {
-            problems.append(.unbalanced(qos: qos, expected: expected, received: counted, lost: sums.lost))
+        let rows = self.sums.filter { $0.key.qos == qos }.values
+        guard rows.contains(where: \.isPublished) else { return problems }
+        let expected = rows.reduce(0) { $0 + $1.acknowledged + $1.unknownArrived }
+        let lost = rows.reduce(0) { $0 + $1.lost.values.reduce(0, +) }
+        if expected != counted + lost {
+            problems.append(.unbalanced(qos: qos, expected: expected, received: counted, lost: lost))
         }
         return problems
     }

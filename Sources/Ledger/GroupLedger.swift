@@ -11,6 +11,8 @@ package struct GroupLedger: ~Copyable {
     /// Arrivals whose header names no possible member.
     private var foreign: UInt64 = 0
     private var counts = PerQoS(repeating: DeliveryCounts())
+    /// By stream; few have an entry.
+    private var irregular: [Int: Irregularity] = [:]
 
     /// - Parameters:
     ///   - clients: clients of the loop.
@@ -27,7 +29,8 @@ package struct GroupLedger: ~Copyable {
     /// Records a message that reached a client from a member of its group.
     package mutating func arrived(client: Int, member: Int, sequence: UInt64) -> StreamLedger.Arrival {
         precondition(member >= 0 && member < self.size, "the group has no such member")
-        let stream = self.streams.base + (client * self.size + member)
+        let place = client * self.size + member
+        let stream = self.streams.base + place
         if stream.pointee.arrivedInOrder(sequence) {
             self.counts[0].distinct &+= 1
             return .new
@@ -35,6 +38,19 @@ package struct GroupLedger: ~Copyable {
         let before = stream.pointee.gapRuns
         let arrival = stream.pointee.arrived(sequence, limits: self.limits)
         self.gapsLeft -= stream.pointee.gapRuns - before
+        switch arrival {
+        case .new, .overlap: break
+        case .newLate:
+            self.irregular[place, default: Irregularity()].reordered += 1
+            self.irregular[place, default: Irregularity()].overtaken.insert(sequence)
+            self.gapsLeft -= 1
+        case .duplicate:
+            self.irregular[place, default: Irregularity()].duplicated += 1
+            if sequence < StreamLedger.sequenceLimit {
+                self.irregular[place, default: Irregularity()].duplicates.insert(sequence)
+            }
+            self.gapsLeft -= 1
+        }
         if self.gapsLeft < 0 { self.overflowed = true }
         self.counts[0].add(arrival)
         return arrival
@@ -62,14 +78,17 @@ package struct GroupLedger: ~Copyable {
     package func export(number: (_ client: Int, _ member: Int?) -> UInt32) -> LedgerExport {
         var keys: [StreamKey] = []
         var streams: [StreamLedger] = []
+        var irregular: [Int: Irregularity] = [:]
         for index in 0..<self.streams.count where self.streams.base[index].next > 0 {
             let (client, member) = index.quotientAndRemainder(dividingBy: self.size)
             keys.append(StreamKey(subscription: number(client, nil), publisher: number(client, member)))
+            irregular[streams.count] = self.irregular[index]
             streams.append(self.streams.base[index])
         }
         return LedgerExport(
             keys: keys,
             streams: streams,
+            irregular: irregular,
             counts: self.counts,
             foreign: self.foreign,
             overflowed: self.overflowed

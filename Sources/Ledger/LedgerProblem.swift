@@ -4,6 +4,8 @@ package enum LedgerProblem: Hashable, Sendable {
     case tooManyGaps(streams: Int)
     /// All streams of a ledger together had more gaps than it stores.
     case outOfMemory
+    /// A publisher had more audiences than a header can name.
+    case tooManyAudiences
     /// Messages of the run had an impossible header.
     case damagedHeaders(messages: UInt64)
     /// Sequence numbers arrived that were never sent.
@@ -21,12 +23,8 @@ package enum LedgerProblem: Hashable, Sendable {
 
     /// The durations of deliveries include those of duplicates.
     case durationsOfDuplicates(messages: UInt64)
-    /// It is unknown which of the reordered messages are duplicates.
-    case orderUnknown(messages: UInt64, reordered: UInt64)
     /// As many messages are lost: counted twice, duplicates may have let the subscribers leave too early.
     case leftBehindDuplicates(messages: UInt64, lost: UInt64)
-    /// A subscription came into effect after the record of other segments' publishers had ended.
-    case subscribedLate(streams: Int)
     /// Subscribers left before the last publisher of another segment had ended; segments are counted from 1.
     case leftEarly(subscribers: Int, publishers: Int, nanoseconds: Int64)
 }

@@ -15,9 +15,9 @@ package struct PayloadHeader: Hashable, Sendable {
     /// The run's number, which distinguishes its messages from those left over from another run.
     package var run: UInt32
     package var publisher: UInt32
-    /// In MQTT, bits 0–1 are the publisher's QoS and bits 2–11 its ``stage``; the rest is 0.
+    /// In MQTT, bits 0–1 are the publisher's QoS, bits 2–11 its ``stage`` and bits 12–31 the ``audience``.
     package var flags: UInt32
-    /// 0 for the publisher's first message, then without gaps.
+    /// 0 for the publisher's first message to this audience, then without gaps.
     package var sequence: UInt64
     /// Time when the publish was due, CLOCK_REALTIME in nanoseconds since 1970.
     package var due: Int64
@@ -36,12 +36,16 @@ package struct PayloadHeader: Hashable, Sendable {
 
 extension PayloadHeader {
     @inlinable package static var stageShift: UInt32 { 2 }
+    @inlinable package static var audienceShift: UInt32 { 12 }
     private static let stageMask: UInt32 = 0x3FF
 
-    /// The flags for a publisher's QoS and ``stage``.
-    @inlinable package static func flags(qos: UInt8, stage: Int) -> UInt32 {
-        UInt32(qos) | UInt32(truncatingIfNeeded: stage) << Self.stageShift
+    /// The flags for a publisher's QoS, ``stage`` and ``audience``.
+    @inlinable package static func flags(qos: UInt8, stage: Int, audience: UInt32 = 0) -> UInt32 {
+        UInt32(qos) | UInt32(truncatingIfNeeded: stage) << Self.stageShift | audience << Self.audienceShift
     }
+
+    /// The publisher's number for the set of receivers that the message reaches.
+    package var audience: UInt32 { self.flags >> Self.audienceShift }
 
     /// The stage of the load in which the message was due, from 1; 0 for a message that is not recorded.
     ///

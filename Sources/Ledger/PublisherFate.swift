@@ -1,20 +1,65 @@
-/// The fate of one publisher's messages, as the publisher knows it.
+/// The fate of one publisher's messages to one audience, as the publisher knows it.
 ///
 /// Every sequence number below ``assigned`` that is not in ``unknown`` was acknowledged (QoS 1, 2) or confirmed (QoS
 /// 0).
 package struct PublisherFate: Hashable, Sendable {
     package var publisher: UInt32
+    /// The publisher's number for the set of receivers; see ``PublishedExport``.
+    package var audience: UInt32
     package var qos: UInt8
     /// Sequence numbers 0..<assigned were used.
     package var assigned: UInt64
     /// Unconfirmed, in flight, timed out, failed or never written: expected only if they arrive.
     package var unknown: SequenceRanges
+    /// Never written: they are not missing anywhere.
+    package var unsent: SequenceRanges
+    /// Sent more than once, after a reconnect.
+    package var resent: SequenceRanges
+    /// Acknowledged with 0x10, No matching subscribers (MQTT 5.0 §3.4.2.1).
+    package var admitted: SequenceRanges
+    /// The messages have an expiry interval: the server may drop one whose receiver is away (MQTT 5.0 §3.3.2.3.3).
+    package var expires: Bool
+    /// All have one topic, so that the server keeps their order (MQTT 5.0 §4.6).
+    package var isOrdered: Bool
 
-    package init(publisher: UInt32, qos: UInt8, assigned: UInt64, unknown: SequenceRanges = SequenceRanges()) {
+    package init(
+        publisher: UInt32,
+        audience: UInt32 = 0,
+        qos: UInt8,
+        assigned: UInt64,
+        unknown: SequenceRanges = SequenceRanges(),
+        unsent: SequenceRanges = SequenceRanges(),
+        resent: SequenceRanges = SequenceRanges(),
+        admitted: SequenceRanges = SequenceRanges(),
+        expires: Bool = false,
+        isOrdered: Bool = true
+    ) {
         self.publisher = publisher
+        self.audience = audience
         self.qos = qos
         self.assigned = assigned
         self.unknown = unknown
+        self.unsent = unsent
+        self.resent = resent
+        self.admitted = admitted
+        self.expires = expires
+        self.isOrdered = isOrdered
+    }
+}
+
+/// The fates of one event loop's publishers, with the receivers of their audiences.
+package struct PublishedExport: Hashable, Sendable {
+    /// By the audience's number.
+    package var audiences: [[AudienceMember]]
+    package var fates: [PublisherFate]
+
+    package init(audiences: [[AudienceMember]] = [], fates: [PublisherFate] = []) {
+        self.audiences = audiences
+        self.fates = fates
+    }
+
+    func members(of fate: PublisherFate) -> [AudienceMember] {
+        Int(fate.audience) < self.audiences.count ? self.audiences[Int(fate.audience)] : []
     }
 }
 

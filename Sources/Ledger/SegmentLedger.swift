@@ -1,64 +1,98 @@
 /// The records of one segment about messages whose publishers and subscribers may be in different segments.
 ///
-/// Times are CLOCK_REALTIME nanoseconds of the segment's own host. ``Reconciliation/init(joining:)`` joins the records
-/// of all segments.
+/// Times are CLOCK_REALTIME nanoseconds of the segment's own host. ``Reconciliation/init(joining:)`` joins the
+/// records of all segments. The size depends on the plan and on missing messages, and not on the length of the run.
 package struct SegmentLedger: Sendable {
-    /// A subscription of the segment's clients; a share group is one, and may be in several segments.
-    package struct Subscription: Hashable, Sendable {
-        /// Its number in the run.
-        package var number: UInt32
-        package var publishers: Range<UInt32>
-        /// Time of the first SUBACK; `nil` without any.
-        package var began: Int64?
-
-        package init(number: UInt32, publishers: Range<UInt32>, began: Int64?) {
-            self.number = number
-            self.publishers = publishers
-            self.began = began
-        }
-    }
-
-    /// The number of messages that a publisher had sent when a subscription of the same segment came into effect.
-    package struct Early: Hashable, Sendable {
-        package var subscription: UInt32
-        package var publisher: UInt32
-        package var sequence: UInt64
-
-        package init(subscription: UInt32, publisher: UInt32, sequence: UInt64) {
-            self.subscription = subscription
-            self.publisher = publisher
-            self.sequence = sequence
-        }
-    }
-
-    /// The progress of the segment's publishers at one moment.
-    package struct Look: Hashable, Sendable {
-        package var at: Int64
-        /// By publisher: the number of messages sent; publishers without any are omitted.
-        package var sent: [UInt32: UInt64]
-
-        package init(at: Int64, sent: [UInt32: UInt64]) {
-            self.at = at
-            self.sent = sent
-        }
-    }
-
-    /// The group's name in a run with several groups.
-    package var group: String?
     /// No publisher of the segment wrote before this time; `nil`: none ever did.
     package var loadBegan: Int64?
     /// Time when the last publisher closed.
     package var publishersEnded: Int64?
     /// Time when the first subscriber was asked to leave.
     package var subscribersLeft: Int64?
-    package var subscriptions: [Subscription] = []
-    package var early: [Early] = []
-    /// In order of time; progress after the last observation is unknown.
-    package var looks: [Look] = []
-    package var fates: [PublisherFate] = []
+    /// Receivers of the segment's clients; a share group is one, and may be in several segments.
+    package var receivers: [UInt32] = []
+    /// Those that ever had a subscription in effect.
+    package var began: Set<UInt32> = []
+    /// Receivers whose SUBACK granted a lower QoS than they asked for.
+    package var granted: [UInt32: UInt8] = [:]
+    /// The label of each pair of publisher and receiver, and the receiver of a publisher's own client.
+    package var places = LedgerPlaces()
+    /// One for each event loop.
+    package var published = [PublishedExport()]
     package var received: LedgerExport
 
     package init(received: LedgerExport) { self.received = received }
+}
+
+/// Which publishers and receivers of a run belong together, as ranges of their numbers.
+package struct LedgerPlaces: Hashable, Sendable {
+    /// Publishers of one stream of one group.
+    package struct Stream: Hashable, Sendable {
+        package var publishers: Range<UInt32>
+        /// The receivers of the publishers' own clients, in the same order; `nil` if they have none.
+        package var own: UInt32?
+        /// The names that metrics carry.
+        package var group: String
+        package var name: String
+
+        package init(publishers: Range<UInt32>, own: UInt32?, group: String, name: String) {
+            self.publishers = publishers
+            self.own = own
+            self.group = group
+            self.name = name
+        }
+    }
+
+    /// Receivers of one group, or one share group.
+    package struct Receivers: Hashable, Sendable {
+        package var numbers: Range<UInt32>
+        /// For a share group with members in several groups, their names joined by `+`.
+        package var group: String
+
+        package init(numbers: Range<UInt32>, group: String) {
+            self.numbers = numbers
+            self.group = group
+        }
+    }
+
+    package var streams: [Stream]
+    package var receivers: [Receivers]
+
+    package init(streams: [Stream] = [], receivers: [Receivers] = []) {
+        self.streams = streams
+        self.receivers = receivers
+    }
+
+    /// The place of a publisher's stream; `nil` for a publisher of no stream.
+    package func stream(of publisher: UInt32) -> Int? {
+        Self.search(publisher, in: self.streams.count) { self.streams[$0].publishers }
+    }
+
+    package func receivers(of receiver: UInt32) -> Int? {
+        Self.search(receiver, in: self.receivers.count) { self.receivers[$0].numbers }
+    }
+
+    /// The row of a pair: its receivers' place, then its stream's; `nil` for a pair of no stream.
+    package func label(_ publisher: UInt32, _ receiver: UInt32) -> Int? {
+        guard let receivers = self.receivers(of: receiver), let stream = self.stream(of: publisher) else { return nil }
+        return receivers * max(1, self.streams.count) + stream
+    }
+
+    /// The receiver of a publisher's own client.
+    package func own(_ publisher: UInt32) -> UInt32? {
+        guard let stream = self.stream(of: publisher), let own = self.streams[stream].own else { return nil }
+        return own + (publisher - self.streams[stream].publishers.lowerBound)
+    }
+
+    /// Ranges are sorted and disjoint.
+    private static func search(_ number: UInt32, in count: Int, _ range: (Int) -> Range<UInt32>) -> Int? {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if range(middle).upperBound <= number { low = middle + 1 } else { high = middle }
+        }
+        return low < count && range(low).contains(number) ? low : nil
+    }
 }
 
 extension LedgerExport {

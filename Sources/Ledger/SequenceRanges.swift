@@ -70,6 +70,25 @@ package struct SequenceRanges: Hashable, Sendable {
         return result
     }
 
+    /// The sequence numbers that are not in the other set.
+    package func subtracting(_ other: SequenceRanges) -> SequenceRanges {
+        guard !other.isEmpty, !self.isEmpty else { return self }
+        var result = SequenceRanges()
+        var right = 0
+        for run in self.runs {
+            var lower = run.lowerBound
+            while right < other.runs.count, other.runs[right].upperBound <= lower { right += 1 }
+            var index = right
+            while index < other.runs.count, other.runs[index].lowerBound < run.upperBound {
+                if lower < other.runs[index].lowerBound { result.runs.append(lower..<other.runs[index].lowerBound) }
+                lower = max(lower, other.runs[index].upperBound)
+                index += 1
+            }
+            if lower < run.upperBound { result.runs.append(lower..<run.upperBound) }
+        }
+        return result
+    }
+
     /// The sequence numbers at or above `lower` and below `upper`.
     package func clamped(to bounds: Range<UInt64>) -> SequenceRanges {
         var result = SequenceRanges()

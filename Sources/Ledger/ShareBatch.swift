@@ -9,28 +9,35 @@ package struct ShareBatch: Sendable {
         private static let laneShift: UInt64 = 3
         private static let laneMask: UInt64 = 0x7FF
 
-        /// Group and publisher.
+        /// Group, publisher and audience.
         let stream: UInt64
-        /// Sequence number (50 bits), lane (11), "below the highest this member had seen" (1), QoS (2).
+        /// Sequence number (50 bits), lane (11), a free bit, QoS (2).
         let packed: UInt64
         /// Monotonic nanoseconds of this process.
         let due: Int64
         let arrived: Int64
 
-        init(_ arrival: Arrival, group: UInt32, wasBelow: Bool) {
-            self.stream = UInt64(group) << 32 | UInt64(arrival.publisher)
+        init(_ arrival: Arrival, group: UInt32) {
+            self.stream =
+                UInt64(group) << StreamKey.streamBits | UInt64(arrival.publisher) << StreamKey.audienceBits
+                | UInt64(arrival.audience)
             self.packed =
                 arrival.sequence << Self.sequenceShift | UInt64(arrival.lane) << Self.laneShift
-                | (wasBelow ? 4 : 0) | UInt64(arrival.qos)
+                | UInt64(arrival.qos)
             self.due = arrival.due
             self.arrived = arrival.at
         }
 
-        var group: UInt32 { UInt32(truncatingIfNeeded: self.stream >> 32) }
-        var publisher: UInt32 { UInt32(truncatingIfNeeded: self.stream) }
+        var group: UInt32 { UInt32(truncatingIfNeeded: self.stream >> StreamKey.streamBits) }
+        var publisher: UInt32 {
+            UInt32(truncatingIfNeeded: self.stream >> StreamKey.audienceBits) & (StreamKey.publisherLimit - 1)
+        }
+        var audience: UInt32 { UInt32(truncatingIfNeeded: self.stream) & (StreamKey.audienceLimit - 1) }
+        var key: StreamKey {
+            StreamKey(subscription: self.group, publisher: self.publisher, audience: self.audience)
+        }
         var sequence: UInt64 { self.packed >> Self.sequenceShift }
         var lane: Int { Int(self.packed >> Self.laneShift & Self.laneMask) }
-        var wasBelow: Bool { self.packed & 4 != 0 }
         var qos: UInt8 { UInt8(truncatingIfNeeded: self.packed & 3) }
 
         static func < (left: Entry, right: Entry) -> Bool {
@@ -43,6 +50,7 @@ package struct ShareBatch: Sendable {
     /// The header of a message, and its arrival time.
     package struct Arrival: Hashable, Sendable {
         package var publisher: UInt32
+        package var audience: UInt32
         package var qos: UInt8
         package var sequence: UInt64
         /// The lane of its duration: a number of the caller's, below 2,048.
@@ -51,8 +59,17 @@ package struct ShareBatch: Sendable {
         package var due: Int64
         package var at: Int64
 
-        package init(publisher: UInt32, qos: UInt8, sequence: UInt64, lane: Int, due: Int64, at: Int64) {
+        package init(
+            publisher: UInt32,
+            audience: UInt32 = 0,
+            qos: UInt8,
+            sequence: UInt64,
+            lane: Int,
+            due: Int64,
+            at: Int64
+        ) {
             self.publisher = publisher
+            self.audience = audience
             self.qos = qos
             self.sequence = sequence
             self.lane = lane
@@ -71,10 +88,8 @@ package struct ShareBatch: Sendable {
     package var isEmpty: Bool { self.entries.isEmpty && self.foreign == 0 }
 
     /// Records one arrival.
-    ///
-    /// `wasBelow`: whether the member had already seen a higher sequence number of this publisher.
-    package mutating func append(_ arrival: Arrival, group: UInt32, wasBelow: Bool) {
-        self.entries.append(Entry(arrival, group: group, wasBelow: wasBelow))
+    package mutating func append(_ arrival: Arrival, group: UInt32) {
+        self.entries.append(Entry(arrival, group: group))
     }
 
     /// Removes the entries and keeps the memory.
@@ -122,7 +137,7 @@ extension ShareBatch.Entry {
 
 /// The loop's part of the share groups: the highest sequence number that each member saw per publisher, and the batch.
 ///
-/// Belongs to its shard. It takes 8 bytes per member and publisher, plus the ``StreamIndex``.
+/// Belongs to its shard. It takes 8 bytes per member and stream, plus the ``StreamIndex``.
 package struct ShareMembers: ~Copyable {
     private var index = StreamIndex()
     private var groups: [UInt32] = []
@@ -133,7 +148,7 @@ package struct ShareMembers: ~Copyable {
 
     /// - Parameter publishers: ids are below this; `nil` if the publishers are not in this run.
     package init(publishers: UInt32? = nil) {
-        self.publishers = publishers ?? .max
+        self.publishers = min(publishers ?? .max, StreamKey.publisherLimit)
     }
 
     package mutating func reserve(members: Int, streams: Int) {
@@ -151,16 +166,28 @@ package struct ShareMembers: ~Copyable {
     }
 
     package mutating func arrived(member: Int, _ arrival: ShareBatch.Arrival) {
-        guard arrival.publisher < self.publishers, arrival.qos <= 2, arrival.sequence < StreamLedger.sequenceLimit
+        guard arrival.publisher < self.publishers, arrival.audience < StreamKey.audienceLimit, arrival.qos <= 2,
+            arrival.sequence < StreamLedger.sequenceLimit
         else {
             self.batch.foreign += 1
             return
         }
-        let slot = self.index.slot(subscription: member, publisher: arrival.publisher)
+        let slot = self.index.slot(
+            subscription: member,
+            publisher: arrival.publisher,
+            audience: arrival.audience
+        )
         if slot == self.next.count { self.next.append(0) }
-        let wasBelow = arrival.sequence + 1 < self.next.base[slot]
-        if !wasBelow { self.next.base[slot] = arrival.sequence + 1 }
-        self.batch.append(arrival, group: self.groups[member], wasBelow: wasBelow)
+        if arrival.sequence >= self.next.base[slot] { self.next.base[slot] = arrival.sequence + 1 }
+        self.batch.append(arrival, group: self.groups[member])
+    }
+
+    /// The member's streams, with one past the highest number that it has seen in each.
+    package func heads(of member: Int, _ body: (_ publisher: UInt32, _ audience: UInt32, _ next: UInt64) -> Void) {
+        self.index.forEachSlot(of: member) { slot in
+            let stream = self.index.streams.base[slot]
+            body(stream.publisher, stream.audience, self.next.base[slot])
+        }
     }
 
     /// Returns the arrivals since the last swap, and continues in `recycled`, whose memory it reuses.

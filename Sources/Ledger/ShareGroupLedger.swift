@@ -2,14 +2,17 @@
 ///
 /// It works off the loops, on the batches that they swap once a second.
 ///
-/// Duplicated means each arrival after the first one at any member. Reordered means a first arrival below the highest
-/// sequence number that the same member had seen from that publisher. A set of batches is sorted by arrival, so the
-/// result depends only on the set's contents. Of two sets the earlier one has the first arrival, up to the time between
-/// the swaps of two loops.
+/// Duplicated means each arrival after the first one at any member. Nothing is reordered, since the server keeps no
+/// order for shared subscriptions (MQTT 5.0 §4.6). A set of batches is sorted by arrival, so the result depends only on
+/// the set's contents. Of two sets the earlier one has the first arrival, up to the time between the swaps of two
+/// loops.
 package struct ShareGroupLedger: Sendable {
     private var slots: [UInt64: Int] = [:]
     private var keys: [StreamKey] = []
     private var streams: [StreamLedger] = []
+    private var irregular: [Int: Irregularity] = [:]
+    private var late: Set<UInt32> = []
+    private var absent: Set<UInt32> = []
     private var foreign: UInt64 = 0
     private var gapsLeft: Int
     private let limits: StreamLedger.Limits
@@ -29,12 +32,8 @@ package struct ShareGroupLedger: Sendable {
 
     /// Adds the batches of all loops from one swap.
     ///
-    /// `first` gets each first arrival, without duplicates: its duration in nanoseconds, the publisher's QoS and the
-    /// lane.
-    package mutating func merge(
-        _ batches: [ShareBatch],
-        first: (_ duration: Int64, _ qos: UInt8, _ lane: Int) -> Void = { _, _, _ in }
-    ) {
+    /// `first` gets each first arrival, without duplicates.
+    package mutating func merge(_ batches: [ShareBatch], first: (FirstArrival) -> Void = { _ in }) {
         var entries: [ShareBatch.Entry] = []
         swap(&entries, &self.entries)
         defer {
@@ -69,7 +68,7 @@ package struct ShareGroupLedger: Sendable {
         if let slot = self.slots[entry.stream] { return slot }
         let slot = self.streams.count
         self.slots[entry.stream] = slot
-        self.keys.append(StreamKey(subscription: entry.group, publisher: entry.publisher))
+        self.keys.append(entry.key)
         self.streams.append(StreamLedger(qos: entry.qos))
         return slot
     }
@@ -77,12 +76,13 @@ package struct ShareGroupLedger: Sendable {
     /// Adds the arrivals of one stream.
     private mutating func take(
         _ entries: UnsafeBufferPointer<ShareBatch.Entry>,
-        first: (_ duration: Int64, _ qos: UInt8, _ lane: Int) -> Void
+        first: (FirstArrival) -> Void
     ) {
         let slot = self.slot(of: entries[0])
         let limits = self.limits
         var counts = self.counts
         let gaps = self.streams[slot].gapRuns
+        var irregular = Irregularity()
         self.streams.withUnsafeMutableBufferPointer { streams in
             guard let stream = streams.baseAddress.map({ $0 + slot }) else { return }
             for entry in entries {
@@ -90,25 +90,57 @@ package struct ShareGroupLedger: Sendable {
                     stream.pointee.arrived(entry.sequence, limits: limits) == .duplicate
                 {
                     counts[entry.qos].duplicated += 1
+                    // A member that leaves may have its message sent to another one (MQTT 5.0 §4.8.2).
+                    if entry.qos == 1 { irregular.permitted += 1 } else { irregular.duplicated += 1 }
+                    irregular.duplicates.insert(entry.sequence)
                     continue
                 }
-                // A first arrival in the group; its member recorded whether it was late.
                 counts[entry.qos].distinct += 1
-                if entry.wasBelow { counts[entry.qos].reordered += 1 }
-                first(entry.arrived &- entry.due, entry.qos, entry.lane)
+                first(FirstArrival(entry))
             }
         }
         self.counts = counts
-        self.gapsLeft -= self.streams[slot].gapRuns - gaps
+        self.gapsLeft -= self.streams[slot].gapRuns - gaps + irregular.duplicates.runs.count
+        if irregular != Irregularity() { self.irregular[slot, default: Irregularity()] += irregular }
     }
+
+    /// The group's first subscription came into effect after the load had begun.
+    package mutating func beganLate(_ group: UInt32) { self.late.insert(group) }
+
+    /// A member's connection ended, in a run whose publishers may be in other segments.
+    ///
+    /// What is missing may have been with that member.
+    package mutating func memberLeft(_ group: UInt32) { self.absent.insert(group) }
 
     package func export() -> LedgerExport {
         LedgerExport(
             keys: self.keys,
             streams: self.streams,
+            irregular: self.irregular,
+            late: self.late,
+            absent: self.absent,
             counts: self.counts,
             foreign: self.foreign,
             overflowed: self.gapsLeft < 0
         )
+    }
+}
+
+/// The first arrival of a message at any member of a share group.
+package struct FirstArrival: Hashable, Sendable {
+    package var publisher: UInt32
+    /// The share group's number among the receivers of the run.
+    package var group: UInt32
+    package var qos: UInt8
+    package var lane: Int
+    /// Nanoseconds from due.
+    package var duration: Int64
+
+    init(_ entry: ShareBatch.Entry) {
+        self.publisher = entry.publisher
+        self.group = entry.group
+        self.qos = entry.qos
+        self.lane = entry.lane
+        self.duration = entry.arrived &- entry.due
     }
 }

@@ -1,16 +1,17 @@
-/// Finds the slot of a (subscription, publisher) pair on the hot path.
+/// Finds the slot of a (subscription, publisher, audience) triple on the hot path.
 ///
-/// Each subscription stores its latest publisher. With one publisher per subscription (pair, fan-out) a lookup is one
-/// comparison, and the pair never enters the table. Many publishers (fan-in) use an open-addressing table with a
-/// multiplicative hash. It takes 12 bytes per subscription, 8 per stream, and some 16 to 32 per stream in the table.
+/// Each subscription stores its latest stream. With one stream per subscription (pair, fan-out) a lookup is one
+/// comparison, and the stream never enters the table. Many streams (fan-in) use an open-addressing table with a
+/// multiplicative hash. It takes 16 bytes per subscription, 16 per stream, and some 16 to 32 per stream in the table.
 struct StreamIndex: ~Copyable {
     // Neither type is private. Without optimization, Swift 6.3's `RawList` of a private type in another file of this
     // module would refer to a missing symbol.
     struct Latest {
-        var publisher: UInt32 = 0
+        /// Publisher and audience.
+        var stream: UInt64 = 0
         var slot: UInt32 = .max
-        /// Whether the pair is also in the table.
-        var isTabled = false
+        /// The slot that was entered last; the older ones follow by ``older``.
+        var head: UInt32 = .max
     }
 
     struct Entry {
@@ -19,15 +20,24 @@ struct StreamIndex: ~Copyable {
         var slot: UInt32 = .max
     }
 
+    struct Stream {
+        var subscription: UInt32
+        var publisher: UInt32
+        var audience: UInt32
+        /// The slot of the same subscription that was entered before; `.max` for the first one.
+        var older: UInt32
+    }
+
     private var latest = RawList<Latest>()
     /// Empty, or a power of two.
     private var table = RawList<Entry>()
     private var tabled = 0
     private var shift: UInt64 = 64
-    /// Subscription (on this loop) and publisher of each slot.
-    private(set) var pairs: [(subscription: UInt32, publisher: UInt32)] = []
+    /// Subscription (on this loop), publisher and audience of each slot.
+    private(set) var streams = RawList<Stream>()
 
     mutating func addSubscription() -> Int {
+        precondition(self.latest.count < StreamKey.receiverLimit, "a loop has too many subscriptions")
         self.latest.append(Latest())
         return self.latest.count - 1
     }
@@ -35,53 +45,69 @@ struct StreamIndex: ~Copyable {
     /// Reserves space, so that the table does not grow during the run.
     mutating func reserve(subscriptions: Int, streams: Int) {
         self.latest.reserve(subscriptions)
-        self.pairs.reserveCapacity(streams)
+        self.streams.reserve(streams)
         if streams > subscriptions { self.resize(forAtLeast: streams) }
     }
 
-    /// The slot of the pair; a new pair gets the next free one, which is `pairs.count` before the call.
+    /// The slot of the stream; a new one gets the next free slot, which is `streams.count` before the call.
+    ///
+    /// The publisher is below ``StreamKey/publisherLimit`` and the audience below ``StreamKey/audienceLimit``.
     @inline(always)
-    mutating func slot(subscription: Int, publisher: UInt32) -> Int {
+    mutating func slot(subscription: Int, publisher: UInt32, audience: UInt32 = 0) -> Int {
         precondition(subscription >= 0 && subscription < self.latest.count, "there is no such subscription")
+        let stream = UInt64(publisher) << StreamKey.audienceBits | UInt64(audience)
         let latest = self.latest.base + subscription
-        if latest.pointee.publisher == publisher, latest.pointee.slot != .max { return Int(latest.pointee.slot) }
-        if latest.pointee.isTabled {
-            let slot = self.find(Self.key(subscription, publisher))
+        if latest.pointee.stream == stream, latest.pointee.slot != .max { return Int(latest.pointee.slot) }
+        if latest.pointee.slot != .max, self.table.count > 0 {
+            let slot = self.find(Self.key(subscription, stream))
             if slot != .max {
-                latest.pointee.publisher = publisher
+                latest.pointee.stream = stream
                 latest.pointee.slot = slot
                 return Int(slot)
             }
         }
-        return self.enter(subscription, publisher)
+        return self.enter(subscription, stream)
     }
 
-    /// Assigns a slot to a new pair.
-    @inline(never)
-    private mutating func enter(_ subscription: Int, _ publisher: UInt32) -> Int {
-        let latest = self.latest.base[subscription]
-        let slot = self.newSlot(subscription, publisher)
-        if latest.slot == .max {
-            self.latest.base[subscription] = Latest(publisher: publisher, slot: slot, isTabled: false)
-            return Int(slot)
+    /// The streams of a subscription, the last one first.
+    func forEachSlot(of subscription: Int, _ body: (_ slot: Int) -> Void) {
+        var slot = self.latest.base[subscription].head
+        while slot != .max {
+            body(Int(slot))
+            slot = self.streams.base[Int(slot)].older
         }
-        if !latest.isTabled { self.insert(Self.key(subscription, latest.publisher), latest.slot) }
-        self.insert(Self.key(subscription, publisher), slot)
-        self.latest.base[subscription] = Latest(publisher: publisher, slot: slot, isTabled: true)
-        return Int(slot)
     }
 
-    private mutating func newSlot(_ subscription: Int, _ publisher: UInt32) -> UInt32 {
-        self.pairs.append((UInt32(subscription), publisher))
-        return UInt32(self.pairs.count - 1)
+    /// Assigns a slot to a new stream.
+    @inline(never)
+    private mutating func enter(_ subscription: Int, _ stream: UInt64) -> Int {
+        let latest = self.latest.base[subscription]
+        let slot = UInt32(self.streams.count)
+        self.streams.append(
+            Stream(
+                subscription: UInt32(subscription),
+                publisher: UInt32(truncatingIfNeeded: stream >> StreamKey.audienceBits),
+                audience: UInt32(truncatingIfNeeded: stream) & (StreamKey.audienceLimit - 1),
+                older: latest.head
+            )
+        )
+        if latest.head != .max {
+            // The first stream enters the table with the second one.
+            if self.streams.base[Int(latest.head)].older == .max {
+                self.insert(Self.key(subscription, latest.stream), latest.slot)
+            }
+            self.insert(Self.key(subscription, stream), slot)
+        }
+        self.latest.base[subscription] = Latest(stream: stream, slot: slot, head: slot)
+        return Int(slot)
     }
 }
 
 // MARK: - The table
 
 extension StreamIndex {
-    private static func key(_ subscription: Int, _ publisher: UInt32) -> UInt64 {
-        UInt64(subscription) << 32 | UInt64(publisher)
+    private static func key(_ subscription: Int, _ stream: UInt64) -> UInt64 {
+        UInt64(subscription) << StreamKey.streamBits | stream
     }
 
     /// Fibonacci hashing: neighbouring publishers are spread far apart, and the upper bits are the best ones.

@@ -9,6 +9,8 @@ package struct StreamLedger: Sendable {
         /// First arrival, below the highest seen: reordered.
         case newLate
         case duplicate
+        /// A further copy for a further matching filter of the client (MQTT 5.0 §3.3.4).
+        case overlap
     }
 
     /// The limits beyond which a ledger reports that it is not exact.
@@ -123,6 +125,12 @@ extension StreamLedger {
     /// Distinct sequence numbers that arrived; not exact if ``overflowed``.
     package var distinct: UInt64 {
         self.next - self.start - UInt64(self.windowMissing) - (self.disorder.first?.listedMissing ?? 0)
+    }
+
+    /// The lowest sequence number that arrived; ``next`` before the first arrival.
+    var first: UInt64 {
+        guard self.start == 0 else { return self.start }
+        return self.disorder.first?.leadingGap ?? 0
     }
 
     /// Missing numbers below the highest one seen: sorted, disjoint and not touching.

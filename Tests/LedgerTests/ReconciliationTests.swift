@@ -28,8 +28,6 @@ struct ReconciliationTests {
         return ledger.export()
     }
 
-    private typealias Row = Reconciliation.Row
-
     @Test("pairs: each subscriber expects what its publisher had acknowledged")
     func pairs() {
         let books = Reconciliation(
@@ -47,11 +45,11 @@ struct ReconciliationTests {
         )
         #expect(
             books.rows == [
-                Row(qos: 0, expected: 5, received: 4, lost: 1),
+                .of(qos: 0, expected: 5, received: 4, lost: 1),
                 // Publisher 1 lost 3 and 5; of publisher 2 all came. 2 came twice, 1 came behind 2.
-                Row(qos: 1, expected: 8, received: 6, lost: 2, duplicated: 1, reordered: 1, gaps: 1),
+                .of(qos: 1, expected: 8, received: 6, lost: 2, duplicated: 1, reordered: 1, gaps: 1),
                 // Publisher 3 had no subscriber.
-                Row(qos: 2, expected: 3, received: 0, lost: 3),
+                .of(qos: 2, expected: 3, received: 0, lost: 3),
             ]
         )
         #expect(books.problems.isEmpty)
@@ -66,7 +64,7 @@ struct ReconciliationTests {
             feeds: SubscriptionFeed.pairs(1)
         )
         // 6 acknowledged and 2 unknown that came; lost are 1, 5 and 9.
-        #expect(books.rows == [Row(qos: 1, expected: 8, received: 5, lost: 3, gaps: 4)])
+        #expect(books.rows == [.of(qos: 1, expected: 8, received: 5, lost: 3, missing: 5, gaps: 4)])
         #expect(books.problems.isEmpty)
     }
 
@@ -77,7 +75,7 @@ struct ReconciliationTests {
             fates: [PublisherFate(publisher: 0, qos: 0, assigned: 100, unknown: SequenceRanges([0..<100]))],
             feeds: SubscriptionFeed.pairs(1)
         )
-        #expect(books.rows == [Row(qos: 0, expected: 0, received: 0, lost: 0)])
+        #expect(books.rows == [.of(qos: 0, expected: 0, received: 0, lost: 0, missing: 100)])
         #expect(books.problems.isEmpty)
     }
 
@@ -89,7 +87,7 @@ struct ReconciliationTests {
             fates: [PublisherFate(publisher: 0, qos: 1, assigned: 8, unknown: SequenceRanges([1..<2, 6..<7]))],
             feeds: [SubscriptionFeed(subscription: 0, publishers: 0..<1, expectedFrom: [0: 4])]
         )
-        #expect(books.rows == [Row(qos: 1, expected: 4, received: 3, lost: 1, gaps: 3)])
+        #expect(books.rows == [.of(qos: 1, expected: 4, received: 3, lost: 1, missing: 5, gaps: 3)])
         #expect(books.problems.isEmpty)
     }
 
@@ -100,7 +98,7 @@ struct ReconciliationTests {
             fates: [PublisherFate(publisher: 0, qos: 1, assigned: 8)],
             feeds: [SubscriptionFeed(subscription: 0, publishers: 0..<1, expectedFrom: [0: 9])]
         )
-        #expect(books.rows == [Row(qos: 1, expected: 0, received: 0, lost: 0)])
+        #expect(books.rows == [.of(qos: 1, expected: 0, received: 0, lost: 0, missing: 8)])
     }
 
     @Test("fan-in: one subscriber expects the messages of all publishers, under their own QoS")
@@ -112,9 +110,9 @@ struct ReconciliationTests {
         )
         #expect(
             books.rows == [
-                Row(qos: 0, expected: 3, received: 2, lost: 1),
-                Row(qos: 1, expected: 3, received: 2, lost: 1, reordered: 1),
-                Row(qos: 2, expected: 3, received: 2, lost: 1, duplicated: 1),
+                .of(qos: 0, expected: 3, received: 2, lost: 1),
+                .of(qos: 1, expected: 3, received: 2, lost: 1, reordered: 1),
+                .of(qos: 2, expected: 3, received: 2, lost: 1, duplicated: 1),
             ]
         )
         #expect(books.problems.isEmpty)
@@ -128,7 +126,7 @@ struct ReconciliationTests {
             feeds: SubscriptionFeed.all(publishers: 1, subscriptions: 4)
         )
         // Expected 3 + 3 + 2 + 2; lost 0 + 1 + 1 + 2.
-        #expect(books.rows == [Row(qos: 1, expected: 10, received: 6, lost: 4, gaps: 1)])
+        #expect(books.rows == [.of(qos: 1, expected: 10, received: 6, lost: 4, missing: 6, gaps: 1)])
         #expect(books.problems.isEmpty)
     }
 
@@ -149,7 +147,7 @@ struct ReconciliationTests {
             ],
             feeds: SubscriptionFeed.all(publishers: 2, subscriptions: 1)
         )
-        #expect(books.rows == [Row(qos: 1, expected: 6, received: 5, lost: 1, duplicated: 1, reordered: 1)])
+        #expect(books.rows == [.of(qos: 1, expected: 6, received: 5, lost: 1, duplicated: 1, permitted: 1)])
         #expect(books.problems.isEmpty)
     }
 
@@ -162,7 +160,7 @@ struct ReconciliationTests {
             feeds: []
         )
         #expect(
-            books.rows == [Row(qos: 2, expected: nil, received: 4, lost: nil, duplicated: 1, reordered: 1, gaps: 1)]
+            books.rows == [.of(qos: 2, expected: nil, received: 4, lost: nil, duplicated: 1, reordered: 1, gaps: 1)]
         )
         #expect(books.problems.isEmpty)
     }

@@ -1,0 +1,148 @@
+/// What the publishers of one event loop sent to each of their audiences.
+///
+/// For publishers whose topic, and so whose audience, changes from message to message. Belongs to its shard. It takes
+/// 32 bytes per publisher and audience, plus the ``StreamIndex``.
+package struct PublisherLedger: ~Copyable {
+    struct Row {
+        /// The sequence number of the next message, and of the first one on this connection.
+        var next: UInt64 = 0
+        var first: UInt64 = 0
+        /// Messages with unknown fate.
+        var unknown = SequenceRanges()
+        var publisher: UInt32
+        var audience: UInt32
+    }
+
+    /// What few streams have.
+    struct Exceptions {
+        var unsent = SequenceRanges()
+        var resent = SequenceRanges()
+        var admitted = SequenceRanges()
+    }
+
+    private var index = StreamIndex()
+    private var rows = RawList<Row>()
+    private var exceptions: [Int: Exceptions] = [:]
+    /// By publisher: the number of its latest message at QoS 1 or 2.
+    private var numbers = RawList<UInt64>()
+
+    package init() {}
+
+    package mutating func reserve(publishers: Int) {
+        self.index.reserve(subscriptions: publishers, streams: publishers)
+        self.rows.reserve(publishers)
+    }
+
+    /// Adds a publisher and returns its index on this loop: 0, 1, 2...
+    package mutating func addPublisher() -> Int {
+        self.numbers.append(0)
+        return self.index.addSubscription()
+    }
+
+    /// The row of a publisher's messages to an audience.
+    package mutating func row(publisher: Int, audience: UInt32) -> Int {
+        let slot = self.index.slot(subscription: publisher, publisher: 0, audience: audience)
+        if slot == self.rows.count {
+            self.rows.append(Row(publisher: UInt32(publisher), audience: audience))
+        }
+        return slot
+    }
+
+    package func publisher(ofRow row: Int) -> Int { Int(self.rows.base[row].publisher) }
+    package func audience(ofRow row: Int) -> UInt32 { self.rows.base[row].audience }
+    /// The sequence number of the row's next message.
+    package func next(_ row: Int) -> UInt64 { self.rows.base[row].next }
+
+    /// Assigns the next sequence number.
+    package mutating func take(_ row: Int) -> UInt64 {
+        let sequence = self.rows.base[row].next
+        self.rows.base[row].next = sequence + 1
+        return sequence
+    }
+
+    /// A message in flight as one number: its row, and the lower bits of its sequence number and of its number among
+    /// those of its publisher.
+    ///
+    /// A publisher has fewer than 65,536 messages in flight (MQTT 5.0 §4.9), so the lower bits tell them apart.
+    package mutating func flight(_ row: Int, sequence: UInt64, number: UInt64) -> UInt64 {
+        self.numbers.base[Int(self.rows.base[row].publisher)] = number
+        return UInt64(row) << (2 * Self.flightBits) | (sequence & Self.flightMask) << Self.flightBits
+            | number & Self.flightMask
+    }
+
+    /// The parts of ``flight(_:sequence:number:)``.
+    package func parts(ofFlight flight: UInt64) -> (row: Int, sequence: UInt64, number: UInt64) {
+        let row = Int(flight >> (2 * Self.flightBits))
+        let last = self.numbers.base[Int(self.rows.base[row].publisher)]
+        return (
+            row,
+            Self.whole(flight >> Self.flightBits, below: self.rows.base[row].next &- 1),
+            Self.whole(flight, below: last)
+        )
+    }
+
+    private static let flightBits: UInt64 = 21
+    private static let flightMask: UInt64 = (1 << 21) - 1
+
+    /// The highest number up to `last` with these lower bits.
+    private static func whole(_ lower: UInt64, below last: UInt64) -> UInt64 {
+        last &- ((last &- lower) & self.flightMask)
+    }
+
+    package mutating func noteUnknown(_ row: Int, _ sequence: UInt64) {
+        self.rows.base[row].unknown.insert(sequence)
+    }
+    package mutating func noteUnsent(_ row: Int, _ sequence: UInt64) {
+        self.rows.base[row].unknown.insert(sequence)
+        self.exceptions[row, default: Exceptions()].unsent.insert(sequence)
+    }
+    package func isUnsent(_ row: Int, _ sequence: UInt64) -> Bool {
+        self.exceptions[row]?.unsent.contains(sequence) ?? false
+    }
+    package mutating func noteResent(_ row: Int, _ sequence: UInt64) {
+        self.exceptions[row, default: Exceptions()].resent.insert(sequence)
+    }
+    package mutating func noteAdmitted(_ row: Int, _ sequence: UInt64) {
+        self.exceptions[row, default: Exceptions()].admitted.insert(sequence)
+    }
+
+    /// The publisher's connection has ended: settles its QoS 0 messages.
+    ///
+    /// `settled` gets the number of messages of each row, and how many of them were never written.
+    package mutating func endConnection(
+        publisher: Int,
+        isConfirmed: Bool,
+        settled: (_ row: Int, _ count: UInt64, _ unsent: UInt64) -> Void
+    ) {
+        var rows: [Int] = []
+        self.index.forEachSlot(of: publisher) { rows.append($0) }
+        for row in rows {
+            let (first, next) = (self.rows.base[row].first, self.rows.base[row].next)
+            guard next > first else { continue }
+            self.rows.base[row].first = next
+            if !isConfirmed { self.rows.base[row].unknown.insert(first..<next) }
+            let unsent = self.exceptions[row]?.unsent.clamped(to: first..<next).count ?? 0
+            settled(row, next - first, unsent)
+        }
+    }
+
+    /// The rows whose audience is one of these.
+    package func forEachRow(of audiences: Set<UInt32>, _ body: (_ row: Int) -> Void) {
+        for row in 0..<self.rows.count where audiences.contains(self.rows.base[row].audience) { body(row) }
+    }
+
+    /// One fate per row; `describe` begins it with what the publisher's stream has, `nil` for no fate.
+    package func fates(_ describe: (_ publisher: Int, _ audience: UInt32) -> PublisherFate?) -> [PublisherFate] {
+        (0..<self.rows.count).compactMap { index in
+            let row = self.rows.base[index]
+            guard var fate = describe(Int(row.publisher), row.audience) else { return nil }
+            fate.audience = row.audience
+            fate.assigned = row.next
+            fate.unknown = row.unknown
+            if let own = self.exceptions[index] {
+                (fate.unsent, fate.resent, fate.admitted) = (own.unsent, own.resent, own.admitted)
+            }
+            return fate
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Ledger
+import Testing
+
+@Suite("The ledger of one event loop's publishers")
+struct PublisherLedgerTests {
+    @Test("sequences are dense per publisher and audience")
+    func sequences() {
+        var ledger = PublisherLedger()
+        ledger.reserve(publishers: 2)
+        let publishers = [ledger.addPublisher(), ledger.addPublisher()]
+        #expect(publishers == [0, 1])
+        var taken: [[UInt64]] = []
+        for (publisher, audience) in [(0, 5), (1, 5), (0, 6), (0, 5), (1, 5), (0, 6), (0, 5)] as [(Int, UInt32)] {
+            let row = ledger.row(publisher: publisher, audience: audience)
+            #expect(ledger.publisher(ofRow: row) == publisher)
+            #expect(ledger.audience(ofRow: row) == audience)
+            taken.append([UInt64(publisher), UInt64(audience), ledger.take(row)])
+        }
+        #expect(taken == [[0, 5, 0], [1, 5, 0], [0, 6, 0], [0, 5, 1], [1, 5, 1], [0, 6, 1], [0, 5, 2]])
+    }
+
+    @Test("the parts of a message in flight follow from one number", arguments: [0, 1, 4, 3_000_000] as [UInt64])
+    func flights(_ number: UInt64) {
+        var ledger = PublisherLedger()
+        let publisher = ledger.addPublisher()
+        let row = ledger.row(publisher: publisher, audience: 7)
+        let other = ledger.row(publisher: publisher, audience: 8)
+        for _ in 0..<5 { _ = ledger.take(other) }
+        let sequence = ledger.take(row)
+        let flight = ledger.flight(row, sequence: sequence, number: number)
+        // Later messages of the same publisher change nothing.
+        _ = ledger.flight(other, sequence: ledger.take(other), number: number + 65_535)
+        let parts = ledger.parts(ofFlight: flight)
+        #expect(parts.row == row)
+        #expect(parts.sequence == sequence)
+        #expect(parts.number == number)
+    }
+
+    @Test("the end of a connection confirms the messages of QoS 0 since its beginning, or makes them unknown")
+    func connections() {
+        var ledger = PublisherLedger()
+        let publisher = ledger.addPublisher()
+        var settled: [[UInt64]] = []
+        func end(_ isConfirmed: Bool) {
+            ledger.endConnection(publisher: publisher, isConfirmed: isConfirmed) {
+                settled.append([UInt64($0), $1, $2])
+            }
+        }
+        let row = ledger.row(publisher: publisher, audience: 1)
+        for _ in 0..<3 { _ = ledger.take(row) }
+        end(true)
+        for _ in 0..<2 { _ = ledger.take(row) }
+        let other = ledger.row(publisher: publisher, audience: 2)
+        _ = ledger.take(other)
+        end(false)
+        end(false)
+        _ = ledger.take(row)
+        end(true)
+        // The latest row comes first.
+        #expect(settled == [[0, 3, 0], [1, 1, 0], [0, 2, 0], [0, 1, 0]])
+        let fates = ledger.fates { PublisherFate(publisher: UInt32($0), audience: $1, qos: 0, assigned: 0) }
+        #expect(fates.map(\.assigned) == [6, 1])
+        #expect(fates.map(\.unknown.runs) == [[3..<5], [0..<1]])
+        #expect(fates.map(\.audience) == [1, 2])
+    }
+
+    @Test("a fate has what is unknown, never written, sent again and admitted; never written is unknown too")
+    func fates() {
+        var ledger = PublisherLedger()
+        _ = ledger.addPublisher()
+        let rows = [ledger.row(publisher: 0, audience: 0), ledger.row(publisher: 0, audience: 3)]
+        for row in rows { for _ in 0..<9 { _ = ledger.take(row) } }
+        ledger.noteUnknown(rows[0], 2)
+        ledger.noteUnsent(rows[0], 3)
+        ledger.noteResent(rows[0], 5)
+        ledger.noteAdmitted(rows[0], 7)
+        let fates = ledger.fates { PublisherFate(publisher: UInt32($0), qos: 1, assigned: 0, expires: $1 == 3) }
+        #expect(
+            fates == [
+                PublisherFate(
+                    publisher: 0,
+                    qos: 1,
+                    assigned: 9,
+                    unknown: SequenceRanges([2..<4]),
+                    unsent: SequenceRanges([3..<4]),
+                    resent: SequenceRanges([5..<6]),
+                    admitted: SequenceRanges([7..<8])
+                ),
+                PublisherFate(publisher: 0, audience: 3, qos: 1, assigned: 9, expires: true),
+            ]
+        )
+    }
+
+    @Test("the rows of a receiver's audiences are found")
+    func ofAudiences() {
+        var ledger = PublisherLedger()
+        for _ in 0..<3 { _ = ledger.addPublisher() }
+        for (publisher, audience) in [(0, 1), (0, 2), (1, 1), (2, 3)] as [(Int, UInt32)] {
+            _ = ledger.take(ledger.row(publisher: publisher, audience: audience))
+        }
+        var rows: [Int] = []
+        ledger.forEachRow(of: [1, 3]) { rows.append($0) }
+        #expect(rows == [0, 2, 3])
+    }
+}
