@@ -12,6 +12,7 @@ extension LedgerProblem {
         switch self {
         case .tooManyGaps: "ledger-overflow"
         case .outOfMemory: "ledger-memory"
+        case .tooManyAudiences: "ledger-audiences"
         case .damagedHeaders: "ledger-foreign"
         case .neverSent: "ledger-beyond-sent"
         case .strayed: "ledger-stray"
@@ -19,21 +20,17 @@ extension LedgerProblem {
         case .miscounted: "ledger-count"
         case .unbalanced: "delivery-books"
         case .durationsOfDuplicates: "ledger-duration"
-        case .orderUnknown: "ledger-order"
         case .leftBehindDuplicates, .leftEarly: "ledger-left"
-        case .subscribedLate: "ledger-late"
         }
     }
 
     private var figures: (measured: Double, limit: Double) {
         switch self {
-        case .tooManyGaps(let count), .neverSent(let count), .strayed(let count), .mixed(let count),
-            .subscribedLate(let count):
+        case .tooManyGaps(let count), .neverSent(let count), .strayed(let count), .mixed(let count):
             (Double(count), 0)
-        case .damagedHeaders(let count), .durationsOfDuplicates(let count), .orderUnknown(let count, _),
-            .leftBehindDuplicates(_, let count):
+        case .damagedHeaders(let count), .durationsOfDuplicates(let count), .leftBehindDuplicates(_, let count):
             (Double(count), 0)
-        case .outOfMemory: (1, 0)
+        case .outOfMemory, .tooManyAudiences: (1, 0)
         case .miscounted(_, let arrived, let inStreams): (Double(arrived), Double(inStreams))
         case .unbalanced(_, let expected, let received, let lost): (Double(received + lost), Double(expected))
         case .leftEarly(_, _, let nanoseconds): (Double(nanoseconds) / 1e9, 0)
@@ -45,6 +42,8 @@ extension LedgerProblem {
         case .tooManyGaps(let streams):
             "\(Words.count(streams)) streams had more gaps than the ledger keeps, so loss is not exact"
         case .outOfMemory: "all streams together had more gaps than the ledger keeps"
+        case .tooManyAudiences:
+            "a publisher's topics reached more sets of subscribers than a message's header can name"
         case .damagedHeaders(let messages):
             "\(Words.count(messages)) messages of this run came with a damaged header"
         case .neverSent(let streams): "on \(Words.count(streams)) streams sequences arrived that were never sent"
@@ -61,15 +60,9 @@ extension LedgerProblem {
         case .durationsOfDuplicates(let messages):
             "\(Words.count(messages)) messages arrived at members of one share group in different segments, "
                 + "so delivery_duration holds their duplicates too"
-        case .orderUnknown(let messages, let reordered):
-            "\(Words.count(messages)) messages came to members of one share group in different segments, "
-                + "so how many of \(Words.count(reordered)) were reordered, and not duplicates, is not known"
         case .leftBehindDuplicates(let messages, let lost):
             "\(Words.count(messages)) messages came to members of one share group in different segments, "
                 + "so the \(Words.count(lost)) that are lost may have come when their subscribers had gone"
-        case .subscribedLate(let streams):
-            "on \(Words.count(streams)) streams the subscription came into effect too long after a publisher "
-                + "in another segment had begun for it to know what it had sent, so loss is not known there"
         case .leftEarly(let subscribers, let publishers, let nanoseconds):
             "subscribers of segment \(subscribers) left \(Words.decimal(Double(nanoseconds) / 1e9, digits: 3)) s before "
                 + "the last publisher of segment \(publishers) had ended, so what they missed is not known; "

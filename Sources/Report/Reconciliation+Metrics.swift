@@ -1,24 +1,68 @@
 package import Ledger
 package import Measurement
 
-extension Reconciliation.Row {
-    /// The counts that are metrics; `gaps` only where it is unknown what was expected.
+extension Reconciliation {
+    /// The counts that are metrics: one row for each group of receivers, group of publishers, stream and QoS.
     ///
-    /// `labels`: `nil` for the row's QoS.
-    package func metrics(hasGaps: Bool = false, labels: Labels? = nil) -> [Metric] {
+    /// No row is the sum of others, so readers add up.
+    ///
+    /// - Parameters:
+    ///   - places: the names of groups and streams, by the label numbers of the rows.
+    ///   - hasGroups: metrics carry the receivers' group.
+    ///   - hasFrom: metrics carry the publishers' group; `nil`: if any row is of two groups.
+    ///   - hasGaps: whether gaps are of interest; only where it is unknown what was expected.
+    /// - Returns: the metrics, sorted by their labels.
+    package func metrics(_ places: LedgerPlaces, hasGroups: Bool, hasFrom: Bool? = nil, hasGaps: Bool) -> [Metric] {
+        let hasFrom = hasFrom ?? self.crossesGroups(places)
+        var rows: [Labels: Row] = [:]
+        for row in self.rows {
+            var labels: Labels = ["qos": "\(row.qos)"]
+            let stream = places.stream(ofLabel: row.label)
+            if hasGroups, let receivers = places.receivers(ofLabel: row.label) {
+                labels = labels.adding(Labels.group, receivers.group)
+            }
+            if hasFrom, let stream { labels = labels.adding(Labels.from, stream.group) }
+            if let stream, !stream.name.isEmpty { labels = labels.adding(Labels.stream, stream.name) }
+            rows[labels] = rows[labels].map { $0.adding(row) } ?? row
+        }
+        return rows.sorted { $0.key < $1.key }.flatMap { labels, row in
+            row.metricsByCause(labels) + (hasGaps ? row.gapMetrics(labels) : [])
+        }
+    }
+
+    private func crossesGroups(_ places: LedgerPlaces) -> Bool {
+        self.rows.contains { row in
+            guard let receivers = places.receivers(ofLabel: row.label), let stream = places.stream(ofLabel: row.label)
+            else { return false }
+            return receivers.group != stream.group
+        }
+    }
+
+    /// The sum of the rows of one group of receivers at one QoS of the publishers; `nil` if there are none.
+    ///
+    /// A share group with members in several groups belongs to the first one. `group`: `nil` in a run without groups.
+    package func row(ofReceivers group: String?, qos: UInt8, in places: LedgerPlaces) -> Row? {
+        self.rows(ofReceivers: group, in: places).filter { $0.qos == qos }.reduce(nil) { sum, row in
+            sum?.adding(row) ?? row
+        }
+    }
+
+    /// The rows of one group of receivers.
+    func rows(ofReceivers group: String?, in places: LedgerPlaces) -> [Row] {
+        guard let group else { return self.rows }
+        return self.rows.filter { places.group(ofLabel: $0.label) == group }
+    }
+}
+
+extension Reconciliation.Row {
+    /// The counts that are metrics, without causes; `labels`: `nil` for the row's QoS.
+    package func metrics(labels: Labels? = nil) -> [Metric] {
         let counts: [(String, UInt64?)] = [
-            ("delivery_expected", self.expected), ("delivery_lost", self.lost),
-            ("delivery_duplicated", self.duplicated), ("delivery_reordered", self.reordered),
-            (Self.gapsName, hasGaps && self.expected == nil ? self.gaps : nil),
+            (Self.expectedName, self.expected), (Self.lostName, self.lost),
+            (Self.duplicatedName, self.duplicated), (Self.reorderedName, self.reordered),
         ]
         return counts.compactMap { name, value in value.map { self.metric(name, $0, labels: labels) } }
     }
-
-    private static let gapsName = "delivery_gaps"
-    /// All that ``metrics(hasGaps:labels:)`` may have.
-    static let metricNames: Set = [
-        "delivery_expected", "delivery_lost", "delivery_duplicated", "delivery_reordered", gapsName,
-    ]
 
     package func metric(_ name: String, _ value: UInt64, labels: Labels? = nil) -> Metric {
         Metric(
@@ -26,5 +70,86 @@ extension Reconciliation.Row {
             labels: labels ?? ["qos": "\(self.qos)"],
             reading: .counter(CounterReading(value: Double(value), rate: nil))
         )
+    }
+
+    /// What has no cause to name is one row with the value 0.
+    fileprivate func metricsByCause(_ labels: Labels) -> [Metric] {
+        func counters(_ name: String, _ label: String, _ parts: [(String, UInt64)]) -> [Metric] {
+            let known = parts.filter { $0.1 > 0 }
+            guard !known.isEmpty else { return [self.metric(name, 0, labels: labels)] }
+            return known.map { self.metric(name, $1, labels: labels.adding(label, $0)) }
+        }
+        var metrics: [Metric] = []
+        if let expected = self.expected { metrics.append(self.metric(Self.expectedName, expected, labels: labels)) }
+        metrics.append(self.metric(Self.receivedName, self.received, labels: labels))
+        if self.lost != nil {
+            let causes = LossCause.allCases.map { ($0.rawValue, self.lostBy[$0] ?? 0) }
+            metrics += counters(Self.lostName, Labels.cause, causes)
+        }
+        if let missing = self.missing { metrics.append(self.metric(Self.missingName, missing, labels: labels)) }
+        let others = self.duplicated - min(self.permitted, self.duplicated)
+        metrics += counters(
+            Self.duplicatedName,
+            Labels.permitted,
+            zip(Self.permittedValues, [others, self.permitted]).map { ($0, $1) }
+        )
+        if self.overlapped > 0 { metrics.append(self.metric(Self.overlapName, self.overlapped, labels: labels)) }
+        metrics.append(self.metric(Self.reorderedName, self.reordered, labels: labels))
+        return metrics
+    }
+
+    fileprivate func gapMetrics(_ labels: Labels) -> [Metric] {
+        self.expected == nil ? [self.metric(Self.gapsName, self.gaps, labels: labels)] : []
+    }
+
+    /// Of the label ``Labels/permitted``.
+    fileprivate static let permittedValues = ["no", "yes"]
+    fileprivate static let expectedName = "delivery_expected"
+    fileprivate static let receivedName = "delivery_received"
+    fileprivate static let lostName = "delivery_lost"
+    fileprivate static let missingName = "delivery_missing"
+    fileprivate static let duplicatedName = "delivery_duplicated"
+    fileprivate static let overlapName = "delivery_overlap"
+    fileprivate static let reorderedName = "delivery_reordered"
+    fileprivate static let gapsName = "delivery_gaps"
+    /// All that a ledger may have.
+    static let metricNames: Set = [
+        expectedName, receivedName, lostName, missingName, duplicatedName, overlapName, reorderedName, gapsName,
+    ]
+
+    /// Both as one row with this one's label and QoS.
+    fileprivate func adding(_ other: Reconciliation.Row) -> Reconciliation.Row {
+        func sum(_ one: UInt64?, _ two: UInt64?) -> UInt64? { one.flatMap { one in two.map { one + $0 } } }
+        var both = self
+        both.expected = sum(self.expected, other.expected)
+        both.received += other.received
+        both.lost = sum(self.lost, other.lost)
+        both.lostBy.merge(other.lostBy, uniquingKeysWith: +)
+        both.missing = sum(self.missing, other.missing)
+        both.duplicated += other.duplicated
+        both.permitted += other.permitted
+        both.overlapped += other.overlapped
+        both.reordered += other.reordered
+        both.gaps += other.gaps
+        return both
+    }
+}
+
+extension MetricCatalog {
+    /// Adds the metrics of deliveries with these labels, for thresholds.
+    ///
+    /// `publishersKnown`: whether the run knows what was expected.
+    package mutating func addDeliveries(_ labels: Labels, publishersKnown: Bool) {
+        typealias Row = Reconciliation.Row
+        let settled = publishersKnown ? [Row.expectedName, Row.missingName] : [Row.gapsName]
+        for name in settled + [Row.receivedName, Row.overlapName, Row.reorderedName] {
+            _ = self.counter(name, labels)
+        }
+        for cause in publishersKnown ? LossCause.allCases : [] {
+            _ = self.counter(Row.lostName, labels.adding(Labels.cause, cause.rawValue))
+        }
+        for permitted in Row.permittedValues {
+            _ = self.counter(Row.duplicatedName, labels.adding(Labels.permitted, permitted))
+        }
     }
 }

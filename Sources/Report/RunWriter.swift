@@ -49,21 +49,21 @@ package final class RunWriter {
     /// - Parameters:
     ///   - record: the whole run.
     ///   - clients: for `clients.csv`; `nil` if it was not requested.
-    ///   - ledgers: for a segment's `ledger.csv`; empty if its own ledger suffices.
+    ///   - ledger: for a segment's `ledger.csv`; `nil` if the segment's own ledger suffices.
     /// - Returns: the directory that holds them.
     /// - Throws: when a file cannot be written; the directory then keeps its partial name.
     package func finish(
         _ record: RunRecord,
         clients: [ClientRow]? = nil,
-        ledgers: [SegmentLedger] = []
+        ledger: SegmentLedger? = nil
     ) throws(ResultError) -> String {
         for interval in self.merger.flush() { try self.write(interval) }
         if let clients {
             try OutputFile.replace(self.directory.file("clients.csv"), with: ClientsCSV.text(clients))
         }
-        if !ledgers.isEmpty { try LedgerCSV.write(ledgers, to: self.directory.file(LedgerCSV.fileName)) }
+        if let ledger { try LedgerCSV.write(ledger, to: self.directory.file(LedgerCSV.fileName)) }
         if record.segment.run != nil, record.segment.merged == nil {
-            let names = HistogramLog.segmentFiles + (ledgers.isEmpty ? [] : [LedgerCSV.fileName])
+            let names = HistogramLog.segmentFiles + (ledger == nil ? [] : [LedgerCSV.fileName])
             let sizes = names.map { ($0, OutputFile.size(self.directory.file($0)) ?? 0) }
             try self.log.write(HistogramLog.end(ofSegment: sizes))
         }

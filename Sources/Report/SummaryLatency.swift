@@ -123,10 +123,10 @@ extension Summary {
         return self.section(table)
     }
 
-    /// `QoS 2 pubrec`, `message`, with the stage where there are stages.
+    /// `QoS 2 pubrec`, `message`, with the stage where there are stages, and the stream where there are several.
     func operation(_ labels: Labels, _ key: String) -> String {
         let name = labels["stanza"] ?? labels["request"] ?? "QoS \(labels["qos"] ?? "?")"
-        return [name, labels[key], labels["stage"]].compactMap { $0 }.joined(separator: " ")
+        return [name, labels[key], labels["stage"], labels[Labels.stream]].compactMap { $0 }.joined(separator: " ")
     }
 }
 

@@ -42,7 +42,7 @@ extension Summary {
                 Cell.number(counter("delivery_reordered")?.value), Cell.number(received("true")?.value),
             ])
         }
-        return self.section(table)
+        return self.section(table) + (kinds.isEmpty ? [] : self.losses)
     }
 
     /// A stanza to a whole group: when the first had it, and when the last.

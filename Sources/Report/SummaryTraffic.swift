@@ -1,12 +1,12 @@
 import Measurement
 
 extension Summary {
-    /// Messages offered, sent and acknowledged, per QoS.
+    /// Messages offered, sent and acknowledged, per QoS and stream.
     var publish: [String] {
         var table = TextTable(
             ["Publish", "offered", "sent", "sent/s", "acked", "acked/s", "confirmed", "not sent", "resent"]
         )
-        let levels = self.levels(of: ["publish_offered", "publish_sent"])
+        let levels = self.levels(of: ["publish_offered", "publish_sent"], by: ["qos", "stage", Labels.stream])
         for labels in levels {
             func counter(_ name: String) -> CounterReading? { self.record.metric(name, labels)?.counter }
             let acked = counter("publish_acked")
@@ -24,20 +24,26 @@ extension Summary {
     /// Messages received, and the ledger's account of them, per QoS of the publisher.
     var delivery: [String] {
         var table = TextTable(
-            ["Delivery", "expected", "received", "received/s", "lost", "duplicated", "reordered"]
+            [
+                "Delivery", "expected", "received", "received/s", "lost", "missing", "duplicated", "overlapping",
+                "reordered",
+            ]
         )
         let names = ["delivery_expected", "delivery_lost", "delivery_duplicated", "received"]
         let levels = self.levels(of: names)
         for labels in levels {
-            func counter(_ name: String) -> CounterReading? { self.record.metric(name, labels)?.counter }
-            let received = self.record.metrics(named: "received").filter { $0.labels.contains(labels) }.compactMap(
-                \.counter
-            )
+            // There is a row for each cause, stream and group of publishers.
+            func counters(_ name: String) -> [CounterReading] {
+                self.record.metrics(named: name).filter { $0.labels.contains(labels) }.compactMap(\.counter)
+            }
+            func sum(_ name: String) -> Double? { counters(name).sum { $0.value } }
+            let (received, lost, missing) = (counters("received"), sum("delivery_lost"), sum("delivery_missing"))
             table.add([
-                self.operation(labels, ""), Cell.number(counter("delivery_expected")?.value),
-                Cell.number(received.sum { $0.value }), Cell.number(received.sum { $0.rate }),
-                Cell.number(counter("delivery_lost")?.value), Cell.number(counter("delivery_duplicated")?.value),
-                Cell.number(counter("delivery_reordered")?.value),
+                self.operation(labels, ""), Cell.number(sum("delivery_expected")),
+                Cell.number(received.sum { $0.value }), Cell.number(received.sum { $0.rate }), Cell.number(lost),
+                // Lost messages are missing too.
+                missing == lost ? nil : Cell.number(missing), Cell.number(sum("delivery_duplicated")),
+                Cell.number(sum("delivery_overlap")), Cell.number(sum("delivery_reordered")),
             ])
         }
         // With publishers in the run their line is up there.
@@ -48,7 +54,12 @@ extension Summary {
             ? "losses are known only after clamor merge: the other segments hold a part of the ledger"
             : ledger.on ? nil : ledger.reason.map { "the ledger is off: \($0)" }
         return self.section(table) + (isSubscriberOnly && !levels.isEmpty ? self.traffic : [])
-            + (remark.map { self.paragraph($0, indent: 2) } ?? [])
+            + (remark.map { self.paragraph($0, indent: 2) } ?? []) + (levels.isEmpty ? [] : self.losses)
+    }
+
+    /// What was lost, and why, with the first example of each cause; nothing where nothing was.
+    var losses: [String] {
+        self.record.ledger.lossText.map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
     }
 
     /// The bytes of both directions in one line.
@@ -88,12 +99,12 @@ extension Summary {
         return self.section(table)
     }
 
-    /// The QoS levels, with their stage, that any of `names` has.
-    private func levels(of names: [String]) -> [Labels] {
+    /// The QoS levels, with these labels, that any of `names` has.
+    private func levels(of names: [String], by keys: [String] = ["qos", "stage"]) -> [Labels] {
         var levels: [Labels] = []
         for metric in names.flatMap({ self.record.metrics(named: $0) }) where metric.labels["qos"] != nil {
             var labels: [String: String] = [:]
-            for key in ["qos", "stage"] { labels[key] = metric.labels[key] }
+            for key in keys { labels[key] = metric.labels[key] }
             let level = Labels(labels)
             if !levels.contains(level) { levels.append(level) }
         }

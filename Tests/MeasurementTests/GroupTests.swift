@@ -214,6 +214,41 @@ struct GroupTests {
         #expect(ledger.streams == 3)
     }
 
+    @Test("what ledgers of groups found is added up by cause, and unknown where no group knows it")
+    func findings() {
+        func group(_ lost: [String: UInt64]?, _ missing: UInt64?, _ examples: [LedgerExample]?) -> GroupRecord {
+            var ledger = LedgerRecord(on: true)
+            (ledger.lost, ledger.missing, ledger.examples) = (lost, missing, examples)
+            return GroupRecord(name: "any", protocolName: "mqtt", clients: 1, ledger: ledger)
+        }
+        let (one, two) = (
+            LedgerExample(finding: .lost, cause: "violated", qos: 1), LedgerExample(finding: .duplicated, qos: 2)
+        )
+        let all = LedgerRecord.joined([
+            group(["violated": 2], 3, [one]), group(nil, nil, nil), group(["violated": 1, "dropped": 4], 6, [two]),
+        ])
+        #expect(all.lost == ["violated": 3, "dropped": 4] && all.missing == 9 && all.examples == [one, two])
+        #expect(LedgerRecord.joined([group([:], 0, nil)]).lost == [:])
+        let unknown = LedgerRecord.joined([group(nil, nil, nil)])
+        #expect(unknown.lost == nil && unknown.missing == nil && unknown.examples == nil)
+    }
+
+    @Test(
+        "metrics of a share group with members in several groups are in the part of the first one",
+        arguments: [("sensors", 3), ("chat", 0), ("sensors+chat", 0)]
+    )
+    func shareGroup(_ group: String, _ count: Int) {
+        var record = Self.record()
+        record.metrics = ["sensors", "sensors+chat", "sensors+cellar", "cellar+sensors"].map { name in
+            Metric(
+                name: "delivery_lost",
+                labels: ["group": name, "qos": "1"],
+                reading: .counter(CounterReading(value: 1, rate: nil))
+            )
+        }
+        #expect(record.part(group).metrics.map(\.labels) == Array(repeating: ["qos": "1"], count: count))
+    }
+
     @Test("a record of groups comes back from JSON, and has the keys of its schema")
     func json() throws {
         let record = Self.record()

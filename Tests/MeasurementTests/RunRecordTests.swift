@@ -64,6 +64,12 @@ struct RunRecordTests {
         record.ledger.subscriptions = 4
         record.ledger.streams = 90
         record.ledger.overflowed = 1
+        record.ledger.lost = ["violated": 2, "session-lost": 1]
+        record.ledger.missing = 5
+        var example = LedgerExample(finding: .lost, cause: "violated", qos: 1)
+        (example.topic, example.publisher, example.subscriber) = ("fleet/7/command", "ops-3", "device-7")
+        (example.sequence, example.sent, example.acknowledged, example.expected) = (42, 2, true, true)
+        record.ledger.examples = [example, LedgerExample(finding: .reordered, qos: 2)]
         record.groups = [GroupRecord(name: "sensors", protocolName: "mqtt", clients: 97, ledger: record.ledger)]
         record.groups?[0].up = 97
         record.notes = [Verdict.Reason(code: "accounts", text: "97 accounts created")]
@@ -125,6 +131,16 @@ struct RunRecordTests {
         #expect(Set(try #require(schema["properties"] as? [String: Any]).keys) == Set(record.keys))
         try Self.check(record, schema, root: schema, path: "run")
         try Self.check(Self.object(JSONEncoder().encode(Self.record)), schema, root: schema, path: "begun")
+    }
+
+    @Test("an example in JSON has the keys of what is known, and no others")
+    func example() throws {
+        let examples = try #require(Self.full.ledger.examples)
+        let known = try Self.object(JSONEncoder().encode(examples[0]))
+        let keys = "finding cause topic publisher subscriber sequence qos sent acknowledged expected"
+        #expect(Set(known.keys) == Set(keys.split(separator: " ").map(String.init)))
+        #expect(known["finding"] as? String == "lost" && known["cause"] as? String == "violated")
+        #expect(try Set(Self.object(JSONEncoder().encode(examples[1])).keys) == ["finding", "qos"])
     }
 
     @Test("validates against its schema, where Python can tell", arguments: [Self.record, Self.full])

@@ -227,6 +227,21 @@ struct StageMetricsTests {
         #expect(try Threshold.parse("error_rate{stage=peak} < 1%").problem(in: catalog) == nil)
     }
 
+    @Test(
+        "what a ledger counts belongs to no stage",
+        arguments: [
+            "delivery_expected", "delivery_received", "delivery_lost", "delivery_missing", "delivery_gaps",
+            "delivery_duplicated", "delivery_overlap", "delivery_reordered",
+        ]
+    )
+    func settled(name: String) throws {
+        var catalog = Rig().catalog
+        _ = catalog.counter(name)
+        let problem = try Threshold.parse("\(name){stage=peak} == 0").problem(in: catalog)?.problem
+        #expect(problem == "\(name) exists only for the whole run; omit stage=")
+        #expect(try Threshold.parse("\(name) == 0").problem(in: catalog) == nil)
+    }
+
     @Test("without stages none can be named")
     func noStages() throws {
         var catalog = MetricCatalog()

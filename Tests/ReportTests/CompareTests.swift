@@ -204,6 +204,35 @@ struct CompareTests {
         )
     }
 
+    @Test("lost messages are one figure whatever their cause, so that a run without any is held against one with some")
+    func lossCauses() throws {
+        var synthetic = SyntheticRuns(seed: 11)
+        synthetic.seconds = 5
+        func runs(_ metrics: [Metric]) -> [ComparedRun] {
+            synthetic.runs(3).map { run in
+                var record = run.record
+                record.metrics += metrics
+                return ComparedRun(path: run.path, record: record)
+            }
+        }
+        let none = runs([
+            Samples.counter("delivery_lost", ["qos": "1"], 0), Samples.counter("delivery_duplicated", ["qos": "1"], 0),
+        ])
+        let some = runs([
+            Samples.counter("delivery_lost", ["cause": "violated", "qos": "1"], 5),
+            Samples.counter("delivery_lost", ["cause": "session-lost", "qos": "1"], 7),
+            Samples.counter("delivery_duplicated", ["permitted": "yes", "qos": "1"], 3),
+        ])
+        let limit = try RegressionLimit("delivery_lost count 0%")
+        let comparison = Comparison(base: none, new: some, limits: [limit])
+        let lost = try #require(comparison.figures.first { $0.name == "delivery_lost" })
+        #expect(lost.labels == ["qos": "1"] && lost.base == 0 && lost.new == 12)
+        #expect(comparison.regressions.map(\.name) == ["delivery_lost"])
+        let duplicated = comparison.figures.filter { $0.name == "delivery_duplicated" }
+        #expect(duplicated.map(\.new) == [3] && duplicated.map(\.finding) == [.worse])
+        #expect(Comparison(base: none, new: none, limits: [limit]).problems == [])
+    }
+
     @Test("figures of a stage are judged only where the stage is named")
     func stages() throws {
         let limit = try RegressionLimit("publish_ack_duration p50 5%")

@@ -65,6 +65,20 @@ struct RunExchangeTests {
         #expect(lenient.contains("<system-out>generator-limited&#10;late &lt;1&gt; [schedule-lag]</system-out>"))
     }
 
+    @Test("a threshold of lost messages has their causes with it, no other one does", arguments: [true, false])
+    func losses(_ ok: Bool) {
+        var record = Samples.pubsub
+        record.ledger.lost = ["violated": 1]
+        record.thresholds = [
+            ThresholdResult(expression: "delivery_lost == 0", ok: ok, value: 1),
+            ThresholdResult(expression: "publish_sent > 0", ok: true, value: 1),
+        ]
+        let text = JUnitXML(record, isStrict: false).text
+        let words = "measured: 1&#10;lost 1 (violated)"
+        #expect(text.contains(ok ? "<system-out>\(words)</system-out>" : "<failure message=\"\(words)\"/>"))
+        #expect(text.contains("<system-out>measured: 1</system-out>"))
+    }
+
     @Test("where nothing can be written is known before")
     func places() throws {
         let folder = try TemporaryFolder()

@@ -43,19 +43,9 @@ struct LedgerReasonTests {
                     + "so delivery_duration holds their duplicates too", 5, 0
             ),
             (
-                .orderUnknown(messages: 5, reordered: 4), "ledger-order",
-                "5 messages came to members of one share group in different segments, "
-                    + "so how many of 4 were reordered, and not duplicates, is not known", 5, 0
-            ),
-            (
                 .leftBehindDuplicates(messages: 5, lost: 4), "ledger-left",
                 "5 messages came to members of one share group in different segments, "
                     + "so the 4 that are lost may have come when their subscribers had gone", 4, 0
-            ),
-            (
-                .subscribedLate(streams: 2), "ledger-late",
-                "on 2 streams the subscription came into effect too long after a publisher in another segment had begun "
-                    + "for it to know what it had sent, so loss is not known there", 2, 0
             ),
             (
                 .leftEarly(subscribers: 2, publishers: 1, nanoseconds: 1_500_000_000), "ledger-left",

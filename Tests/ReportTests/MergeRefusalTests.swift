@@ -1,4 +1,5 @@
 import Foundation
+import Ledger
 import Measurement
 import Report
 import Testing
@@ -163,6 +164,15 @@ struct MergeRefusalTests {
         #expect(self.refusal(all) == ["2/ledger.csv: is cut, or not the ledger of its segment"])
         try FileManager.default.removeItem(atPath: "\(all[1])/ledger.csv")
         #expect(self.refusal(all) == ["2/ledger.csv: does not exist"])
+    }
+
+    @Test("a ledger of other groups or streams is refused")
+    func places() throws {
+        var runs = SegmentRuns.groups
+        runs.segments[1].ledger?.places.receivers[0].group = "phones"
+        #expect(
+            self.refusal(try runs.write(in: self.folder)) == ["2: has a ledger of other groups or streams than 1"]
+        )
     }
 
     @Test("a histogram in the record that does not hold what it says is not left out in silence")

@@ -188,7 +188,95 @@ struct MergeTests {
         #expect(record.thresholds.suffix(2).map(\.ok) == [false, true])
         #expect(record.ledger.on && record.ledger.pending == nil && record.ledger.reason == nil)
         #expect(record.ledger.subscriptions == 1 && record.ledger.streams == 1 && record.ledger.overflowed == 0)
+        #expect(record.ledger.lost == ["violated": 3] && record.ledger.missing == 3)
+        let example = record.ledger.examples?.first
+        #expect(example?.finding == .lost && example?.cause == "violated" && example?.sequence == 5)
+        #expect(example?.publisher == "publisher 1" && example?.subscriber == "subscriber 1")
         #expect(record.verdict == .valid)
+    }
+
+    @Test("one ledger is of all groups that hear each other, and its rows name both sides")
+    func groupLedgers() throws {
+        let record = try self.merged(.groups, thresholds: ["delivery_lost == 5", "delivery_lost{group=devices} == 2"])
+            .record
+        let rows = record.metrics.filter { $0.name.hasPrefix("delivery_") }.map { metric in
+            "\(metric.name) \(metric.labels) \(PlainNumber.text(metric.counter?.value ?? -1))"
+        }
+        let (devices, audit) = (
+            "from=ops;group=devices;qos=1;stream=command", "from=ops;group=devices+audit;qos=0;stream=report"
+        )
+        #expect(
+            Set(rows) == [
+                "delivery_expected \(devices) 15", "delivery_received \(devices) 13",
+                "delivery_lost cause=violated;\(devices) 2", "delivery_missing \(devices) 2",
+                "delivery_duplicated from=ops;group=devices;permitted=no;qos=1;stream=command 1",
+                "delivery_reordered \(devices) 0",
+                "delivery_expected \(audit) 4", "delivery_received \(audit) 3",
+                "delivery_lost cause=dropped;\(audit) 1", "delivery_missing \(audit) 1",
+                "delivery_duplicated \(audit) 0", "delivery_reordered \(audit) 0",
+                "delivery_lost group=chat;stanza=message 2",
+            ]
+        )
+        #expect(rows.count == Set(rows).count)
+        #expect(record.thresholds.suffix(2).map(\.ok) == [true, true])
+        #expect(record.verdict == .valid)
+    }
+
+    @Test("books and ledgers of a group have what reached it, a share group's in its first group")
+    func groupBooks() throws {
+        let record = try self.merged(.groups).record
+        #expect(record.books.map(\.name) == ["ops QoS 1", "devices QoS 0", "devices QoS 1"])
+        #expect(record.books.map(\.expected) == [nil, 4, 15] && record.books.map(\.received) == [nil, 3, 13])
+        #expect(record.books.map(\.lost) == [nil, 1, 2] && record.books.map(\.duplicated) == [nil, 0, 1])
+        #expect(record.books.map(\.sent) == [2_400, nil, nil])
+        let groups = try #require(record.groups)
+        #expect(groups.map(\.ledger.lost) == [[:], ["violated": 2, "dropped": 1], [:], ["dropped": 2]])
+        #expect(groups.map(\.ledger.missing) == [0, 3, 0, nil])
+        #expect(groups.map(\.ledger.subscriptions) == [0, 3, 0, nil])
+        #expect(groups.map(\.ledger.streams) == [0, 3, 0, nil] && groups.allSatisfy { $0.ledger.pending == nil })
+        #expect(record.ledger.lost == ["violated": 2, "dropped": 3] && record.ledger.subscriptions == 3)
+        let examples = groups[1].ledger.examples ?? []
+        #expect(examples.map(\.finding) == [.lost, .lost, .duplicated])
+        #expect(examples.map(\.cause) == ["violated", "dropped", nil])
+        #expect(examples.map(\.sequence) == [3, 2, 1] && examples.map(\.sent) == [2, 1, nil])
+        #expect(examples.map(\.acknowledged) == [true, nil, nil] && examples.map(\.expected) == [true, true, nil])
+        #expect(
+            examples.map(\.publisher) == [
+                "publisher 1 of ops, stream command", "publisher 1 of ops, stream report",
+                "publisher 2 of ops, stream command",
+            ]
+        )
+        #expect(
+            examples.map(\.subscriber) == [
+                "subscriber 1 of devices", "subscriber 1 of devices+audit", "subscriber 2 of devices",
+            ]
+        )
+    }
+
+    @Test("losses of segments that each have their own ledger are added up by cause, and no zero stays beside them")
+    func causes() throws {
+        var runs = SegmentRuns(3)
+        let losses: [[String: UInt64]] = [[:], ["violated": 2], ["violated": 1, "dropped": 1]]
+        for (index, lost) in losses.enumerated() {
+            runs.segments[index].record.ledger.lost = lost
+            runs.segments[index].record.ledger.missing = 5
+            runs.segments[index].record.ledger.examples = lost.keys.sorted().map { cause in
+                var example = LedgerExample(finding: .lost, cause: cause, qos: 1)
+                example.sequence = UInt64(index)
+                return example
+            }
+            runs.segments[index].record.metrics +=
+                lost.isEmpty
+                ? [Samples.counter("delivery_lost", ["qos": "1"], 0)]
+                : lost.map { Samples.counter("delivery_lost", ["cause": $0, "qos": "1"], Double($1)) }
+        }
+        let record = try self.merged(runs, thresholds: ["delivery_lost == 4", "delivery_lost{cause=violated} == 3"])
+            .record
+        #expect(record.ledger.lost == ["violated": 3, "dropped": 1] && record.ledger.missing == 15)
+        #expect(record.ledger.examples?.map(\.cause) == ["violated", "dropped"])
+        #expect(record.ledger.examples?.map(\.sequence) == [1, 2])
+        #expect(record.metrics.count { $0.name == "delivery_lost" } == 2)
+        #expect(record.thresholds.suffix(2).map(\.ok) == [true, true])
     }
 
     @Test("what makes such a ledger inexact is in the verdict")

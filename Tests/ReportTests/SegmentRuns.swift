@@ -13,7 +13,7 @@ struct SegmentRuns {
         var intervals: [TimelineInterval]
         var clients: [ClientRow]
         var startedAt: Int64
-        var ledgers: [SegmentLedger] = []
+        var ledger: SegmentLedger?
     }
 
     var segments: [Segment] = []
@@ -151,7 +151,7 @@ struct SegmentRuns {
             let path = "\(folder.path)/\(index + 1)"
             let writer = try RunWriter(ResultDirectory.create(path), record: record, startedAt: segment.startedAt)
             for interval in segment.intervals { try writer.append(interval) { record } }
-            return try writer.finish(record, clients: segment.clients, ledgers: segment.ledgers)
+            return try writer.finish(record, clients: segment.clients, ledger: segment.ledger)
         }
     }
 
@@ -162,23 +162,101 @@ struct SegmentRuns {
         var subscriptions = SubscriberLedger()
         let place = subscriptions.addSubscription(0)
         for sequence in sequences {
-            _ = subscriptions.arrived(subscription: place, publisher: 0, qos: 1, sequence: sequence)
+            _ = subscriptions.arrived(subscription: place, publisher: 0, audience: 1, qos: 1, sequence: sequence)
         }
         var ledgers = [SegmentLedger(received: LedgerExport()), SegmentLedger(received: subscriptions.export())]
-        ledgers[0].fates = [PublisherFate(publisher: 0, qos: 1, assigned: 10)]
-        ledgers[0].loadBegan = 10
-        ledgers[0].publishersEnded = 20
-        ledgers[1].subscriptions = [SegmentLedger.Subscription(number: 0, publishers: 0..<1, began: 5)]
-        ledgers[1].subscribersLeft = 30
+        ledgers[0].published[0] = PublishedExport(
+            audiences: [[], [AudienceMember(receiver: 0, qos: 1)]],
+            fates: [PublisherFate(publisher: 0, audience: 1, qos: 1, assigned: 10)]
+        )
+        (ledgers[1].receivers, ledgers[1].began) = ([0], [0])
+        runs.join(ledgers)
         for index in ledgers.indices {
-            let duplicated = CounterReading(value: 0, rate: nil)
-            runs.segments[index].record.metrics.append(
-                Metric(name: "delivery_duplicated", labels: ["qos": "1"], reading: .counter(duplicated))
-            )
+            runs.segments[index].record.metrics.append(Samples.counter("delivery_duplicated", ["qos": "1"], 0))
             runs.segments[index].record.ledger.pending = true
-            runs.segments[index].record.segment.clock = ClockRecord(host: "0123456789abcdef", realtimeOffset: 0)
-            runs.segments[index].ledgers = [ledgers[index]]
         }
         return runs
+    }
+
+    /// Two segments of four groups: `ops` commands two `devices` and reports to a share group of `devices` and `audit`,
+    /// across the segments; `chat` is on its own.
+    ///
+    /// Devices lost 2 of 15 commands and received one twice; the share group lost 1 of 4 reports at QoS 0.
+    static var groups: SegmentRuns {
+        var runs = SegmentRuns(2)
+        var subscriptions = SubscriberLedger()
+        let places = (0...2).map { subscriptions.addSubscription($0) }
+        let arrivals: [(place: Int, publisher: UInt32, audience: UInt32, qos: UInt8, sequences: [UInt64])] = [
+            (places[0], 0, 1, 1, [0, 1, 2, 5, 6, 7, 8, 9]), (places[1], 1, 2, 1, [0, 1, 1, 2, 3, 4]),
+            (places[2], 2, 3, 0, [0, 1, 3]),
+        ]
+        for arrival in arrivals {
+            for sequence in arrival.sequences {
+                _ = subscriptions.arrived(
+                    subscription: arrival.place,
+                    publisher: arrival.publisher,
+                    audience: arrival.audience,
+                    qos: arrival.qos,
+                    sequence: sequence
+                )
+            }
+        }
+        var ledgers = [SegmentLedger(received: LedgerExport()), SegmentLedger(received: subscriptions.export())]
+        ledgers[0].published[0] = PublishedExport(
+            audiences: [[]] + (0...2).map { [AudienceMember(receiver: $0, qos: 1)] },
+            fates: [
+                PublisherFate(publisher: 0, audience: 1, qos: 1, assigned: 10, resent: SequenceRanges([3..<4])),
+                PublisherFate(publisher: 1, audience: 2, qos: 1, assigned: 5),
+                PublisherFate(publisher: 2, audience: 3, qos: 0, assigned: 4),
+            ]
+        )
+        (ledgers[1].receivers, ledgers[1].began) = ([0, 1, 2], [0, 1, 2])
+        for index in ledgers.indices {
+            ledgers[index].places = LedgerPlaces(
+                streams: [
+                    LedgerPlaces.Stream(publishers: 0..<2, own: nil, group: "ops", name: "command"),
+                    LedgerPlaces.Stream(publishers: 2..<3, own: nil, group: "ops", name: "report"),
+                ],
+                receivers: [
+                    LedgerPlaces.Receivers(numbers: 0..<2, group: "devices"),
+                    LedgerPlaces.Receivers(numbers: 2..<3, group: "devices+audit"),
+                ]
+            )
+        }
+        runs.join(ledgers)
+        for index in ledgers.indices {
+            runs.segments[index].record.metrics += [
+                Samples.counter("delivery_duplicated", ["group": "devices", "qos": "1"], 0),
+                Samples.counter("delivery_reordered", ["group": "devices+audit", "qos": "0"], 0),
+                Samples.counter("delivery_lost", ["group": "chat", "stanza": "message"], 1),
+            ]
+            runs.segments[index].record.books[0].group = "ops"
+            runs.segments[index].record.groups = ["ops", "devices", "audit", "chat"].map { name in
+                var ledger = LedgerRecord(on: true)
+                if name == "chat" { ledger.lost = ["dropped": 1] } else { ledger.pending = true }
+                return GroupRecord(
+                    name: name,
+                    protocolName: name == "chat" ? "xmpp" : "mqtt",
+                    clients: 1,
+                    ledger: ledger
+                )
+            }
+            runs.segments[index].record.ledger = .joined(runs.segments[index].record.groups ?? [])
+        }
+        return runs
+    }
+
+    /// Segments that began and ended in time for these ledgers, on one host.
+    private mutating func join(_ ledgers: [SegmentLedger]) {
+        for index in ledgers.indices {
+            var ledger = ledgers[index]
+            if ledger.published[0].fates.isEmpty {
+                ledger.subscribersLeft = 30
+            } else {
+                (ledger.loadBegan, ledger.publishersEnded) = (10, 20)
+            }
+            self.segments[index].ledger = ledger
+            self.segments[index].record.segment.clock = ClockRecord(host: "0123456789abcdef", realtimeOffset: 0)
+        }
     }
 }

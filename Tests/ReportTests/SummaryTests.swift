@@ -156,6 +156,109 @@ struct SummaryTests {
         #expect(!Summary(record).text.contains("segment 2") && !RunMarkdown.text(record).contains("segment 2"))
     }
 
+    static let lossSamples: [(lost: [String: UInt64], examples: [LedgerExample], lines: [String])] = [
+        ([:], [], []),
+        (["violated": 0], [], []),
+        (["violated": 2_000], [], ["  lost 2,000 (violated)"]),
+        (
+            ["dropped": 1], [example("dropped", topic: "fleet/7/command", sequence: 42)],
+            ["  lost 1 (dropped); first: topic fleet/7/command, message 42 of ops-3 to device-7"]
+        ),
+        (
+            ["server-admitted": 1], [example("server-admitted", topic: "a", sequence: nil)],
+            ["  lost 1 (server admitted); first: topic a, message of ops-3 to device-7"]
+        ),
+        (
+            ["session-lost": 1], [LedgerExample(finding: .lost, cause: "session-lost", qos: 1)],
+            ["  lost 1 (session lost)"]
+        ),
+        (
+            ["dropped": 1, "violated": 2],
+            [
+                LedgerExample(finding: .duplicated, qos: 1), example("dropped", topic: nil, sequence: 5),
+                example("violated", topic: "fleet/7/command", sequence: 42),
+                example("violated", topic: "later", sequence: 43),
+            ],
+            [
+                "  lost 3 (violated 2, dropped 1); first violated: topic fleet/7/command, message 42 of ops-3 to",
+                "    device-7; first dropped: message 5 of ops-3 to device-7",
+            ]
+        ),
+    ]
+
+    private static func example(_ cause: String, topic: String?, sequence: UInt64?) -> LedgerExample {
+        var example = LedgerExample(finding: .lost, cause: cause, qos: 1)
+        (example.topic, example.sequence) = (topic, sequence)
+        (example.publisher, example.subscriber) = ("ops-3", "device-7")
+        return example
+    }
+
+    @Test("says below the deliveries why messages were lost, with the first of each cause", arguments: lossSamples)
+    func losses(_ row: (lost: [String: UInt64], examples: [LedgerExample], lines: [String])) throws {
+        for sample in [Samples.pubsub, Samples.mixed] {
+            var record = sample
+            record.ledger.lost = row.lost
+            record.ledger.examples = row.examples
+            // The second group has stanzas.
+            for place in (record.groups ?? []).indices {
+                record.groups?[place].ledger = record.ledger
+            }
+            let lines = Summary(record).text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+            let tables = lines.indices.filter { lines[$0].hasPrefix("Delivery") }
+            #expect(tables.count == record.groups?.count ?? 1)
+            for table in tables {
+                let section = lines[table...].prefix { !$0.isEmpty }
+                #expect(section.filter { $0.hasPrefix("  lost ") || $0.hasPrefix("    ") } == row.lines)
+            }
+            let words = row.lines.map { $0.drop { $0 == " " } }.joined(separator: " ")
+            let texts = words.isEmpty ? [] : record.groups?.map { "\($0.name): \(words)" } ?? [words]
+            let markdown = RunMarkdown.text(record).split(separator: "\n").filter { $0.contains("lost ") }
+            #expect(markdown.filter { !$0.hasPrefix("|") }.map(String.init) == texts)
+        }
+    }
+
+    @Test("adds up the rows of causes, streams and other groups, and shows what else is missing")
+    func deliveryRows() throws {
+        var record = Samples.begun(["clamor", "run"])
+        func row(_ name: String, _ labels: Labels, _ value: Double) -> Metric {
+            Samples.counter("delivery_\(name)", labels.adding("qos", "1"), value)
+        }
+        record.metrics = [
+            row("expected", ["from": "a", "stream": "x"], 10), row("expected", ["from": "b"], 5),
+            row("lost", ["cause": "violated", "from": "a", "stream": "x"], 2),
+            row("lost", ["cause": "session-lost", "from": "a", "stream": "x"], 1), row("lost", ["from": "b"], 0),
+            row("missing", ["from": "a", "stream": "x"], 4), row("missing", ["from": "b"], 0),
+            row("duplicated", ["from": "a", "permitted": "no", "stream": "x"], 3),
+            row("duplicated", ["from": "a", "permitted": "yes", "stream": "x"], 4),
+            row("overlap", ["from": "b"], 6), row("reordered", ["from": "a", "stream": "x"], 1),
+        ]
+        let lines = Summary(record).text.split(separator: "\n").map(String.init)
+        #expect(lines.contains("Delivery  expected  lost  missing  duplicated  overlapping  reordered"))
+        #expect(lines.contains("  QoS 1         15     3        4           7            6          1"))
+        // All that is missing was lost: no column says it again.
+        record.metrics = [row("expected", [:], 10), row("lost", ["cause": "violated"], 2), row("missing", [:], 2)]
+        #expect(Summary(record).text.contains("Delivery  expected  lost\n  QoS 1         10     2\n"))
+    }
+
+    @Test("has a row for each stream of a group that has several")
+    func streams() throws {
+        var record = Samples.begun(["clamor", "run"])
+        for (stream, count) in [("command", 7.0), ("status", 5)] {
+            let labels: Labels = ["qos": "1", "stream": stream]
+            record.metrics += [
+                Samples.counter("publish_offered", labels, count), Samples.counter("publish_acked", labels, count - 1),
+            ]
+            record.metrics += [
+                Samples.duration("publish_ack_duration", labels.adding("leg", "puback"), Samples.ramp(10, step: 1000))
+            ].compactMap(\.self)
+        }
+        let lines = Summary(record).text.split(separator: "\n").map(String.init)
+        #expect(lines.contains("  QoS 1 command        7      6"))
+        #expect(lines.contains("  QoS 1 status         5      4"))
+        #expect(lines.contains { $0.hasPrefix("  QoS 1 puback command  ") })
+        #expect(lines.contains { $0.hasPrefix("  QoS 1 puback status  ") })
+    }
+
     @Test("counts the stanzas that did not reach every receiver")
     func unfinished() {
         var record = Samples.begun(["clamor", "xmpp", "muc"])

@@ -71,6 +71,17 @@ extension MetricCatalog {
 extension Labels {
     /// The label with the name of a metric's group.
     package static let group = "group"
+    /// Of deliveries, the label with the name of the publishers' group.
+    package static let from = "from"
+    /// The label with the name of a stream, in a group that has several.
+    package static let stream = "stream"
+    /// Of lost messages, the label with the reason.
+    package static let cause = "cause"
+    /// Of duplicates, the label with whether the standard permits them: `yes` or `no`.
+    package static let permitted = "permitted"
+
+    /// The first group in a group label: a share group with members in several has their names joined by `+`.
+    package static func firstGroup(of name: String) -> String { String(name.prefix { $0 != "+" }) }
 
     /// Metrics of the process or the host, which do not depend on groups.
     private static let processMetrics: Set = [
@@ -79,7 +90,8 @@ extension Labels {
 
     /// These labels, with the group label that a run of several groups adds.
     package func of(group: String?, metric name: String) -> Labels {
-        guard let group, !Self.processMetrics.contains(name) else { return self }
+        // A share group with members in several groups has their names already.
+        guard let group, self[Self.group] == nil, !Self.processMetrics.contains(name) else { return self }
         return self.adding(Self.group, group)
     }
 }

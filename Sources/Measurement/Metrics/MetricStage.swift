@@ -52,8 +52,8 @@ extension Labels {
 extension Threshold {
     /// Names of metrics that are settled after everything has stopped, and so belong to no stage.
     private static let settled: Set = [
-        "delivery_expected", "delivery_lost", "delivery_gaps", "delivery_duplicated", "delivery_reordered",
-        "requests_lost", "decode_time",
+        "delivery_expected", "delivery_received", "delivery_lost", "delivery_missing", "delivery_gaps",
+        "delivery_duplicated", "delivery_overlap", "delivery_reordered", "requests_lost", "decode_time",
     ]
 
     /// The same condition for the whole run.

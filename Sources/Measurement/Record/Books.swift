@@ -39,6 +39,29 @@ package struct Books: Codable, Hashable, Sendable {
     /// Whether each message has an answer of its own.
     package var isAnswered: Bool { self.stanza.map { $0 == "iq" } ?? (self.qos != 0) }
 
+    /// Books of the same name added up, in the order of their first occurrence.
+    package static func sums(_ books: [Books]) -> [Books] {
+        var order: [String] = []
+        var parts: [String: [Books]] = [:]
+        for books in books {
+            if parts[books.name] == nil { order.append(books.name) }
+            parts[books.name, default: []].append(books)
+        }
+        let columns: [WritableKeyPath<Books, UInt64?>] = [
+            \.offered, \.sent, \.notSent, \.acked, \.inFlight, \.timedOut, \.failed, \.confirmed, \.unconfirmed,
+            \.expected, \.received, \.lost, \.duplicated,
+        ]
+        return order.compactMap { name in
+            guard let all = parts[name], var sum = all.first else { return nil }
+            for column in columns {
+                // If one part lacks a value, the total lacks it too.
+                let known = all.compactMap { $0[keyPath: column] }
+                sum[keyPath: column] = known.count == all.count ? known.reduce(0, +) : nil
+            }
+            return sum
+        }
+    }
+
     private enum CodingKeys: String, CodingKey {
         case group, qos, stanza, offered, sent
         case notSent = "not_sent"

@@ -69,7 +69,7 @@ extension [Metric] {
         self.compactMap { metric in
             guard metric.labels[Labels.stage] == nil else { return nil }
             guard let name = metric.labels[Labels.group] else { return metric }
-            guard name == group else { return nil }
+            guard Labels.firstGroup(of: name) == group else { return nil }
             var metric = metric
             metric.labels = metric.labels.removing(Labels.group)
             return metric
@@ -95,6 +95,12 @@ extension LedgerRecord {
         all.subscriptions = sum(\.subscriptions)
         all.streams = sum(\.streams)
         all.overflowed = sum(\.overflowed)
+        let lost = kept.compactMap(\.lost)
+        all.lost = lost.isEmpty ? nil : .joining(lost)
+        let missing = kept.compactMap(\.missing)
+        all.missing = missing.isEmpty ? nil : missing.reduce(0, +)
+        let examples = kept.compactMap(\.examples)
+        all.examples = examples.isEmpty ? nil : examples.flatMap { $0 }
         if kept.contains(where: { $0.pending == true }) { all.pending = true }
         return all
     }

@@ -149,26 +149,6 @@ package struct GeneratorRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// Whether messages were tracked one by one, and with what result.
-package struct LedgerRecord: Codable, Hashable, Sendable {
-    package var on: Bool
-    /// The reason why it is off, or why it cannot be trusted.
-    package var reason: String?
-    package var publishers: Int?
-    package var subscriptions: Int?
-    /// Pairs of publisher and subscription that were tracked.
-    package var streams: Int?
-    /// Streams that exceeded their limits, so that their figures are unknown.
-    package var overflowed: Int?
-    /// A segment's ledger whose counterparts are in other segments: expected and lost are known after the merge.
-    package var pending: Bool?
-
-    package init(on: Bool, reason: String? = nil) {
-        self.on = on
-        self.reason = reason
-    }
-}
-
 /// One kind of error.
 package struct ErrorRecord: Codable, Hashable, Sendable {
     /// The group's name in a run with several groups.

@@ -68,10 +68,19 @@ package struct ComparedRun: Sendable {
 
 extension ComparedRun {
     /// Every metric by its series; errors in all and by their kind, which no other list of metrics has.
+    ///
+    /// Lost messages are one series whatever their cause: a run that loses some has causes that another one lacks.
     var series: [Series: Metric] {
         var all: [Series: Metric] = [:]
         for metric in self.record.metrics where metric.name != "errors" {
-            all[Series(name: metric.name, labels: metric.labels)] = metric
+            let labels = metric.labels.removing(Labels.cause).removing(Labels.permitted)
+            let series = Series(name: metric.name, labels: labels)
+            if labels != metric.labels, let known = all[series] {
+                all[series] = Metric.joining([known, metric], histogram: nil)
+            } else {
+                all[series] = metric
+            }
+            all[series]?.labels = labels
         }
         return all
     }

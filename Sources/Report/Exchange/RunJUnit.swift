@@ -7,8 +7,10 @@ extension JUnitXML {
     package init(_ record: RunRecord, isStrict: Bool) {
         let summary = Summary(record)
         let name = summary.commandName
+        let losses = record.lossTexts
         let thresholds = record.thresholds.map { result in
-            let words = "measured: \(result.valueText)"
+            let isOfLoss = (try? Threshold.parse(result.expression))?.name == "delivery_lost"
+            let words = (["measured: \(result.valueText)"] + (isOfLoss ? losses : [])).joined(separator: "\n")
             return Case(
                 group: name,
                 name: result.expression,

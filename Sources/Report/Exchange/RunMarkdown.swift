@@ -15,8 +15,10 @@ package enum RunMarkdown {
             text += "> \(MarkdownTable.escaped(reason.text)) \\[\(MarkdownTable.escaped(reason.code))\\]\n>\n"
         }
         if !(record.verdict?.reasons ?? []).isEmpty { text += "\n" }
-        for table in [self.thresholds(record), self.durations(record), self.rates(record), self.errors(record)]
-        where !table.isEmpty {
+        let thresholds = self.thresholds(record)
+        if !thresholds.isEmpty { text += thresholds.text + "\n" }
+        for losses in record.lossTexts { text += MarkdownTable.escaped(losses) + "\n\n" }
+        for table in [self.durations(record), self.rates(record), self.errors(record)] where !table.isEmpty {
             text += table.text + "\n"
         }
         return text

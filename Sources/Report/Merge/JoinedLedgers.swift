@@ -1,51 +1,41 @@
 import Ledger
 import Measurement
 
-/// The ledgers that the segments of a run left to their merge, each as one.
+/// The ledgers that the segments of a run left to their merge, as one.
 struct JoinedLedgers {
-    fileprivate struct Joined {
-        /// `nil`: the only one of a run without groups.
-        let group: String?
-        let delivery: Reconciliation
-        let subscriptions: Int
-        let streams: Int
-        let overflowed: Int
-    }
-
-    private let all: [Joined]
+    /// `nil` where the segments left none.
+    private let delivery: Reconciliation?
+    private let places: LedgerPlaces
+    /// The groups that it is of; `nil` stands for the single group of a run without groups.
+    private let groups: [String?]
+    private var receivers: Set<UInt32> = []
+    /// Whether the stream exceeded its limits.
+    private var streams: [StreamKey: Bool] = [:]
     /// How exactly the clocks go together by which deliveries were measured; `nil` where none went between segments.
     private let agreement: ClockAgreement?
 
     init(_ segments: [SegmentResult]) {
-        self.agreement =
-            segments.contains { !$0.ledgers.isEmpty } ? ClockAgreement(segments.map(\.record.segment.clock)) : nil
-        self.all = (segments.first?.ledgers.map(\.group) ?? []).map { group in
-            let parts = segments.compactMap { $0.ledgers.first { $0.group == group } }
-            let streams = parts.flatMap { zip($0.received.keys, $0.received.streams) }
-            return Joined(
-                group: group,
-                delivery: Reconciliation(joining: parts),
-                subscriptions: Set(parts.flatMap { $0.subscriptions.map(\.number) }).count,
-                streams: Set(streams.map { $0.0 }).count,
-                overflowed: streams.count { $0.1.overflowed }
-            )
+        let ledgers = segments.compactMap(\.ledger)
+        self.agreement = ledgers.isEmpty ? nil : ClockAgreement(segments.map(\.record.segment.clock))
+        self.delivery = ledgers.isEmpty ? nil : Reconciliation(joining: ledgers)
+        self.places = ledgers.first?.places ?? LedgerPlaces()
+        self.groups = segments.first { $0.ledger != nil }?.record.pendingGroups ?? []
+        for ledger in ledgers {
+            self.receivers.formUnion(ledger.receivers)
+            for (key, stream) in zip(ledger.received.keys, ledger.received.streams) {
+                self.streams[key, default: false] = self.streams[key] == true || stream.overflowed
+            }
         }
     }
 
     /// Whether the metric belongs to such a ledger: segments hold parts of it that cannot be added up.
     func isSettled(_ metric: Metric) -> Bool {
         Reconciliation.Row.metricNames.contains(metric.name)
-            && self.all.contains { $0.group == metric.labels[Labels.group] }
+            && self.groups.contains(metric.labels[Labels.group].map(Labels.firstGroup))
     }
 
     var metrics: [Metric] {
-        self.all.flatMap { joined in
-            joined.delivery.rows.flatMap { $0.metrics() }.map { metric in
-                var metric = metric
-                metric.labels = metric.labels.of(group: joined.group, metric: metric.name)
-                return metric
-            }
-        }
+        self.delivery?.metrics(self.places, hasGroups: self.groups != [nil], hasGaps: false) ?? []
     }
 
     var problems: [Verdict.Reason] {
@@ -62,14 +52,7 @@ struct JoinedLedgers {
         } else {
             clocks = []
         }
-        return clocks
-            + self.all.flatMap { joined in
-                joined.delivery.problems.map { problem in
-                    var reason = problem.reason
-                    if let group = joined.group { reason.text = "\(group): \(reason.text)" }
-                    return reason
-                }
-            }
+        return clocks + (self.delivery?.problems.map(\.reason) ?? [])
     }
 
     /// The clock error of deliveries between two segments, in seconds; `nil` if it is zero or unknown.
@@ -106,12 +89,27 @@ struct JoinedLedgers {
     }
 
     /// The sums of the segments' books, with what of their columns is the ledger's.
+    ///
+    /// A group has books of each QoS that it received, even if its own segments saw nothing of it.
     func completing(_ books: [Books]) -> [Books] {
-        books.map { books in
-            guard let joined = self.all.first(where: { $0.group == books.group }), let qos = books.qos else {
+        guard let delivery = self.delivery else { return books }
+        var all = books
+        for group in self.groups {
+            let levels = Set(delivery.rows(ofReceivers: group, in: self.places).map { Int($0.qos) })
+            let known = all.filter { $0.group == group }.compactMap(\.qos)
+            let end = all.lastIndex { $0.group == group }.map { $0 + 1 } ?? all.count
+            let missing = levels.subtracting(known).sorted().map { level in
+                var books = Books(qos: level)
+                books.group = group
                 return books
             }
-            let row = joined.delivery.rows.first { Int($0.qos) == qos }
+            all.insert(contentsOf: missing, at: end)
+        }
+        return all.map { books in
+            guard self.groups.contains(books.group), let qos = books.qos.flatMap({ UInt8(exactly: $0) }) else {
+                return books
+            }
+            let row = delivery.row(ofReceivers: books.group, qos: qos, in: self.places)
             var books = books
             books.expected = row?.expected
             books.received = row?.received
@@ -123,25 +121,50 @@ struct JoinedLedgers {
 
     /// Adds the ledgers' results to the record.
     func complete(_ record: inout RunRecord) {
+        guard let delivery = self.delivery else { return }
         guard var groups = record.groups else {
-            self.all.first?.complete(&record.ledger)
+            self.complete(&record.ledger, delivery, of: nil)
             return
         }
-        for joined in self.all {
-            for place in groups.indices where groups[place].name == joined.group {
-                joined.complete(&groups[place].ledger)
-            }
+        for place in groups.indices where self.groups.contains(groups[place].name) {
+            self.complete(&groups[place].ledger, delivery, of: groups[place].name)
         }
         record.groups = groups
         record.ledger = .joined(groups)
     }
+
+    private func complete(_ ledger: inout LedgerRecord, _ delivery: Reconciliation, of group: String?) {
+        func belongs(_ receiver: UInt32) -> Bool {
+            group.map { self.places.group(ofReceiver: receiver) == $0 } ?? true
+        }
+        let streams = self.streams.filter { belongs($0.key.subscription) }
+        (ledger.pending, ledger.reason) = (nil, nil)
+        ledger.subscriptions = self.receivers.count(where: belongs)
+        ledger.streams = streams.count
+        ledger.overflowed = streams.count { $0.value }
+        ledger.take(delivery, ofReceivers: group, in: self.places) { example in
+            LedgerExample(
+                example,
+                publisher: self.places.name(ofPublisher: example.key.publisher, hasGroups: group != nil),
+                subscriber: self.places.name(ofReceiver: example.key.subscription, hasGroups: group != nil)
+            )
+        }
+    }
 }
 
-extension JoinedLedgers.Joined {
-    fileprivate func complete(_ ledger: inout LedgerRecord) {
-        (ledger.pending, ledger.reason) = (nil, nil)
-        ledger.subscriptions = self.subscriptions
-        ledger.streams = self.streams
-        ledger.overflowed = self.overflowed
+extension LedgerPlaces {
+    /// `publisher 3 of ops, stream command`; publishers and receivers of a group are counted from 1.
+    fileprivate func name(ofPublisher publisher: UInt32, hasGroups: Bool) -> String {
+        guard let place = self.stream(of: publisher) else { return "publisher \(UInt64(publisher) + 1)" }
+        let stream = self.streams[place]
+        let number = "publisher \(publisher - stream.publishers.lowerBound + 1)"
+        let group = hasGroups ? " of \(stream.group)" : ""
+        return number + group + (stream.name.isEmpty ? "" : ", stream \(stream.name)")
+    }
+
+    fileprivate func name(ofReceiver receiver: UInt32, hasGroups: Bool) -> String {
+        guard let place = self.receivers(of: receiver) else { return "subscriber \(UInt64(receiver) + 1)" }
+        let receivers = self.receivers[place]
+        return "subscriber \(receiver - receivers.numbers.lowerBound + 1)" + (hasGroups ? " of \(receivers.group)" : "")
     }
 }

@@ -35,7 +35,8 @@ package struct MergedRun: Sendable {
         record.durationSeconds = Double(ended - self.startedAt) / 1e9
         record.stages = Self.stages(segments, from: self.startedAt)
         let ledgers = JoinedLedgers(segments)
-        record.metrics = ledgers.marking(Self.metrics(segments, without: ledgers.isSettled)) + ledgers.metrics
+        let metrics = Self.metrics(segments, without: ledgers.isSettled).withoutEmptyKinds
+        record.metrics = ledgers.marking(metrics) + ledgers.metrics
         record.books = ledgers.completing(Self.books(segments))
         record.clients = Self.spreads(segments, self.clients)
         record.errors = Self.errors(segments)
@@ -112,25 +113,7 @@ extension MergedRun {
     }
 
     private static func books(_ segments: [SegmentResult]) -> [Books] {
-        var order: [String] = []
-        var parts: [String: [Books]] = [:]
-        for books in segments.lazy.flatMap(\.record.books) {
-            if parts[books.name] == nil { order.append(books.name) }
-            parts[books.name, default: []].append(books)
-        }
-        let columns: [WritableKeyPath<Books, UInt64?>] = [
-            \.offered, \.sent, \.notSent, \.acked, \.inFlight, \.timedOut, \.failed, \.confirmed, \.unconfirmed,
-            \.expected, \.received, \.lost, \.duplicated,
-        ]
-        return order.compactMap { name in
-            guard let all = parts[name], var sum = all.first else { return nil }
-            for column in columns {
-                // If one segment lacks a value, the total lacks it too.
-                let known = all.compactMap { $0[keyPath: column] }
-                sum[keyPath: column] = known.count == all.count ? known.reduce(0, +) : nil
-            }
-            return sum
-        }
+        Books.sums(segments.flatMap(\.record.books))
     }
 
     private static func errors(_ segments: [SegmentResult]) -> [ErrorRecord] {
@@ -248,19 +231,6 @@ extension MergedRun {
         generator.peakMemoryBytes = all(\.peakMemoryBytes)?.reduce(0, +)
         generator.hostSteal = all(\.hostSteal)?.max()
         return generator
-    }
-
-    private static func ledger(_ ledgers: [LedgerRecord]) -> LedgerRecord {
-        var ledger = LedgerRecord(on: ledgers.allSatisfy(\.on), reason: ledgers.lazy.compactMap(\.reason).first)
-        func sum(_ part: KeyPath<LedgerRecord, Int?>) -> Int? {
-            let known = ledgers.compactMap { $0[keyPath: part] }
-            return known.count == ledgers.count ? known.reduce(0, +) : nil
-        }
-        ledger.publishers = sum(\.publishers)
-        ledger.subscriptions = sum(\.subscriptions)
-        ledger.streams = sum(\.streams)
-        ledger.overflowed = sum(\.overflowed)
-        return ledger
     }
 
     private static func groups(_ segments: [SegmentResult]) -> [GroupRecord]? {

@@ -9,8 +9,8 @@ package struct SegmentResult: Sendable {
     let startedAt: Int64
     let intervals: [TimelineInterval]
     let clients: [ClientRow]
-    /// Those that wait for a merge.
-    var ledgers: [SegmentLedger] = []
+    /// The ledger that waits for a merge.
+    var ledger: SegmentLedger?
 
     /// The segment's own number, from 1.
     var index: Int { self.record.segment.index }
@@ -59,21 +59,20 @@ package struct SegmentResult: Sendable {
             startedAt: startedAt,
             intervals: timeline,
             clients: clients ?? [],
-            ledgers: try self.ledgers(record, path)
+            ledger: try self.ledger(record, path)
         )
         if clients == nil { throw ResultError(path: path + "/clients.csv", reason: "is cut, or no list of clients") }
         try segment.checkWhole()
         return segment.naming(loopsOf: record.segment.index)
     }
 
-    private static func ledgers(_ record: RunRecord, _ path: String) throws(ResultError) -> [SegmentLedger] {
-        let pending = record.pendingLedgers
-        guard !pending.isEmpty else { return [] }
+    private static func ledger(_ record: RunRecord, _ path: String) throws(ResultError) -> SegmentLedger? {
+        guard !record.pendingGroups.isEmpty else { return nil }
         let file = "\(path)/\(LedgerCSV.fileName)"
-        guard let ledgers = LedgerCSV.read(try TextFile.text(file)), ledgers.map(\.group) == pending else {
+        guard let ledger = LedgerCSV.read(try TextFile.text(file)) else {
             throw ResultError(path: file, reason: "is cut, or not the ledger of its segment")
         }
-        return ledgers
+        return ledger
     }
 
     /// Whether the streamed files add up to the record's totals.
@@ -158,15 +157,14 @@ package struct SegmentResult: Sendable {
             startedAt: self.startedAt,
             intervals: intervals,
             clients: self.clients,
-            ledgers: self.ledgers
+            ledger: self.ledger
         )
     }
 }
 
 extension RunRecord {
-    /// The groups of a segment whose ledgers wait for a merge; `nil` stands for the single group of a run without
-    /// groups.
-    var pendingLedgers: [String?] {
+    /// The groups whose ledgers wait for a merge; `nil` stands for the single group of a run without groups.
+    var pendingGroups: [String?] {
         guard let groups = self.groups else { return self.ledger.pending == true ? [nil] : [] }
         return groups.filter { $0.ledger.pending == true }.map(\.name)
     }

@@ -1,3 +1,4 @@
+import Ledger
 import Measurement
 
 /// The segments of one run, all of them, in their order.
@@ -66,6 +67,7 @@ package struct SegmentSet: Sendable {
         if one.segment.plan != two.segment.plan { return "has another plan than" }
         if one.segment.run != two.segment.run { return "is of another run than" }
         if one.segment.thresholds != two.segment.thresholds { return "has other thresholds than" }
+        if first.ledger?.places != other.ledger?.places { return "has a ledger of other groups or streams than" }
         return nil
     }
 
