@@ -54,7 +54,8 @@ struct LoopbackLoad {
             let context = LoopContext(eventLoop: loop)
             let shard = Shard<MQTTShardWork>(context: context, plan: plan, index: 0, of: 1) { send.yield(.shard($0)) }
             let connector = TCPConnector(context: context, targets: [Target(host: "127.0.0.1", port: port)])
-            shard.work = MQTTShardWork(load, metrics: metrics, shard: shard, connector: connector)
+            let workload = MQTTWorkload(load, metrics: metrics)
+            shard.work = workload.makeWork(on: shard, connector: connector)
             let handle = ShardHandle(shard)
             return Doorbell.install(on: context).map { handle }
         }.get()

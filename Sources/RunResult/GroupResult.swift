@@ -1,4 +1,3 @@
-import Ledger
 package import Measurement
 
 /// The outcome of a group, after all its clients have stopped.
@@ -50,7 +49,6 @@ extension LoadAccount {
             account.metrics[index].labels = metric.labels.of(group: group, metric: metric.name)
         }
         for index in account.books.indices { account.books[index].group = group }
-        account.segment?.group = group
         account.unreconciled = account.unreconciled.map { $0.of(group: group) }
         account.limited = account.limited.map { $0.of(group: group) }
         return account

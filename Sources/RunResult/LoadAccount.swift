@@ -1,20 +1,15 @@
-package import Ledger
 package import Measurement
 
 /// How a run knows that receivers have all their messages.
 package enum DeliveryCompletion: Hashable, Sendable {
     /// There are no receivers.
     case nothing
-    /// The balance of all loops shows it.
+    /// The balance of all loops shows it, with the merged ledger of the share groups.
     case balance
-    /// The balance of all loops shows it, with the merged ledger of the share groups for received messages.
-    case shares
     /// The balance is unknown: the run waits for a second without a message.
     case silence
     /// Some messages cross segments. The balances of all segments show completion, or else the drain ends.
-    ///
-    /// `shares` as for ``shares``.
-    case joint(shares: Bool)
+    case joint
 }
 
 /// The account of a run's operations: plain values for record and files.
@@ -29,8 +24,6 @@ package struct LoadAccount: Sendable {
     /// Notes for the reader of the figures.
     package var notes: [Verdict.Reason] = []
     package var ledger = LedgerRecord(on: false)
-    /// Input for the ledger that a merge builds from all segments, where one segment alone has none.
-    package var segment: SegmentLedger?
     /// Ordered by number.
     package var clients: [ClientAccount] = []
 

@@ -17,17 +17,19 @@ extension RunRecord {
     ///   - samples: the samples of the whole run.
     ///   - outcome: the times of its phases, and the reason for its end.
     ///   - groups: one result for each group of `samples` and `outcome`.
+    ///   - delivery: the ledger over the groups.
     ///   - terms: the thresholds and rules for the verdict.
     /// - Returns: the record with measurements, outcome and verdict.
     package func finished(
         _ samples: RunSamples,
         _ outcome: RunOutcome,
         _ groups: [GroupResult],
+        delivery: DeliveryAccount = DeliveryAccount(),
         by terms: RunTerms
     ) -> RunRecord {
         var record = self.measured(samples)
         let accounts = groups.map(\.account)
-        record.metrics += accounts.flatMap(\.metrics) + samples.stageMetrics
+        record.metrics += delivery.metrics + accounts.flatMap(\.metrics) + samples.stageMetrics
         record.books = accounts.flatMap(\.books)
         record.clients = Self.spreads(groups)
         record.durationSeconds = (outcome.ended - outcome.began).seconds
@@ -38,8 +40,8 @@ extension RunRecord {
         record.closeLedgers(accounts, outcome)
         record.thresholds = terms.thresholds.results(in: record, broken: samples.brokenThreshold)
         let limits = samples.limits(outcome, groups)
-        record.verdict = record.verdict(outcome, groups, limits, broken: samples.brokenThreshold)
-        var notes = groups.flatMap(\.notes)
+        record.verdict = record.verdict(outcome, groups, delivery, limits, broken: samples.brokenThreshold)
+        var notes = delivery.notes + groups.flatMap(\.notes)
         // Notes on the server are left out if the generator was the limit.
         if limits.isEmpty {
             for (group, own) in zip(groups, samples.groups) {
@@ -67,6 +69,7 @@ extension RunRecord {
     private func verdict(
         _ outcome: RunOutcome,
         _ groups: [GroupResult],
+        _ delivery: DeliveryAccount,
         _ limits: [Verdict.Reason],
         broken: String?
     ) -> Verdict {
@@ -89,7 +92,7 @@ extension RunRecord {
                 if let reason { verdict.add(.aborted, reason.of(group: name)) }
             }
         }
-        verdict.add(.unreconciled, groups.flatMap(\.account.unreconciled))
+        verdict.add(.unreconciled, delivery.unreconciled + groups.flatMap(\.account.unreconciled))
         for imbalance in self.books.flatMap(\.imbalances) {
             verdict.add(.unreconciled, Verdict.Reason(code: "books", text: imbalance))
         }

@@ -16,6 +16,10 @@ package struct RunSamples: Sendable {
     package var groups: [GroupSamples] = []
     /// The threshold that ended the run.
     package var brokenThreshold: String?
+    /// The messages received by the share groups of all groups.
+    package var shares = ShareGroupLedger().export()
+    /// The absences of receivers.
+    package var presence = PresenceLedger()
 
     package init() {}
 }
@@ -24,8 +28,6 @@ package struct RunSamples: Sendable {
 package struct GroupSamples: Sendable {
     /// The rate of connects compared with `-R`; `nil` without `-R`.
     package var connects: ConnectPace?
-    /// The messages received by its share groups.
-    package var shares = ShareGroupLedger().export()
     package var watch: (any RunWatch)?
 
     package init() {}

@@ -73,8 +73,8 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         load.reconnectPeriod = setup.reconnectPeriod
         load.seed = setup.seed
         load.keepsFlows = keeps
-        load.topicAlias = setup.topicAlias
-        if setup.topology == .request { load.responseTopic = Template(parsing: "answers/%c") }
+        load.stream.topicAlias = setup.topicAlias
+        if setup.topology == .request { load.stream.responseTopic = Template(parsing: "answers/%c") }
         load.stages = setup.stages.map { MetricStage($0.name, measured: $0.isMeasured) }
         self.load = load
         let loop = Self.makeLoop()
@@ -111,18 +111,40 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         let workload = MQTTWorkload(
             load,
             metrics: MQTTMetrics(for: load, loops: 1),
+            hub: DeliveryHub(),
             store: store.map { KeptFlows(store: $0) }
         )
         super.init(workload, plan: plan, network: network)
+        workload.prepare([ShardHandle(self.shard)], plan: plan)
     }
 
     // MARK: What came of it
 
     func counter(_ name: String, _ qos: QoS) -> UInt64 { UInt64(self.count(name, ["qos": "\(qos.rawValue)"])) }
 
+    var delivery: RunDelivery {
+        RunDelivery(
+            self.workload.plan,
+            [self.result],
+            shares: self.shared,
+            presence: self.deliveries.presence
+        )
+    }
+
+    /// The receivers of each message.
+    var copies: Int {
+        let topic = self.load.topic.filter(ofClient: self.load.values(of: 0))
+        return self.workload.plan.members(group: 0, client: 0, topic: Array(topic.utf8)[...]).count
+    }
+
     var reconciliation: Reconciliation {
-        let ledger = self.load.topology == .shared ? self.shared : self.result.ledger
-        return Reconciliation(ledgers: [ledger], fates: self.result.fates, feeds: self.load.feeds([self.result]))
+        let delivery = self.delivery
+        return delivery.reconciliation ?? Reconciliation(arrivals: [], published: nil)
+    }
+
+    /// What was sent to a subscription and did not come, excused or not.
+    func missing(_ qos: QoS) -> UInt64 {
+        self.reconciliation.rows.first { $0.qos == qos.rawValue }?.missing ?? 0
     }
 
     func row(_ qos: QoS) -> WireOracle.Row {
@@ -137,7 +159,8 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
     }
 
     /// The same, as the wire saw it.
-    func oracleRow(_ qos: QoS) -> WireOracle.Row { self.network.oracle.row(qos.rawValue, self.subscriptions) }
+    func oracleRow(_ qos: QoS) -> WireOracle.Row { self.oracleSums(qos).row }
+    func oracleSums(_ qos: QoS) -> WireOracle.Sums { self.network.oracle.sums(qos.rawValue, self.subscriptions) }
 
     /// As the topology makes them.
     var subscriptions: [WireOracle.Subscription] {

@@ -27,26 +27,28 @@ struct SeparateServersTests {
     ]
 
     @Test(
-        "a subscription hears the publishers of its own server, and every way to ask says so",
-        arguments: [MQTTLoad.Topology.pair, .fanIn, .shared, .request],
+        "a message reaches the subscriptions of its publisher's server, each once",
+        arguments: [MQTTLoad.Topology.pair, .fanIn, .shared],
         shapes
     )
-    func feeds(_ topology: MQTTLoad.Topology, _ shape: (publishers: Int, subscribers: Int, servers: Int)) throws {
+    func members(_ topology: MQTTLoad.Topology, _ shape: (publishers: Int, subscribers: Int, servers: Int)) {
         let load = Self.load(topology, shape.publishers, shape.subscribers, servers: shape.servers)
-        var heard: [UInt32: Set<Int>] = [:]
-        for feed in load.feeds { heard[feed.subscription, default: []].formUnion(feed.publishers.map(Int.init)) }
+        let plan = DeliveryPlan([DeliveryPlan.Group(load: load)])
         for publisher in 0..<shape.publishers {
-            let subscriptions = heard.filter { $0.value.contains(publisher) }.map(\.key)
-            for subscription in heard.keys {
-                #expect(load.feeds(subscription, from: publisher) == subscriptions.contains(subscription))
+            var random = SplitMix64(seed: 0)
+            let topic = load.topic.rendered(load.values(of: publisher), random: &random)
+            let members = plan.members(group: 0, client: publisher, topic: topic[...])
+            let server = load.server(of: publisher)
+            let listeners = (shape.publishers..<shape.publishers + shape.subscribers).filter { listener in
+                guard load.server(of: listener) == server else { return false }
+                return topology != .pair || (listener - shape.publishers) % shape.publishers == publisher
             }
-            #expect(load.deliveries(ofPublisher: publisher) == subscriptions.count)
-        }
-        // A subscription's clients are on the server of all that it hears.
-        for number in 0..<shape.publishers + shape.subscribers {
-            guard let subscription = load.subscription(of: number) else { continue }
-            let publishers = try #require(heard[UInt32(subscription)])
-            #expect(publishers.allSatisfy { load.server(of: $0) == load.server(of: number) })
+            let receivers =
+                topology == .shared
+                ? Set(listeners.flatMap { plan.shareGroups(group: 0, client: $0) })
+                : Set(listeners.compactMap { plan.receiver(group: 0, client: $0) })
+            #expect(Set(members.map(\.receiver)) == receivers)
+            #expect(members.allSatisfy { $0.copies == 1 && $0.isShared == (topology == .shared) })
         }
     }
 

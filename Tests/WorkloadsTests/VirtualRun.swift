@@ -20,7 +20,9 @@ class VirtualRun<Load: Workload, Server: VirtualServer> {
     let work: Load.Work
     private let heard: Heard
     private var accumulator: RunAccumulator
-    private var shares = ShareGroupLedger()
+    private(set) var deliveries: DeliveryMonitor
+    /// Where publishers and receivers were when receivers came and went.
+    private(set) var marks: [PresenceMark] = []
     private var second = 0
     private var nextSample = NIODeadline.distantPast
     private var plans: [(time: TimeAmount, body: () -> Void)] = []
@@ -48,6 +50,7 @@ class VirtualRun<Load: Workload, Server: VirtualServer> {
         self.workload = workload
         self.plan = plan
         self.accumulator = RunAccumulator(catalog: workload.catalog)
+        self.deliveries = DeliveryMonitor([workload])
         let heard = Heard()
         self.heard = heard
         self.shard = Shard(context: LoopContext(eventLoop: network.loop, tick: .exact), plan: plan, index: 0, of: 1) {
@@ -140,9 +143,11 @@ class VirtualRun<Load: Workload, Server: VirtualServer> {
 
     private func sample() {
         self.nextSample = self.loop.now + .seconds(1)
-        var samples = [self.work.takeSample()]
-        self.shares.settle(&samples, durations: self.workload.shareDurations)
-        _ = self.accumulator.add(second: self.second, phase: "measure", samples: samples.map(\.metrics))
+        let sample: LoadSample = self.work.takeSample()
+        self.marks += sample.presence
+        var groups = [GroupSample(samples: [sample])]
+        self.deliveries.settle(&groups)
+        _ = self.accumulator.add(second: self.second, phase: "measure", samples: groups[0].samples.map { $0.metrics })
         self.second += 1
     }
 
@@ -150,7 +155,7 @@ class VirtualRun<Load: Workload, Server: VirtualServer> {
 
     var errors: [ErrorRecord] { self.accumulator.errors }
     /// Of messages to share groups.
-    var shared: LedgerExport { self.shares.export() }
+    var shared: LedgerExport { self.deliveries.shares }
 
     func histogram(_ name: String, _ labels: Labels = [:]) -> Histogram {
         self.all.first { $0.name == name && $0.labels == labels }?.duration?.decodedHistogram() ?? Histogram()

@@ -155,20 +155,34 @@ final class VirtualSegments {
             segment.shards.compactMap { $0.work.map { segment.workload.result(of: $0) } }
         }
         let accounts = zip(self.segments, results).map { segment, results in
-            segment.workload.account(results, shares: segment.observer.shares, record: segment.observer.record)
+            RunDelivery(
+                segment.workload.plan,
+                results,
+                shares: segment.observer.deliveries.shares,
+                presence: segment.observer.deliveries.presence,
+                realtimeOffset: self.load.realtimeOffset
+            ).account
         }
         self.metrics = self.segments.flatMap { $0.observer.metrics }
         let parts = accounts.compactMap(\.segment)
         self.reconciliation =
             parts.count == self.segments.count
             ? Reconciliation(joining: parts)
-            : Reconciliation(
-                ledgers: self.load.topology == .shared
-                    ? self.segments.map(\.observer.shares) : results.joined().map(\.ledger),
-                fates: results.joined().flatMap(\.fates),
-                feeds: self.load.feeds(Array(results.joined()))
-            )
+            : self.whole(Array(results.joined()))
         self.unreconciled = accounts.flatMap(\.unreconciled)
+    }
+
+    /// The ledger of segments that exchange no messages.
+    private func whole(_ results: [MQTTResult]) -> Reconciliation {
+        var terms = ReconciliationTerms()
+        terms.use(self.segments[0].workload.plan.places)
+        let began = results.reduce(into: Set<UInt32>()) { $0.formUnion($1.began) }
+        terms.neverBegan = results.reduce(into: Set<UInt32>()) { $0.formUnion($1.receivers) }.subtracting(began)
+        return Reconciliation(
+            arrivals: results.map(\.ledger) + self.segments.map(\.observer.deliveries.shares),
+            published: results.map(\.published),
+            terms: terms
+        )
     }
 
     // MARK: What came of it
@@ -216,21 +230,24 @@ final class VirtualSegments {
     private final class Observer: RunObserver {
         private struct State {
             var accumulator: RunAccumulator
-            var shares = ShareGroupLedger()
+            var deliveries: DeliveryMonitor
             var isQuiet = false
         }
 
         private let state: Mutex<State>
-        private let durations: [DurationID]
         private let completion: DeliveryCompletion
 
         init(_ workload: MQTTWorkload) {
-            self.state = Mutex(State(accumulator: RunAccumulator(catalog: workload.catalog)))
-            self.durations = workload.shareDurations
+            self.state = Mutex(
+                State(
+                    accumulator: RunAccumulator(catalog: workload.catalog),
+                    deliveries: DeliveryMonitor([workload])
+                )
+            )
             self.completion = workload.completion
         }
 
-        var shares: LedgerExport { self.state.withLock { $0.shares.export() } }
+        var deliveries: DeliveryMonitor { self.state.withLock { $0.deliveries } }
         var metrics: [Metric] {
             self.state.withLock {
                 $0.accumulator.metrics(measuredSeconds: nil) + $0.accumulator.stageMetrics(seconds: nil)
@@ -254,10 +271,11 @@ final class VirtualSegments {
             span: TimeAmount,
             groups: consuming [GroupSample<LoadSample>]
         ) async -> StopReason? {
-            var samples = groups[0].samples
+            var groups = groups
             self.state.withLock { state in
-                state.shares.settle(&samples, durations: self.durations)
-                _ = state.accumulator.add(second: second, phase: phase.rawValue, samples: samples.map(\.metrics))
+                state.deliveries.settle(&groups)
+                let samples = groups[0].samples.map(\.metrics)
+                _ = state.accumulator.add(second: second, phase: phase.rawValue, samples: samples)
                 if phase == .drain { state.isQuiet = true }
             }
             return nil
@@ -265,9 +283,9 @@ final class VirtualSegments {
 
         func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool {
             switch self.completion {
-            case .balance: balance.isComplete
+            case .balance: self.deliveries.withShares(balance).isComplete
             // Messages of other segments are not known here; a second of drain is long enough for them.
-            case .shares, .joint, .silence: self.state.withLock(\.isQuiet)
+            case .joint, .silence: self.state.withLock(\.isQuiet)
             case .nothing: true
             }
         }

@@ -29,11 +29,34 @@ final class WireOracle {
         var lost = 0
         var duplicated = 0
         var reordered = 0
+
+        /// Whether the ledger may say this.
+        ///
+        /// What a connection's end took with it is excused; which messages these were, the wire does not show.
+        func agrees(with seen: Sums) -> Bool {
+            let isSame =
+                self.received == seen.row.received && self.duplicated == seen.row.duplicated
+                && self.reordered == seen.row.reordered
+            return isSame && self.expected == self.received + self.lost
+                && (seen.proven...seen.row.lost).contains(self.lost)
+        }
+    }
+
+    /// What the wire shows, and how many of the lost messages no absence can excuse.
+    struct Sums {
+        var row = Row()
+        var proven = 0
     }
 
     /// Acknowledged, or confirmed by the end of its connection.
     fileprivate(set) var known: Set<Message> = []
     fileprivate(set) var written: Set<Message> = []
+    /// Counts writes and arrivals: when each message was written first, and when each connection had its first message
+    /// after SUBACK.
+    fileprivate var clock = 0
+    fileprivate var writtenAt: [Message: Int] = [:]
+    fileprivate var heardAt: [[Int]: Int] = [:]
+    fileprivate var isEffective: Set<[Int]> = []
     /// Publishes that named their topic by an alias alone, and those that named both.
     fileprivate(set) var aliased = 0
     fileprivate(set) var introduced = 0
@@ -41,7 +64,10 @@ final class WireOracle {
     fileprivate(set) var connacks: UInt64 = 0
     fileprivate(set) var subacks: UInt64 = 0
     /// By client.
-    fileprivate var arrivals: [Int: [Message]] = [:]
+    fileprivate var arrivals: [Int: [(message: Message, visit: Int)]] = [:]
+    /// Connections of each client, and those that ended well.
+    fileprivate var visits: [Int: Int] = [:]
+    fileprivate var endedWell: Set<[Int]> = []
 
     /// A packet of a flow, or CONNACK, as it passes.
     enum Step {
@@ -55,46 +81,75 @@ final class WireOracle {
     /// Told before the client reads it, and before the server does.
     var onStep: ((_ client: Int, Step) -> Void)?
 
-    func connection(_ client: Int) -> Connection { Connection(client, self) }
+    func connection(_ client: Int) -> Connection {
+        self.visits[client, default: 0] += 1
+        return Connection(client, self)
+    }
 
     /// The clients that make a subscription, and the publishers that it hears.
     typealias Subscription = (clients: [Int], hears: (UInt32) -> Bool)
 
     /// The sums of one QoS, over subscriptions.
-    func row(_ qos: UInt8, _ subscriptions: [Subscription]) -> Row {
-        var row = Row()
+    func sums(_ qos: UInt8, _ subscriptions: [Subscription]) -> Sums {
+        var (row, proven) = (Row(), 0)
         for subscription in subscriptions {
             var seen: Set<Message> = []
             for client in subscription.clients {
                 var highest: [UInt32: UInt64] = [:]
-                for message in self.arrivals[client] ?? [] where message.qos == qos {
+                for message in (self.arrivals[client] ?? []).map(\.message) where message.qos == qos {
                     guard seen.insert(message).inserted else {
                         row.duplicated += 1
                         continue
                     }
                     let above = highest[message.publisher]
-                    if let above, message.sequence < above { row.reordered += 1 }
+                    // The server keeps no order for shared subscriptions.
+                    if let above, message.sequence < above, subscription.clients.count == 1 { row.reordered += 1 }
                     highest[message.publisher] = max(above ?? 0, message.sequence)
                 }
             }
             let known = self.known.filter { $0.qos == qos && subscription.hears($0.publisher) }
             row.expected += known.union(seen).count
             row.received += seen.count
-            row.lost += known.subtracting(seen).count
+            let lost = known.subtracting(seen)
+            row.lost += lost.count
+            proven += lost.count { self.isProven($0, subscription) }
         }
-        return row
+        return Sums(row: row, proven: proven)
+    }
+
+    /// Whether no absence of a subscription's clients can excuse a lost message.
+    private func isProven(_ message: Message, _ subscription: Subscription) -> Bool {
+        let isWhole = subscription.clients.allSatisfy { client in
+            let visits = self.visits[client] ?? 0
+            return visits == 1 && self.endedWell.contains([client, 1])
+        }
+        guard !isWhole else { return true }
+        guard let client = subscription.clients.first, subscription.clients.count == 1 else { return false }
+        // It lies between two messages of its publisher that came on one connection, and that were sent when the
+        // subscription was surely in effect; at QoS 0 on a connection that ended well.
+        let same = (self.arrivals[client] ?? []).filter {
+            guard $0.message.publisher == message.publisher, let heard = self.heardAt[[client, $0.visit]],
+                let written = self.writtenAt[$0.message]
+            else { return false }
+            return written > heard && (message.qos > 0 || self.endedWell.contains([client, $0.visit]))
+        }
+        return Dictionary(grouping: same, by: \.visit).values.contains { visit in
+            visit.contains { $0.message.sequence < message.sequence }
+                && visit.contains { $0.message.sequence > message.sequence }
+        }
     }
 
     /// The messages of one QoS that came, each once for each subscription.
     func firstArrivals(_ qos: UInt8, _ subscriptions: [Subscription]) -> [Message] {
         subscriptions.flatMap { subscription in
-            Set(subscription.clients.flatMap { self.arrivals[$0] ?? [] }.filter { $0.qos == qos })
+            Set(subscription.clients.flatMap { self.arrivals[$0] ?? [] }.map(\.message).filter { $0.qos == qos })
         }
     }
 
     /// The bytes that one connection of a client wrote and read.
     final class Connection: PacketSink {
         private let client: Int
+        private let visit: Int
         private let oracle: WireOracle
         private var written = PacketDecoder(role: .server)
         private var read = PacketDecoder(role: .client(.v5))
@@ -105,6 +160,7 @@ final class WireOracle {
 
         fileprivate init(_ client: Int, _ oracle: WireOracle) {
             self.client = client
+            self.visit = oracle.visits[client] ?? 0
             self.oracle = oracle
         }
 
@@ -122,7 +178,9 @@ final class WireOracle {
 
         /// The client had shut its side, and the broker's FIN has come.
         func answered() {
-            if self.saidGoodbye { self.oracle.known.formUnion(self.unconfirmed) }
+            guard self.saidGoodbye else { return }
+            self.oracle.known.formUnion(self.unconfirmed)
+            self.oracle.endedWell.insert([self.client, self.visit])
         }
 
         func publish(_ view: PublishView) -> Bool {
@@ -134,9 +192,16 @@ final class WireOracle {
             if self.isWriting, view.topic.isEmpty { self.oracle.aliased += 1 }
             if self.isWriting, !view.topic.isEmpty, !view.rawProperties.isEmpty { self.oracle.introduced += 1 }
             if !self.isWriting {
-                self.oracle.arrivals[self.client, default: []].append(message)
+                self.oracle.arrivals[self.client, default: []].append((message, self.visit))
+                self.oracle.clock += 1
+                let place = [self.client, self.visit]
+                if self.oracle.isEffective.contains(place), self.oracle.heardAt[place] == nil {
+                    self.oracle.heardAt[place] = self.oracle.clock
+                }
             } else {
                 self.oracle.written.insert(message)
+                self.oracle.clock += 1
+                if self.oracle.writtenAt[message] == nil { self.oracle.writtenAt[message] = self.oracle.clock }
                 if view.packetID == 0 {
                     self.unconfirmed.append(message)
                 } else {
@@ -163,7 +228,10 @@ final class WireOracle {
 
         func control(_ packet: Packet) -> Bool {
             if self.isWriting, case .disconnect = packet { self.saidGoodbye = true }
-            if !self.isWriting, case .subAck = packet { self.oracle.subacks += 1 }
+            if !self.isWriting, case .subAck = packet {
+                self.oracle.subacks += 1
+                self.oracle.isEffective.insert([self.client, self.visit])
+            }
             if !self.isWriting, case .connAck(let connack) = packet {
                 self.oracle.connacks += 1
                 self.oracle.onStep?(self.client, .connected(resumed: connack.sessionPresent))

@@ -109,7 +109,7 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
             startedAt: ""
         )
         record.metrics = self.all
-        return self.workload.account([self.result], shares: self.shared, record: record)
+        return self.workload.account([self.result], delivery: nil, record: record)
     }
 
     /// Of the one kind of stanza that the load sends.

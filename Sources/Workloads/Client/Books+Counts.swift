@@ -3,9 +3,10 @@ import Measurement
 
 // Books and ledger records are filled from the same counts in every protocol.
 extension RunRecord {
-    /// The final value of a counter.
+    /// The final value of a counter, over all streams of the group; `nil` if there is none.
     func count(_ name: String, _ labels: Labels) -> UInt64? {
-        self.metrics.first { $0.name == name && $0.labels == labels }?.counter.map { UInt64($0.value) }
+        let counters = self.metrics.filter { $0.name == name && $0.labels.contains(labels) }.compactMap(\.counter)
+        return counters.isEmpty ? nil : counters.reduce(0) { $0 + UInt64($1.value) }
     }
 }
 

@@ -12,26 +12,20 @@ extension ClientLife {
     static var largestWrite: Int { 1 << 20 }
 
     /// Messages per write at most, given their size.
-    static func largestBatch(of load: Load) -> Int { max(1, Self.largestWrite / max(1, load.payload.largest)) }
+    static func largestBatch(of load: Load) -> Int { max(1, Self.largestWrite / max(1, load.largestPayload)) }
 
-    package func offered(_ place: Int, count: UInt64) {
-        if let operation = self.operation(of: place) { self.meter.add(operation.offered, count) }
+    package func offered(_ place: Int, stream: Int, count: UInt64) {
+        if let operation = self.operation(of: place, stream: stream) { self.meter.add(operation.offered, count) }
     }
 
-    package func notSent(_ place: Int, count: UInt64, late: UInt64) {
-        if let operation = self.operation(of: place) { self.meter.add(operation.notSent, count) }
+    package func notSent(_ place: Int, stream: Int, count: UInt64, late: UInt64) {
+        if let operation = self.operation(of: place, stream: stream) { self.meter.add(operation.notSent, count) }
     }
 
     /// Encodes the messages of the batch and writes them in one go.
-    func write(
-        _ place: Int,
-        _ link: Link,
-        _ batch: OperationBatch,
-        _ operation: OperationMetrics,
-        began: NIODeadline
-    ) {
+    func write(_ place: Int, _ link: Link, _ batch: OperationBatch, began: NIODeadline) {
         let first = self.clients[place].sequence
-        let size = self.beginWrite(place, first: first, began: began)
+        let size = self.beginWrite(place, batch, first: first, began: began)
         let isUniform = self.isWriteUniform
         let payload: Int
         if isUniform {
@@ -51,7 +45,14 @@ extension ClientLife {
         let pending = self.wholeMessages(place, of: batch.count, in: unsent)
         if !isUniform { self.slab.unsentSizes.end(place, isWhole: unsent == 0) }
         self.clients[place].unsent = Int32(pending)
-        self.countSent(place, operation, batch.count - pending)
+        self.settleWritten(place, sent: batch.count - pending, lost: 0)
+    }
+
+    /// Counts the oldest unsettled messages of the client as sent, and the latest ones as never sent.
+    package func settleWritten(_ place: Int, sent: Int, lost: Int) {
+        guard let operation = self.operation(of: place, stream: 0) else { return }
+        self.countSent(place, operation, sent)
+        if lost > 0 { self.meter.add(operation.notSent, UInt64(lost)) }
     }
 
     private func appendUniform(
@@ -66,7 +67,8 @@ extension ClientLife {
             guard let model = memory.baseAddress else { return 0 }
             batch.forEach { index, due in
                 let sequence = first + UInt64(index)
-                let message = DueMessage(sequence: sequence, due: due, began: began, lane: batch.lane(due))
+                let lane = batch.lane(due)
+                let message = DueMessage(sequence: sequence, number: sequence, due: due, began: began, lane: lane)
                 self.writeMessage(
                     place,
                     message,
@@ -89,14 +91,22 @@ extension ClientLife {
         let first = self.clients[place].sequence
         var payload = 0
         self.slab.unsentSizes.begin(place)
-        batch.forEach { index, due in
+        let hasStreams = self.load.hasStreams
+        batch.forEachOperation { index, due, stream, number in
             let sequence = first + UInt64(index)
-            let size = index == 0 ? firstSize : self.renderMessage(place, sequence: sequence, began: began)
+            var message = DueMessage(
+                sequence: sequence,
+                number: hasStreams ? number : sequence,
+                due: due,
+                began: began,
+                lane: batch.lane(due)
+            )
+            message.stream = stream
+            let size = index == 0 ? firstSize : self.renderMessage(place, message)
             self.slab.unsentSizes.add(size)
             payload += self.payloadSize
             link.append(messages: 1, bytes: size) { memory in
                 guard let base = memory.baseAddress else { return 0 }
-                let message = DueMessage(sequence: sequence, due: due, began: began, lane: batch.lane(due))
                 self.writeMessage(place, message, copying: nil, to: base)
                 return size
             }
@@ -112,7 +122,9 @@ extension ClientLife {
 
     /// Records messages that were due before the write began: their delay from the plan, and the generator's share of
     /// it.
-    func recordLag(_ batch: OperationBatch, _ operation: OperationMetrics, began: NIODeadline) {
+    ///
+    /// `blocked`: the metric of what the client's window and socket held back, by stream.
+    func recordLag(_ batch: OperationBatch, began: NIODeadline, blocked: (_ stream: Int) -> DurationID) {
         if batch.isDueWhenAble {
             self.meter.record(
                 self.metrics.scheduleLag,
@@ -122,10 +134,10 @@ extension ClientLife {
             )
             return
         }
-        batch.forEach { _, due in
+        batch.forEachOperation { _, due, stream, _ in
             let able = max(due, batch.ableSince)
             let lane = batch.lane(due)
-            self.meter.record(operation.blocked, (able - due).nanoseconds, lane: lane)
+            self.meter.record(blocked(stream), (able - due).nanoseconds, lane: lane)
             self.meter.record(self.metrics.scheduleLag, (began - able).nanoseconds, lane: lane)
         }
     }
@@ -137,10 +149,10 @@ extension ClientLife {
     package func writable(_ place: Int, now: NIODeadline) {
         defer { self.afterWritable(place) }
         let count = Int(self.clients[place].unsent)
-        if count > 0, let operation = self.operation(of: place) {
+        if count > 0 {
             self.clients[place].unsent = 0
             self.slab.unsentSizes.forget(place)
-            self.countSent(place, operation, count)
+            self.settleWritten(place, sent: count, lost: 0)
         }
         guard self.places.isOperator(place), self.clients[place].stage == .up else { return }
         if self.room(place) > 0 || self.shard.isDraining { self.shard.markAble(place, at: now) }
@@ -160,11 +172,10 @@ extension ClientLife {
     /// This precedes the settlement of messages in flight.
     func settleUnsent(_ place: Int, bytes: Int) {
         let count = Int(self.clients[place].unsent)
-        guard count > 0, let operation = self.operation(of: place) else { return }
+        guard count > 0 else { return }
         let lost = self.lostUnsent(place, of: count, bytes: bytes)
         self.slab.unsentSizes.forget(place)
-        self.countSent(place, operation, count - lost)
-        self.meter.add(operation.notSent, UInt64(lost))
+        self.settleWritten(place, sent: count - lost, lost: lost)
         self.clients[place].unsent = 0
         self.clients[place].lost = Int32(lost)
     }

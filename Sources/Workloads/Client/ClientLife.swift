@@ -75,12 +75,12 @@ package protocol ClientLife: LoopWork, ConnectObserver {
 
     // MARK: Messages
 
-    /// The metrics of the client's operations; `nil` if it has none.
-    func operation(of place: Int) -> OperationMetrics?
+    /// The metrics of the client's operations in that stream; `nil` if it has none.
+    func operation(of place: Int, stream: Int) -> OperationMetrics?
     /// Points the writer at the client's next write.
     ///
     /// - Returns: the size of its first message.
-    func beginWrite(_ place: Int, first: UInt64, began: NIODeadline) -> Int
+    func beginWrite(_ place: Int, _ batch: OperationBatch, first: UInt64, began: NIODeadline) -> Int
     /// Whether all messages of the write are copies of the first.
     var isWriteUniform: Bool { get }
     /// Payload bytes of the last rendered message.
@@ -88,7 +88,7 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     /// Renders the next message of a write that is not uniform.
     ///
     /// - Returns: its size.
-    func renderMessage(_ place: Int, sequence: UInt64, began: NIODeadline) -> Int
+    func renderMessage(_ place: Int, _ message: DueMessage) -> Int
     /// Copies the last rendered message to memory; with a `model`, a copy of the first message.
     func writeMessage(
         _ place: Int,
@@ -98,6 +98,8 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     )
     /// The messages of the write are encoded; none has been written.
     func noteWrite(_ place: Int, _ link: Link, first: UInt64, count: Int, began: NIODeadline)
+    /// Counts the oldest unsettled messages of the client as sent, and the latest ones as never sent.
+    func settleWritten(_ place: Int, sent: Int, lost: Int)
     /// How many of the last messages the ended link did not send and will never send.
     func lostUnsent(_ place: Int, of count: Int, bytes: Int) -> Int
 
@@ -112,13 +114,25 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     func complete(_ sample: inout LoadSample)
 }
 
-/// A message of a write: its sequence number, due time and write time.
+/// A message of a write: its numbers, due time and write time.
 package struct DueMessage {
+    /// Among all messages of its client.
     let sequence: UInt64
+    /// Among those of its client and stream.
+    let number: UInt64
+    var stream = 0
     let due: NIODeadline
     let began: NIODeadline
     /// The lane of the load in which it was due.
     let lane: Int
+
+    init(sequence: UInt64, number: UInt64, due: NIODeadline, began: NIODeadline, lane: Int) {
+        self.sequence = sequence
+        self.number = number
+        self.due = due
+        self.began = began
+        self.lane = lane
+    }
 }
 
 /// The metrics that all clients' operations share.

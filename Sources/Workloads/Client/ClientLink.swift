@@ -71,7 +71,10 @@ extension XMPPConnectionEnd: ClientLinkEnd {
 
 /// The settings of a load that the life reads.
 package protocol ClientLoad: Sendable {
-    var payload: LoadPayload { get }
+    /// The largest payload in bytes, before placeholders are replaced.
+    var largestPayload: Int { get }
+    /// Whether each client has several streams of operations.
+    var hasStreams: Bool { get }
     var isOpenLoop: Bool { get }
     var connectTimeout: TimeAmount { get }
     /// Retries after a first connect that failed.
@@ -83,8 +86,14 @@ package protocol ClientLoad: Sendable {
     var realtimeOffset: Int64 { get }
 }
 
-extension MQTTLoad: ClientLoad {}
-extension XMPPLoad: ClientLoad {}
+extension MQTTLoad: ClientLoad {
+    package var largestPayload: Int { self.streams.map(\.payload.largest).max() ?? 0 }
+    package var hasStreams: Bool { self.streams.count > 1 }
+}
+extension XMPPLoad: ClientLoad {
+    package var largestPayload: Int { self.payload.largest }
+    package var hasStreams: Bool { false }
+}
 
 /// The metrics that the life records.
 package protocol ClientMetrics: Sendable {

@@ -299,7 +299,12 @@ extension Template {
         }
     }
 
-    private func filter(values: ([Piece]) -> PlaceholderValues?) -> String {
+    /// The levels of a topic that vary per message.
+    package var varyingLevels: [Int] {
+        self.levels.indices.filter { self.levels[$0].contains { $0.variesPerMessage } }
+    }
+
+    private var levels: [[Piece]] {
         var levels: [[Piece]] = [[]]
         for piece in self.pieces {
             guard case .literal(let bytes) = piece else {
@@ -312,6 +317,11 @@ extension Template {
                 if !part.isEmpty { levels[levels.count - 1].append(.literal(Array(part))) }
             }
         }
+        return levels
+    }
+
+    private func filter(values: ([Piece]) -> PlaceholderValues?) -> String {
+        let levels = self.levels
         // The remaining levels have no `%rand_N`, so this generator is never used.
         var random = SystemRandomNumberGenerator()
         let texts = levels.map { level in

@@ -1,4 +1,3 @@
-package import Ledger
 package import LoadEngine
 package import Measurement
 package import RunResult
@@ -36,15 +35,12 @@ package protocol Workload: Sendable {
     func prepare(_ shards: [ShardHandle<Work>], plan: LoadPlan)
     /// Called on the work's event loop after all its clients have ended.
     func result(of work: Work) -> Result
-    /// The account of all operations, from the loops' results and the share groups' messages.
+    /// The account of all operations, from the loops' results and the ledger over all groups.
     ///
     /// The record holds the metrics and errors known without them.
-    func account(_ results: [Result], shares: LedgerExport, record: RunRecord) -> LoadAccount
+    func account(_ results: [Result], delivery: RunDelivery?, record: RunRecord) -> LoadAccount
     /// Each client registers or removes one account and then ends, so progress is the number of finished clients.
     var isOfAccounts: Bool { get }
-    /// Durations of messages to share groups, by the publisher's QoS. They are recorded off the loops; empty without
-    /// share groups.
-    var shareDurations: [DurationID] { get }
     /// A client's name in the results, by its number in the run.
     func clientID(_ number: Int) -> String
     /// An observer of the run's seconds, if there is something to detect.
@@ -53,7 +49,6 @@ package protocol Workload: Sendable {
 
 extension Workload {
     package var isOfAccounts: Bool { false }
-    package var shareDurations: [DurationID] { [] }
     package func makeWatch() -> (any RunWatch)? { nil }
 }
 

@@ -6,13 +6,14 @@ import SASL
 
 // The packets that the clients of a load send, and their check.
 extension MQTTLoad {
-    func subscription(_ filter: String, _ qos: QoS) -> Subscription {
-        Subscription(
+    func subscription(_ filter: String, _ qos: QoS, _ options: SubscriptionOptions? = nil) -> Subscription {
+        let options = options ?? self.subscribeOptions
+        return Subscription(
             filter: filter,
             qos: qos,
-            noLocal: self.subscribeOptions.noLocal,
-            retainAsPublished: self.subscribeOptions.retainAsPublished,
-            retainHandling: self.subscribeOptions.retainHandling
+            noLocal: options.noLocal,
+            retainAsPublished: options.retainAsPublished,
+            retainHandling: options.retainHandling
         )
     }
 
@@ -50,9 +51,9 @@ extension MQTTLoad {
     }
 
     /// The properties of a client's publishes, except the topic alias.
-    private func properties(of values: PlaceholderValues) -> Properties {
-        var properties = self.publishProperties
-        if let template = self.responseTopic {
+    private func properties(of values: PlaceholderValues, _ stream: Stream) -> Properties {
+        var properties = stream.properties
+        if let template = stream.responseTopic {
             var random = SplitMix64(seed: self.seed)
             properties.append(
                 .responseTopic(String(decoding: template.rendered(values, random: &random), as: UTF8.self))
@@ -81,28 +82,36 @@ extension MQTTLoad {
                 return "\(error)"
             }
             if let problem = self.churnProblem(of: number) { return problem }
-            if self.isPublisher(number), !self.qualities.isEmpty {
-                var random = SplitMix64(seed: self.seed)
-                let topic = String(decoding: self.topic.rendered(values, random: &random), as: UTF8.self)
-                let publish = Publish(
-                    topic: topic,
-                    payload: ByteBuffer(),
-                    qos: self.qos(ofPublisher: number),
-                    properties: self.properties(of: values)
-                )
-                if let problem = publish.problem(as: self.version, packetID: false) {
-                    return "topic '\(topic)' of client '\(id)': \(problem.words)"
-                }
-            } else if !self.isPublisher(number) {
-                let subscriptions = self.subscriptions(of: number)
-                if let problem = Subscribe(1, subscriptions, properties: self.subscribeOptions.properties)
-                    .problem(as: self.version)
-                {
-                    return "filter '\(subscriptions[0].filter)' of client '\(id)': \(problem.words)"
-                }
+            if self.isPublisher(number), let problem = self.publishProblem(of: number, values, id) { return problem }
+            if self.subscribingClients.contains(number), let problem = self.subscribeProblem(of: number, id) {
+                return problem
             }
         }
         return nil
+    }
+
+    private func publishProblem(of number: Int, _ values: PlaceholderValues, _ id: String) -> String? {
+        for (place, stream) in self.streams.enumerated() where !stream.qualities.isEmpty && stream.p2p == nil {
+            var random = SplitMix64(seed: self.seed)
+            let topic = String(decoding: stream.topic.rendered(values, random: &random), as: UTF8.self)
+            let publish = Publish(
+                topic: topic,
+                payload: ByteBuffer(),
+                qos: self.qos(ofPublisher: number, stream: place),
+                properties: self.properties(of: values, stream)
+            )
+            if let problem = publish.problem(as: self.version, packetID: false) {
+                return "topic '\(topic)' of client '\(id)': \(problem.words)"
+            }
+        }
+        return nil
+    }
+
+    private func subscribeProblem(of number: Int, _ id: String) -> String? {
+        let subscriptions = self.subscriptions(of: number)
+        guard let first = subscriptions.first else { return nil }
+        return Subscribe(1, subscriptions, properties: self.subscribeOptions.properties).problem(as: self.version)
+            .map { "filter '\(first.filter)' of client '\(id)': \($0.words)" }
     }
 
     /// Answers that would be taken for requests, because a responder subscribes to their topic.

@@ -1,4 +1,3 @@
-package import Ledger
 package import LoadEngine
 package import MQTT
 package import MQTTCodec
@@ -53,6 +52,65 @@ package struct MQTTLoad: Sendable {
         package init(beginsTogether: Bool) { self.beginsTogether = beginsTogether }
     }
 
+    /// The clients that a stream's messages go to, one by one: `ROOT/p2p/CLIENTID`.
+    package struct P2PTarget: Hashable, Sendable {
+        package var root: [UInt8]
+        /// Places of the groups in the run.
+        package var groups: [Int]
+
+        package init(root: [UInt8], groups: [Int]) {
+            self.root = root
+            self.groups = groups
+        }
+    }
+
+    /// A stream of messages that every publisher of the load sends.
+    package struct Stream: Sendable {
+        /// The value of the label `stream`, in a load with several.
+        package var name = ""
+        package var topic: Template
+        /// Replaces ``topic``: each message goes to one client, drawn for the message.
+        package var p2p: P2PTarget?
+        package var payload: LoadPayload
+        /// Whether its messages carry the ledger's header, in a load that has a ledger.
+        package var hasHeader = true
+        /// Publishers use these QoS levels in turn.
+        package var qualities: [QoS]
+        package var retain = false
+        /// MQTT 5 only.
+        ///
+        /// Excludes the response topic, which may differ per client.
+        package var properties = Properties()
+        package var responseTopic: Template?
+        package var topicAlias: TopicAlias?
+
+        package init(topic: Template, payload: LoadPayload, qualities: [QoS]) {
+            self.topic = topic
+            self.payload = payload
+            self.qualities = qualities
+        }
+
+        /// Whether a publisher's topic, and so its audience, may change from message to message.
+        var topicVaries: Bool { self.p2p != nil || self.topic.variesPerMessage }
+    }
+
+    /// A filter of each subscriber.
+    package struct FilterTemplate: Sendable {
+        package var template: Template
+        /// `nil`: the subscriber's of ``subscriberQualities``.
+        package var qos: QoS?
+        package var options: SubscriptionOptions
+
+        package init(_ template: Template, qos: QoS? = nil, options: SubscriptionOptions = SubscriptionOptions()) {
+            self.template = template
+            self.qos = qos
+            self.options = options
+        }
+
+        /// The filter that covers those of all clients.
+        var pattern: String { self.template.filterOfAllClients }
+    }
+
     package struct WillTemplate: Sendable {
         package var topic: Template
         package var message: Template
@@ -95,19 +153,10 @@ package struct MQTTLoad: Sendable {
     /// The run's stages; empty in a run without stages.
     package var stages: [MetricStage] = []
 
-    package var topic: Template
-    package var payload: LoadPayload
+    /// At least one; without publishers, none of them is sent.
+    package var streams: [Stream]
     /// The cells for columns in the templates.
     package var rows: RowTable?
-    /// Publishers use these QoS levels in turn.
-    package var qualities: [QoS]
-    package var retain = false
-    /// MQTT 5 only.
-    ///
-    /// Excludes the response topic, which may differ per client.
-    package var publishProperties = Properties()
-    package var responseTopic: Template?
-    package var topicAlias: TopicAlias?
     package var subscribeOptions = SubscriptionOptions()
     package var will: WillTemplate?
     /// Messages per write at QoS 0 in closed loop.
@@ -115,10 +164,10 @@ package struct MQTTLoad: Sendable {
     package var isOpenLoop = false
 
     package var topology = Topology.pair
-    /// In pairs: whether a subscriber's filter excludes other publishers' messages, see ``separatesPublishers``.
-    package var publishersAreApart = true
-    /// Filters of `sub`; empty if the topology defines them.
-    package var filters: [Template] = []
+    /// Filters of each subscriber; empty if the topology defines them.
+    package var filters: [FilterTemplate] = []
+    /// The publishers subscribe too, to ``filters``.
+    package var publishersSubscribe = false
     /// Subscribers of `sub` use these QoS levels in turn.
     ///
     /// Those of `pubsub` use the publishers' highest.
@@ -169,9 +218,7 @@ package struct MQTTLoad: Sendable {
         self.subscriberID = subscriberID
         self.publishers = publishers
         self.subscribers = subscribers
-        self.topic = topic
-        self.payload = payload
-        self.qualities = qualities
+        self.streams = [Stream(topic: topic, payload: payload, qualities: qualities)]
         self.subscriberQualities = subscriberQualities
         self.run = run
         self.realtimeOffset = realtimeOffset
@@ -182,15 +229,46 @@ package struct MQTTLoad: Sendable {
     /// With Retain As Published it is the publisher's own flag (MQTT 5.0 §3.8.3.1). Stored copies then arrive only if
     /// Retain Handling requests them.
     package var marksStoredCopies: Bool {
-        !self.subscribeOptions.retainAsPublished || self.subscribeOptions.retainHandling != .doNotSend
+        let options = self.filters.isEmpty ? [self.subscribeOptions] : self.filters.map(\.options)
+        return !options.contains { $0.retainAsPublished && $0.retainHandling == .doNotSend }
     }
 
     /// Whether clients connect more than once.
     package var comesBack: Bool { self.reconnects > 0 || !self.departures.isEmpty }
 
+    /// The only stream, or the first one.
+    package var stream: Stream {
+        get { self.streams[0] }
+        set { self.streams[0] = newValue }
+    }
+    package var topic: Template { self.stream.topic }
+    package var payload: LoadPayload { self.stream.payload }
+    /// Empty if the load has no publishers.
+    package var qualities: [QoS] { self.stream.qualities }
+
+    package var clients: Int { self.publishers + self.subscribers }
+    package var publishes: Bool { self.publishers > 0 && self.streams.contains { !$0.qualities.isEmpty } }
+    package var subscribes: Bool { !self.subscribingClients.isEmpty }
+
+    /// The clients that subscribe, by their number in the run.
+    package var subscribingClients: Range<Int> {
+        if self.topology == .request { return 0..<self.clients }
+        if self.publishersSubscribe { return 0..<self.publishers }
+        return self.publishers..<self.clients
+    }
+
+    /// The clients that the ledger follows messages to.
+    ///
+    /// `hasP2P`: messages reach clients that subscribe to nothing.
+    func receivingClients(hasP2P: Bool) -> Range<Int> {
+        if self.topology == .request { return 0..<self.publishers }
+        return hasP2P ? 0..<self.clients : self.subscribingClients
+    }
+
     /// `qualities` is empty if the load has no publishers.
-    package func qos(ofPublisher number: Int) -> QoS {
-        self.qualities.isEmpty ? .atMostOnce : self.qualities[number % self.qualities.count]
+    package func qos(ofPublisher number: Int, stream: Int = 0) -> QoS {
+        let qualities = self.streams[stream].qualities
+        return qualities.isEmpty ? .atMostOnce : qualities[number % qualities.count]
     }
 
     package func qos(ofSubscriber number: Int) -> QoS {
@@ -219,18 +297,18 @@ package struct MQTTLoad: Sendable {
     package func subscriptions(of number: Int) -> [Subscription] {
         var random = SplitMix64(seed: self.seed &+ UInt64(number))
         if self.topology == .request, self.isPublisher(number) {
-            let template = self.responseTopic ?? Template(parsing: "")
+            let template = self.stream.responseTopic ?? Template(parsing: "")
             let topic = template.rendered(self.values(of: number), random: &random)
             // QoS 0, as answers are sent.
             return [self.subscription(String(decoding: topic, as: UTF8.self), .atMostOnce)]
         }
-        let place = number - self.publishers
+        let place = self.publishersSubscribe ? number : number - self.publishers
         let qos = self.qos(ofSubscriber: place)
         guard self.filters.isEmpty else {
             let values = self.values(of: number)
             return self.filters.map { filter in
-                let text = String(decoding: filter.rendered(values, random: &random), as: UTF8.self)
-                return self.subscription(text, qos)
+                let text = String(decoding: filter.template.rendered(values, random: &random), as: UTF8.self)
+                return self.subscription(text, filter.qos ?? qos, filter.options)
             }
         }
         switch self.topology {
@@ -249,96 +327,17 @@ package struct MQTTLoad: Sendable {
         }
     }
 
-    /// The number, from 0, of a client's subscription that the ledger follows.
-    package func subscription(of number: Int) -> Int? {
-        switch self.topology {
-        case .request: self.isPublisher(number) ? number : nil
-        case .shared: self.isPublisher(number) ? nil : self.server(of: number)
-        case .pair, .fanIn, .fanOut: self.isPublisher(number) ? nil : number - self.publishers
-        }
+    /// Whether the clients' filters differ.
+    var filtersVary: Bool {
+        if self.topology == .request { return true }
+        guard self.filters.isEmpty else { return self.filters.contains { $0.template.variesPerClient } }
+        return self.topology.readsOnePublisher && self.topic.variesPerClient
     }
 
-    /// Whether each publisher's topic has a filter of its own.
-    ///
-    /// It has none without a level that differs per client.
-    package var separatesPublishers: Bool {
-        self.publishers < 2
-            || self.topic.filter(ofClient: self.values(of: 0)) != self.topic.filter(ofClient: self.values(of: 1))
-    }
-
-    /// Whether a subscription receives the messages of one publisher only.
-    private var hearsOnePublisher: Bool {
-        self.topology.readsOnePublisher && self.publishersAreApart && self.publishers > 0
-    }
-
-    /// The publishers that feed each subscription; a share group counts as one subscription.
-    ///
-    /// Subscriptions are numbered like their subscribers, from 0.
-    package var feeds: [SubscriptionFeed] {
-        switch self.topology {
-        case .shared:
-            return (0..<self.servers).map { server in
-                SubscriptionFeed(subscription: UInt32(server), publishers: self.publishers(of: server))
-            }
-        case .request:
-            return (0..<UInt32(self.publishers)).map { SubscriptionFeed(subscription: $0, publishers: $0..<$0 + 1) }
-        case _ where self.hearsOnePublisher:
-            return (0..<self.subscribers).map { place in
-                let publisher = UInt32(place % self.publishers)
-                return SubscriptionFeed(subscription: UInt32(place), publishers: publisher..<publisher + 1)
-            }
-        case .pair, .fanIn, .fanOut:
-            return (0..<self.subscribers).map { place in
-                let server = self.server(of: self.publishers + place)
-                return SubscriptionFeed(subscription: UInt32(place), publishers: self.publishers(of: server))
-            }
-        }
-    }
-
-    /// The publishers that feed each subscription, and from which message on, given the loops' results.
-    ///
-    /// Publishers that did not wait may have published before a subscription was in effect. A message sent before its
-    /// SUBACK is expected only if it arrived. Without any SUBACK this applies to every message.
-    package func feeds(_ results: [MQTTResult]) -> [SubscriptionFeed] {
-        let early = results.flatMap(\.earlySubscriptions)
-        let begun = results.reduce(into: Set()) { $0.formUnion($1.subscriptions) }
-        var bounds: [UInt32: [UInt32: UInt64]] = [:]
-        // The first member of a share group counts.
-        for entry in early {
-            let known = bounds[entry.subscription]?[entry.publisher] ?? .max
-            bounds[entry.subscription, default: [:]][entry.publisher] = min(known, entry.sequence)
-        }
-        return self.feeds.map { feed in
-            var feed = feed
-            if begun.contains(feed.subscription) {
-                feed.expectedFrom = bounds[feed.subscription] ?? [:]
-            } else {
-                for publisher in feed.publishers { feed.expectedFrom[publisher] = .max }
-            }
-            return feed
-        }
-    }
-
-    /// Whether the subscription receives the publisher's messages.
-    package func feeds(_ subscription: UInt32, from publisher: Int) -> Bool {
-        switch self.topology {
-        case .request: return Int(subscription) == publisher
-        case _ where self.hearsOnePublisher: return Int(subscription) % self.publishers == publisher
-        case .shared: return Int(subscription) == self.server(of: publisher)
-        case .pair, .fanIn, .fanOut:
-            return self.server(of: self.publishers + Int(subscription)) == self.server(of: publisher)
-        }
-    }
-
-    /// The number of subscriptions that receive a publisher's messages, which is the number of deliveries per message.
-    package func deliveries(ofPublisher number: Int) -> Int {
-        switch self.topology {
-        case .shared, .request: self.subscribers > 0 ? 1 : 0
-        case _ where self.hearsOnePublisher:
-            self.subscribers / self.publishers + (number < self.subscribers % self.publishers ? 1 : 0)
-        case .pair, .fanIn, .fanOut:
-            Self.block(self.server(of: number), of: self.subscribers, among: self.servers).count
-        }
+    /// The QoS that a subscriber asks for in one of its filters.
+    func requestedQoS(of number: Int, filter: Int) -> QoS {
+        let place = self.publishersSubscribe ? number : number - self.publishers
+        return (filter < self.filters.count ? self.filters[filter].qos : nil) ?? self.qos(ofSubscriber: place)
     }
 }
 
@@ -352,7 +351,7 @@ extension MQTTLoad {
         guard self.servers > 1 else { return 0 }
         guard !self.isPublisher(number) else { return self.block(holding: number, of: self.publishers) }
         let place = number - self.publishers
-        if self.hearsOnePublisher {
+        if self.topology.readsOnePublisher, self.filters.isEmpty, self.publishers > 0 {
             return self.block(holding: place % self.publishers, of: self.publishers)
         }
         return self.block(holding: place, of: self.subscribers)
@@ -361,16 +360,6 @@ extension MQTTLoad {
     /// The number that selects a client's target and source address if targets are used in turn.
     package func route(of number: Int) -> Int {
         self.servers > 1 ? number * self.servers + self.server(of: number) : number
-    }
-
-    private func publishers(of server: Int) -> Range<UInt32> {
-        let block = Self.block(server, of: self.publishers, among: self.servers)
-        return UInt32(block.lowerBound)..<UInt32(block.upperBound)
-    }
-
-    /// The clients of `count` that belong to a server.
-    private static func block(_ server: Int, of count: Int, among servers: Int) -> Range<Int> {
-        server * count / servers..<(server + 1) * count / servers
     }
 
     private func block(holding place: Int, of count: Int) -> Int { ((place + 1) * self.servers - 1) / count }

@@ -1,6 +1,8 @@
+import Ledger
 package import LoadEngine
 import MQTTCodec
 package import Measurement
+import Report
 import Transport
 
 /// The metrics of an MQTT load, with the identifiers that the loops record with.
@@ -21,7 +23,9 @@ package struct MQTTMetrics: Sendable {
     package struct Arrival: Sendable {
         package let fresh: CounterID
         package let retained: CounterID
-        /// By the publisher's QoS, which the header carries.
+    }
+
+    package struct Delivery: Sendable {
         package let duration: DurationID
         /// Answers after their timeout, also by the publisher's QoS.
         package let late: CounterID?
@@ -49,6 +53,10 @@ package struct MQTTMetrics: Sendable {
     package let departures: [DeparturePlan.Cause: DepartureMetrics]
     private let publishByQoS: [Publish]
     private let arrivalByQoS: [Arrival]
+    /// By stream of the run, and the publisher's QoS, which the header carries.
+    private let deliveries: [Delivery]
+    /// By share group with members in several groups: the same.
+    private let sharedDeliveries: [String: [Delivery]]
     /// Only if clients store their flows.
     package let store: Store?
     /// Requests that the subscribers answered.
@@ -62,19 +70,27 @@ package struct MQTTMetrics: Sendable {
 
     /// - Parameters:
     ///   - load: decides which QoS levels can occur.
+    ///   - given: the publishers that its receivers may hear; `nil`: the load's own.
+    ///   - group: the load's place in the plan.
     ///   - loops: number of event loops.
-    package init(for load: MQTTLoad, loops: Int) {
+    package init(for load: MQTTLoad, in given: DeliveryPlan? = nil, group: Int = 0, loops: Int) {
+        let plan = given ?? DeliveryPlan([DeliveryPlan.Group(load: load)])
         var catalog = MetricCatalog()
         catalog.stages = load.stages
         self.connect = ConnectMetrics("connect", layers: load.layers, &catalog)
         self.reconnect =
             load.comesBack ? ConnectMetrics("reconnect", layers: load.layers, &catalog) : self.connect
         self.departures = DepartureMetrics.all(load.departures, &catalog)
-        let published = load.publishers > 0 ? Array(Set(load.qualities)).sorted() : []
-        var publish: [QoS: Publish] = [:]
-        for qos in published { publish[qos] = Self.publish(qos, &catalog) }
-        // Levels that do not occur share an entry, so that the lookup is one array access.
-        self.publishByQoS = published.isEmpty ? [] : QoS.allCases.compactMap { publish[$0] ?? publish[published[0]] }
+        let published = load.publishers > 0 ? Array(Set(load.streams.flatMap(\.qualities))).sorted() : []
+        var publish: [Publish] = []
+        for stream in load.streams where load.publishes {
+            let label = load.hasStreams ? stream.name : nil
+            let levels = Set(stream.qualities).sorted()
+            let own = Dictionary(uniqueKeysWithValues: levels.map { ($0, Self.publish($0, label, &catalog)) })
+            // Levels that do not occur share an entry, so that the lookup is one array access.
+            publish += QoS.allCases.compactMap { own[$0] ?? levels.first.flatMap { own[$0] } }
+        }
+        self.publishByQoS = publish
         self.store = load.keepsFlows ? Self.store(published, &catalog) : nil
         let isRequest = load.topology == .request
         self.answers = isRequest ? catalog.counter("requests_answered") : nil
@@ -82,46 +98,73 @@ package struct MQTTMetrics: Sendable {
         self.subscribe = catalog.duration("subscribe_duration", wholeRun: true)
         self.subscriptionChurn = load.subscriptionChurn.map { _ in SubscriptionChurnMetrics(&catalog) }
         self.ping = catalog.duration("ping_duration", wholeRun: true)
-        let highest = load.subscribers > 0 ? load.subscriberQualities.max() ?? .atMostOnce : .atMostOnce
-        let deliveredBy = load.publishers > 0 ? published : QoS.allCases
+        let levels = plan.levels(heardBy: group)
         self.arrivalByQoS =
-            load.subscribers == 0
+            levels.received.isEmpty
             ? []
             : QoS.allCases.map { qos in
-                let published = deliveredBy.contains(qos) ? qos : deliveredBy.first ?? qos
-                // A message is delivered at the lower of the publisher's and the subscriber's level.
-                let level = isRequest && qos == .atMostOnce ? qos : min(published, highest)
+                let level = levels.received.contains(qos) ? qos : levels.received.max() ?? qos
                 return Arrival(
                     fresh: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "false"]),
-                    retained: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"]),
-                    duration: catalog.duration(
-                        isRequest ? "request_duration" : "delivery_duration",
-                        ["qos": "\(published.rawValue)"]
-                    ),
-                    late: isRequest ? catalog.counter("requests_late", ["qos": "\(published.rawValue)"]) : nil
+                    retained: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"])
                 )
             }
+        self.deliveries = Self.deliveries(plan, heardBy: group, isRequest: isRequest, &catalog)
+        self.sharedDeliveries = Dictionary(
+            uniqueKeysWithValues: plan.sharedNames(group).map { name in
+                (name, Self.deliveries(plan, heardBy: group, isRequest: false, as: name, &catalog))
+            }
+        )
         self.traffic = TrafficMetrics(protocolName: "mqtt", loops: loops, &catalog)
         self.catalog = catalog
     }
 
     /// The metrics of the finished run: the recorded ones and those settled at the end.
-    package func known(for load: MQTTLoad) -> MetricCatalog {
+    package func known(for load: MQTTLoad, in given: DeliveryPlan? = nil, group: Int = 0) -> MetricCatalog {
+        let plan = given ?? DeliveryPlan([DeliveryPlan.Group(load: load)])
         var catalog = self.catalog
         _ = catalog.counter("decode_time", ["protocol": "mqtt"], unit: "seconds")
         catalog.addProcessGauges()
-        guard load.hasLedger, load.subscribers > 0 else { return catalog }
-        let settled = load.publishers > 0 ? ["delivery_expected", "delivery_lost"] : ["delivery_gaps"]
-        let levels = load.publishers > 0 ? Set(load.qualities) : Set(QoS.allCases)
-        let requests = load.topology == .request ? ["requests_lost"] : []
-        for name in requests + settled + ["delivery_duplicated", "delivery_reordered"] {
-            for qos in levels.sorted() { _ = catalog.counter(name, ["qos": "\(qos.rawValue)"]) }
+        let levels = plan.levels(heardBy: group)
+        guard load.hasLedger || load.publishers == 0, !levels.received.isEmpty else { return catalog }
+        for (labels, _) in plan.rows(heardBy: group) {
+            catalog.addDeliveries(labels, publishersKnown: plan.hasPublishers)
+            if load.topology == .request { _ = catalog.counter("requests_lost", labels) }
         }
         return catalog
     }
 
-    /// By the publisher's QoS; empty in a load without subscribers.
-    package var deliveryDurations: [DurationID] { self.arrivalByQoS.map(\.duration) }
+    /// The duration of a delivery to a share group, which is recorded off the loops.
+    package func shareDuration(stream: Int, qos: UInt8, group: String) -> DurationID? {
+        let row = stream * 3 + Int(min(qos, 2))
+        let rows = self.sharedDeliveries[group] ?? self.deliveries
+        return row < rows.count ? rows[row].duration : nil
+    }
+
+    /// One entry per stream of the run and QoS; streams that the group does not hear share the first one's.
+    private static func deliveries(
+        _ plan: DeliveryPlan,
+        heardBy group: Int,
+        isRequest: Bool,
+        as name: String? = nil,
+        _ catalog: inout MetricCatalog
+    ) -> [Delivery] {
+        let rows = plan.rows(heardBy: group)
+        guard !rows.isEmpty else { return [] }
+        var known: [DeliveryPlan.RowKey: Delivery] = [:]
+        for (labels, key) in rows {
+            let labels = name.map { labels.adding(Labels.group, $0) } ?? labels
+            known[key] = Delivery(
+                duration: catalog.duration(isRequest ? "request_duration" : "delivery_duration", labels),
+                late: isRequest ? catalog.counter("requests_late", labels) : nil
+            )
+        }
+        let first = known[rows[0].key]
+        return (0..<max(1, plan.places.streams.count)).flatMap { stream in
+            let own = rows.first { $0.key.stream == stream }.flatMap { known[$0.key] } ?? first
+            return (0..<3).compactMap { known[DeliveryPlan.RowKey(stream: stream, qos: UInt8($0))] ?? own }
+        }
+    }
 
     /// The publish metrics by QoS, in memory that a loop reads without reference counting.
     ///
@@ -132,6 +175,9 @@ package struct MQTTMetrics: Sendable {
 
     /// The arrival metrics in the same form; empty in a load without subscribers.
     func makeArrivalTable() -> UnsafeMutablePointer<Arrival> { Self.table(self.arrivalByQoS) }
+
+    /// The delivery metrics in the same form.
+    func makeDeliveryTable() -> UnsafeMutablePointer<Delivery> { Self.table(self.deliveries) }
 
     private static func table<Row>(_ rows: [Row]) -> UnsafeMutablePointer<Row> {
         let table = UnsafeMutablePointer<Row>.allocate(capacity: rows.count)
@@ -156,11 +202,13 @@ package struct MQTTMetrics: Sendable {
         )
     }
 
-    private static func publish(_ qos: QoS, _ catalog: inout MetricCatalog) -> Publish {
-        let level = "\(qos.rawValue)"
-        func counter(_ name: String) -> CounterID { catalog.counter(name, ["qos": level]) }
-        func leg(_ name: String, _ leg: String) -> DurationID { catalog.duration(name, ["qos": level, "leg": leg]) }
-        let write = catalog.duration("publish_write_duration", ["qos": level])
+    /// `stream`: the stream's name, in a load with several.
+    private static func publish(_ qos: QoS, _ stream: String?, _ catalog: inout MetricCatalog) -> Publish {
+        let own: Labels = ["qos": "\(qos.rawValue)"]
+        let labels = stream.map { own.adding("stream", $0) } ?? own
+        func counter(_ name: String) -> CounterID { catalog.counter(name, labels) }
+        func leg(_ name: String, _ leg: String) -> DurationID { catalog.duration(name, labels.adding("leg", leg)) }
+        let write = catalog.duration("publish_write_duration", labels)
         let response: (DurationID, DurationID)
         let service: (DurationID, DurationID)
         switch qos {
@@ -177,7 +225,7 @@ package struct MQTTMetrics: Sendable {
                 offered: counter("publish_offered"),
                 sent: counter("publish_sent"),
                 notSent: counter("publish_not_sent"),
-                blocked: catalog.duration("publish_blocked_duration", ["qos": level])
+                blocked: catalog.duration("publish_blocked_duration", labels)
             ),
             resent: counter("publish_resent"),
             acked: counter(qos == .atMostOnce ? "publish_confirmed" : "publish_acked"),

@@ -4,24 +4,22 @@ package import MQTTCodec
 package import Measurement
 package import NIOCore
 
-/// A subscription whose first SUBACK came after a publisher had begun.
-///
-/// For this subscription, the publisher's messages below `sequence` have an unknown fate.
-package struct EarlySubscription: Hashable, Sendable {
-    package var subscription: UInt32
-    package var publisher: UInt32
-    package var sequence: UInt64
-}
-
 /// The results of one loop at the end of a run.
 package struct MQTTResult: Sendable {
-    package var fates: [PublisherFate]
+    package var published: PublishedExport
     package var ledger: LedgerExport
     package var books: [QoS: PublishBook]
-    /// The publishers' progress when late subscriptions came into effect.
-    package var earlySubscriptions: [EarlySubscription]
-    /// Subscriptions with a SUBACK; a share group counts as one.
-    package var subscriptions: Set<UInt32>
+    /// The receivers of the loop's clients, and those that ever had a subscription in effect.
+    package var receivers: Set<UInt32>
+    package var began: Set<UInt32>
+    /// Receivers that were granted a lower QoS than they asked for.
+    package var granted: [UInt32: UInt8]
+    /// By receiver that is away at the end: its last visit, of a share group those of its members.
+    package var absent: [UInt32: [UInt64]]
+    /// Marks after the last sample.
+    package var presence: [PresenceMark]
+    /// Publishers had more audiences than a header can name.
+    package var hasTooManyAudiences: Bool
     /// For a segment whose publishers or subscribers have counterparts in other segments.
     package var joint: JointResult?
     /// By number in the run.
@@ -32,83 +30,112 @@ package struct MQTTResult: Sendable {
 ///
 /// Times are monotonic.
 package struct JointResult: Sendable {
-    /// The progress of the loop's publishers at one moment.
-    package struct Look: Sendable {
-        package var at: NIODeadline
-        /// By place.
-        package var sent: [UInt64]
-    }
-
-    /// Times of the SUBACKs, the first of each client.
-    package var begun: [(subscription: UInt32, at: NIODeadline)] = []
-    package var looks: [Look] = []
     /// Times when the last publisher and the first subscriber were asked to close.
     package var publishersEnded: NIODeadline?
     package var subscribersLeft: NIODeadline?
     package var loadBegan = NIODeadline.distantFuture
-    let mostLooks: Int
-
-    /// Limits per run: observations per publisher, and stored numbers in all.
-    private static let most = (moments: 120, numbers: 1_000_000)
-
-    init(publishers: Int) {
-        self.mostLooks = max(4, min(Self.most.moments, Self.most.numbers / max(1, publishers)))
-    }
 }
 
 extension MQTTShardWork {
-    /// Records the publishers' progress, for subscriptions that come into effect in another segment.
-    ///
-    /// Called once a second, as long as there is space.
-    func noteProgress(_ now: NIODeadline) {
-        guard self.load.joint?.beginsTogether == false, self.places.operators > 0 else { return }
-        guard let joint = self.joint, now >= self.shard.loadBegan, joint.looks.count < joint.mostLooks else { return }
-        let sent = (0..<self.places.operators).map { self.clients[$0].sequence }
-        self.joint?.looks.append(JointResult.Look(at: now, sent: sent))
-    }
-
     /// The run asks a client to close.
     package func noteClosing(_ place: Int) {
         guard self.joint != nil else { return }
         let now = NIODeadline.now()
-        if self.places.isOperator(place) {
-            self.joint?.publishersEnded = now
-        } else if self.joint?.subscribersLeft == nil {
+        // A publisher that receives stays until everything has come: it ended with its last write.
+        if self.places.isOperator(place), !self.subscribes(place) { self.joint?.publishersEnded = now }
+        if self.clients[place].own.receiver >= 0, self.joint?.subscribersLeft == nil {
             self.joint?.subscribersLeft = now
         }
     }
 
     package func takeResult() -> MQTTResult {
-        var fates: [PublisherFate] = []
-        if self.load.publishers > 0 {
-            for place in 0..<self.places.operators {
-                fates.append(
-                    PublisherFate(
-                        publisher: UInt32(self.number(place)),
-                        qos: self.clients[place].own.qos.rawValue,
-                        assigned: self.clients[place].sequence,
-                        unknown: self.clients[place].unknown
-                    )
-                )
-            }
-        }
-        var subscriptions: Set<UInt32> = []
-        for place in 0..<self.places.count where self.clients[place].own.hasSubscribed {
-            if let subscription = self.load.subscription(of: self.number(place)) {
-                subscriptions.insert(UInt32(subscription))
-            }
-        }
         self.joint?.loadBegan = self.shard.loadBegan
         var books: [QoS: PublishBook] = [:]
         for qos in QoS.allCases { books[qos] = self.books[qos.rawValue] }
+        if self.joint != nil {
+            // Nothing tells what was sent to a receiver that did not come back.
+            for place in 0..<self.places.count where self.clients[place].own.isAway {
+                let receiver = self.clients[place].own.receiver
+                if receiver >= 0 { self.ledger.pointee.open(Int(receiver)) }
+            }
+        }
+        let (receivers, began) = self.presentReceivers
         return MQTTResult(
-            fates: fates,
+            published: PublishedExport(audiences: self.audiences.pointee.audiences, fates: self.fates),
             ledger: self.ledger.pointee.export(),
             books: books,
-            earlySubscriptions: self.earlySubscriptions,
-            subscriptions: subscriptions,
+            receivers: receivers,
+            began: began,
+            granted: self.granted,
+            absent: self.absentReceivers,
+            presence: self.marks,
+            hasTooManyAudiences: self.audiences.pointee.overflowed,
             joint: self.joint,
             tallies: self.numberedTallies
+        )
+    }
+
+    /// The receivers of the loop's clients, and those whose subscriptions were ever in effect.
+    private var presentReceivers: (all: Set<UInt32>, began: Set<UInt32>) {
+        var (all, began) = (Set<UInt32>(), Set<UInt32>())
+        for place in 0..<self.places.count where self.clients[place].own.receiver >= 0 {
+            let client = self.number(place)
+            var own = self.deliveries.shareGroups(group: self.group, client: client)
+            if let receiver = self.deliveries.receiver(group: self.group, client: client) { own.append(receiver) }
+            all.formUnion(own)
+            if self.clients[place].own.visits > 0 { began.formUnion(own) }
+        }
+        return (all, began)
+    }
+
+    private var absentReceivers: [UInt32: [UInt64]] {
+        var absent: [UInt32: [UInt64]] = [:]
+        for place in 0..<self.places.count where self.clients[place].own.isAway {
+            let client = self.number(place)
+            let visit = self.clients[place].own.visits - 1
+            if let receiver = self.deliveries.receiver(group: self.group, client: client) {
+                absent[receiver, default: []].append(UInt64(visit))
+            }
+            for group in self.deliveries.shareGroups(group: self.group, client: client) {
+                absent[group, default: []].append(self.memberVisit(client, visit))
+            }
+        }
+        for (group, life) in self.alive where life.members == 0 && life.lives > 0 {
+            absent[group, default: []].append(life.lives - 1)
+        }
+        return absent
+    }
+
+    private var fates: [PublisherFate] {
+        guard self.load.publishes, self.load.hasLedger else { return [] }
+        if self.hasManyAudiences {
+            let streams = self.load.streams.count
+            return self.published.pointee.fates { publisher, audience in
+                let (place, stream) = publisher.quotientAndRemainder(dividingBy: streams)
+                guard self.load.streams[stream].hasHeader else { return nil }
+                return self.fate(place, stream: stream, audience: audience)
+            }
+        }
+        return (0..<self.places.operators).map { place in
+            var fate = self.fate(place, stream: 0, audience: self.clients[place].own.audience)
+            fate.assigned = self.clients[place].sequence
+            fate.unknown = self.clients[place].unknown
+            if let own = self.exceptions[place] {
+                (fate.unsent, fate.resent, fate.admitted) = (own.unsent, own.resent, own.admitted)
+            }
+            return fate
+        }
+    }
+
+    private func fate(_ place: Int, stream: Int, audience: UInt32) -> PublisherFate {
+        let own = self.load.streams[stream]
+        return PublisherFate(
+            publisher: self.deliveries.publisher(group: self.group, stream: stream, client: self.number(place)),
+            audience: audience,
+            qos: self.qos(place, stream: stream).rawValue,
+            assigned: 0,
+            expires: own.properties.messageExpiryInterval != nil,
+            isOrdered: !own.topicVaries
         )
     }
 }

@@ -68,6 +68,7 @@ extension MQTTShardWork {
         if self.slab.probe.place == place { self.slab.probe.restart() }
         let holdsSubscription = resumed && self.clients[place].own.hasSubscribed
         if holdsSubscription || !self.subscribes(place) {
+            self.handlePresent(place, resumed: holdsSubscription, now: now)
             self.markUp(place, now: now)
         } else {
             self.subscribe(place, now: now)
@@ -76,7 +77,7 @@ extension MQTTShardWork {
 
     /// Whether the client subscribes at all.
     func subscribes(_ place: Int) -> Bool {
-        self.places.isOperator(place) ? self.load.topology == .request : self.load.subscribers > 0
+        self.load.subscribingClients.contains(self.number(place))
     }
 
     /// The reason if the server's CONNACK forbids a part of the client's plan (MQTT 5.0 §3.2.2.3).
@@ -84,19 +85,23 @@ extension MQTTShardWork {
     /// Sending it anyway would be a protocol error.
     func disallowed(_ place: Int) -> ReasonCode? {
         let limits = self.sessions[place].limits
-        if self.subscribes(place) || !self.places.isOperator(place) {
+        if self.subscribes(place) {
             let refusal = limits.refusal(
                 of: self.load.subscriptions(of: self.number(place)),
                 hasIdentifier: self.load.subscribeOptions.properties.subscriptionIdentifier != nil
             )
-            guard refusal == nil, self.places.isOperator(place) else { return refusal }
+            if refusal != nil { return refusal }
         }
-        guard !self.load.qualities.isEmpty else { return nil }
-        if case .fixed(let alias)? = self.load.topicAlias, alias > limits.topicAliasMaximum {
-            return .topicAliasInvalid
+        guard self.load.publishes, self.places.isOperator(place) else { return nil }
+        for (index, stream) in self.load.streams.enumerated() {
+            if case .fixed(let alias)? = stream.topicAlias, alias > limits.topicAliasMaximum {
+                return .topicAliasInvalid
+            }
+            let number = self.number(place)
+            let qos = self.load.qos(ofPublisher: number, stream: index)
+            let size = (self.writers + index).pointee.begin(number, qos: qos, message: 0, now: 0)
+            if let refusal = limits.refusal(ofPublish: qos, retain: stream.retain, size: size) { return refusal }
         }
-        let qos = self.clients[place].own.qos
-        let size = self.writer.pointee.begin(self.number(place), qos: qos, message: 0, now: 0)
-        return limits.refusal(ofPublish: qos, retain: self.load.retain, size: size)
+        return nil
     }
 }

@@ -9,6 +9,8 @@ package import NIOCore
 extension MQTTShardWork {
     package func handleEnd(_ place: Int, _ end: ConnectionEnd) -> (isCounted: Bool, goesOn: Bool) {
         self.endTurn(place, isLost: self.clients[place].stage == .up)
+        // A client that closes for good has read everything before.
+        if self.clients[place].stage != .finishing { self.handleAbsent(place) }
         return (isCounted: true, goesOn: true)
     }
 
@@ -17,7 +19,9 @@ extension MQTTShardWork {
     }
 
     package func close(_ place: Int) {
-        guard !self.places.isOperator(place), self.load.subscribers > 0 else { return self.closeLink(place) }
+        guard self.subscribes(place), self.load.topology != .request || !self.places.isOperator(place) else {
+            return self.closeLink(place)
+        }
         // The subscriber reads the server's queued messages before it reads the PINGRESP.
         self.clients[place].stage = .flushing
         self.clients[place].connection?.ping()

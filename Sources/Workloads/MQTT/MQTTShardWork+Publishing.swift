@@ -18,7 +18,15 @@ package struct PublishBook: Hashable, Sendable {
 }
 
 extension MQTTShardWork {
-    func ids(_ qos: QoS) -> UnsafeMutablePointer<MQTTMetrics.Publish> { self.publishes + Int(qos.rawValue) }
+    func ids(_ qos: QoS, stream: Int = 0) -> UnsafeMutablePointer<MQTTMetrics.Publish> {
+        self.publishes + (stream * 3 + Int(qos.rawValue))
+    }
+
+    /// The QoS of a client's messages in a stream.
+    func qos(_ place: Int, stream: Int) -> QoS {
+        self.load.hasStreams
+            ? self.load.qos(ofPublisher: self.number(place), stream: stream) : self.clients[place].own.qos
+    }
 
     package func room(_ place: Int) -> Int {
         guard self.clients[place].stage == .up, let connection = self.clients[place].connection,
@@ -28,8 +36,9 @@ extension MQTTShardWork {
         return min(self.sessions[place].room, self.largestBatch)
     }
 
-    package func operation(of place: Int) -> OperationMetrics? {
-        self.load.qualities.isEmpty ? nil : self.ids(self.clients[place].own.qos).pointee.operation
+    package func operation(of place: Int, stream: Int) -> OperationMetrics? {
+        self.load.qualities.isEmpty
+            ? nil : self.ids(self.qos(place, stream: stream), stream: stream).pointee.operation
     }
 
     package func isIdle(_ place: Int) -> Bool {
@@ -41,28 +50,53 @@ extension MQTTShardWork {
         let qos = self.clients[place].own.qos
         if let store = self.store, qos != .atMostOnce { return store.take(place, batch) }
         let began = self.context.refresh()
-        let ids = self.ids(qos)
-        self.recordLag(batch, ids.pointee.operation, began: began)
-        self.write(place, connection, batch, ids.pointee.operation, began: began)
-        self.recordWrite(batch, qos, ended: self.context.refresh())
+        self.recordLag(batch, began: began) { stream in
+            self.ids(self.qos(place, stream: stream), stream: stream).pointee.operation.blocked
+        }
+        self.write(place, connection, batch, began: began)
+        self.recordWrite(place, batch, ended: self.context.refresh())
     }
 
-    package func beginWrite(_ place: Int, first: UInt64, began: NIODeadline) -> Int {
-        self.writer.pointee.begin(
+    package func beginWrite(_ place: Int, _ batch: OperationBatch, first: UInt64, began: NIODeadline) -> Int {
+        guard self.hasManyAudiences else {
+            let size = self.writer.pointee.begin(
+                self.number(place),
+                qos: self.clients[place].own.qos,
+                message: first,
+                now: self.time(began),
+                alias: self.aliasUse(place)
+            )
+            self.writer.pointee.audience = self.clients[place].own.audience
+            return size
+        }
+        self.beginTail(place)
+        let (stream, number) = batch.operation(0)
+        return self.begin(place, stream: stream, number: self.load.hasStreams ? number : first, now: began)
+    }
+
+    /// Points a stream's writer at one message of a client.
+    private func begin(_ place: Int, stream: Int, number: UInt64, now: NIODeadline) -> Int {
+        self.current = stream
+        let writer = self.writers + stream
+        let size = writer.pointee.begin(
             self.number(place),
-            qos: self.clients[place].own.qos,
-            message: first,
-            now: self.time(began),
-            alias: self.aliasUse(place)
+            qos: self.qos(place, stream: stream),
+            message: number,
+            now: self.time(now)
         )
+        writer.pointee.audience = self.audience(place, of: writer.pointee.topic)
+        return size
     }
 
-    package var isWriteUniform: Bool { self.writer.pointee.isUniform }
-    package var payloadSize: Int { self.writer.pointee.payloadSize }
+    package var isWriteUniform: Bool { !self.hasManyAudiences && self.writer.pointee.isUniform }
+    package var payloadSize: Int { (self.writers + self.current).pointee.payloadSize }
 
-    package func renderMessage(_ place: Int, sequence: UInt64, began: NIODeadline) -> Int {
-        self.writer.pointee.introduced()
-        return self.writer.pointee.render(message: sequence, now: self.time(began))
+    package func renderMessage(_ place: Int, _ message: DueMessage) -> Int {
+        guard self.hasManyAudiences else {
+            self.writer.pointee.introduced()
+            return self.writer.pointee.render(message: message.sequence, now: self.time(message.began))
+        }
+        return self.begin(place, stream: message.stream, number: message.number, now: message.began)
     }
 
     @inline(__always)
@@ -72,6 +106,7 @@ extension MQTTShardWork {
         copying model: UnsafeRawPointer?,
         to memory: UnsafeMutableRawPointer
     ) {
+        guard !self.hasManyAudiences else { return self.writeAddressed(place, message, to: memory) }
         let qos = self.clients[place].own.qos
         let (sequence, due, lane) = (message.sequence, message.due, message.lane)
         let id = self.identifier(place, qos, due: due, written: message.began, sequence: sequence)
@@ -82,12 +117,65 @@ extension MQTTShardWork {
         }
     }
 
+    /// Writes a message whose audience may be another than that of the message before.
+    private func writeAddressed(_ place: Int, _ message: DueMessage, to memory: UnsafeMutableRawPointer) {
+        let (stream, qos) = (message.stream, self.qos(place, stream: message.stream))
+        let writer = self.writers + stream
+        let row = self.published.pointee.row(
+            publisher: place * self.load.streams.count + stream,
+            audience: writer.pointee.audience
+        )
+        let sequence = self.published.pointee.take(row)
+        self.written.append(WrittenMessage(row: row, sequence: sequence, stream: stream, qos: qos))
+        var id: UInt16 = 0
+        if qos != .atMostOnce {
+            let flight = self.published.pointee.flight(row, sequence: sequence, number: message.number)
+            id = self.identifier(place, qos, due: message.due, written: message.began, sequence: flight)
+        }
+        writer.pointee.write(id: id, sequence: sequence, due: message.due, lane: message.lane, to: memory)
+    }
+
+    // MARK: - Messages that the kernel has not taken yet
+
+    /// A write that ends its connection may start another client's write.
+    private func beginTail(_ place: Int) {
+        if self.writing >= 0 { self.tails[self.writing] = self.written }
+        self.written.removeAll(keepingCapacity: true)
+        self.writing = place
+    }
+
+    package func settleWritten(_ place: Int, sent: Int, lost: Int) {
+        guard self.hasManyAudiences else {
+            guard let operation = self.operation(of: place, stream: 0) else { return }
+            self.countSent(place, operation, sent)
+            guard lost > 0 else { return }
+            self.meter.add(operation.notSent, UInt64(lost))
+            let next = self.clients[place].sequence
+            self.exceptions[place, default: PublishExceptions()].unsent.insert(next - UInt64(lost)..<next)
+            return
+        }
+        let isCurrent = self.writing == place
+        let all = isCurrent ? self.written : self.tails[place] ?? []
+        for message in all.prefix(sent) {
+            self.countSent(place, self.ids(message.qos, stream: message.stream).pointee.operation, 1)
+        }
+        for message in all.dropFirst(sent).suffix(lost) {
+            self.meter.add(self.ids(message.qos, stream: message.stream).pointee.operation.notSent)
+            self.published.pointee.noteUnsent(message.row, message.sequence)
+            self.uncertain += self.copies(place, self.published.pointee.audience(ofRow: message.row))
+        }
+        let left = sent + lost >= all.count ? [] : Array(all.dropFirst(sent))
+        if isCurrent { self.writing = -1 }
+        self.tails[place] = left.isEmpty ? nil : left
+    }
+
     package func noteWrite(_ place: Int, _ connection: MQTTConnection, first: UInt64, count: Int, began: NIODeadline) {
+        if self.joint != nil, self.subscribes(place) { self.joint?.publishersEnded = began }
         self.clients[place].own.batchEnd = connection.bytesHanded + UInt64(self.context.scratch.pointee.readableBytes)
         if self.clients[place].own.qos != .atMostOnce {
             self.wantsTimer(place, at: began + self.load.publisherSession.ackTimeout)
         }
-        if self.writer.pointee.usesAlias { self.clients[place].own.hasAlias = true }
+        if !self.hasManyAudiences, self.writer.pointee.usesAlias { self.clients[place].own.hasAlias = true }
     }
 
     @inline(__always)
@@ -104,15 +192,16 @@ extension MQTTShardWork {
         )
     }
 
-    private func recordWrite(_ batch: OperationBatch, _ qos: QoS, ended: NIODeadline) {
-        let id = self.ids(qos).pointee.write
+    private func recordWrite(_ place: Int, _ batch: OperationBatch, ended: NIODeadline) {
         if batch.isDueWhenAble {
             let due = batch.ableSince
             let lane = batch.lane(due)
+            let id = self.ids(self.clients[place].own.qos).pointee.write
             self.meter.record(id, (ended - due).nanoseconds, count: UInt64(batch.count), lane: lane)
             return
         }
-        batch.forEach { _, due in
+        batch.forEachOperation { _, due, stream, _ in
+            let id = self.ids(self.qos(place, stream: stream), stream: stream).pointee.write
             self.meter.record(id, (ended - due).nanoseconds, lane: batch.lane(due))
         }
     }
@@ -136,13 +225,14 @@ extension MQTTShardWork {
         }
         // It has already been counted as timed out; a late answer is no acknowledgement.
         if timedOut { return }
-        let ids = self.ids(publish.qos)
+        let flight = self.flight(place, publish)
+        let ids = self.ids(publish.qos, stream: flight.stream)
         let response = (now - publish.due).nanoseconds
         let service = (now - publish.written).nanoseconds
         let lane = self.slab.times.lane(publish.due)
         if reason >= 0x80 {
             self.books[publish.qos.rawValue].failed += 1
-            self.clients[place].unknown.insert(publish.sequence)
+            self.noteUnknown(place, flight)
             self.meter.error("\(type.name) 0x\(String(reason, radix: 16))", at: Int64(now.uptimeNanoseconds)) {
                 "the server refused a publish: \(ReasonCode(rawValue: reason)?.name ?? "unknown reason")"
             }
@@ -154,9 +244,10 @@ extension MQTTShardWork {
         self.meter.record(responseID, response, lane: lane)
         self.meter.record(serviceID, service, lane: lane)
         guard finished else { return }
+        if reason == ReasonCode.noMatchingSubscribers.rawValue { self.noteAdmitted(place, flight) }
         self.meter.add(ids.pointee.acked)
         self.tallies[place].acked += 1
-        self.clients[place].own.known += 1
+        self.noteKnown(place, flight)
         if response > self.tallies[place].longestAckNanoseconds {
             self.tallies[place].longestAckNanoseconds = response
         }
@@ -168,7 +259,10 @@ extension MQTTShardWork {
     }
 
     func noteAbandoned(_ place: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {
-        self.clients[place].unknown.insert(publish.sequence)
+        let flight = self.flight(place, publish)
+        // The last messages of a connection may never have left this process.
+        if case .connectionLost(timedOutBefore: false) = why, self.wasUnsent(place, flight) { return }
+        self.noteUnknown(place, flight)
         let qos = publish.qos.rawValue
         switch why {
         case .timedOut:
@@ -180,9 +274,6 @@ extension MQTTShardWork {
         case .connectionLost(timedOutBefore: true):
             break
         case .connectionLost(timedOutBefore: false):
-            // The last messages of a connection may never have left this process.
-            let firstLost = self.clients[place].sequence - UInt64(self.clients[place].lost)
-            if publish.sequence >= firstLost { return }
             if self.clients[place].stage == .finishing || self.clients[place].stage == .finished {
                 self.books[qos].inFlight += 1
             } else {
@@ -195,17 +286,26 @@ extension MQTTShardWork {
 
     package func resend(_ place: Int, id: UInt16, _ publish: InFlightPublish, now: NIODeadline) {
         if let store = self.store { return store.resend(place, publish, now: now) }
-        let size = self.writer.pointee.begin(
-            self.number(place),
-            qos: publish.qos,
-            message: publish.sequence,
-            now: self.time(now)
-        )
+        let flight = self.flight(place, publish)
+        let writer = self.writers + flight.stream
+        let size: Int
+        if self.hasManyAudiences {
+            size = self.begin(place, stream: flight.stream, number: flight.number, now: now)
+        } else {
+            size = writer.pointee.begin(
+                self.number(place),
+                qos: publish.qos,
+                message: flight.number,
+                now: self.time(now)
+            )
+            writer.pointee.audience = self.clients[place].own.audience
+        }
+        self.noteResent(place, flight)
         self.clients[place].connection?.append(size) { memory in
             guard let base = memory.baseAddress else { return 0 }
-            self.writer.pointee.write(
+            writer.pointee.write(
                 id: id,
-                sequence: publish.sequence,
+                sequence: flight.sequence,
                 due: publish.due,
                 lane: self.shard.times.lane(publish.due),
                 isDuplicate: true,
@@ -213,7 +313,7 @@ extension MQTTShardWork {
             )
             return size
         }
-        self.meter.add(self.ids(publish.qos).pointee.resent)
+        self.meter.add(self.ids(publish.qos, stream: flight.stream).pointee.resent)
     }
 
     /// How the client's next message names its topic.
@@ -221,7 +321,7 @@ extension MQTTShardWork {
     /// A client that uses an alias has one topic, so one bit replaces the table. `TopicAliases` would cost a hash per
     /// message and a hundred bytes per client.
     func aliasUse(_ place: Int) -> TopicAliasUse {
-        guard let alias = self.load.topicAlias else { return .none }
+        guard let alias = self.load.stream.topicAlias else { return .none }
         let number: UInt16
         switch alias {
         case .automatic: number = 1
@@ -241,9 +341,9 @@ extension MQTTShardWork {
 
     /// Settles the fate of the QoS 0 messages of a connection.
     package func settleSent(_ place: Int, isConfirmed: Bool) {
-        guard self.places.isOperator(place), !self.load.qualities.isEmpty, self.load.publishers > 0,
-            self.clients[place].own.qos == .atMostOnce
-        else { return }
+        guard self.places.isOperator(place), self.load.publishes else { return }
+        if self.hasManyAudiences { return self.settleRows(place, isConfirmed: isConfirmed) }
+        guard self.clients[place].own.qos == .atMostOnce else { return }
         let first = self.clients[place].connectionFirst
         let last = self.clients[place].sequence
         self.clients[place].connectionFirst = last
@@ -256,6 +356,24 @@ extension MQTTShardWork {
         } else {
             self.books[0].unconfirmed += last - first - lost
             self.clients[place].unknown.insert(first..<last)
+        }
+    }
+
+    private func settleRows(_ place: Int, isConfirmed: Bool) {
+        for stream in self.load.streams.indices where self.qos(place, stream: stream) == .atMostOnce {
+            let publisher = place * self.load.streams.count + stream
+            let ids = self.ids(.atMostOnce, stream: stream)
+            self.published.pointee.endConnection(publisher: publisher, isConfirmed: isConfirmed) { row, count, unsent in
+                let copies = self.copies(place, self.published.pointee.audience(ofRow: row))
+                if isConfirmed {
+                    self.meter.add(ids.pointee.acked, count)
+                    self.tallies[place].acked += count
+                    self.received.expected += copies * Int64(count)
+                } else {
+                    self.books[0].unconfirmed += count - unsent
+                    self.uncertain += copies * Int64(count - unsent)
+                }
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ extension MQTTShardWork {
     package func message(_ place: Int, _ view: PublishView, now: NIODeadline) {
         defer { self.store?.received(place, view) }
         self.tallies[place].received += 1
-        guard self.load.subscribers > 0 else { return }
+        guard self.receives else { return }
         let ids = self.arrivals + Int(view.qos.rawValue)
         self.meter.add(view.retain ? ids.pointee.retained : ids.pointee.fresh)
         self.meter.add(self.metrics.traffic.payloadReceived, UInt64(view.payload.count))
@@ -37,7 +37,7 @@ extension MQTTShardWork {
         else { return }
         // Messages left over from another run are not losses of this run. `sub` alone follows any run.
         guard self.isOurs(header) else { return }
-        if self.isFirst(header, place, now: now) { self.recordDelivery(header, now: now) }
+        if self.isFirst(header, place, view, now: now) { self.recordDelivery(header, now: now) }
     }
 
     package func released(_ place: Int, _ id: UInt16, now: NIODeadline) { self.store?.released(place, id) }
@@ -47,7 +47,7 @@ extension MQTTShardWork {
     ///
     /// Another run's publishers have the same numbers, and their sequence numbers start again.
     private func isOurs(_ header: PayloadHeader) -> Bool {
-        if self.load.publishers > 0 { return header.run == self.load.run }
+        if self.deliveries.hasPublishers { return header.run == self.load.run }
         if self.followedRun == nil { self.followedRun = header.run }
         if header.run == self.followedRun { return true }
         self.meter.error("another run", at: Int64(self.context.now.uptimeNanoseconds)) {
@@ -59,21 +59,14 @@ extension MQTTShardWork {
     /// Records the arrival.
     ///
     /// Returns whether it is known here to be the first.
-    private func isFirst(_ header: PayloadHeader, _ place: Int, now: NIODeadline) -> Bool {
-        let index = Int(self.clients[place].own.subscription)
-        // The message came to a client that did not subscribe; only the server knows why.
-        guard index >= 0 else {
-            self.meter.error("stray", at: Int64(self.context.now.uptimeNanoseconds)) {
-                "a message came to a client without a subscription"
-            }
-            return false
-        }
-        if self.load.topology == .shared {
+    private func isFirst(_ header: PayloadHeader, _ place: Int, _ view: PublishView, now: NIODeadline) -> Bool {
+        if let member = self.member(place, view.topic) {
             // Another member may have it already, so durations are recorded when the batches are merged.
             self.members.arrived(
-                member: index,
+                member: member,
                 ShareBatch.Arrival(
                     publisher: header.publisher,
+                    audience: header.audience,
                     qos: header.qos,
                     sequence: header.sequence,
                     lane: self.lane(of: header),
@@ -83,21 +76,35 @@ extension MQTTShardWork {
             )
             return false
         }
+        let index = Int(self.clients[place].own.receiver)
+        // The message came to a client that did not subscribe; only the server knows why.
+        guard index >= 0 else {
+            self.meter.error("stray", at: Int64(self.context.now.uptimeNanoseconds)) {
+                "a message came to a client without a subscription"
+            }
+            return false
+        }
         let arrival = self.ledger.pointee.arrived(
             subscription: index,
             publisher: header.publisher,
+            audience: header.audience,
             qos: header.qos,
-            sequence: header.sequence
+            sequence: header.sequence,
+            isRedelivery: view.dup,
+            mayRepeat: view.qos == .atLeastOnce && self.clients[place].own.hasResumed,
+            copies: self.matchingFilters(place, view.topic)
         )
-        guard let arrival else { return false }
-        if case .duplicate = arrival { return false }
-        self.received.received += 1
-        return true
+        switch arrival {
+        case .new, .newLate:
+            self.received.received += 1
+            return true
+        case .duplicate, .overlap, nil: return false
+        }
     }
 
     private func lane(of header: PayloadHeader) -> Int {
         // `sub` alone does not know the publisher's plan, so the stages of its own plan count, by their times.
-        guard self.load.publishers == 0 else { return header.lane(stages: self.load.stages.count) }
+        guard !self.deliveries.hasPublishers else { return header.lane(stages: self.load.stages.count) }
         guard !self.load.stages.isEmpty else { return MetricLane.measured }
         let due = header.due &- self.load.realtimeOffset
         return self.slab.times.lane(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
@@ -106,22 +113,33 @@ extension MQTTShardWork {
     private func recordDelivery(_ header: PayloadHeader, now: NIODeadline) {
         let due = header.due &- self.load.realtimeOffset
         let duration = Int64(now.uptimeNanoseconds) &- due
-        let ids = self.arrivals + Int(min(header.qos, 2))
+        let stream = self.deliveries.stream(of: header.publisher)
+        let ids = self.durations + (stream * 3 + Int(min(header.qos, 2)))
         self.meter.record(ids.pointee.duration, duration, lane: self.lane(of: header))
         if let late = ids.pointee.late, duration > self.load.publisherSession.ackTimeout.nanoseconds {
             self.meter.add(late)
         }
     }
 
-    /// The messages that the subscribers still await, as far as this loop knows.
+    /// The messages that the run's receivers still await, as far as this loop knows.
     package var balance: DeliveryBalance {
-        guard self.load.hasLedger, self.load.publishers > 0, self.load.subscribers > 0 else { return DeliveryBalance() }
+        guard self.load.hasLedger, self.deliveries.hasLedger else { return DeliveryBalance() }
         var balance = self.received
-        for place in 0..<self.shard.clients.operators {
-            let copies = Int64(self.load.deliveries(ofPublisher: self.number(place)))
-            balance.expected += Int64(self.clients[place].own.known) * copies
+        balance.uncertain += self.uncertain
+        guard self.load.publishes, !self.hasManyAudiences else { return balance }
+        for place in 0..<self.places.operators {
+            let copies = self.copies(place, self.clients[place].own.audience)
+            // Receivers that publish at QoS 0 stay until it has arrived, and it is confirmed only when they leave.
+            let known =
+                self.clients[place].own.qos == .atMostOnce && self.subscribes(place)
+                ? self.clients[place].sequence - self.clients[place].unknown.count
+                : self.clients[place].own.known
+            balance.expected += Int64(known) * copies
             balance.uncertain += Int64(self.clients[place].unknown.count) * copies
         }
         return balance
     }
+
+    /// Whether any client of the load receives messages.
+    var receives: Bool { self.load.subscribes || self.deliveries.hasP2P }
 }

@@ -26,13 +26,8 @@ extension MQTTShardWork {
             let words = "SUBACK refused: \(Self.name(of: code))"
             return self.refuse(place, "suback 0x" + String(code, radix: 16), words)
         }
-        if !self.clients[place].own.hasSubscribed {
-            self.clients[place].own.hasSubscribed = true
-            if let subscription = self.load.subscription(of: self.number(place)) {
-                self.subscriptionBegan?(UInt32(subscription))
-                self.joint?.begun.append((UInt32(subscription), now))
-            }
-        }
+        self.noteGranted(place, codes)
+        self.handlePresent(place, resumed: false, now: now)
         self.markUp(place, now: now)
     }
 
@@ -41,21 +36,5 @@ extension MQTTShardWork {
         self.meter.error(kind, at: Int64(self.context.now.uptimeNanoseconds)) { words }
         self.clients[place].attempts = .max
         self.clients[place].connection?.abort()
-    }
-
-    /// A subscription is in effect.
-    ///
-    /// For it, the messages that its publishers sent before have an unknown fate.
-    package func noteEarly(_ subscription: UInt32) {
-        for place in 0..<self.places.operators {
-            // With a store, messages get their numbers before they are sent.
-            let stored = self.clients[place].own.qos == .atMostOnce ? nil : self.store?.sentCount(place)
-            let sequence = stored ?? self.clients[place].sequence
-            let publisher = self.number(place)
-            guard sequence > 0, self.load.feeds(subscription, from: publisher) else { continue }
-            self.earlySubscriptions.append(
-                EarlySubscription(subscription: subscription, publisher: UInt32(publisher), sequence: sequence)
-            )
-        }
     }
 }

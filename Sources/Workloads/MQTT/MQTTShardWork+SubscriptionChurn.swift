@@ -140,10 +140,10 @@ extension MQTTLoad {
         // UNSUBSCRIBE removes the subscription with the same text. The check over every client runs only if that can
         // happen.
         let levels = own.count { $0 == "/" }
-        let mayBeSame = self.filters.map(\.filterOfAllClients).contains { filter in
+        let mayBeSame = self.filters.map(\.pattern).contains { filter in
             filter.count { $0 == "/" } == levels && Self.overlap(own, filter)
         }
-        let subscribers = self.publishers..<self.publishers + self.subscribers
+        let subscribers = self.subscribingClients
         let same = subscribers.lazy.compactMap { number in
             self.churnFilter(of: number).flatMap { filter in
                 self.subscriptions(of: number).contains { $0.filter == filter } ? filter : nil
@@ -154,7 +154,8 @@ extension MQTTLoad {
                 + "give the churn another filter"
         }
         guard self.publishers > 0, !self.qualities.isEmpty else { return nil }
-        let published = [self.topic] + (self.topology == .request ? self.responseTopic.map { [$0] } ?? [] : [])
+        let published: [Template] =
+            self.streams.map(\.topic) + (self.topology == .request ? self.stream.responseTopic.map { [$0] } ?? [] : [])
         let heard = published.map(\.filterOfAllClients).first { Self.overlap(own, $0) }
         guard let topics = heard else { return nil }
         return

@@ -19,9 +19,21 @@ package struct MQTTClientState {
     var batchEnd: UInt64 = 0
     /// Acknowledged or confirmed publishes.
     var known: UInt64 = 0
-    var subscription: Int32 = -1
-    /// A SUBACK granted the client's request; from then on the run counts its subscription.
+    /// The receivers of the client's messages, if it has one topic.
+    var audience: UInt32 = 0
+    /// The index of its receiver in the loop's ledger, and of its first membership of a share group.
+    var receiver: Int32 = -1
+    var member: Int32 = -1
+    /// Connections on which its subscriptions were in effect.
+    var visits: UInt32 = 0
+    /// Its subscriptions are in effect, or its session keeps them.
     var hasSubscribed = false
+    /// The server has resumed its session: it may send messages again (MQTT 5.0 §4.4).
+    var hasResumed = false
+    /// Its connection is gone.
+    var isAway = false
+    /// When the connection ended.
+    var leftAt = NIODeadline.distantPast
     /// The server knows the client's topic by an alias on this connection.
     var hasAlias = false
 }
@@ -41,13 +53,24 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     package let connector: any ClientConnector
     package let slab: ClientSlab<MQTTConnection, MQTTClientState>
     let sessions: UnsafeMutablePointer<MQTTSession>
+    /// The publishers and receivers of the whole run, and the place of these clients' group.
+    let deliveries: DeliveryPlan
+    let group: Int
+    let hub: DeliveryHub?
     // Pointers, since exclusivity checks of a class's property cost as much as a message.
-    let writer: UnsafeMutablePointer<MessageWriter>
+    /// By stream.
+    let writers: UnsafeMutablePointer<MessageWriter>
     let ledger: UnsafeMutablePointer<SubscriberLedger>
-    /// By QoS: the metrics of a publish.
+    let audiences: UnsafeMutablePointer<AudienceTable>
+    /// Only in a load with several audiences per publisher.
+    let published: UnsafeMutablePointer<PublisherLedger>
+    let hasManyAudiences: Bool
+    /// By stream and QoS: the metrics of a publish.
     let publishes: UnsafeMutablePointer<MQTTMetrics.Publish>
     /// By QoS: the metrics of an arrival.
     let arrivals: UnsafeMutablePointer<MQTTMetrics.Arrival>
+    /// By stream of the run and QoS of the publisher: the metrics of a delivery.
+    let durations: UnsafeMutablePointer<MQTTMetrics.Delivery>
     /// Messages per write at most, given their size.
     let largestBatch: Int
     /// Messages per write at QoS 0, from the load.
@@ -59,11 +82,27 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     var received = DeliveryBalance()
     /// The run that `sub` alone follows.
     var followedRun: UInt32?
-    /// Called at the first SUBACK of each subscription if publishers may have begun.
-    ///
-    /// Every shard then records its publishers' progress, see ``noteEarly(_:)``.
-    package var subscriptionBegan: ((_ subscription: UInt32) -> Void)?
-    var earlySubscriptions: [EarlySubscription] = []
+    /// What few publishers with one audience have, by place.
+    var exceptions: [Int: PublishExceptions] = [:]
+    /// Audiences of topics that change from message to message, by server.
+    var topics: [[[UInt8]: UInt32]]
+    /// The share group filters of clients that have other filters too; `nil` where they differ per client.
+    var shareFilters: [ShareFilter]?
+    var ownShareFilters: [Int: [ShareFilter]] = [:]
+    /// Receivers that were granted a lower QoS than they asked for.
+    var granted: [UInt32: UInt8] = [:]
+    /// Alive members of each share group that this loop's publishers feed.
+    var alive: [UInt32: ShareLife] = [:]
+    /// Marks since the last sample.
+    var marks: [PresenceMark] = []
+    /// Unsent messages of clients with several audiences.
+    var tails: [Int: [WrittenMessage]] = [:]
+    var written: [WrittenMessage] = []
+    /// The client whose messages are in ``written``, and the stream of the current one.
+    var writing = -1
+    var current = 0
+    /// Copies of messages with unknown fate, of publishers with several audiences.
+    var uncertain: Int64 = 0
     /// For a segment that shares its ledger with others.
     var joint: JointResult?
     /// Clients with a churn in flight: few of many.
@@ -74,11 +113,17 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     package init(
         _ load: MQTTLoad,
         metrics: MQTTMetrics,
+        deliveries: DeliveryPlan,
+        group: Int = 0,
+        hub: DeliveryHub? = nil,
         shard: Shard<MQTTShardWork>,
         connector: any ClientConnector,
         store: KeptFlows? = nil
     ) {
         self.load = load
+        self.deliveries = deliveries
+        self.group = group
+        self.hub = hub
         self.metrics = metrics
         self.context = shard.context
         self.shard = shard
@@ -91,18 +136,34 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
             now: shard.context.now
         ) { place in
             var own = MQTTClientState()
-            if places.isOperator(place) { own.qos = load.qos(ofPublisher: places.number(at: place)) }
+            if places.isOperator(place) {
+                // Of several streams the highest: it decides whether the client awaits answers.
+                let number = places.number(at: place)
+                own.qos =
+                    load.streams.indices.map { load.qos(ofPublisher: number, stream: $0) }.max() ?? .atMostOnce
+            }
             return own
         }
         let count = places.count
         self.sessions = .allocate(capacity: max(1, count))
-        self.writer = .allocate(capacity: 1)
-        self.writer.initialize(to: MessageWriter(load))
-        let publishers = load.publishers > 0 ? UInt32(load.publishers) : nil
+        self.writers = .allocate(capacity: load.streams.count)
+        for stream in load.streams.indices {
+            (self.writers + stream).initialize(
+                to: MessageWriter(load, stream: stream, group: group, deliveries: deliveries)
+            )
+        }
+        let publishers = deliveries.publishers > 0 ? UInt32(deliveries.publishers) : nil
         self.ledger = .allocate(capacity: 1)
         self.ledger.initialize(to: SubscriberLedger(publishers: publishers))
+        self.audiences = .allocate(capacity: 1)
+        self.audiences.initialize(to: AudienceTable())
+        self.published = .allocate(capacity: 1)
+        self.published.initialize(to: PublisherLedger())
+        self.hasManyAudiences = load.publishes && !deliveries.hasFixedAudiences(group: group)
+        self.topics = Array(repeating: [:], count: max(1, load.servers))
         self.publishes = metrics.makePublishTable()
         self.arrivals = metrics.makeArrivalTable()
+        self.durations = metrics.makeDeliveryTable()
         let most = load.isOpenLoop ? Self.largestJoined : load.batch
         self.largestBatch = Self.largestBatch(of: load)
         self.messagesPerWrite = min(most, self.largestBatch)
@@ -112,39 +173,38 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
             (self.sessions + place).initialize(to: MQTTSession(options))
         }
         self.registerTimers()
-        if load.joint != nil { self.joint = JointResult(publishers: places.operators) }
-        self.addSubscriptions()
+        if load.joint != nil { self.joint = JointResult() }
+        self.addReceivers()
+        self.addPublishers()
         if let store, let ids = metrics.store { self.store = StoreGate(store, ids, work: self) }
     }
 
     deinit {
         self.sessions.deinitialize(count: self.slab.clients.count)
         self.sessions.deallocate()
-        self.writer.deinitialize(count: 1)
-        self.writer.deallocate()
+        self.writers.deinitialize(count: self.load.streams.count)
+        self.writers.deallocate()
+        self.audiences.deinitialize(count: 1)
+        self.audiences.deallocate()
+        self.published.deinitialize(count: 1)
+        self.published.deallocate()
         self.ledger.deinitialize(count: 1)
         self.ledger.deallocate()
         self.publishes.deallocate()
         self.arrivals.deallocate()
+        self.durations.deallocate()
     }
+
+    /// The writer of the only stream, or of the first one.
+    var writer: UnsafeMutablePointer<MessageWriter> { self.writers }
 
     /// Whether the client publishes at QoS 1 or 2, and so awaits acknowledgements.
     func awaitsAnswers(_ place: Int) -> Bool { self.clients[place].own.qos != .atMostOnce }
 
-    func addSubscriptions() {
-        let listeners =
-            self.load.topology == .request ? 0..<self.places.operators : self.places.operators..<self.places.count
-        self.ledger.pointee.reserve(subscriptions: listeners.count, streams: listeners.count)
-        for place in listeners {
-            guard let number = self.load.subscription(of: self.number(place)) else { continue }
-            let index =
-                self.load.topology == .shared
-                ? self.members.addMember(group: UInt32(number)) : self.ledger.pointee.addSubscription(UInt32(number))
-            self.clients[place].own.subscription = Int32(index)
-        }
+    package func observe(_ now: NIODeadline) {}
+
+    package func complete(_ sample: inout LoadSample) {
+        sample.share = self.members.swap()
+        swap(&sample.presence, &self.marks)
     }
-
-    package func observe(_ now: NIODeadline) { self.noteProgress(now) }
-
-    package func complete(_ sample: inout LoadSample) { sample.share = self.members.swap() }
 }

@@ -9,43 +9,77 @@ package import Transport
 package struct MQTTWorkload: Workload {
     package let load: MQTTLoad
     package let metrics: MQTTMetrics
+    /// The publishers and receivers of all groups of the run, and this group's place among them.
+    package let plan: DeliveryPlan
+    package let group: Int
+    private let hub: DeliveryHub?
     private let store: KeptFlows?
 
     /// - Parameters:
     ///   - load: the clients' settings.
     ///   - metrics: the metrics made for the load.
+    ///   - plan: the publishers and receivers of all groups of the run; `nil`: the load is alone.
+    ///   - group: the load's place in the plan.
+    ///   - hub: tells the loops of all groups when receivers come and go; `nil` if the load is a segment's.
     ///   - store: the store of the clients' flows, if they are not in memory.
-    package init(_ load: MQTTLoad, metrics: MQTTMetrics, store: KeptFlows? = nil) {
+    package init(
+        _ load: MQTTLoad,
+        metrics: MQTTMetrics,
+        plan: DeliveryPlan? = nil,
+        group: Int = 0,
+        hub: DeliveryHub? = nil,
+        store: KeptFlows? = nil
+    ) {
         self.load = load
         self.metrics = metrics
+        self.plan = plan ?? DeliveryPlan([DeliveryPlan.Group(load: load)])
+        self.group = group
+        self.hub = hub
         self.store = store
+    }
+
+    /// The same with other settings of the clients.
+    package func with(_ load: MQTTLoad? = nil, store: KeptFlows? = nil) -> MQTTWorkload {
+        MQTTWorkload(
+            load ?? self.load,
+            metrics: self.metrics,
+            plan: self.plan,
+            group: self.group,
+            hub: self.hub,
+            store: store ?? self.store
+        )
     }
 
     package var protocolName: String { "mqtt" }
     package var catalog: MetricCatalog { self.metrics.catalog }
-    package var known: MetricCatalog { self.metrics.known(for: self.load) }
+    package var known: MetricCatalog { self.metrics.known(for: self.load, in: self.plan, group: self.group) }
     package var answerMetric: String { "publish_ack_duration" }
     package var realtimeOffset: Int64 { self.load.realtimeOffset }
     package var comesBack: Bool { self.load.comesBack }
-    package var shareDurations: [DurationID] { self.load.topology == .shared ? self.metrics.deliveryDurations : [] }
 
     package var completion: DeliveryCompletion {
+        guard self.receives || self.isHeard else { return .nothing }
+        guard self.plan.isFollowed else { return .silence }
         // `sub` alone ends by the clock; it does not wait for messages of other publishers.
-        guard self.load.hasLedger || self.load.publishers == 0 else {
-            return self.load.subscribers > 0 ? .silence : .nothing
-        }
-        if self.load.joint != nil { return .joint(shares: self.load.topology == .shared) }
-        return self.load.topology == .shared ? .shares : .balance
+        guard self.plan.hasPublishers else { return .balance }
+        return self.load.joint != nil ? .joint : .balance
     }
 
+    /// Whether clients of the group receive messages, or others of the run may receive theirs.
+    private var receives: Bool { self.load.subscribes || self.plan.hasP2P }
+    private var isHeard: Bool { self.load.publishes && self.plan.hasLedger }
+
     package var ledger: LedgerRecord {
-        if self.load.subscribers == 0 { return LedgerRecord(on: false, reason: "no subscriber in this run") }
-        if self.load.hasLedger, self.load.joint != nil {
+        if !self.receives, !self.isHeard {
+            return LedgerRecord(on: false, reason: "no subscriber in this run")
+        }
+        let isOn = self.load.hasLedger || !self.load.publishes && self.plan.isFollowed
+        if isOn, self.load.joint != nil {
             var ledger = LedgerRecord(on: true, reason: "its segments have yet to be merged")
             ledger.pending = true
             return ledger
         }
-        if self.load.hasLedger { return LedgerRecord(on: true) }
+        if isOn { return LedgerRecord(on: true) }
         return LedgerRecord(
             on: false,
             reason: self.load.publishers == 0
@@ -55,19 +89,23 @@ package struct MQTTWorkload: Workload {
     }
 
     package func makeWork(on shard: Shard<MQTTShardWork>, connector: any ClientConnector) -> MQTTShardWork {
-        MQTTShardWork(self.load, metrics: self.metrics, shard: shard, connector: connector, store: self.store)
+        MQTTShardWork(
+            self.load,
+            metrics: self.metrics,
+            deliveries: self.plan,
+            group: self.group,
+            hub: self.hub,
+            shard: shard,
+            connector: connector,
+            store: self.store
+        )
     }
 
-    /// Makes every shard record its publishers' progress when any subscription comes into effect, unless publishers
-    /// wait for subscriptions.
+    /// Has every shard told of the receivers that come and go.
     package func prepare(_ shards: [ShardHandle<MQTTShardWork>], plan: LoadPlan) {
-        guard !plan.waitsForConnects, plan.listeners > 0 else { return }
+        guard let hub = self.hub, self.load.publishes else { return }
         for handle in shards {
-            handle.tell { shard in
-                shard.work?.subscriptionBegan = { subscription in
-                    for other in shards { other.tell { $0.work?.noteEarly(subscription) } }
-                }
-            }
+            hub.add { news in handle.tell { $0.work?.note(news) } }
         }
     }
 

@@ -10,6 +10,11 @@ import NIOCore
 /// time, at about 5 ns per message. One per event loop.
 struct MessageWriter: ~Copyable {
     private let load: MQTTLoad
+    private let stream: MQTTLoad.Stream
+    /// Draws the receivers of messages to one client.
+    private let deliveries: DeliveryPlan
+    private let targets: Int
+    private let hasHeader: Bool
     /// As long as the longest payload.
     private let filler: [UInt8]
     /// Sizes of payloads without a template.
@@ -20,7 +25,8 @@ struct MessageWriter: ~Copyable {
     /// Whether properties are encoded per client or per message.
     private let rendersProperties: Bool
     private var random = SplitMix64(seed: 0)
-    private var topic: [UInt8] = []
+    /// The topic of the current message; empty if its alias replaces it.
+    private(set) var topic: [UInt8] = []
     /// Encoded properties with their length first; empty without properties.
     private var properties: [UInt8] = []
     /// Encoded properties that all messages share.
@@ -39,21 +45,34 @@ struct MessageWriter: ~Copyable {
     private var idOffset: Int?
     private var payloadOffset = 0
     private var values: PlaceholderValues
+    /// The client's number in its group, and its publisher's in the ledger.
     private var publisher: UInt32 = 0
+    private var ledgerNumber: UInt32 = 0
+    private let firstNumber: UInt32
+    /// The audience of the current message.
+    var audience: UInt32 = 0
     private var qos = QoS.atMostOnce
 
-    init(_ load: MQTTLoad) {
-        let templates = [load.topic, load.responseTopic, load.payload.template].compactMap { $0 }
-        let sizes = load.payload.sizes
+    init(_ load: MQTTLoad, stream place: Int = 0, group: Int = 0, deliveries: DeliveryPlan) {
+        let stream = load.streams[place]
+        let topic = stream.p2p == nil ? stream.topic : nil
+        let templates = [topic, stream.responseTopic, stream.payload.template].compactMap { $0 }
+        let sizes = stream.payload.sizes
         self.load = load
+        self.stream = stream
+        self.hasHeader = load.hasLedger && stream.hasHeader
+        self.deliveries = deliveries
+        self.firstNumber = deliveries.publisher(group: group, stream: place, client: 0)
+        self.targets = stream.p2p.map { deliveries.targets(of: $0) } ?? 0
         self.values = PlaceholderValues(clientNumber: 0, rows: load.rows)
         self.sizes = sizes
         self.filler = (0..<sizes.upperBound).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) }
-        self.variesPerMessage = sizes.lowerBound < sizes.upperBound || templates.contains { $0.variesPerMessage }
+        self.variesPerMessage =
+            stream.p2p != nil || sizes.lowerBound < sizes.upperBound || templates.contains { $0.variesPerMessage }
         self.needsIdentity = templates.contains { $0.needsIdentity }
         self.correlates = load.topology == .request
-        self.constantProperties = load.version == .v5 ? Self.constant(load.publishProperties) : []
-        self.rendersProperties = load.responseTopic.map { !$0.isConstant } ?? false || load.topicAlias != nil
+        self.constantProperties = load.version == .v5 ? Self.constant(stream.properties) : []
+        self.rendersProperties = stream.responseTopic.map { !$0.isConstant } ?? false || stream.topicAlias != nil
         self.encodeProperties()
     }
 
@@ -73,6 +92,7 @@ struct MessageWriter: ~Copyable {
     ) -> Int {
         self.alias = alias
         self.publisher = UInt32(truncatingIfNeeded: number)
+        self.ledgerNumber = self.firstNumber &+ self.publisher
         self.qos = qos
         if self.needsIdentity {
             self.values = self.load.values(of: number)
@@ -89,12 +109,12 @@ struct MessageWriter: ~Copyable {
         self.random = SplitMix64(seed: self.load.seed, client: Int(self.publisher), message: message)
         self.topic.removeAll(keepingCapacity: true)
         if !self.alias.replacesTopic {
-            self.load.topic.render(self.values, random: &self.random, into: &self.topic)
+            self.renderTopic()
         }
         if self.rendersProperties { self.encodeProperties() }
         var size = self.sizes.lowerBound
         if self.sizes.count > 1 { size = .random(in: self.sizes, using: &self.random) }
-        if case .message(let template) = self.load.payload {
+        if case .message(let template) = self.stream.payload {
             self.payload.removeAll(keepingCapacity: true)
             template.render(self.values, random: &self.random, into: &self.payload)
             size = self.payload.count
@@ -113,6 +133,19 @@ struct MessageWriter: ~Copyable {
         return self.size
     }
 
+    private mutating func renderTopic() {
+        guard let p2p = self.stream.p2p, self.targets > 0 else {
+            return self.stream.topic.render(self.values, random: &self.random, into: &self.topic)
+        }
+        let place = Int.random(in: 0..<self.targets, using: &self.random)
+        var id = self.deliveries.target(place, of: p2p)
+        // Another client, where there is one.
+        if self.targets > 1, id == self.load.values(of: Int(self.publisher)).clientID {
+            id = self.deliveries.target((place + 1) % self.targets, of: p2p)
+        }
+        self.topic += P2PTopic.topic(root: p2p.root, clientID: id)
+    }
+
     var payloadSize: Int { self.frame.payload }
 
     /// The alias has been introduced; later messages use it instead of the topic.
@@ -124,12 +157,12 @@ struct MessageWriter: ~Copyable {
     private mutating func encodeProperties() {
         guard self.load.version == .v5 else { return }
         self.properties.removeAll(keepingCapacity: true)
-        if let template = self.load.responseTopic {
+        if let template = self.stream.responseTopic {
             self.answerTopic.removeAll(keepingCapacity: true)
             template.render(self.values, random: &self.random, into: &self.answerTopic)
         }
         if self.load.keepsFlows { self.message.properties = self.storedProperties() }
-        let hasAnswer = self.load.responseTopic != nil
+        let hasAnswer = self.stream.responseTopic != nil
         var size = self.constantProperties.count
         if hasAnswer { size += 3 + self.answerTopic.count }
         if self.alias.number != nil { size += 3 }
@@ -161,8 +194,8 @@ struct MessageWriter: ~Copyable {
 
     /// The properties of a message for a store.
     private func storedProperties() -> Properties {
-        var properties = self.load.publishProperties
-        if self.load.responseTopic != nil {
+        var properties = self.stream.properties
+        if self.stream.responseTopic != nil {
             properties.append(.responseTopic(String(decoding: self.answerTopic, as: UTF8.self)))
         }
         if let alias = self.alias.number { properties.append(.topicAlias(alias)) }
@@ -190,7 +223,7 @@ struct MessageWriter: ~Copyable {
         to memory: UnsafeMutableRawPointer
     ) {
         self.topic.withUnsafeBytes {
-            self.frame.write(dup: isDuplicate, retain: self.load.retain, topic: $0, id: id, to: memory)
+            self.frame.write(dup: isDuplicate, retain: self.stream.retain, topic: $0, id: id, to: memory)
         }
         self.properties.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress, self.frame.properties > 0 else { return }
@@ -216,7 +249,7 @@ struct MessageWriter: ~Copyable {
         }
         self.message.payload = payload
         self.message.qos = self.qos
-        self.message.retain = self.load.retain
+        self.message.retain = self.stream.retain
         if !self.message.topic.utf8.elementsEqual(self.topic) {
             self.message.topic = String(decoding: self.topic, as: UTF8.self)
         }
@@ -228,12 +261,12 @@ struct MessageWriter: ~Copyable {
         source.withUnsafeBytes { bytes in
             if let base = bytes.baseAddress { payload.copyMemory(from: base, byteCount: self.payloadSize) }
         }
-        if self.load.hasLedger {
+        if self.hasHeader {
             PayloadHeader.write(
                 to: payload,
                 run: self.load.run,
-                publisher: self.publisher,
-                flags: PayloadHeader.flags(qos: self.qos.rawValue, lane: lane),
+                publisher: self.ledgerNumber,
+                flags: PayloadHeader.flags(qos: self.qos.rawValue, lane: lane, audience: self.audience),
                 sequence: sequence,
                 due: self.realtime(due)
             )
@@ -254,9 +287,9 @@ struct MessageWriter: ~Copyable {
             memory.storeBytes(of: id.bigEndian, toByteOffset: offset, as: UInt16.self)
         }
         self.correlate(sequence, at: memory)
-        if self.load.hasLedger {
+        if self.hasHeader {
             PayloadHeader.patch(
-                flags: PayloadHeader.flags(qos: self.qos.rawValue, lane: lane),
+                flags: PayloadHeader.flags(qos: self.qos.rawValue, lane: lane, audience: self.audience),
                 sequence: sequence,
                 due: self.realtime(due),
                 at: memory + self.payloadOffset

@@ -5,8 +5,8 @@ extension PayloadHeader {
     /// The flags of a message that was due in this lane of the load.
     ///
     /// A load without stages has one lane, the measured phase.
-    package static func flags(qos: UInt8, lane: Int) -> UInt32 {
-        Self.flags(qos: qos, stage: lane == MetricLane.unmeasured ? 0 : max(1, lane &- 1))
+    package static func flags(qos: UInt8, lane: Int, audience: UInt32 = 0) -> UInt32 {
+        Self.flags(qos: qos, stage: lane == MetricLane.unmeasured ? 0 : max(1, lane &- 1), audience: audience)
     }
 
     /// The lane that records the publisher's stage, in a run with this many stages.

@@ -15,11 +15,12 @@ extension StoreGate {
         let began = self.context.refresh()
         let qos = work.clients[place].own.qos
         // The generator's delay ends here; the rest of the time is the client's own store.
-        work.recordLag(batch, work.ids(qos).pointee.operation, began: began)
+        work.recordLag(batch, began: began) { _ in work.ids(qos).pointee.operation.blocked }
         let first = work.clients[place].sequence
         let base = self.clients[place].base
         let time = work.time(began)
         _ = work.writer.pointee.begin(work.number(place), qos: qos, message: first, now: time)
+        work.writer.pointee.audience = work.clients[place].own.audience
         let isUniform = work.writer.pointee.isUniform
         batch.forEach { index, due in
             let sequence = first + UInt64(index)

@@ -31,7 +31,7 @@ extension XMPPShardWork {
     func beginAccount(_ place: Int, due: NIODeadline) {
         guard self.load.work.isOfAccounts else { return }
         self.accounts[place].due = due
-        self.offered(place, count: 1)
+        self.offered(place, stream: 0, count: 1)
     }
 
     // MARK: - Registration

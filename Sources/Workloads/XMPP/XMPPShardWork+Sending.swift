@@ -33,7 +33,7 @@ extension XMPPShardWork {
         }
     }
 
-    package func operation(of place: Int) -> OperationMetrics? { self.metrics.operation?.counts }
+    package func operation(of place: Int, stream: Int) -> OperationMetrics? { self.metrics.operation?.counts }
 
     package func isIdle(_ place: Int) -> Bool {
         self.clients[place].unsent == 0 && self.clients[place].own.pings == 0 && !self.isAtAccount(place)
@@ -44,13 +44,13 @@ extension XMPPShardWork {
     package func send(_ place: Int, _ batch: OperationBatch) {
         guard let connection = self.clients[place].connection, let operation = self.metrics.operation else { return }
         let began = self.context.refresh()
-        self.recordLag(batch, operation.counts, began: began)
+        self.recordLag(batch, began: began) { _ in operation.counts.blocked }
         if self.load.work == .ping { return self.sendPings(place, connection, batch, began: began) }
         self.noteOwnStanzas(place)
-        self.write(place, connection, batch, operation.counts, began: began)
+        self.write(place, connection, batch, began: began)
     }
 
-    package func beginWrite(_ place: Int, first: UInt64, began: NIODeadline) -> Int {
+    package func beginWrite(_ place: Int, _ batch: OperationBatch, first: UInt64, began: NIODeadline) -> Int {
         self.writer.pointee.begin(place, number: self.number(place), message: first, now: self.time(began))
     }
 
@@ -58,8 +58,8 @@ extension XMPPShardWork {
     package var isWriteUniform: Bool { self.writer.pointee.isUniform && !self.load.layers.contains(.webSocket) }
     package var payloadSize: Int { self.writer.pointee.payloadSize }
 
-    package func renderMessage(_ place: Int, sequence: UInt64, began: NIODeadline) -> Int {
-        self.writer.pointee.render(place, message: sequence, now: self.time(began))
+    package func renderMessage(_ place: Int, _ message: DueMessage) -> Int {
+        self.writer.pointee.render(place, message: message.sequence, now: self.time(message.began))
     }
 
     @inline(__always)

@@ -95,7 +95,7 @@ package struct XMPPWorkload: Workload {
         return ThrottleWatch(isOpenLoop: self.load.isOpenLoop, window: self.load.window)
     }
 
-    package func account(_ results: [XMPPResult], shares: LedgerExport, record: RunRecord) -> LoadAccount {
+    package func account(_ results: [XMPPResult], delivery: RunDelivery?, record: RunRecord) -> LoadAccount {
         var account = LoadAccount()
         if let stanza = self.load.stanza, let delivery = self.reconciliation(results) {
             account.metrics = delivery.rows.flatMap { $0.metrics(labels: ["stanza": stanza]) }

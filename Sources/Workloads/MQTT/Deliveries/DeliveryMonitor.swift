@@ -1,0 +1,62 @@
+package import Ledger
+package import LoadEngine
+import Measurement
+
+/// The state of a run's monitor for the messages that its MQTT groups exchange.
+package struct DeliveryMonitor: Sendable {
+    private let plan: DeliveryPlan?
+    /// By the group's place in the plan: its place in the run, and its metrics.
+    private var groups: [(place: Int, metrics: MQTTMetrics)] = []
+    private var sharing = ShareGroupLedger()
+    package private(set) var presence = PresenceLedger()
+
+    /// `groups`: the workloads of all groups of the run, in its order.
+    package init(_ groups: [any Workload]) {
+        let workloads = groups.enumerated().compactMap { place, load in
+            (load as? MQTTWorkload).map { (place: place, load: $0) }
+        }
+        self.plan = workloads.first?.load.plan
+        self.groups = workloads.map { ($0.place, $0.load.metrics) }
+    }
+
+    /// Adds what share groups received and who was away, before the samples are added up.
+    package mutating func settle(_ samples: inout [GroupSample<LoadSample>]) {
+        guard let plan = self.plan else { return }
+        var batches: [ShareBatch] = []
+        for group in samples {
+            for sample in group.samples {
+                if !sample.share.isEmpty { batches.append(sample.share) }
+                for mark in sample.presence { self.presence.add(mark) }
+            }
+        }
+        guard !batches.isEmpty else { return }
+        let groups = self.groups
+        self.sharing.merge(batches) { first in
+            guard let receivers = plan.places.receivers(of: first.group) else { return }
+            let home = plan.home(ofReceivers: receivers)
+            let stream = plan.places.streams.count < 2 ? 0 : plan.places.stream(of: first.publisher) ?? 0
+            let name = plan.places.receivers[receivers].group
+            guard home < groups.count,
+                let id = groups[home].metrics.shareDuration(stream: stream, qos: first.qos, group: name),
+                !samples[groups[home].place].samples.isEmpty
+            else { return }
+            samples[groups[home].place].samples[0].metrics.record(id, first.duration, lane: first.lane)
+        }
+    }
+
+    /// The balance with the messages of share groups, which no loop can know alone.
+    package func withShares(_ balance: DeliveryBalance) -> DeliveryBalance {
+        var sum = balance
+        sum.received += (0...2).reduce(Int64(0)) { $0 + Int64(self.sharing.counts[UInt8($1)].distinct) }
+        return sum
+    }
+
+    /// Whether the missing messages may all be excused by absences.
+    package func mayBeExcused(_ balance: DeliveryBalance) -> Bool {
+        guard let most = self.presence.mostExcused else { return true }
+        return balance.uncertain == 0 && balance.expected - balance.received <= Int64(clamping: most)
+    }
+
+    /// What the share groups received.
+    package var shares: LedgerExport { self.sharing.export() }
+}

@@ -1,0 +1,196 @@
+import Ledger
+import LoadEngine
+import LoopContext
+import MQTT
+import MQTTCodec
+import NIOCore
+
+/// What few publishers have: messages that were never written, sent again, or acknowledged as without a subscriber.
+struct PublishExceptions {
+    var unsent = SequenceRanges()
+    var resent = SequenceRanges()
+    var admitted = SequenceRanges()
+}
+
+/// The members of a share group, as far as the servers know.
+struct ShareLife {
+    var members = 0
+    /// Times that the group had its first member.
+    var lives: UInt64 = 0
+}
+
+/// A message of a write, for publishers with several audiences.
+struct WrittenMessage {
+    var row: Int
+    var sequence: UInt64
+    var stream: Int
+    var qos: QoS
+}
+
+// The loop's clients as the ledger's publishers.
+extension MQTTShardWork {
+    /// Enters the clients that publish, and finds the audience of each fixed topic.
+    func addPublishers() {
+        guard self.load.publishes, self.load.hasLedger, self.deliveries.hasLedger else { return }
+        for place in 0..<self.places.operators {
+            if self.hasManyAudiences {
+                for _ in self.load.streams { _ = self.published.pointee.addPublisher() }
+            } else {
+                let client = self.number(place)
+                _ = self.writer.pointee.begin(client, qos: self.clients[place].own.qos, message: 0, now: 0)
+                let topic = self.writer.pointee.topic
+                let members = self.deliveries.members(group: self.group, client: client, topic: topic[...])
+                self.clients[place].own.audience = self.audiences.pointee.number(of: members)
+            }
+        }
+    }
+
+    /// The audience of a topic that may differ from the publisher's last one.
+    func audience(_ place: Int, of topic: [UInt8]) -> UInt32 {
+        guard self.deliveries.hasLedger else { return 0 }
+        let client = self.number(place)
+        let server = self.load.server(of: client)
+        if let known = self.topics[server][topic] { return known }
+        let members = self.deliveries.members(group: self.group, client: client, topic: topic[...])
+        let audience = self.audiences.pointee.number(of: members)
+        if self.topics[server].count < Self.mostTopics { self.topics[server][topic] = audience }
+        return audience
+    }
+
+    /// Topics whose audience is remembered, per server; further ones are looked up for each message.
+    private static var mostTopics: Int { 65_536 }
+
+    /// The receivers of one message, by its audience's number: one for each that a copy is due to.
+    func copies(_ place: Int, _ audience: UInt32) -> Int64 {
+        let members = self.audiences.pointee[audience]
+        guard self.deliveries.hasNoLocal else { return Int64(members.count) }
+        let own = self.deliveries.receiver(group: self.group, client: self.number(place))
+        return Int64(members.count { $0.copies(from: own) > 0 })
+    }
+
+    // MARK: - Fates
+
+    /// A message in flight, as the ledger knows it.
+    struct Flight {
+        var stream: Int
+        /// The publisher's number of the message, by which it can be made again.
+        var number: UInt64
+        /// The row and the sequence number in it; the row is negative for a publisher with one audience.
+        var row: Int
+        var sequence: UInt64
+    }
+
+    func flight(_ place: Int, _ publish: InFlightPublish) -> Flight {
+        guard self.hasManyAudiences else {
+            return Flight(stream: 0, number: publish.sequence, row: -1, sequence: publish.sequence)
+        }
+        let parts = self.published.pointee.parts(ofFlight: publish.sequence)
+        let stream = self.published.pointee.publisher(ofRow: parts.row) % self.load.streams.count
+        return Flight(stream: stream, number: parts.number, row: parts.row, sequence: parts.sequence)
+    }
+
+    func noteUnknown(_ place: Int, _ flight: Flight) {
+        guard flight.row >= 0 else { return self.clients[place].unknown.insert(flight.sequence) }
+        self.published.pointee.noteUnknown(flight.row, flight.sequence)
+        self.uncertain += self.copies(place, self.published.pointee.audience(ofRow: flight.row))
+    }
+
+    func noteKnown(_ place: Int, _ flight: Flight) {
+        self.clients[place].own.known += 1
+        guard flight.row >= 0 else { return }
+        self.received.expected += self.copies(place, self.published.pointee.audience(ofRow: flight.row))
+    }
+
+    func noteResent(_ place: Int, _ flight: Flight) {
+        guard flight.row >= 0 else {
+            self.exceptions[place, default: PublishExceptions()].resent.insert(flight.sequence)
+            return
+        }
+        self.published.pointee.noteResent(flight.row, flight.sequence)
+    }
+
+    /// The server says that no subscription matched (MQTT 5.0 §3.4.2.1).
+    func noteAdmitted(_ place: Int, _ flight: Flight) {
+        guard flight.row >= 0 else {
+            self.exceptions[place, default: PublishExceptions()].admitted.insert(flight.sequence)
+            return
+        }
+        self.published.pointee.noteAdmitted(flight.row, flight.sequence)
+    }
+
+    /// Whether the message was among the last ones of its connection, which never left this process.
+    func wasUnsent(_ place: Int, _ flight: Flight) -> Bool {
+        guard flight.row >= 0 else {
+            let isUnsent = flight.sequence >= self.clients[place].sequence - UInt64(self.clients[place].lost)
+            if isUnsent { self.clients[place].unknown.insert(flight.sequence) }
+            return isUnsent
+        }
+        return self.published.pointee.isUnsent(flight.row, flight.sequence)
+    }
+
+    // MARK: - Presence of receivers
+
+    /// News of a receiver: marks where each publisher of this loop is that feeds it.
+    package func note(_ news: PresenceNews) {
+        var events = [(news.visit, news.event)]
+        if news.isMember { events = self.memberEvents(news) }
+        // Before the load, every publisher is at its first message.
+        guard self.context.now >= self.shard.loadBegan else { return }
+        let audiences = Set(self.audiences.pointee.audiences(with: news.receiver))
+        guard !audiences.isEmpty else { return }
+        for (visit, event) in events { self.mark(news.receiver, audiences, visit: visit, event) }
+        guard self.load.targets > 1, self.load.servers == 1, news.event == .began else { return }
+        // A cluster spreads its routes for some time after SUBACK.
+        let bound = NIOLoopBound(self, eventLoop: self.context.eventLoop)
+        self.context.eventLoop.scheduleTask(in: .seconds(1)) {
+            bound.value.mark(news.receiver, audiences, visit: news.visit, .settled)
+        }
+    }
+
+    /// A share group lives from its first member to its last one.
+    private func memberEvents(_ news: PresenceNews) -> [(UInt64, PresenceMark.Event)] {
+        var life = self.alive[news.receiver] ?? ShareLife()
+        defer { self.alive[news.receiver] = life }
+        if news.event == .closed {
+            life.members -= 1
+            return [(news.visit, .closed)] + (life.members == 0 ? [(life.lives - 1, .left)] : [])
+        }
+        life.members += 1
+        guard life.members == 1 else { return [] }
+        life.lives += 1
+        return [(life.lives - 1, .began)]
+    }
+
+    private func mark(_ receiver: UInt32, _ audiences: Set<UInt32>, visit: UInt64, _ event: PresenceMark.Event) {
+        func mark(_ publisher: UInt32, _ audience: UInt32, _ next: UInt64) {
+            guard next > 0 else { return }
+            let key = StreamKey(subscription: receiver, publisher: publisher, audience: audience)
+            self.marks.append(PresenceMark(key, visit: visit, event, at: next))
+        }
+        guard self.hasManyAudiences else {
+            for place in 0..<self.places.operators where audiences.contains(self.clients[place].own.audience) {
+                // With a store, messages get their numbers before they are sent.
+                let stored = self.clients[place].own.qos == .atMostOnce ? nil : self.store?.sentCount(place)
+                mark(
+                    self.deliveries.publisher(group: self.group, stream: 0, client: self.number(place)),
+                    self.clients[place].own.audience,
+                    stored ?? self.clients[place].sequence
+                )
+            }
+            return
+        }
+        self.published.pointee.forEachRow(of: audiences) { row in
+            mark(
+                self.ledgerNumber(ofRow: row),
+                self.published.pointee.audience(ofRow: row),
+                self.published.pointee.next(row)
+            )
+        }
+    }
+
+    func ledgerNumber(ofRow row: Int) -> UInt32 {
+        let (place, stream) = self.published.pointee.publisher(ofRow: row)
+            .quotientAndRemainder(dividingBy: self.load.streams.count)
+        return self.deliveries.publisher(group: self.group, stream: stream, client: self.number(place))
+    }
+}
