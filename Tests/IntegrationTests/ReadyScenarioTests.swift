@@ -22,7 +22,8 @@ extension Integration {
         @Test(
             "on the embedded broker",
             arguments: [
-                ("fleet-telemetry", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=1s STORM=1s P99=30s", 3),
+                ("fleet", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=1s STORM=1s P99=30s", 3),
+                ("door-access-mqtt", "DOORS=5 PHONES=5 SETTLE=1s PEAK=1s P99=30s", 2),
                 ("fan-out", "LISTENERS=8 STEP=1s P99=30s", 3),
                 ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s", 3),
                 ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s", 3),
@@ -44,7 +45,7 @@ extension Integration {
             "on mosquitto",
             .enabled(if: Mosquitto.isInstalled, Comment(rawValue: Mosquitto.missing)),
             arguments: [
-                ("fleet-telemetry", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=1s STORM=1s P99=30s"),
+                ("fleet", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=1s STORM=1s P99=30s"),
                 ("fan-out", "LISTENERS=8 STEP=1s P99=30s"),
                 ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s"),
                 ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s"),

@@ -125,7 +125,9 @@ extension Integration {
             #expect(counters.dropped.total > 0 && counters.duplicated.total > 0)
             #expect(run.record.perQoS("delivery_lost") == counters.dropped.all)
             #expect(run.record.perQoS("delivery_duplicated") == counters.duplicated.all)
-            #expect(run.record.perQoS("delivery_reordered") == counters.reordered.all)
+            // The server keeps no order for shared subscriptions (MQTT 5.0 §4.6).
+            let isOrdered = !shape.testDescription.contains("shared")
+            #expect(run.record.perQoS("delivery_reordered") == (isOrdered ? counters.reordered.all : [0, 0, 0]))
             #expect(run.record.count("delivery_expected") == 1_200 * shape.copies)
         }
 
@@ -226,7 +228,8 @@ extension Integration {
             #expect(run.record.count("received") == 560)
             #expect(run.record.groups?.map(\.ledger.pending) == [nil, nil])
             let one = try RunJSON.read(directory: run.folder.path("out/segments/1"))
-            #expect(one.groups?.map(\.ledger.pending) == [true, nil])
+            // One ledger covers all groups, so that of a group waits for the others'.
+            #expect(one.groups?.map(\.ledger.pending) == [true, true])
         }
 
         @Test("a segment that is missing, doubled, foreign or cut is refused, in one line, 65")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import clamor
 
-@Suite("Access to the broker, and its listeners")
+@Suite("Access to the broker, its listeners and P2P")
 struct BrokerOptionsTests {
     private func broker(_ arguments: [String]) -> BrokerOptions? {
         guard case .broker(let options) = Invocation.parse(["broker"] + arguments) else { return nil }
@@ -52,6 +52,24 @@ struct BrokerOptionsTests {
         #expect(self.broker([])?.readsProxyHeader == false)
     }
 
+    @Test(
+        "P2P has the roots of a list, and a run hands them on",
+        arguments: [
+            ("", []), ("--p2p door", ["door"]), ("--p2p door,gate", ["door", "gate"]),
+            ("--p2p door,gate,$x", ["door", "gate", "$x"]),
+        ]
+    )
+    func p2p(_ flags: String, _ roots: [String]) {
+        #expect(self.broker(flags.split(separator: " ").map(String.init))?.p2pRoots == roots)
+        let line = ["conn", "-h", "embedded", "--broker", "--drop 1% \(flags)"]
+        guard case .run(let options) = Invocation.parse(line) else {
+            Issue.record("no run")
+            return
+        }
+        let handed = roots.isEmpty ? [] : ["--p2p", roots.joined(separator: ",")]
+        #expect(options.target == .embedded(arguments: ["--drop", "1%"] + handed))
+    }
+
     static let refused: [(flags: String, users: String, words: String)] = [
         ("--users /nowhere", "", "--users: cannot read /nowhere (no such file); check the path and its permissions"),
         ("--users FILE", "", "--users: FILE holds no users; write them like NAME:PASSWORD, one a line"),
@@ -77,6 +95,10 @@ struct BrokerOptionsTests {
             "--allow-anonymous: --auth admits no client without a user; leave one of the two out"
         ),
         ("--auth scram-sha-1", "", "--auth: is about users, and there are none; add --users"),
+        ("--p2p a/b", "", "--p2p: 'a/b' is not a topic of one level; write it like --p2p door"),
+        ("--p2p door,+", "", "--p2p: '+' is not a topic of one level; write it like --p2p door"),
+        ("--p2p door#", "", "--p2p: 'door#' is not a topic of one level; write it like --p2p door"),
+        ("--p2p door,", "", "--p2p: '' is not a topic of one level; write it like --p2p door"),
         ("--allow-anonymous", "", "--allow-anonymous: has no effect without --users; add that, or leave it out"),
     ]
 

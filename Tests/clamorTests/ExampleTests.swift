@@ -89,7 +89,6 @@ struct ExampleTests {
             "accounts.csv": (1...1_000).map { "user\($0)@example.org,secret\n" }.joined(),
         ]
         for ready in ReadyScenario.all { files["\(ready.name).yaml"] = ready.text }
-        files["fleet.yaml"] = files["fleet-telemetry.yaml"]
         return files
     }()
 

@@ -42,7 +42,7 @@ struct InitTests {
 
     @Test("without a name it is the first; it is written to the given place")
     func names() throws {
-        #expect(try self.draft("init").path == "fleet-telemetry.yaml")
+        #expect(try self.draft("init").path == "fleet.yaml")
         #expect(try self.draft("init mixed --out -").path == "-")
         #expect(try self.draft("init --ci").path == ".github/workflows/load.yml")
     }

@@ -39,7 +39,7 @@ struct InvocationTests {
         #expect(options.clean)
         #expect(options.connectRate == nil)
         #expect(options.topic == "clamor/%i")
-        #expect(options.filters == (kind == .sub ? ["clamor/#"] : []))
+        #expect(options.subscriptions == (kind == .sub ? [SubscriptionOption("clamor/#")] : []))
         #expect(options.window == 16)
         #expect(options.batch == 1)
         #expect(options.pacing == .closedLoop)

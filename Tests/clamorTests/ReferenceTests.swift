@@ -61,7 +61,7 @@ struct ReferenceTests {
         let shown = Set(try CommandName.allCases.flatMap { try Self.options(of: $0) }.joined())
         let rows = try Self.text("Options.md").split(separator: "\n").filter { $0.hasPrefix("| `-") }
         let names = rows.flatMap { row in
-            row.dropFirst(2).prefix { $0 != "|" }.matches(of: /`(--?[a-zA-Z_-]+)`/).map { String($0.1) }
+            row.dropFirst(2).prefix { $0 != "|" }.matches(of: /`(--?[a-zA-Z0-9_-]+)`/).map { String($0.1) }
         }
         #expect(Set(names) == shown)
     }
@@ -81,6 +81,7 @@ struct ReferenceTests {
                 case (1, _): group?[parts[0]]
                 case (_, "subscribe"):
                     schema["$defs"]?["subscribe"]?["anyOf"]?.first?["items"]?["properties"]?[parts[1]]
+                case (_, "publish"): schema["$defs"]?["publish"]?["anyOf"]?.first?["properties"]?[parts[1]]
                 default: group?[parts[0]]?["properties"]?[parts[1]]
                 }
             #expect(known?["description"] != nil, "\(path)")
@@ -143,6 +144,11 @@ struct ReferenceTests {
             "subscribers: 2, publish: { }, subscribe: { retain_handling: 1 }",
             "clients: '${N:-5}', publish: { rate: '${R:-5}/s', retain: '${B:-true}', qos: '${Q:-1}' }",
             "broker: '--drop 1%', target: embedded", "connect:",
+            "publish: [{ name: a, topic: t, rate: 5/s }, { topic: u, every: 1m, qos: 1, retain: true, arrivals: poisson }]",
+            "publish: [{ name: 1, rate: { from: 0, to: 5/s }, size: 64..100, window: 3 }], subscribe: [{ filter: x }]",
+            "publish: { every: 9s }, subscribe: [{ filter: a, qos: 2 }, { filter: b, no_local: true }]",
+            "clients: 2, publish: { p2p: { root: door, to: random }, qos: 1, rate: 1/s }",
+            "clients: 2, publish: [{ p2p: { root: door }, every: 5s }, { topic: t, rate: 1/s }]",
         ].map { "groups: { a: { \($0) } }" } + [
             """
             groups: { a: { publish: { rate: 9/s } }, b: { clients: 9, connect: { clean: false, session_expiry: 1h }, subscribe: [{ filter: x }] } }
@@ -155,6 +161,7 @@ struct ReferenceTests {
             """,
             "name: 7\nseed: 18446744073709551615\nduration: 0\nwarmup: 1s\ndrain: 0\nvars: { A: 1, B: true }\ntags: { os: linux, build: 42 }\n"
                 + "thresholds: [\"error_rate == 0\"]\ngroups: { a: { clients: 3 } }",
+            "bridged: true\ngroups: { a: { target: 'mqtt://a' }, b: { target: 'mqtt://b' } }",
             "tags: [os=linux, build=42]\ngroups: { a: { template: t }, b: { } }\ntemplates: { t: { template: u, clients: 3 }, u: { publish: { qos: 1 } } }",
         ]
 
@@ -169,7 +176,12 @@ struct ReferenceTests {
         "groups: { a: { publish: { arrivals: odd } } }", "groups: { a: { publish: { size: 3 apples } } }",
         "groups: { a: { publish: { retain: 1 } } }", "groups: { a: { connect: { timeout: 5 } } }",
         "groups: { a: { connect: { rate: { from: 1/s, to: 2/s } } } }", "groups: { a: { connect: { protocol: 6 } } }",
-        "groups: { a: { connect: { think: 1s } } }", "groups: { a: { storm: 30% } }",
+        "groups: { a: { connect: { think: 1s } } }", "groups: { a: { publish: [] } }",
+        "groups: { a: { publish: [{ rate: 1/s }, { rate: 1/s, think: 1s }] } }",
+        "groups: { a: { publish: [{ rate: 1/s, window: 3 }, { rate: 1/s }] } }",
+        "groups: { a: { clients: 2, publish: { p2p: { to: random } } } }",
+        "groups: { a: { clients: 2, publish: { p2p: { root: a/b } } } }", "groups: { a: { } }\nbridged: maybe",
+        "groups: { a: { storm: 30% } }",
         "groups: { a: { churn: 5/s:gone } }",
         "groups: { a: { topology: star, publish: { } } }", "groups: { a: { subscribe: [{ qos: 1 }] } }",
         "groups: { a: { subscribe: a/# } }", "groups: { a: { target: broker.example } }", "groups: { a: 5 }",

@@ -27,7 +27,7 @@ struct ScenarioRefusalTests {
     }
 
     static let topKeys =
-        "name, tags, duration, warmup, drain, seed, thresholds, target, groups, templates, stages, vars, include"
+        "name, tags, duration, warmup, drain, seed, thresholds, target, bridged, groups, templates, stages, vars, include"
     private static let subscribeKeys =
         "filter, qos, no_local, retain_as_published, retain_handling, identifier, user_properties"
     private static let who = "jid: u%i@x, password: p"
@@ -172,9 +172,9 @@ struct ScenarioRefusalTests {
             "3:5: a.subscribers goes with publish: in the same group; add that, or subscribe: alone"
         ),
         Wrong(
-            "publishers that subscribe",
-            "groups:\n  a:\n    publish: { topic: t }\n    subscribe: [{ filter: t }]\n",
-            "2:3: a has publish and subscribe, and a group does one thing; write subscribers: next to publish: for the readers, or make two groups"
+            "publishers that subscribe to nothing",
+            "groups:\n  a:\n    publish: { topic: t }\n    subscribe: { no_local: true }\n",
+            "4:16: a.subscribe is a mapping; write it like [{ filter: \"a/#\", qos: 1 }], or add subscribers: for other clients that read"
         ),
         Wrong(
             "messages and pings",
@@ -192,19 +192,14 @@ struct ScenarioRefusalTests {
             "3:30: a.subscribe: unknown key 'retain'; here are \(subscribeKeys)"
         ),
         Wrong(
-            "filters of several QoS",
-            "groups:\n  a:\n    subscribe: [{ filter: a }, { filter: b, qos: 2 }]\n",
-            "3:50: a.subscribe: in this build all filters of a group have one QoS; make two groups"
+            "a filter of several QoS beside another",
+            "groups:\n  a:\n    clients: 2\n    subscribe: [{ filter: a }, { filter: b, qos: [0, 1] }]\n",
+            "4:50: a.subscribe.qos: only subscribers whose filters are all alike are spread over QoS levels; write one"
         ),
         Wrong(
-            "filters that are subscribed to in several ways",
-            "groups:\n  a:\n    subscribe:\n      - { filter: a, no_local: true, retain_handling: 0, identifier: 3 }\n"
-                + "      - { filter: b, no_local: false, identifier: 4, user_properties: [\"a: b\"] }\n"
-                + "      - { filter: c, no_local: true, identifier: 3 }\n      - { filter: d, no_local: true }\n",
-            "5:32: a.subscribe: in this build all filters of a group have the same no_local; say it alike at each of them, or make two groups",
-            "5:51: a.subscribe: in this build all filters of a group have the same identifier; say it alike at each of them, or make two groups",
-            "5:71: a.subscribe: in this build all filters of a group have the same user_properties; say it alike at each of them, or make two groups",
-            "7:9: a.subscribe: in this build all filters of a group have the same identifier; say it alike at each of them, or make two groups"
+            "publishers whose filter has several QoS",
+            "groups:\n  a:\n    clients: 2\n    publish: {}\n    subscribe: [{ filter: b, qos: [0, 1] }]\n",
+            "5:35: a.subscribe.qos: only subscribers whose filters are all alike are spread over QoS levels; write one"
         ),
         Wrong(
             "a subscription's options",
@@ -222,7 +217,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "filters beside subscribers",
             "groups:\n  a:\n    subscribers: 2\n    publish: { topic: t }\n    subscribe: [{ filter: t }]\n",
-            "2:3: a has subscribers and subscribe, and a group does one thing; write subscribers: next to publish: for the readers, or make two groups"
+            "5:16: a.subscribe: subscribers of a topology have their filters from it; write options alone, such as { no_local: true }, or leave subscribers and topology out"
         ),
         Wrong(
             "a filter among the options of subscribers",
@@ -301,8 +296,11 @@ struct ScenarioRefusalTests {
         ),
         Wrong(
             "two embedded brokers",
-            "target: embedded\ngroups:\n  a: {}\n  b: {}\n",
-            "4:3: b: one group can have the embedded broker; give the others a target of their own"
+            "target: embedded\ngroups:\n  a: { broker: --drop 1% }\n  b: { broker: --drop 2% }\n  c: { ssl: true }\n"
+                + "  d: { ws: true, proxy_protocol: v1 }\n",
+            "4:16: b.broker: one embedded broker serves all groups, and 'a' gives it other faults; write the same, or leave one of the two out",
+            "5:13: c.ssl: one embedded broker serves all groups, and 'a' has another ssl; write the same in both",
+            "6:12: d.ws: one embedded broker serves all groups, and 'a' has another ws; write the same in both"
         ),
         Wrong(
             "a client id that no server takes",

@@ -121,7 +121,7 @@ struct ScenarioTests {
         let backend = try self.mqtt(scenario, "backend")
         #expect(backend.kind == .sub)
         #expect(backend.subscribers == 4)
-        #expect(backend.filters == ["fleet/+/telemetry", "alarms/#"])
+        #expect(backend.subscriptions == [SubscriptionOption("fleet/+/telemetry"), SubscriptionOption("alarms/#")])
         #expect(backend.qualities == [1])
         #expect(try self.mqtt(scenario, "idle").kind == .conn)
 
@@ -165,7 +165,7 @@ struct ScenarioTests {
             """
         ).scenario()
         let subscribers = try ["a", "b", "c"].map { try self.mqtt(scenario, $0) }
-        #expect(subscribers[0].filters == ["x", "y"])
+        #expect(subscribers[0].subscriptions.map(\.filter) == ["x", "y"])
         #expect(subscribers.map(\.subscribe.noLocal) == [true, false, false])
         #expect(subscribers.map(\.subscribe.retainAsPublished) == [false, true, false])
         #expect(subscribers.map(\.subscribe.retainHandling.rawValue) == [2, 1, 0])
@@ -231,9 +231,11 @@ struct ScenarioTests {
             try ScenarioFile(Self.mixed).scenario().explanation == """
                 mixed load: 5 groups, 186 clients, 30s measured, warm-up 2s, drain up to 10s
                   sensors: mqtt pubsub, 100 publishers and 20 subscribers to broker.example:1884
-                    500 connects/s, 5,000 operations/s, MQTT 3.1.1, topic fleet/%i/telemetry, QoS 0,1, 1,024 bytes
+                    500 connects/s, 5,000 operations/s, MQTT 3.1.1, topic fleet/%i/telemetry, QoS 0,1, 1,024 bytes, retained
                   backend: mqtt sub, 4 clients to broker.example:1884
-                    connects as fast as they go, MQTT 5, filters fleet/+/telemetry alarms/#, QoS 1
+                    connects as fast as they go, MQTT 5
+                    filter fleet/+/telemetry: QoS 1
+                    filter alarms/#: QoS 1
                   idle: mqtt conn, 10 clients to broker.example:1884
                     connects as fast as they go, MQTT 5
                   chat: xmpp message, 50 clients to 127.0.0.1:5333

@@ -224,7 +224,7 @@ struct UsageTests {
         ),
         Refusal(
             "pub -h embedded --broker --dorp",
-            "clamor pub: --broker: --dorp is no fault and says nothing of users; did you mean --drop? see clamor broker --help"
+            "clamor pub: --broker: --dorp is no fault and says nothing of users or P2P; did you mean --drop? see clamor broker --help"
         ),
         Refusal("broker --tls-port 1", "clamor broker: --tls-port: needs --certfile and --keyfile, or --psk"),
         Refusal("broker --wss-port 1", "clamor broker: --wss-port: needs --certfile and --keyfile, or --psk"),

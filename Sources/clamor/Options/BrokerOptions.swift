@@ -25,6 +25,8 @@ package struct BrokerOptions: Hashable, Sendable {
     /// Every connection has to begin with a PROXY header.
     package var readsProxyHeader = false
     package var access = BrokerAccessOptions()
+    /// Topics of one level, under which `p2p/CLIENTID` reaches that client.
+    package var p2pRoots: [String] = []
     /// The fault flags with their values, one element each, checked: `["--drop", "0.1%"]`.
     package var faults = FaultPlan()
     /// Started by a run with `-h embedded`: ends with its parent.

@@ -34,6 +34,22 @@ package enum PayloadOption: Hashable, Sendable {
     case file([UInt8])
 
     package static func generated(size: Int) -> Self { .generated(sizes: size...size) }
+
+    /// The text whose placeholders are replaced; empty without one.
+    var text: String {
+        switch self {
+        case .generated, .file: ""
+        case .message(let bytes), .template(let bytes, _): String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
+    /// Whether it carries the header that the ledger reads.
+    package var hasHeader: Bool {
+        switch self {
+        case .generated(let sizes): sizes.lowerBound >= LoadOptions.headerSize
+        case .message, .template, .file: false
+        }
+    }
 }
 
 /// Options of every run, whatever its protocol; read and checked.
@@ -160,12 +176,7 @@ extension LoadOptions {
     package static let headerSize = 32
 
     /// Whether messages carry the header, so that each can be accounted for.
-    package var hasLedger: Bool {
-        switch self.payload {
-        case .generated(let sizes): sizes.lowerBound >= Self.headerSize
-        case .message, .template, .file: false
-        }
-    }
+    package var hasLedger: Bool { self.payload.hasHeader }
 
     /// Whether operations have due times of their own.
     package var isOpenLoop: Bool { self.pacing != .closedLoop && self.operates }

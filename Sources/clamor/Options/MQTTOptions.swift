@@ -38,12 +38,18 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
     package var topology = MQTTLoad.Topology.pair
     /// Each target is a server of its own, and not part of a cluster.
     package var isSeparate = false
-    /// The topic that publishers write to.
-    package var topic = "clamor/%i"
-    /// The filters of `sub`.
+    /// What each publisher sends, where it is more than one stream.
     ///
-    /// Empty for `pubsub`: there it follows from `topology` and `topic`.
-    package var filters: [String] = []
+    /// Empty: the topic, QoS, payload and pace of the options are the one stream.
+    package var streams: [PublishStream] = []
+    /// The topic that publishers write to; unused with ``p2p``.
+    package var topic = Self.usualTopic
+    /// Messages to single clients in place of ``topic``.
+    package var p2p: P2POption?
+    /// The filters of `sub`; of `pub`, those of its publishers.
+    ///
+    /// Empty for `pubsub`: there they follow from `topology` and `topic`.
+    package var subscriptions: [SubscriptionOption] = []
     /// QoS levels, each once, in the order given; the publishers (of `sub`: the subscribers) are spread over them.
     package var qualities: [UInt8] = [0]
     package var retain = false
@@ -51,6 +57,7 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
     package var publishProperties = Properties()
     package var responseTopic: String?
     package var topicAlias: MQTTLoad.TopicAlias?
+    /// Of all filters that have no options of their own.
     package var subscribe = MQTTLoad.SubscriptionOptions()
     package var subscriptionChurn: SubscriptionChurnOption?
     /// The file in which clients keep their flows; `nil`: in memory.
@@ -104,8 +111,12 @@ extension MQTTOptions {
         if case .servers(let servers) = self.target { servers.count } else { 1 }
     }
 
-    /// The QoS that subscribers of `pubsub` ask for.
-    package var highestQoS: UInt8 { self.qualities.max() ?? 0 }
+    /// The highest QoS of a message, of `sub` of a filter: what subscribers of `pubsub` ask for.
+    package var highestQoS: UInt8 {
+        let usual = self.qualities.max() ?? 0
+        let own = self.kind == .sub ? self.subscriptions.map { $0.qos ?? usual } : self.streams.map(\.qos)
+        return own.max() ?? usual
+    }
 
     /// How often each message comes back.
     var deliveries: Double {

@@ -14,7 +14,8 @@ extension MQTTOptions {
         self.addSession(to: &facts)
         self.addWill(to: &facts)
         if self.kind == .pub || self.kind == .pubsub { self.addPublishing(to: &facts) }
-        if self.kind == .sub || self.kind == .pubsub { self.addSubscribing(to: &facts) }
+        if self.kind == .pubsub { facts.text("topology", self.topology.rawValue, .schedule) }
+        self.addSubscribing(to: &facts)
         if self.store != nil { facts.text("store_kind", "sqlite", .record) }
         return facts
     }
@@ -61,7 +62,12 @@ extension MQTTOptions {
     }
 
     private func addPublishing(to facts: inout PlanFacts) {
-        facts.text("publish.topic", self.topic, unless: "clamor/%i", .schedule)
+        guard self.streams.isEmpty else { return self.addStreams(to: &facts) }
+        if let p2p = self.p2p {
+            facts.text("publish.p2p.root", p2p.root, .schedule)
+            facts.text("publish.p2p.to", "\(p2p.to)", .schedule)
+        }
+        facts.text("publish.topic", self.topic, unless: Self.usualTopic, .schedule)
         facts.text("publish.qos", self.qosList, unless: "0", .schedule)
         facts.digest("publish.correlation_data", self.publishProperties.correlationData)
         let usualAnswers = self.topology == .request ? "clamor-answers/%c" : nil
@@ -69,12 +75,9 @@ extension MQTTOptions {
     }
 
     private func addSubscribing(to facts: inout PlanFacts) {
-        if self.kind == .sub {
-            facts.texts("subscribe.filter", self.filters, .schedule)
-            facts.text("subscribe.qos", self.qosList, unless: "0")
-        } else {
-            facts.text("topology", self.topology.rawValue, .schedule)
-        }
+        guard self.kind == .sub, self.hasEqualFilters else { return self.addFilters(to: &facts) }
+        facts.texts("subscribe.filter", self.subscriptions.map(\.filter), .schedule)
+        facts.text("subscribe.qos", self.qosList, unless: "0")
     }
 
     private var qosList: String { self.qualities.map(String.init).joined(separator: ",") }

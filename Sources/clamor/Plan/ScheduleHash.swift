@@ -24,6 +24,7 @@ extension ScenarioOptions {
         run.nanoseconds("duration", self.common.duration ?? 0)
         run.nanoseconds("warmup", self.common.warmup)
         run.nanoseconds("drain", self.common.drain)
+        run.flag("bridged", self.bridged)
         for (index, stage) in self.common.stages.enumerated() {
             let path = "stages[\(index)]"
             run.text("\(path).name", stage.name)

@@ -27,6 +27,7 @@ struct BrokerService {
             configuration.webSocket = WebSocketServerSettings(path: self.options.path)
             configuration.readsProxyHeader = self.options.readsProxyHeader
             configuration.access = BrokerAccess(self.options.access)
+            configuration.p2pRoots = self.options.p2pRoots
             server = try await BrokerServer.start(configuration, tls: try self.tls?.makeContext())
         } catch {
             self.screen.warn("\(error)")

@@ -1,4 +1,3 @@
-import Ledger
 import LoadEngine
 import Measurement
 import NIOCore
@@ -14,7 +13,6 @@ struct GroupMonitor {
     /// The parent of all segments has reported that all messages arrived.
     private var hasEverything = false
     private var lastPart: DeliveryBalance?
-    private var shares = ShareGroupLedger()
     /// By shard: take back the memory of a sample.
     private var recyclers: [@Sendable (LoopSample) -> Void] = []
     private var lastOffered: [UInt64] = []
@@ -40,11 +38,6 @@ struct GroupMonitor {
         self.lastLate = self.lastOffered
     }
 
-    /// Adds the durations of share groups before the samples are added up.
-    mutating func settleShares(_ samples: inout [LoadSample]) {
-        self.shares.settle(&samples, durations: self.facts.load.shareDurations)
-    }
-
     /// Records connects and pending messages of an interval, and returns the samples' memory.
     mutating func note(_ sample: GroupSample<LoadSample>, _ interval: TimelineInterval, phase: RunPhase) {
         for (recycle, sample) in zip(self.recyclers, sample.samples) {
@@ -60,34 +53,23 @@ struct GroupMonitor {
         self.returnShare = sample.facts.map(\.returnShare).min() ?? 1
     }
 
-    func isComplete(_ balance: DeliveryBalance) -> Bool {
+    /// Whether receivers of the group have everything, by the balance of all groups that it exchanges messages with.
+    ///
+    /// `isExcused`: what is missing may all be excused by absences; then a second without a message decides.
+    func isComplete(_ balance: DeliveryBalance, isExcused: Bool) -> Bool {
         switch self.facts.load.completion {
-        case .nothing: return true
-        case .silence: return self.isQuiet
-        case .balance: return balance.isComplete
-        case .shares:
-            // Members of a share group cannot know the others' messages; their merged ledger does.
-            return self.sharing(balance).isComplete
-        case .joint: return self.hasEverything
+        case .nothing: true
+        case .silence: self.isQuiet
+        case .balance: balance.isComplete || isExcused && self.isQuiet
+        case .joint: self.hasEverything
         }
-    }
-
-    private func sharing(_ balance: DeliveryBalance) -> DeliveryBalance {
-        let distinct = (0...2).reduce(UInt64(0)) { $0 + self.shares.counts[UInt8($1)].distinct }
-        return DeliveryBalance(
-            expected: balance.expected,
-            received: Int64(distinct),
-            uncertain: balance.uncertain
-        )
     }
 
     /// This segment's part of a joint balance, if it has changed.
     mutating func part(of balance: DeliveryBalance) -> DeliveryBalance? {
-        guard case .joint(let shares) = self.facts.load.completion else { return nil }
-        let part = shares ? self.sharing(balance) : balance
-        guard part != self.lastPart else { return nil }
-        self.lastPart = part
-        return part
+        guard case .joint = self.facts.load.completion, balance != self.lastPart else { return nil }
+        self.lastPart = balance
+        return balance
     }
 
     mutating func everythingCame() { self.hasEverything = true }
@@ -193,7 +175,6 @@ struct GroupMonitor {
             pace.returnShare = self.returnShare
             return pace
         }
-        samples.shares = self.shares.export()
         samples.watch = self.watch
         return samples
     }

@@ -11,6 +11,12 @@ final class MQTTGroup: RunGroup {
     private let run: MQTTOptions
     let name: String?
     var prepared: PreparedGroup<MQTTWorkload>?
+    /// The messages of all MQTT groups of the run, and this group's place among them.
+    private var shared: (plan: DeliveryPlan, place: Int, hub: DeliveryHub?)?
+    /// The first group with the embedded broker, if this one uses it too; and the books of all that do.
+    private var host: MQTTGroup?
+    private var guests = 0
+    private var guestBooks: [Books] = []
     private var certificate: EmbeddedCertificate?
     private var layers: RunLayers?
     private var store: RunStore?
@@ -40,25 +46,25 @@ final class MQTTGroup: RunGroup {
 
     func makeLoad(seed: UInt64, loops: Int) throws(RunRefusal) -> MQTTWorkload {
         do {
-            self.certificate = try EmbeddedCertificate(for: self.run)
-            self.layers = try RunLayers(self.run.common, trusting: self.certificate?.certificateFile)
+            if self.host == nil { self.certificate = try EmbeddedCertificate(for: self.run) }
+            let trusted = (self.host ?? self).certificate?.certificateFile
+            self.layers = try RunLayers(self.run.common, trusting: trusted)
         } catch {
             throw RunRefusal("\(error)")
         }
-        let spans = self.run.spansSegments
-        let run = self.run.segment.headerRun(seed: seed, group: self.name)
-        var load = self.run.load(run: run, seed: seed)
-        if spans {
+        guard let (plan, place, hub) = self.shared else {
+            preconditionFailure("the groups of a run are joined before they are prepared")
+        }
+        let load = plan.groups[place].load
+        if load.joint != nil {
             self.clock = HostClock.host(ahead: self.run.segment.clockAhead)
                 .map { ClockRecord(host: $0, realtimeOffset: load.realtimeOffset) }
-        }
-        if spans, load.hasLedger {
-            load.joint = MQTTLoad.JointLoad(beginsTogether: RunSegment.beginsTogether(self.options))
         }
         if self.run.validates, let problem = load.problem() {
             throw RunRefusal("\(problem); correct it, or send it as it is with --validate off")
         }
-        return MQTTWorkload(load, metrics: MQTTMetrics(for: load, loops: loops))
+        let metrics = MQTTMetrics(for: load, in: plan, group: place, loops: loops)
+        return MQTTWorkload(load, metrics: metrics, plan: plan, group: place, hub: hub)
     }
 
     func open(_ load: MQTTWorkload) async throws(RunRefusal) -> MQTTWorkload {
@@ -67,16 +73,16 @@ final class MQTTGroup: RunGroup {
         } catch {
             throw RunRefusal("--store: \(error)")
         }
-        return MQTTWorkload(load.load, metrics: load.metrics, store: self.store?.flows)
+        return load.with(store: self.store?.flows)
     }
 
     func start() throws(RunRefusal) -> [String] {
-        if case .embedded(let arguments) = self.run.target {
+        if case .embedded(let arguments) = self.run.target, self.host == nil {
             do {
                 self.broker = try EmbeddedProcess(
                     arguments: arguments,
                     transport: self.run.brokerTransport,
-                    flags: self.run.brokerFlags(self.certificate),
+                    flags: self.run.brokerFlags(self.certificate) + self.rootFlags,
                     environment: self.run.brokerEnvironment
                 )
             } catch {
@@ -84,6 +90,12 @@ final class MQTTGroup: RunGroup {
             }
         }
         return (self.store?.remark.map { ["--store: \($0)"] } ?? []) + self.literalNames
+    }
+
+    /// The embedded broker serves the messages to one client that the run sends.
+    private var rootFlags: [String] {
+        let roots = self.shared?.plan.groups.flatMap { $0.load.streams.compactMap { $0.p2p?.root } } ?? []
+        return Set(roots).map { String(decoding: $0, as: UTF8.self) }.sorted().flatMap { ["--p2p", $0] }
     }
 
     /// A warning about a placeholder of emqtt_bench that `-m` sends unchanged.
@@ -95,11 +107,30 @@ final class MQTTGroup: RunGroup {
     }
 
     func complete(_ plan: inout LoadPlan) {
-        plan.operatorsListen = self.run.topology == .request
+        plan.operatorsListen = self.receivesAsPublisher
+        if !self.run.streams.isEmpty { plan.pace = self.streamPace }
         plan.turns = self.run.subscriptionChurn?.perSecond
     }
 
-    var targets: [Target] { self.options.targets(brokerPort: self.broker?.port ?? 0) }
+    /// Whether clients that publish receive messages too.
+    private var receivesAsPublisher: Bool {
+        if self.run.topology == .request || self.run.kind == .pub && !self.run.subscriptions.isEmpty { return true }
+        return self.shared?.plan.hasP2P ?? false && self.run.publishers > 0
+    }
+
+    /// The pace of each stream, as if it were the only one.
+    private var streamPace: LoadPlan.Pace {
+        let paces = self.run.streams.compactMap { stream -> OperationSchedule.Pace? in
+            let own = self.run.with(stream).common.plan(targets: 1, seed: self.run.seed ?? 0).pace
+            guard case .open(let pace) = own else { return nil }
+            return pace
+        }
+        return paces.count == 1 ? .open(paces[0]) : .streams(paces)
+    }
+
+    var exchange: Int? { self.shared.map { $0.plan.groups[$0.place].domain } }
+
+    var targets: [Target] { self.options.targets(brokerPort: (self.host ?? self).broker?.port ?? 0) }
 
     func connectors(from sources: SourceAddresses) -> @Sendable (LoopContext) -> any ClientConnector {
         let (targets, layers) = (self.targets, self.layers)
@@ -135,7 +166,7 @@ final class MQTTGroup: RunGroup {
         guard let offset = await self.echoes?.measure() else { return load }
         var corrected = load.load
         corrected.realtimeOffset += offset
-        return MQTTWorkload(corrected, metrics: load.metrics, store: self.store?.flows)
+        return load.with(corrected)
     }
 
     func clientsEnded(_ results: [MQTTResult]) async -> [String] {
@@ -149,9 +180,13 @@ final class MQTTGroup: RunGroup {
         return ["--store: \(line)"]
     }
 
+    /// The broker's counters know no groups, so the last group compares the sums.
     func mismatches(_ books: [Books]) -> [Verdict.Reason] {
-        guard let counters = self.broker?.counters() else { return [] }
-        return books.compactMap {
+        let host = self.host ?? self
+        host.guestBooks += books.filter { $0.sent != nil }
+        host.guests -= 1
+        guard host.guests <= 0, let counters = host.broker?.counters() else { return [] }
+        return Books.sums(host.guestBooks).compactMap {
             $0.mismatch(received: { counters.received[$0] }, receivedDUP: { counters.receivedDUP[$0] })
         }
     }
@@ -175,5 +210,111 @@ final class MQTTGroup: RunGroup {
     func close() {
         self.broker?.stop()
         self.certificate?.remove()
+    }
+}
+
+// MARK: - The groups of a run together
+
+extension MQTTGroup {
+    /// Makes the plan of the messages that the MQTT groups of a run exchange.
+    static func join(_ all: [any RunGroup], seed: UInt64, isBridged: Bool) throws(RunRefusal) {
+        let groups = all.compactMap { $0 as? MQTTGroup }
+        guard !groups.isEmpty else { return }
+        var planned = self.planned(groups, seed: seed, isBridged: isBridged)
+        var plan = DeliveryPlan(planned)
+        if self.spansSegments(groups, plan) {
+            for (place, group) in groups.enumerated() where planned[place].load.hasLedger {
+                planned[place].load.joint = MQTTLoad.JointLoad(
+                    beginsTogether: RunSegment.beginsTogether(group.options)
+                )
+            }
+            plan = DeliveryPlan(planned)
+        }
+        if let problem = plan.problem { throw RunRefusal(problem, .dataError) }
+        let isJoint = plan.groups.contains { $0.load.joint != nil }
+        let hub = isJoint || !plan.hasLedger ? nil : DeliveryHub()
+        for (place, group) in groups.enumerated() { group.shared = (plan, place, hub) }
+        self.shareBroker(groups)
+    }
+
+    /// Whether messages of one segment go to clients of others.
+    private static func spansSegments(_ groups: [MQTTGroup], _ plan: DeliveryPlan) -> Bool {
+        guard groups[0].options.segment.part?.count ?? 1 > 1, plan.isFollowed, plan.hasPublishers else { return false }
+        return groups.contains(where: \.run.spansSegments)
+            || groups.indices.contains { place in
+                groups[place].run.kind != .pubsub && plan.hears(place)
+            }
+    }
+
+    /// Groups with the embedded broker have one.
+    private static func shareBroker(_ groups: [MQTTGroup]) {
+        let embedded = groups.filter { group in
+            if case .embedded = group.run.target { true } else { false }
+        }
+        guard let host = embedded.first else { return }
+        host.guests = embedded.count
+        for group in embedded.dropFirst() { group.host = host }
+    }
+
+    /// The groups of a run as the ledger sees them.
+    static func planned(
+        _ groups: [MQTTGroup],
+        seed: UInt64,
+        isBridged: Bool
+    ) -> [DeliveryPlan.Group] {
+        var domains: [[String]] = []
+        guard !groups.isEmpty else { return [] }
+        // The messages of one run, whichever group sends them.
+        let run = groups[0].run.segment.headerRun(seed: seed, group: nil)
+        let planned = groups.map { group in
+            let servers = isBridged ? [] : group.options.targetNames
+            let domain = domains.firstIndex(of: servers) ?? domains.count
+            if domain == domains.count { domains.append(servers) }
+            return DeliveryPlan.Group(
+                name: group.name ?? "",
+                load: group.run.load(run: run, seed: seed),
+                domain: domain
+            )
+        }
+        let hasPublishers = planned.contains(where: \.load.publishes)
+        return planned.map { given in
+            var group = given
+            // Publishers of this run that retain are refused beside such filters.
+            if hasPublishers, !given.load.publishes { group.load.hasLedger = true }
+            for (place, stream) in given.load.streams.enumerated() where stream.p2p != nil {
+                let receivers = self.receivers(of: given, stream: place, planned, groups)
+                group.load.streams[place].p2p?.groups = receivers
+            }
+            return group
+        }
+    }
+
+    /// The groups that messages to one client go to, by their places.
+    private static func receivers(
+        of group: DeliveryPlan.Group,
+        stream: Int,
+        _ planned: [DeliveryPlan.Group],
+        _ groups: [MQTTGroup]
+    ) -> [Int] {
+        let own = groups.first { $0.name ?? "" == group.name }?.run
+        let option = own?.streams.isEmpty ?? true ? own?.p2p : own?.streams[stream].p2p
+        return planned.indices.filter { place in
+            guard planned[place].domain == group.domain else { return false }
+            if case .group(let name)? = option?.to { return planned[place].name == name }
+            return true
+        }
+    }
+
+    /// The ledger over the MQTT groups of a run, after all their clients have ended.
+    static func delivery(of all: [any RunGroup], _ samples: RunSamples) -> RunDelivery? {
+        let groups = all.compactMap { $0 as? MQTTGroup }
+        guard let plan = groups.first?.shared?.plan else { return nil }
+        return RunDelivery(
+            plan,
+            groups.flatMap { $0.prepared?.results ?? [] },
+            shares: samples.shares,
+            presence: samples.presence,
+            realtimeOffset: groups.first?.prepared?.load.realtimeOffset ?? 0
+        )
     }
 }

@@ -139,9 +139,9 @@ extension MQTTOptions {
         if self.kind == .pub || self.kind == .pubsub { self.addPublishing(to: &plan) }
         if self.subscribers > 0 {
             plan["subscribers"] = .integer(Int64(self.subscribers))
-            if self.kind == .sub { plan["filters"] = .array(self.filters.map { .string($0) }) }
             if self.kind == .pubsub { plan["topology"] = .string(self.topology.rawValue) }
         }
+        if !self.subscriptions.isEmpty { self.addSubscriptions(to: &plan) }
         self.facts.add(to: &plan)
         return plan
     }
@@ -156,7 +156,12 @@ extension MQTTOptions {
 
     private func addPublishing(to plan: inout [String: JSONValue]) {
         plan["publishers"] = .integer(Int64(self.publishers))
-        plan["topic"] = .string(self.topic)
+        guard self.streams.isEmpty else { return self.addStreams(to: &plan) }
+        if let p2p = self.p2p {
+            plan["p2p"] = ["root": .string(p2p.root), "to": .string("\(p2p.to)")]
+        } else {
+            plan["topic"] = .string(self.topic)
+        }
         plan["qos"] = .array(self.qualities.map { .integer(Int64($0)) })
         self.common.addPayload(to: &plan)
         plan["batch"] = .integer(Int64(self.batch))

@@ -1,5 +1,4 @@
 import HostFit
-import Ledger
 import LoadEngine
 import LoopContext
 import Measurement
@@ -61,6 +60,8 @@ protocol RunGroup: AnyObject, SendableMetatype {
     ///
     /// - Returns: lines for standard error.
     func start() throws(RunRefusal) -> [String]
+    /// Groups with the same number receive each other's messages; `nil`: the group receives only its own.
+    var exchange: Int? { get }
     /// The servers that clients connect to, once the group's own have started.
     var targets: [Target] { get }
     /// Adds settings that only this protocol has.
@@ -106,6 +107,8 @@ struct GroupFacts: Sendable {
     var isOpenLoop: Bool
     var connectRate: Double?
     var load: any Workload
+    /// Groups with the same number receive each other's messages.
+    var exchange: Int?
 }
 
 extension RunGroup {
@@ -125,6 +128,7 @@ extension RunGroup {
     func mismatches(_ books: [Books]) -> [Verdict.Reason] { [] }
     func remarks(_ record: RunRecord) -> [String] { [] }
     func close() {}
+    var exchange: Int? { nil }
 }
 
 // MARK: - The run's steps for each group
@@ -170,7 +174,8 @@ extension RunGroup {
             // Clients without operations may have turns, which have due times in any case.
             isOpenLoop: self.options.isOpenLoop || !self.options.operates && self.plan(seed: 0).turns != nil,
             connectRate: self.options.connectRate.map { $0 / Double(self.options.part.count) },
-            load: self.load
+            load: self.load,
+            exchange: self.exchange
         )
     }
 
@@ -200,7 +205,7 @@ extension RunGroup {
         )
         load.prepare(handles, plan: plan)
         self.prepared?.handles = handles
-        return LoadGroup(plan: plan, shards: handles, reconnects: load.comesBack)
+        return LoadGroup(plan: plan, shards: handles, reconnects: load.comesBack, exchange: self.exchange)
     }
 
     private func plan(seed: UInt64) -> LoadPlan {
@@ -228,9 +233,9 @@ extension RunGroup {
     }
 
     /// The outcome of the group, from the record of the measurements.
-    func result(_ record: RunRecord, shares: LedgerExport) -> GroupResult {
+    func result(_ record: RunRecord, delivery: RunDelivery?) -> GroupResult {
         let load = self.load
-        let account = load.account(self.prepared?.results ?? [], shares: shares, record: record.part(self.name))
+        let account = load.account(self.prepared?.results ?? [], delivery: delivery, record: record.part(self.name))
         return GroupResult(
             self.name,
             account,

@@ -13,6 +13,7 @@ actor RunMonitor: RunObserver {
 
     private let thresholds: [Threshold]
     private var groups: [GroupMonitor]
+    private var deliveries: DeliveryMonitor
     private var accumulator: RunAccumulator
     private var audit: GeneratorAudit
     private var writer: RunWriter
@@ -37,6 +38,7 @@ actor RunMonitor: RunObserver {
     ) {
         self.thresholds = thresholds
         self.groups = groups.map { GroupMonitor($0) }
+        self.deliveries = DeliveryMonitor(groups.map(\.load))
         self.accumulator = RunAccumulator(
             groups: groups.map { GroupCatalog($0.name, $0.load.catalog) },
             realtimeOffset: groups.first?.load.realtimeOffset ?? 0
@@ -61,7 +63,7 @@ actor RunMonitor: RunObserver {
         groups: consuming [GroupSample<LoadSample>]
     ) async -> StopReason? {
         var samples = groups
-        for group in samples.indices { self.groups[group].settleShares(&samples[group].samples) }
+        self.deliveries.settle(&samples)
         let seconds = Double(max(0, span.nanoseconds)) / 1e9
         var interval = self.accumulator.add(
             second: second,
@@ -103,13 +105,29 @@ actor RunMonitor: RunObserver {
     }
 
     func isComplete(_ balance: DeliveryBalance, of group: Int) -> Bool {
-        if let part = self.groups[group].part(of: balance) { self.parent?.tell(part, of: group) }
-        return self.groups[group].isComplete(balance)
+        // The groups that exchange messages have one way to know; a group that neither sends nor receives has none.
+        let exchange = self.groups.indices.filter {
+            self.groups[$0].facts.exchange == self.groups[group].facts.exchange
+        }
+        let members = self.groups[group].facts.exchange == nil ? [group] : exchange
+        let sum = self.groups[group].facts.exchange == nil ? balance : self.deliveries.withShares(balance)
+        if let first = members.first(where: { self.groups[$0].facts.load.completion == .joint }),
+            let part = self.groups[first].part(of: sum)
+        {
+            self.parent?.tell(part, of: group)
+        }
+        let isExcused = self.groups[group].facts.exchange != nil && self.deliveries.mayBeExcused(sum)
+        return members.allSatisfy { self.groups[$0].isComplete(sum, isExcused: isExcused) }
     }
 
     /// All messages for the group have arrived in all segments.
     func everythingCame(to group: Int) {
-        if self.groups.indices.contains(group) { self.groups[group].everythingCame() }
+        guard self.groups.indices.contains(group) else { return }
+        let exchange = self.groups[group].facts.exchange
+        for place in self.groups.indices
+        where place == group || exchange != nil && self.groups[place].facts.exchange == exchange {
+            self.groups[place].everythingCame()
+        }
     }
 
     /// Checks whether the generator kept up in this second.
@@ -186,6 +204,8 @@ actor RunMonitor: RunObserver {
         samples.generator = self.generator(without: cpuBeside)
         samples.audit = self.audit
         samples.groups = self.groups.map(\.samples)
+        samples.shares = self.deliveries.shares
+        samples.presence = self.deliveries.presence
         samples.brokenThreshold = self.brokenThreshold
         return samples
     }
@@ -205,8 +225,8 @@ actor RunMonitor: RunObserver {
     func save(
         _ record: RunRecord,
         clients: [ClientRow]?,
-        ledgers: [SegmentLedger]
+        ledger: SegmentLedger?
     ) throws(ResultError) -> String {
-        try self.writer.finish(record, clients: clients, ledgers: ledgers)
+        try self.writer.finish(record, clients: clients, ledger: ledger)
     }
 }

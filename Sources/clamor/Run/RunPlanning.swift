@@ -92,18 +92,23 @@ extension MQTTOptions {
         load.raw = self.raw
         if case .scram(let hash) = self.auth { load.scram = hash }
         load.firstNumber = self.startNumber + 1
-        load.retain = self.retain
+        load.stream.retain = self.retain
         load.batch = self.batch
-        load.isOpenLoop = self.pacing != .closedLoop
+        load.isOpenLoop = self.isOpenLoop
         load.topology = self.kind == .sub ? .fanIn : self.topology
-        load.filters = self.filters.map(self.template)
+        load.filters = self.subscriptions.map { own in
+            MQTTLoad.FilterTemplate(
+                self.template(own.filter),
+                qos: own.qos.flatMap(QoS.init(rawValue:)),
+                options: own.options
+            )
+        }
+        load.publishersSubscribe = self.kind == .pub && !self.subscriptions.isEmpty
         load.targets = self.targetCount
         load.servers = self.isSeparate ? self.targetCount : 1
-        load.hasLedger = self.hasLedger || self.kind == .sub
+        load.hasLedger = self.hasLedger || self.kind == .sub || load.publishersSubscribe
         // `sub` cannot tell stored copies from new messages, so it cannot tell which ones are missing.
-        if self.kind == .sub, self.subscribe.retainAsPublished, self.subscribe.retainHandling != .doNotSend {
-            load.hasLedger = false
-        }
+        if self.kind == .sub, self.mistakesStoredCopies { load.hasLedger = false }
         load.connectTimeout = .nanoseconds(self.connectTimeout)
         load.connectRetries = self.connectRetries
         load.reconnects = self.reconnects
@@ -111,7 +116,6 @@ extension MQTTOptions {
         load.seed = seed
         load.stages = self.metricStages
         load.keepsFlows = self.store != nil
-        load.publishersAreApart = load.separatesPublishers
         if self.churn != nil { load.departures.insert(.churn) }
         if self.storms.contains(where: { $0.until == nil }) { load.departures.insert(.storm) }
         if self.storms.contains(where: { $0.until != nil }) { load.departures.insert(.offline) }
@@ -122,15 +126,42 @@ extension MQTTOptions {
         return load
     }
 
+    /// With Retain As Published a stored copy looks like a new message, unless none is asked for.
+    private var mistakesStoredCopies: Bool {
+        self.subscriptions.contains {
+            $0.options.retainAsPublished && $0.options.retainHandling != .doNotSend
+        }
+    }
+
+    /// The streams of a publisher that has several; the groups of messages to one client follow from the run.
+    private func streams(_ publishes: Bool) -> [MQTTLoad.Stream] {
+        self.streams.map { own in
+            var stream = MQTTLoad.Stream(
+                topic: self.template(own.topic),
+                payload: own.payload.load(columns: self.columns),
+                qualities: publishes ? [own.qos].compactMap(QoS.init(rawValue:)) : []
+            )
+            stream.name = own.name
+            stream.p2p = own.p2p.map { MQTTLoad.P2PTarget(root: Array($0.root.utf8), groups: []) }
+            stream.hasHeader = own.payload.hasHeader
+            stream.retain = own.retain
+            stream.properties = own.properties
+            stream.responseTopic = own.responseTopic.map(self.template)
+            return stream
+        }
+    }
+
     private var columns: [String] { self.rows?.columns ?? [] }
 
     /// Parses a text that may contain placeholders.
     func template(_ text: String) -> Template { Template(parsing: text, columns: self.columns) }
 
     private func setProperties(of load: inout MQTTLoad) {
-        load.publishProperties = self.publishProperties
-        load.responseTopic = self.responseTopic.map(self.template)
-        load.topicAlias = self.topicAlias
+        load.stream.properties = self.publishProperties
+        load.stream.responseTopic = self.responseTopic.map(self.template)
+        load.stream.topicAlias = self.topicAlias
+        load.stream.p2p = self.p2p.map { MQTTLoad.P2PTarget(root: Array($0.root.utf8), groups: []) }
+        if !self.streams.isEmpty { load.streams = self.streams(load.qualities != []) }
         load.subscriptionChurn = self.subscriptionChurn.map { self.template($0.filter) }
         load.subscribeOptions = self.subscribe
         load.will = self.will.map { will in

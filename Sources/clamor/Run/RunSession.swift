@@ -2,6 +2,7 @@ import ArgumentParser
 import CPosix
 import Foundation
 import HostFit
+import Ledger
 import LoadEngine
 import LoopContext
 import Measurement
@@ -17,6 +18,8 @@ struct RunSession {
     private let groups: [any RunGroup]
     private let options: LoadOptions
     private let plan: @Sendable (_ seed: UInt64) -> [String: JSONValue]?
+    /// The servers of all groups forward messages to each other.
+    private let isBridged: Bool
     private let screen: ProgressScreen
     private let thresholds: [Threshold]
     private let segment: RunSegment
@@ -29,14 +32,17 @@ struct RunSession {
     /// - Parameters:
     ///   - groups: groups with the same phases as `options`; those of a scenario have names.
     ///   - options: the options of the whole run: phases, generator, results.
+    ///   - isBridged: the servers of all groups forward messages to each other.
     ///   - plan: the run's part of the plan in `run.json`; `nil` if the only group's plan is complete.
     init(
         _ groups: [any RunGroup],
         _ options: LoadOptions,
+        isBridged: Bool = false,
         plan: @escaping @Sendable (_ seed: UInt64) -> [String: JSONValue]? = { _ in nil }
     ) {
         self.groups = groups
         self.options = options
+        self.isBridged = isBridged
         self.plan = plan
         self.segment = RunSegment(options.segment)
         self.screen = ProgressScreen(quiet: options.quiet, json: options.json, plain: options.isPlain)
@@ -63,6 +69,7 @@ struct RunSession {
         if let problem = fit.problem { throw RunRefusal(problem) }
         // The kernel's socket table may take megabytes, which the event loops' heaps could not reuse.
         clamor_return_free_memory()
+        try MQTTGroup.join(self.groups, seed: self.seed, isBridged: self.isBridged)
         for group in self.groups {
             do throws(RunRefusal) {
                 try group.prepare(seed: self.seed, loops: self.threads, limits: limits)
@@ -94,7 +101,7 @@ struct RunSession {
 
     /// Whether segments receive each other's messages, so that they have to begin and end together.
     private var awaitsOthers: Bool {
-        self.groups.contains { if case .joint = $0.facts.load.completion { true } else { false } }
+        self.groups.contains { $0.facts.load.completion == .joint }
     }
 
     /// The thresholds that this process checks: none in a segment, which has only a part of the data.
@@ -151,8 +158,11 @@ struct RunSession {
         var begun = record
         if start != nil { begun.startedAt = WallClock.rfc3339(RunSegment.realtime(outcome.began)) }
         let measured = begun.measured(samples)
-        let results = zip(self.groups, samples.groups).map { $0.result(measured, shares: $1.shares) }
-        let status = await self.save(begun.finished(samples, outcome, results, by: terms), outcome, results, monitor)
+        let delivery = MQTTGroup.delivery(of: self.groups, samples)
+        let results = self.groups.map { $0.result(measured, delivery: delivery) }
+        let account = delivery?.account ?? DeliveryAccount()
+        let finished = begun.finished(samples, outcome, results, delivery: account, by: terms)
+        let status = await self.save(finished, outcome, results, account.segment, monitor)
         try? await threads.shutdownGracefully()
         withExtendedLifetime(shards) {}
         return status
@@ -162,6 +172,7 @@ struct RunSession {
         _ record: RunRecord,
         _ outcome: RunOutcome,
         _ results: [GroupResult],
+        _ ledger: SegmentLedger?,
         _ monitor: RunMonitor
     ) async -> ExitStatus {
         // A merge of segments needs every client of each.
@@ -169,7 +180,7 @@ struct RunSession {
         let rows = isListed ? results.flatMap { $0.rows(outcome, record) } : nil
         var files: String?
         do throws(ResultError) {
-            files = try await monitor.save(record, clients: rows, ledgers: results.compactMap(\.account.segment))
+            files = try await monitor.save(record, clients: rows, ledger: ledger)
         } catch {
             self.screen.warn("\(error)")
         }

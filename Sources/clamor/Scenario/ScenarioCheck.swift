@@ -1,4 +1,5 @@
 import HostFit
+import MQTTCodec
 import Measurement
 import NIOCore
 import Report
@@ -48,13 +49,15 @@ extension ScenarioOptions {
         let warmup = self.common.warmup + self.common.stages.filter(\.isWarmup).reduce(0) { $0 + $1.length }
         let duration =
             self.common.loadLength.map { DurationText.text($0 - warmup) + " measured" } ?? "until SIGINT"
+        let bridged = self.bridged ? ", targets bridged" : ""
         var lines = [
             "\(self.name): \(Self.count(self.groups.count, "group")), \(Self.count(clients, "client")), \(duration), "
-                + "warm-up \(DurationText.text(warmup)), drain up to \(DurationText.text(self.common.drain))"
+                + "warm-up \(DurationText.text(warmup)), drain up to \(DurationText.text(self.common.drain))" + bridged
         ]
         for group in self.groups {
             lines.append("  \(group.name): \(group.command), \(Self.clients(group)) to \(Self.targets(group))")
             lines.append("    " + ([Self.connects(group.options)] + group.details).joined(separator: ", "))
+            lines += group.parts.map { "    \($0)" }
         }
         for stage in self.common.stages {
             var words = ["load \(Self.percent(stage.load))"]
@@ -113,39 +116,77 @@ extension ScenarioGroup {
     }
 
     fileprivate var details: [String] {
-        var details: [String] = []
-        if self.options.operates {
-            details.append(self.pace)
-        }
         switch self.work {
         case .mqtt(let options):
-            details.append("MQTT \([3: "3.1", 4: "3.1.1"][options.protocolLevel] ?? "5")")
-            if options.operates { details.append("topic \(options.topic)") }
-            if !options.filters.isEmpty { details.append("filters \(options.filters.joined(separator: " "))") }
-            if options.kind != .conn {
-                details.append("QoS \(options.qualities.map { "\($0)" }.joined(separator: ","))")
-            }
+            let version = "MQTT \([3: "3.1", 4: "3.1.1"][options.protocolLevel] ?? "5")"
+            guard options.operates, options.streams.isEmpty else { return [version] }
+            return [options.pace(window: self.window), version] + options.message
         case .xmpp(let options):
             let users =
                 options.users.isEmpty
                 ? "\(options.local)@\(options.domain)/\(options.resource)" : "\(options.users.count) users of a table"
+            var details = options.operates ? [options.pace(window: self.window)] : []
             details += [users, "TLS \(options.tls.rawValue)"]
-            if options.kind == .message { details.append("pairing \(options.pairing.rawValue)") }
+            guard options.kind == .message else { return details }
+            return details + ["pairing \(options.pairing.rawValue)"] + options.sizes
         }
-        guard self.options.operates, case .generated(let sizes) = self.options.payload, self.hasPayload else {
-            return details
-        }
-        let bounds = [sizes.lowerBound, sizes.upperBound].prefix(sizes.count == 1 ? 1 : 2)
-        return details + [bounds.map { Human.count(UInt64($0)) }.joined(separator: " to ") + " bytes"]
     }
 
-    private var pace: String {
-        guard let rate = self.options.messageRate else {
-            let think = self.options.think > 0 ? ", \(DurationText.text(self.options.think)) to think" : ""
-            return "closed loop, window \(self.window)\(think)"
+    /// Each stream of several, and each filter.
+    fileprivate var parts: [String] {
+        guard case .mqtt(let options) = self.work else { return [] }
+        let streams = options.streams.map { stream in
+            let one = options.with(stream)
+            return "stream \(stream.name): " + (one.message + [one.pace(window: self.window)]).joined(separator: ", ")
+        }
+        return streams + options.subscriptions.map { $0.words(usual: options.qosWords) }
+    }
+
+    private var window: Int {
+        switch self.work {
+        case .mqtt(let options): options.highestQoS == 0 ? options.batch : options.window
+        case .xmpp(let options): options.window
+        }
+    }
+}
+
+extension MQTTOptions {
+    fileprivate var qosWords: String { "QoS \(self.qualities.map { "\($0)" }.joined(separator: ","))" }
+
+    /// What publishers send: topic, QoS, size.
+    fileprivate var message: [String] {
+        let topic = self.p2p.map { "topic \($0.root)/p2p/ID of \($0.to)" } ?? "topic \(self.topic)"
+        return [topic, self.qosWords] + self.sizes + (self.retain ? ["retained"] : [])
+    }
+}
+
+extension SubscriptionOption {
+    /// `usual`: the QoS of filters that have none of their own.
+    fileprivate func words(usual: String) -> String {
+        var words = [self.qos.map { "QoS \($0)" } ?? usual]
+        if self.options.noLocal { words.append("no local") }
+        if self.options.retainAsPublished { words.append("retain as published") }
+        if self.options.retainHandling != .send {
+            words.append("retain handling \(self.options.retainHandling.rawValue)")
+        }
+        return "filter \(self.filter): \(words.joined(separator: ", "))"
+    }
+}
+
+extension ProtocolOptions {
+    fileprivate var sizes: [String] {
+        guard self.operates, case .generated(let sizes) = self.payload else { return [] }
+        let bounds = [sizes.lowerBound, sizes.upperBound].prefix(sizes.count == 1 ? 1 : 2)
+        return [bounds.map { Human.count(UInt64($0)) }.joined(separator: " to ") + " bytes"]
+    }
+
+    fileprivate func pace(window: Int) -> String {
+        guard let rate = self.messageRate else {
+            let think = self.think > 0 ? ", \(DurationText.text(self.think)) to think" : ""
+            return "closed loop, window \(window)\(think)"
         }
         let words =
-            switch self.options.shape {
+            switch self.shape {
             case .level: "\(Human.number(rate)) operations/s"
             case .ramp(let from, let to, let over):
                 "\(Human.number(from)) to \(Human.number(to)) operations/s"
@@ -154,21 +195,10 @@ extension ScenarioGroup {
                 rates.map { Human.number($0) }.joined(separator: ", ")
                     + " operations/s, \(DurationText.text(every)) each"
             }
-        switch self.options.arrivals {
+        switch self.arrivals {
         case .even: return words
         case .poisson: return words + ", Poisson arrivals"
         case .bursts(let size): return words + ", \(Human.count(UInt64(size))) at once"
-        }
-    }
-
-    private var hasPayload: Bool {
-        if case .xmpp(let options) = self.work { options.kind == .message } else { true }
-    }
-
-    private var window: Int {
-        switch self.work {
-        case .mqtt(let options): options.highestQoS == 0 ? options.batch : options.window
-        case .xmpp(let options): options.window
         }
     }
 }

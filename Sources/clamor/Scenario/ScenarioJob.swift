@@ -53,7 +53,11 @@ struct ScenarioKeys: Sendable {
         )
         let paths = self.paths.values.reduce(into: Set<String>()) { $0.formUnion($1) }
         let paced = paths.filter { $0.hasSuffix(".rate") && $0 != "connect.rate" }.map { $0.dropLast("rate".count) }
-        self.everyPath = paths.union(paced.flatMap { section in ScenarioReader.paceKeys.map { "\(section)\($0)" } })
+        self.everyPath = paths.union(
+            paced.flatMap { section in
+                (ScenarioReader.paceKeys + ScenarioReader.peerKeys(in: String(section))).map { "\(section)\($0)" }
+            }
+        )
         self.sections = Set(
             paths.filter { !$0.hasPrefix("subscribe.") }.compactMap { path in
                 let parts = path.split(separator: ".")

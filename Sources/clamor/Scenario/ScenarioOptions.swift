@@ -9,6 +9,8 @@ package struct ScenarioOptions: Sendable {
     /// Of the run as a whole: phases, generator, results.
     package var common: LoadOptions
     package var groups: [ScenarioGroup]
+    /// The targets of the groups forward to each other, although their lists differ.
+    package var bridged = false
     /// The scenario is only explained, not run.
     package var isCheck = false
 
@@ -42,12 +44,20 @@ package struct ScenarioGroup: Sendable {
     /// Whether its messages are accounted for one by one.
     package var hasLedger: Bool {
         switch self.work {
-        case .mqtt(let options): options.hasLedger && (options.kind == .sub || options.kind == .pubsub)
+        case .mqtt(let options): options.hasLedger && options.receives
         case .xmpp(let options): options.hasLedger
         }
     }
 
-    /// The metrics that it will have.
+    /// Whether any of its operations have due times of their own.
+    var isOpenLoop: Bool {
+        switch self.work {
+        case .mqtt(let options): options.isOpenLoop
+        case .xmpp(let options): options.isOpenLoop
+        }
+    }
+
+    /// The metrics that it will have by itself.
     var known: MetricCatalog {
         switch self.work {
         case .mqtt(let options):
@@ -61,7 +71,9 @@ package struct ScenarioGroup: Sendable {
 
     /// Whether it has subscribers whose server keeps messages for them while they are offline.
     var keepsSubscriptions: Bool {
-        guard case .mqtt(let options) = self.work, options.subscribers > 0, !options.clean else { return false }
+        guard case .mqtt(let options) = self.work, options.subscribers > 0 || !options.subscriptions.isEmpty,
+            !options.clean
+        else { return false }
         return options.protocolLevel < 5 || options.sessionExpiry ?? 0 > 0
     }
 
@@ -104,6 +116,24 @@ package struct ScenarioGroup: Sendable {
 }
 
 extension ScenarioOptions {
+    /// The metrics of each group, among them those of messages that another group publishes.
+    func known(_ plan: DeliveryPlan) -> [GroupCatalog] {
+        var place = 0
+        return self.groups.map { group in
+            guard case .mqtt = group.work else { return GroupCatalog(group.name, group.known) }
+            defer { place += 1 }
+            let load = plan.groups[place].load
+            let metrics = MQTTMetrics(for: load, in: plan, group: place, loops: 1)
+            return GroupCatalog(group.name, metrics.known(for: load, in: plan, group: place))
+        }
+    }
+
+    /// The messages that its MQTT groups exchange, without the filters of their clients.
+    var deliveries: DeliveryPlan {
+        let groups = self.groups.compactMap { $0.runGroup as? MQTTGroup }
+        return DeliveryPlan(MQTTGroup.planned(groups, seed: 0, isBridged: self.bridged), findsReceivers: false)
+    }
+
     /// The plan as stored in `run.json`, apart from those of the groups.
     package func planRecord(seed: UInt64) -> [String: JSONValue] {
         var plan = self.timeline
@@ -113,6 +143,7 @@ extension ScenarioOptions {
         plan["clients"] = .integer(Int64(self.groups.reduce(0) { $0 + $1.options.clients }))
         plan["seed"] = .integer(Int64(clamping: seed))
         plan["schedule_hash"] = .string(self.scheduleHash)
+        if self.bridged { plan["bridged"] = true }
         return plan
     }
 
@@ -154,6 +185,11 @@ extension ScenarioOptions {
 extension RunSession {
     /// A run of several groups on one timeline.
     init(_ scenario: ScenarioOptions) {
-        self.init(scenario.groups.map(\.runGroup), scenario.common, plan: { scenario.planRecord(seed: $0) })
+        self.init(
+            scenario.groups.map(\.runGroup),
+            scenario.common,
+            isBridged: scenario.bridged,
+            plan: { scenario.planRecord(seed: $0) }
+        )
     }
 }

@@ -18,6 +18,10 @@ extension ScenarioReader {
         let keys: [(key: String, spec: OptionSpec)]
         var given: GivenOptions
         var pacing = Pacing()
+        /// Streams and filters, which are read behind the other keys.
+        var lists: [Entry] = []
+        /// Who gets messages to single clients, with the place that names them.
+        var receivers: [(to: P2PReceivers, place: ScenarioPlace)] = []
 
         /// The place of a key's value.
         func place(of key: String) -> ScenarioPlace? {
@@ -59,6 +63,7 @@ extension ScenarioReader {
         // Of the run, for what has to happen before its end; longer stages have been refused already.
         sources.given.suppose(\.duration, min(self.loadLength ?? 0, Self.longest))
         for given in given where given.path != "target" { self.take(given, &sources) }
+        for list in sources.lists { self.take(list: list, &sources) }
         // A client that thinks has one operation in flight.
         if sources.pacing.think != nil, !given.contains(where: { $0.path.hasSuffix(".window") }) {
             if speech == .mqtt {
@@ -88,6 +93,7 @@ extension ScenarioReader {
                 )
                 return [own]
                     + inner.map { Entry(path: "\(entry.key).\($0.key)", place: $0.place, value: $0.value) }
+            case .list where entry.key == Self.streamSection: return self.streams(entry, of: group)
             case .text, .list:
                 self.report(
                     entry.value.place,
@@ -124,18 +130,13 @@ extension ScenarioReader {
 
     private mutating func job(_ speech: Speech, _ given: [Entry], _ entry: ScenarioValue.Entry) -> CommandName? {
         let marked = speech.jobs.filter { job in given.contains { job.marks.contains($0.path) } }
-        // A group that publishes and has subscribers is a pubsub; its subscribe options may be set, but not its
-        // filters.
-        let others: [CommandName] = given.contains(where: Self.isListOfFilters) ? [.pub] : [.pub, .sub]
-        let jobs = marked.first == .pubsub ? marked.filter { !others.contains($0) } : marked
+        // Publishers may subscribe, and a topology has both.
+        let jobs = speech == .mqtt ? Array(marked.prefix(1)) : marked
         if jobs.count > 1 {
             let names = jobs.compactMap { job in given.first { job.marks.contains($0.path) }?.path }
             self.report(
                 entry.place,
-                "\(entry.key) has \(names.joined(separator: " and ")), and a group does one thing; "
-                    + (speech == .mqtt
-                        ? "write subscribers: next to publish: for the readers, or make two groups"
-                        : "make two groups")
+                "\(entry.key) has \(names.joined(separator: " and ")), and a group does one thing; make two groups"
             )
             return nil
         }
@@ -152,9 +153,12 @@ extension ScenarioReader {
 
     // MARK: - Options
 
-    private mutating func take(_ entry: Entry, _ sources: inout Sources) {
-        if entry.path == "subscribe", sources.command == .sub { return self.takeFilters(entry, &sources) }
+    mutating func take(_ entry: Entry, _ sources: inout Sources) {
         if entry.path == "subscribe", sources.command == .pubsub { return self.takeSubscription(entry, &sources) }
+        if entry.path == "subscribe", [.pub, .sub].contains(sources.command) { return sources.lists.append(entry) }
+        if case .list = entry.value.content, entry.path == Self.streamSection, sources.command.section == entry.path {
+            return sources.lists.append(entry)
+        }
         let keys = sources.keys
         let hasSection = { (section: Substring) in keys.contains { $0.key.hasPrefix("\(section).") } }
         if case .nothing = entry.value.content, self.keys.sections.contains(entry.path), hasSection(entry.path[...]) {
@@ -163,7 +167,7 @@ extension ScenarioReader {
         // An unknown section is refused once, not key by key.
         let section = entry.path.prefix { $0 != "." }
         if section.count < entry.path.count, !hasSection(section) { return }
-        if self.pacing(entry, &sources) { return }
+        if self.pacing(entry, &sources) || self.peers(entry, &sources) { return }
         guard let spec = keys.first(where: { $0.key == entry.path && !$0.key.hasPrefix("subscribe.") })?.spec else {
             return self.report(entry.place, self.unknown(entry, sources))
         }
@@ -187,7 +191,7 @@ extension ScenarioReader {
         let section = parts.count > 1 ? "\(parts[0])." : ""
         let known = sources.keys.map(\.key).filter { $0.hasPrefix(section) }
             .compactMap { $0.dropFirst(section.count).split(separator: ".").first.map(String.init) }
-        let others = section != "connect." && known.contains("rate") ? Self.paceKeys : []
+        let others = section != "connect." && known.contains("rate") ? Self.paceKeys + Self.peerKeys(in: section) : []
         let shared = section.isEmpty ? [Self.templateKey] : []
         let unique = (known + others + shared).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
         return "\(sources.group): " + self.unknown(parts.last ?? entry.path, known: unique)
@@ -253,8 +257,9 @@ extension ScenarioReader {
         if text.hasPrefix("xmpps:"), !sources.given.isGiven(\.xmppTLS) { sources.given.suppose(\.xmppTLS, .direct) }
     }
 
-    private mutating func options(_ sources: inout Sources) -> ScenarioGroup? {
+    mutating func options(_ sources: inout Sources) -> ScenarioGroup? {
         let before = self.problems.count
+        self.supposeInterval(&sources)
         sources.given.checkNeighbours()
         let work: ScenarioGroup.Work
         switch sources.command.speech {
@@ -285,19 +290,5 @@ extension ScenarioReader {
             return nil
         }
         return ScenarioGroup(name: sources.group, work: work)
-    }
-
-    /// Two groups of the same users would push each other off the server.
-    private static func setResource(of options: inout XMPPOptions, _ sources: Sources) {
-        if let jid = sources.given[\.jid], !jid.contains("/") { options.resource = sources.group }
-        for index in options.users.indices where options.users[index].resource == "clamor" {
-            options.users[index].resource = sources.group
-        }
-    }
-
-    /// The usual beginning of a group's client ids: two groups must not have the same.
-    private func ownPrefix(_ group: String) -> String {
-        let prefix = self.seed.map { GivenOptions.prefix(seed: $0) } ?? GivenOptions.prefix(self.salt)
-        return self.isAlone ? prefix : "\(prefix)-\(group)"
     }
 }

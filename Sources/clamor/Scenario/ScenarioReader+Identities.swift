@@ -76,4 +76,18 @@ extension ScenarioReader {
             return identity(jid, options.operators, keys: ["jid"], servers: ["xmpp"]).map { [$0] } ?? []
         }
     }
+
+    /// Two groups of the same users would push each other off the server.
+    static func setResource(of options: inout XMPPOptions, _ sources: Sources) {
+        if let jid = sources.given[\.jid], !jid.contains("/") { options.resource = sources.group }
+        for index in options.users.indices where options.users[index].resource == "clamor" {
+            options.users[index].resource = sources.group
+        }
+    }
+
+    /// The usual beginning of a group's client ids: two groups must not have the same.
+    func ownPrefix(_ group: String) -> String {
+        let prefix = self.seed.map { GivenOptions.prefix(seed: $0) } ?? GivenOptions.prefix(self.salt)
+        return self.isAlone ? prefix : "\(prefix)-\(group)"
+    }
 }

@@ -8,6 +8,8 @@ extension ScenarioReader {
         var burst: (size: Int, place: ScenarioPlace)?
         var poisson: ScenarioPlace?
         var think: (time: Int64, place: ScenarioPlace)?
+        /// Of each client.
+        var every: (time: Int64, place: ScenarioPlace)?
         /// For a shape: its place, and the minimum length of the load to complete it.
         var need: (place: ScenarioPlace, length: Int64?)?
 
@@ -21,7 +23,7 @@ extension ScenarioReader {
     }
 
     /// Keys of a section with a pace that are no flags.
-    package static let paceKeys = ["arrivals", "burst", "think"]
+    package static let paceKeys = ["every", "arrivals", "burst", "think"]
 
     /// Reads one of them.
     ///
@@ -46,6 +48,10 @@ extension ScenarioReader {
                 return true
             }
             sources.pacing.burst = (size, given.place)
+        case "every":
+            if let time = self.quantity(given.value, of: name, parse: Self.length) {
+                sources.pacing.every = (time, given.place)
+            }
         case "think":
             if let time = self.quantity(given.value, of: name, parse: Self.length) {
                 sources.pacing.think = (time, given.place)
@@ -137,6 +143,20 @@ extension ScenarioReader {
         let length = try DurationText.parse(text)
         if length == 0 { throw QuantityError("'\(text)' is no time; write it like 30s") }
         return length
+    }
+
+    /// `every: 60s` is the interval of each client, in other words.
+    mutating func supposeInterval(_ sources: inout Sources) {
+        guard let every = sources.pacing.every, let section = sources.command.section else { return }
+        for (name, isGiven) in [
+            ("rate", sources.given.isGiven(\.rate)), ("interval", sources.given.isGiven(\.messageInterval)),
+        ] where isGiven {
+            return self.report(
+                every.place,
+                "\(sources.group).\(section).every: \(section).\(name) sets the pace too; leave one of the two out"
+            )
+        }
+        sources.given.suppose(\.messageInterval, every.time)
     }
 
     // MARK: - With the rest of the group

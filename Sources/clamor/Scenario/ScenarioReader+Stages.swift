@@ -293,7 +293,7 @@ extension ScenarioReader {
     /// Reports loads of stages that no group can produce.
     mutating func checkLoads(_ stages: ScenarioValue, _ options: ScenarioOptions) {
         let isScaled = options.common.stages.contains { $0.load != 1 }
-        guard isScaled, self.problems.isEmpty, !options.groups.contains(where: { $0.options.isOpenLoop }) else {
+        guard isScaled, self.problems.isEmpty, !options.groups.contains(where: \.isOpenLoop) else {
             return
         }
         self.report(

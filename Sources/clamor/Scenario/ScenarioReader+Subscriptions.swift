@@ -1,131 +1,136 @@
+import Workloads
+
 // The subscriptions of a group's clients.
 extension ScenarioReader {
-    static func isListOfFilters(_ entry: Entry) -> Bool {
-        guard entry.path == "subscribe", case .list = entry.value.content else { return false }
-        return true
+    private static let filterSection = "subscribe."
+
+    /// The keys of a filter in a list.
+    private static let filterKeys: [(name: String, spec: OptionSpec)] = Self.subscribeKeys(CommandName.sub.groupKeys)
+
+    private static func subscribeKeys(_ keys: [(key: String, spec: OptionSpec)]) -> [(name: String, spec: OptionSpec)] {
+        keys.filter { $0.key.hasPrefix(self.filterSection) }
+            .map { (String($0.key.dropFirst(self.filterSection.count)), $0.spec) }
+    }
+
+    /// A filter of a list, read by itself.
+    private struct Filter {
+        var text: String
+        var qualities: [UInt8]
+        var options: MQTTLoad.SubscriptionOptions
+        /// As given, apart from the text.
+        var found: [GivenOptions.Found]
+        var place: ScenarioPlace
+        var qosPlace: ScenarioPlace
     }
 
     /// `subscribe: [{ filter: "a/#", qos: 1, no_local: true }]`.
     mutating func takeFilters(_ entry: Entry, _ sources: inout Sources) {
-        guard case .list(let subscriptions) = entry.value.content, !subscriptions.isEmpty else {
+        guard case .list(let values) = entry.value.content, !values.isEmpty else {
+            let readers = sources.command == .pub ? ", or add subscribers: for other clients that read" : ""
             return self.report(
                 entry.value.place,
-                "\(sources.group).subscribe is \(entry.value.kind); write it like [{ filter: \"a/#\", qos: 1 }]"
+                "\(sources.group).subscribe is \(entry.value.kind); write it like [{ filter: \"a/#\", qos: 1 }]\(readers)"
             )
         }
-        let names = ["filter", "qos"] + Self.options(of: sources).map(\.name)
-        var filters = GivenOptions.Found(spec: OptionTable[\.filters], texts: [])
-        var first: Subscription?
-        for subscription in subscriptions {
-            guard case .mapping(let entries) = subscription.content else {
-                self.report(
-                    subscription.place,
-                    "a subscription is \(subscription.kind); write it like { filter: \"a/#\", qos: 1 }"
-                )
-                continue
-            }
-            for entry in entries where !names.contains(entry.key) {
-                self.report(entry.place, "\(sources.group).subscribe: " + self.unknown(entry.key, known: names))
-            }
-            if let filter = entries.first(where: { $0.key == "filter" })?.value {
-                guard let text = self.text(filter, of: "filter") else { continue }
-                filters.texts.append(text)
-                filters.place = filters.place ?? filter.place
-                filters.places.append(filter.place)
-            } else {
-                self.report(
-                    subscription.place,
-                    "\(sources.group).subscribe: filter is missing; write it like { filter: \"a/#\", qos: 1 }"
-                )
-            }
-            let own = self.subscription(entries, at: subscription.place, sources)
-            if let first { self.check(own, like: first, sources) }
-            first = first ?? own
+        let filters = values.compactMap { self.filter($0, sources) }
+        guard filters.count == values.count, let first = filters.first else { return }
+        sources.given.take(
+            GivenOptions.Found(
+                spec: OptionTable[\.filters],
+                texts: filters.map(\.text),
+                place: first.place,
+                places: filters.map(\.place)
+            )
+        )
+        // Alike they are what the options of a command are, and its QoS levels are spread over the clients.
+        let areAlike = filters.allSatisfy { $0.qualities == first.qualities && $0.options == first.options }
+        if areAlike, sources.command == .sub { return first.found.forEach { sources.given.take($0) } }
+        for filter in filters where filter.qualities.count > 1 {
+            self.report(
+                filter.qosPlace,
+                "\(sources.group).subscribe.qos: only subscribers whose filters are all alike are spread over QoS levels; write one"
+            )
         }
-        if !filters.texts.isEmpty { sources.given.take(filters) }
-        for found in first?.found ?? [] { sources.given.take(found) }
+        sources.given.lists.subscriptions = filters.map { filter in
+            SubscriptionOption(filter.text, qos: filter.qualities.first ?? 0, options: filter.options)
+        }
+    }
+
+    private mutating func filter(_ value: ScenarioValue, _ sources: Sources) -> Filter? {
+        guard case .mapping(let entries) = value.content else {
+            self.report(value.place, "a subscription is \(value.kind); write it like { filter: \"a/#\", qos: 1 }")
+            return nil
+        }
+        let name = "\(sources.group).subscribe"
+        let known = Self.filterKeys.map(\.name)
+        for entry in entries where !known.contains(entry.key) {
+            self.report(entry.place, "\(name): " + self.unknown(entry.key, known: known))
+        }
+        let before = self.problems.count
+        let own = Self.filterKeys.first { $0.spec.id == OptionTable[\.filters].id }?.name
+        let filter = entries.first { $0.key == own }?.value
+        if filter == nil {
+            self.report(value.place, "\(name): filter is missing; write it like { filter: \"a/#\", qos: 1 }")
+        }
+        let text = filter.flatMap { self.text($0, of: "filter") }
+        var given = self.part(.sub, at: value.place, of: sources)
+        if let text, let place = filter?.place {
+            given.take(
+                GivenOptions.Found(spec: OptionTable[\.filters], texts: [text], place: place, places: [place])
+            )
+        }
+        let others = self.subscribeOptions(entries.filter { $0.key != own }, Self.filterKeys, name)
+        for found in others { given.take(found) }
+        let options = given.mqtt(.sub)
+        for problem in given.problems { self.report(problem.place ?? value.place, problem.description) }
+        guard let text, self.problems.count == before else { return nil }
+        return Filter(
+            text: text,
+            qualities: options.qualities,
+            options: options.subscribe,
+            found: others,
+            place: filter?.place ?? value.place,
+            qosPlace: entries.first { $0.key == "qos" }?.value.place ?? value.place
+        )
     }
 
     /// `subscribe: { no_local: true }` together with `subscribers`, whose filters follow from the topology.
     mutating func takeSubscription(_ entry: Entry, _ sources: inout Sources) {
+        let name = "\(sources.group).subscribe"
+        if case .list = entry.value.content {
+            return self.report(
+                entry.value.place,
+                "\(name): subscribers of a topology have their filters from it; write options alone, such as "
+                    + "{ no_local: true }, or leave subscribers and topology out"
+            )
+        }
         guard case .mapping(let entries) = entry.value.content else {
             return self.report(
                 entry.value.place,
-                "\(sources.group).subscribe is \(entry.value.kind); next to subscribers it sets their subscribe options, such as "
+                "\(name) is \(entry.value.kind); next to subscribers it sets their subscribe options, such as "
                     + "{ no_local: true }"
             )
         }
-        let names = Self.options(of: sources).map(\.name)
-        for entry in entries where !names.contains(entry.key) {
-            self.report(entry.place, "\(sources.group).subscribe: " + self.unknown(entry.key, known: names))
+        let keys = Self.subscribeKeys(sources.keys)
+        for entry in entries where !keys.contains(where: { $0.name == entry.key }) {
+            self.report(entry.place, "\(name): " + self.unknown(entry.key, known: keys.map(\.name)))
         }
-        for found in self.subscription(entries, at: entry.value.place, sources).found { sources.given.take(found) }
+        for found in self.subscribeOptions(entries, keys, name) { sources.given.take(found) }
     }
 
-    // MARK: - One of them
-
-    /// The settings of an entry, apart from its filter.
-    private struct Subscription {
-        var found: [GivenOptions.Found] = []
-        /// The place of each given option, by its id.
-        var places: [String: ScenarioPlace] = [:]
-        /// The place of the entry, for options that it does not set.
-        var place: ScenarioPlace
-
-        subscript(id: String) -> GivenOptions.Found? { self.found.first { $0.spec.id == id } }
-    }
-
-    private mutating func subscription(
+    /// The settings of a mapping.
+    private mutating func subscribeOptions(
         _ entries: [ScenarioValue.Entry],
-        at place: ScenarioPlace,
-        _ sources: Sources
-    ) -> Subscription {
-        var result = Subscription(place: place)
-        if sources.command == .sub {
-            let qos = entries.first { $0.key == "qos" }?.value
-            let found = GivenOptions.Found(
-                spec: OptionTable[\.subscribeQoS],
-                texts: [qos.map { self.text($0, of: "qos") ?? "0" } ?? "0"],
-                place: qos?.place ?? place
-            )
-            result.found.append(found)
-        }
-        for (name, spec) in Self.options(of: sources) {
-            guard let value = entries.first(where: { $0.key == name })?.value else { continue }
-            result.places[spec.id] = value.place
-            guard let found = self.found(spec, value, "\(sources.group).subscribe.\(name)"),
+        _ keys: [(name: String, spec: OptionSpec)],
+        _ name: String
+    ) -> [GivenOptions.Found] {
+        keys.compactMap { key, spec in
+            guard let value = entries.first(where: { $0.key == key })?.value,
+                let found = self.found(spec, value, "\(name).\(key)"),
                 // The default is equal to its absence.
                 spec.id != OptionTable[\.retainHandling].id || found.texts != ["0"]
-            else { continue }
-            result.found.append(found)
-        }
-        return result
-    }
-
-    /// The options of a command are those of all its filters.
-    private mutating func check(_ own: Subscription, like first: Subscription, _ sources: Sources) {
-        let qos = OptionTable[\.subscribeQoS].id
-        if own[qos]?.texts != first[qos]?.texts {
-            self.report(
-                own[qos]?.place ?? own.place,
-                "\(sources.group).subscribe: in this build all filters of a group have one QoS; make two groups"
-            )
-        }
-        for (name, spec) in Self.options(of: sources) where own[spec.id]?.texts != first[spec.id]?.texts {
-            self.report(
-                own.places[spec.id] ?? own.place,
-                "\(sources.group).subscribe: in this build all filters of a group have the same \(name); say it "
-                    + "alike at each of them, or make two groups"
-            )
-        }
-    }
-
-    /// The options of SUBSCRIBE, by their names below `subscribe`.
-    private static func options(of sources: Sources) -> [(name: String, spec: OptionSpec)] {
-        let own = [OptionTable[\.filters].id, OptionTable[\.subscribeQoS].id]
-        return sources.keys.compactMap { key, spec in
-            guard key.hasPrefix("subscribe."), !own.contains(spec.id) else { return nil }
-            return (String(key.dropFirst("subscribe.".count)), spec)
+            else { return nil }
+            return found
         }
     }
 }

@@ -1,4 +1,5 @@
 import Measurement
+import Workloads
 
 /// Turns a scenario file into options, and collects all its problems.
 ///
@@ -13,7 +14,7 @@ package struct ScenarioReader {
     /// Keys of the file: those that are no options, and options of the run.
     package static var topKeys: [String] {
         OptionTable.specs(of: .run).filter { $0.scope != .group }.compactMap(\.key)
-            + ["target", "groups", "templates", "stages", "vars", "include"]
+            + ["target", "bridged", "groups", "templates", "stages", "vars", "include"]
     }
     /// The name of a scenario that has none.
     private static let usualName = "scenario"
@@ -134,8 +135,10 @@ package struct ScenarioReader {
             )
             return nil
         }
+        let isBridged = values["bridged"].map { self.isBridged($0) } ?? false
         let members = self.groups(groups)
         self.checkIdentities(members)
+        self.checkReceivers(members, isBridged: isBridged)
         if let stages = values["stages"] { self.checkAbsences(stages, members) }
         self.checkTurnouts(members)
         var options = ScenarioOptions(
@@ -143,8 +146,10 @@ package struct ScenarioReader {
             common: common,
             groups: members.map(\.group)
         )
+        options.bridged = isBridged
         for index in options.groups.indices { options.groups[index].join(options.common) }
         if let stages = values["stages"] { self.checkLoads(stages, options) }
+        if self.problems.isEmpty, let problem = options.deliveries.problem { self.report(groups.place, problem) }
         if let thresholds = values["thresholds"] { self.read(thresholds, into: &options) }
         return options
     }
@@ -225,21 +230,17 @@ package struct ScenarioReader {
         }
         self.isAlone = entries.count == 1
         self.groupNames = entries.map(\.key)
-        var groups: [(group: ScenarioGroup, sources: Sources)] = []
-        var embedded = false
-        for entry in entries {
-            guard let group = self.group(entry) else { continue }
-            groups.append(group)
-            guard case .embedded = group.group.options.target else { continue }
-            if embedded {
-                self.report(
-                    entry.place,
-                    "\(entry.key): one group can have the embedded broker; give the others a target of their own"
-                )
-            }
-            embedded = true
+        let groups = entries.compactMap { self.group($0) }
+        return self.sharing(groups)
+    }
+
+    /// `bridged: true`.
+    private mutating func isBridged(_ value: ScenarioValue) -> Bool {
+        guard let text = self.text(value, of: "bridged") else { return false }
+        if !["true", "false"].contains(text) {
+            self.report(value.place, "bridged: '\(text)' is not true or false")
         }
-        return groups
+        return text == "true"
     }
 
     // MARK: - Thresholds
@@ -252,7 +253,7 @@ package struct ScenarioReader {
             )
         }
         let isWhole = self.problems.isEmpty
-        let known = MetricCatalog.joined(isWhole ? options.groups.map { GroupCatalog($0.name, $0.known) } : [])
+        let known = MetricCatalog.joined(isWhole ? options.known(options.deliveries) : [])
         let hasLedger = options.groups.contains(where: \.hasLedger) || !isWhole
         for value in sentences {
             guard let sentence = self.text(value, of: "a threshold") else { continue }

@@ -29,10 +29,15 @@ enum KeyReference {
     /// The sections of a group, with their content.
     static let sections: [(name: String, purpose: String)] = [
         ("connect", "How the clients connect."),
-        ("publish", "Messages that the clients publish, and their pace."),
+        (
+            "publish",
+            "Messages that the clients publish, and their pace. A list has several streams, each with a pace and one QoS; "
+                + "the keys 'window', 'limit', 'wait', 'ack_timeout', 'topic_alias', 'topics_payload' and 'think' are not in it."
+        ),
         (
             "subscribe",
-            "A list of filters, each with its options. Beside 'subscribers' it is a mapping without 'filter' and 'qos'."
+            "A list of filters, each with its options; beside 'publish' the publishers subscribe. Beside 'subscribers' it is "
+                + "a mapping without 'filter' and 'qos'."
         ),
         ("will", "The will of each client."),
         ("message", "Chat messages between the clients."),

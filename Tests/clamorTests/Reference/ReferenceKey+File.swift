@@ -42,6 +42,14 @@ extension ReferenceKey {
                     options: names,
                     schema: ["type": "array", "items": ScenarioSchema.reference("text")]
                 )
+            case "bridged":
+                return Self(
+                    path: key,
+                    type: "'true' or 'false'",
+                    usual: "false",
+                    meaning: "Says that servers forward to each other where groups have different targets.",
+                    schema: ScenarioSchema.reference("boolean")
+                )
             case "groups":
                 return Self(
                     path: key,
@@ -152,6 +160,14 @@ extension ReferenceKey {
     /// The keys beside a rate that no option has.
     static let pace: [Self] = ScenarioReader.paceKeys.map { key in
         switch key {
+        case "every":
+            Self(
+                path: key,
+                type: "duration",
+                usual: "none",
+                meaning: "Interval between the operations of one client; another word for 'interval'.",
+                schema: ScenarioSchema.reference("duration")
+            )
         case "arrivals":
             Self(
                 path: key,
@@ -188,17 +204,45 @@ extension ReferenceKey {
         schema: ScenarioSchema.reference("text")
     )
 
+    /// Messages to single clients.
+    private static let p2p = Self(
+        path: "p2p",
+        type: "mapping",
+        usual: "none",
+        meaning: "Sends to 'ROOT/p2p/CLIENTID', whose client need not subscribe; '{ root: door, to: random }'. "
+            + "'to' is 'random', or a group.",
+        commands: [.pub],
+        schema: ScenarioSchema.p2p
+    )
+
+    /// The name of a stream in a list.
+    private static let stream = Self(
+        path: "name",
+        type: "text",
+        usual: "'stream1', 'stream2', ...",
+        meaning: "In a list, the label 'stream': letters, digits, '_', '-' and '.'.",
+        commands: [.pub],
+        schema: ScenarioSchema.streamName
+    )
+
+    /// The keys of a stream in a list.
+    static var streams: [Self] {
+        let names = ScenarioReader.streamKeys
+        return Self.keys(in: "publish").filter { names.contains($0.name) }
+    }
+
     static func keys(in section: String?) -> [Self] {
         let own = Self.groups.filter { $0.section == section }
         guard let section, section != "connect", let rate = own.first(where: { $0.name == "rate" }) else { return own }
+        let others = section == "publish" ? [Self.p2p, Self.stream] : []
         return own
-            + Self.pace.map { pace in
+            + (Self.pace + others).map { pace in
                 Self(
                     path: "\(section).\(pace.path)",
                     type: pace.type,
                     usual: pace.usual,
                     meaning: pace.meaning,
-                    commands: rate.commands,
+                    commands: pace.commands.isEmpty ? rate.commands : pace.commands,
                     schema: pace.schema
                 )
             }

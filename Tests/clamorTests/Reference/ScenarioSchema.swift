@@ -168,6 +168,18 @@ enum ScenarioSchema {
         ]
     ]
 
+    static let streamName: JSONValue = [
+        "anyOf": [
+            ["type": "string", "pattern": "^[A-Za-z0-9_.-]+$"], ["type": "number"], Self.reference("variable"),
+        ]
+    ]
+
+    static let p2p: JSONValue = [
+        "type": "object",
+        "properties": ["root": Self.any(Self.matching("^[^/+#%$]+$")), "to": Self.reference("text")],
+        "required": ["root"], "additionalProperties": false,
+    ]
+
     static let turnout: JSONValue = [
         "anyOf": [
             Self.reference("count"),
@@ -182,6 +194,7 @@ enum ScenarioSchema {
             "group": self.group,
             "stage": self.mapping(ReferenceKey.stages, required: ["name", "for"]),
             "subscribe": self.subscribe,
+            "publish": self.publish,
             "pace": [
                 "anyOf": [
                     self.reference("rate"),
@@ -202,14 +215,31 @@ enum ScenarioSchema {
     private static var group: JSONValue {
         var properties: [String: JSONValue] = [:]
         if case .object(let keys) = self.properties(ReferenceKey.keys(in: nil) + [.template]) { properties = keys }
-        for (section, purpose) in KeyReference.sections where section != "subscribe" {
+        for (section, purpose) in KeyReference.sections {
+            if ["publish", "subscribe"].contains(section) {
+                properties[section] = self.reference(section)
+                continue
+            }
             guard case .object(var mapping) = self.mapping(ReferenceKey.keys(in: section)) else { continue }
             // `ping:` alone says enough.
             mapping["type"] = ["object", "null"]
             properties[section] = self.described(.object(mapping), purpose)
         }
-        properties["subscribe"] = self.reference("subscribe")
         return ["type": "object", "properties": .object(properties), "additionalProperties": false]
+    }
+
+    /// A mapping, or a list of streams; a list of one has all keys of a mapping.
+    private static var publish: JSONValue {
+        let keys = ReferenceKey.keys(in: "publish")
+        guard case .object(var mapping) = self.mapping(keys.filter { $0.name != "name" }) else { return [:] }
+        mapping["type"] = ["object", "null"]
+        return [
+            "description": "Messages that the clients publish, and their pace.",
+            "anyOf": [
+                .object(mapping), ["type": "array", "minItems": 2, "items": self.mapping(ReferenceKey.streams)],
+                ["type": "array", "minItems": 1, "maxItems": 1, "items": self.mapping(keys)],
+            ],
+        ]
     }
 
     /// A list of filters; beside `subscribers` a mapping, without what the topology says.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import EmbeddedBroker
 import Foundation
+import MQTT
 import SASL
 
 // Options of `broker`, which `--broker '...'` has too.
@@ -16,6 +17,7 @@ extension GivenOptions {
         }
         self.checkListeners(options)
         options.access = self.access()
+        options.p2pRoots = self.p2pRoots()
         options.faults = self.faults().plan
         return options
     }
@@ -41,8 +43,9 @@ extension GivenOptions {
         }
     }
 
-    private static var accessOptions: [OptionSpec] {
-        OptionTable.specs(\.brokerUsers, \.allowsAnonymous, \.brokerAuth)
+    /// What `--broker '...'` takes besides the faults.
+    private static var serviceOptions: [OptionSpec] {
+        OptionTable.specs(\.brokerUsers, \.allowsAnonymous, \.brokerAuth, \.p2pRoots)
     }
 
     private static var faultOptions: [OptionSpec] {
@@ -60,26 +63,30 @@ extension GivenOptions {
         )
     }
 
-    /// Reads the text of `--broker '...'`: faults, and who may connect.
+    /// Reads the text of `--broker '...'`: faults, who may connect, and P2P roots.
     ///
     /// - Returns: the same as arguments of `clamor broker`.
     mutating func brokerArguments() -> [String] {
         guard let text = self[\.broker] else { return [] }
         let words = text.split(whereSeparator: \.isWhitespace).map(String.init)
-        let known = (Self.faultOptions + Self.accessOptions).flatMap(\.allNames)
+        let known = (Self.faultOptions + Self.serviceOptions).flatMap(\.allNames)
         for name in words.map({ String($0.prefix { $0 != "=" }) }) where name.hasPrefix("-") && !known.contains(name) {
             let near = NearestName.of(name, in: known).map { "did you mean \($0)? " } ?? ""
-            self.refuse(\.broker, "\(name) is no fault and says nothing of users; \(near)see clamor broker --help")
+            self.refuse(
+                \.broker,
+                "\(name) is no fault and says nothing of users or P2P; \(near)see clamor broker --help"
+            )
             return []
         }
         do {
             var given = try CommandOptions<BrokerCommand>.parse(words)
                 .given(words, environment: self.environment, checks: self.checks)
             _ = given.access()
+            _ = given.p2pRoots()
             let faults = given.faults().arguments
             for problem in given.problems { self.refuse(within: \.broker, problem) }
             return faults
-                + Self.accessOptions.flatMap { spec -> [String] in
+                + Self.serviceOptions.flatMap { spec -> [String] in
                     guard let found = given.found[spec.id] else { return [] }
                     return spec.shape == .flag ? [spec.name] : [spec.name, found.texts.last ?? ""]
                 }
@@ -105,6 +112,14 @@ extension GivenOptions {
 
     /// The name of a fault is that of its option without the dashes.
     private static func fault(_ spec: OptionSpec) -> String { String(spec.name.drop { $0 == "-" }) }
+
+    private mutating func p2pRoots() -> [String] {
+        let roots = self[\.p2pRoots] ?? []
+        for root in roots where (try? MQTTAlibabaCloud.check(rootTopic: root)) == nil {
+            self.refuse(\.p2pRoots, "'\(root)' is not a topic of one level; write it like \(\.p2pRoots, "door")")
+        }
+        return roots
+    }
 
     // MARK: - Access
 

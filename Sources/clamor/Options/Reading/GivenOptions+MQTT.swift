@@ -9,8 +9,10 @@ extension GivenOptions {
         var options = MQTTOptions(kind: kind)
         self.readConnection(into: &options)
         if kind == .pubsub { self.readTopology(into: &options) }
-        if kind == .sub { self.readFilters(into: &options) }
+        if kind == .sub || !self.lists.subscriptions.isEmpty { self.readFilters(into: &options) }
         options.topic = self.topic() ?? options.topic
+        options.streams = self.lists.streams
+        options.p2p = self.lists.p2p
         options.qualities = self[\.qos] ?? self[\.subscribeQoS] ?? options.qualities
         if kind == .pub || kind == .pubsub { self.readPublishing(into: &options) }
         self.readStore(into: &options)
@@ -19,9 +21,9 @@ extension GivenOptions {
             self.checkRequests(&options)
             self.checkLedger(&options)
         }
+        self.checkPeers(options)
         self.readRaw(into: &options)
-        let hasLedger = options.hasLedger && (kind == .sub || kind == .pubsub)
-        self.readRun(hasLedger: hasLedger, into: &options.common)
+        self.readRun(hasLedger: options.hasLedger && options.receives, into: &options.common)
         // A repeatable run has repeatable client ids.
         if let seed = options.seed { options.replaceDrawnPrefix(with: Self.prefix(seed: seed)) }
         self.checkTogether(options)

@@ -22,7 +22,11 @@ extension GivenOptions {
 
     mutating func readFilters(into options: inout MQTTOptions) {
         let filters = self[\.filters] ?? []
-        options.filters = filters.isEmpty ? ["clamor/#"] : filters
+        let common = options.subscribe
+        options.subscriptions =
+            self.lists.subscriptions.isEmpty
+            ? (filters.isEmpty ? ["clamor/#"] : filters).map { SubscriptionOption($0, options: common) }
+            : self.lists.subscriptions
         for (index, filter) in filters.enumerated() {
             let problem = filter.isEmpty ? "a filter has at least one character; leave it out for clamor/#" : nil
             if let problem = problem ?? self.checks.topicFilter(filter) {
@@ -52,6 +56,7 @@ extension GivenOptions {
     mutating func readPublishing(into options: inout MQTTOptions) {
         self.readPace(into: &options.common)
         self.readPayload(\.message, atMost: Self.largestPayload, of: "MQTT", into: &options.common)
+        self.readTopics(into: &options)
         options.inflight = self[\.inflight]
         if let given = options.inflight, given > MQTTOptions.largestBatch, options.highestQoS == 0 {
             self.refuse(\.inflight, "at QoS 0 it is messages per write, \(MQTTOptions.largestBatch) at most")
@@ -141,7 +146,7 @@ extension GivenOptions {
 
     /// Refuses what would make the ledger expect messages that a faultless server does not deliver.
     mutating func checkLedger(_ options: inout MQTTOptions) {
-        if options.hasLedger, options.retain, options.subscribe.retainAsPublished,
+        if options.hasLedger, options.retains, options.subscribe.retainAsPublished,
             options.subscribe.retainHandling != .doNotSend
         {
             self.refuse(
@@ -167,6 +172,11 @@ extension GivenOptions {
     /// Checks the options of requests, and the topic of their answers (MQTT 5.0 §4.10).
     mutating func checkRequests(_ options: inout MQTTOptions) {
         guard options.topology == .request else { return }
+        guard options.streams.isEmpty else {
+            let words: OptionWords =
+                "requests are one stream, and these are \(options.streams.count); take another topology"
+            return self.refuse(self.isGiven(\.topicsPayload) ? \.topicsPayload : \.topology, words)
+        }
         if options.protocolLevel < 5 {
             self.refuse(
                 \.topology,

@@ -58,31 +58,35 @@ extension GivenOptions {
     /// Behind all texts that may name a column.
     mutating func checkRows(_ options: MQTTOptions) {
         guard let rows = options.rows else { return }
-        var texts: [(spec: OptionSpec, text: String)] = [
-            (OptionTable[\.topic], options.topic),
-            (OptionTable[\.responseTopic], options.responseTopic ?? ""),
-            (OptionTable[\.willTopic], options.will?.topic ?? ""),
-            (OptionTable[\.willMessage], String(decoding: options.will?.message ?? [], as: UTF8.self)),
-            (OptionTable[\.username], options.username ?? ""),
-            (OptionTable[\.password], options.password ?? ""),
-            (self.isGiven(\.clientID) ? OptionTable[\.clientID] : OptionTable[\.prefix], options.publisherID),
-            (OptionTable[\.subscriptionChurnFilter], options.subscriptionChurn?.filter ?? ""),
+        var texts: [(spec: OptionSpec, text: String, index: Int?)] = [
+            (OptionTable[\.topic], options.topic, nil),
+            (OptionTable[\.responseTopic], options.responseTopic ?? "", nil),
+            (OptionTable[\.willTopic], options.will?.topic ?? "", nil),
+            (OptionTable[\.willMessage], String(decoding: options.will?.message ?? [], as: UTF8.self), nil),
+            (OptionTable[\.username], options.username ?? "", nil),
+            (OptionTable[\.password], options.password ?? "", nil),
+            (self.isGiven(\.clientID) ? OptionTable[\.clientID] : OptionTable[\.prefix], options.publisherID, nil),
+            (OptionTable[\.subscriptionChurnFilter], options.subscriptionChurn?.filter ?? "", nil),
+            (OptionTable[\.message], options.payload.text, nil),
         ]
-        texts += options.filters.map { (OptionTable[\.filters], $0) }
-        switch options.payload {
-        case .generated, .file: break
-        case .message(let bytes), .template(let bytes, _):
-            texts.append((OptionTable[\.message], String(decoding: bytes, as: UTF8.self)))
+        for (index, subscription) in options.subscriptions.enumerated() {
+            texts.append((OptionTable[\.filters], subscription.filter, index))
+        }
+        let file = self.isGiven(\.topicsPayload) ? OptionTable[\.topicsPayload] : nil
+        for (index, stream) in options.streams.enumerated() {
+            texts.append((file ?? OptionTable[\.topic], stream.topic, index))
+            texts.append((OptionTable[\.responseTopic], stream.responseTopic ?? "", index))
+            texts.append((file ?? OptionTable[\.message], stream.payload.text, index))
         }
         var isNamed = false
         let before = self.problems.count
-        for (spec, text) in texts {
+        for (spec, text, index) in texts {
             for name in Self.columns(in: text) {
                 isNamed = true
                 if !rows.columns.contains(name) {
                     let near = NearestName.of(name, in: rows.columns).map { "did you mean %{\($0)}? " } ?? ""
                     let known = rows.columns.joined(separator: ", ")
-                    self.refuse(spec, "%{\(name)} is no column of \(\.rows); \(near)here are \(known)")
+                    self.refuse(spec, "%{\(name)} is no column of \(\.rows); \(near)here are \(known)", at: index)
                 }
             }
         }
@@ -99,7 +103,7 @@ extension GivenOptions {
 
     /// A ledger knows who hears whom by the topology alone: no cell may make it otherwise.
     private mutating func checkWhoHears(_ options: MQTTOptions) {
-        guard options.kind == .pubsub else { return }
+        guard options.kind == .pubsub, options.streams.isEmpty else { return }
         let load = options.load(run: 0, seed: 0)
         let isPair = load.topology.readsOnePublisher
         let all = load.topic.filterOfAllClients
@@ -159,17 +163,20 @@ extension GivenOptions {
         let first = options.startNumber + 1
         let clients = max(options.publishers, options.subscribers)
         let numbers = first..<first + min(clients, rows.count)
+        let streams = options.streams.flatMap { stream in
+            [(OptionTable[\.topic], stream.topic), (OptionTable[\.responseTopic], stream.responseTopic)]
+        }
         for (spec, text) in [
             (OptionTable[\.topic], options.topic), (OptionTable[\.responseTopic], options.responseTopic),
             (OptionTable[\.willTopic], options.will?.topic),
-        ] {
+        ] + streams {
             self.check(spec, text, options, numbers) { reader, topic in
                 if topic.isEmpty { return "a topic has at least one character" }
                 if topic.contains(where: { $0 == "+" || $0 == "#" }) { return "a topic to publish to has no wildcard" }
                 return reader.checks.topicName(topic)
             }
         }
-        let filters = options.filters.map { (OptionTable[\.filters], $0) }
+        let filters = options.subscriptions.map { (OptionTable[\.filters], $0.filter) }
         let churn = [(OptionTable[\.subscriptionChurnFilter], options.subscriptionChurn?.filter ?? "")]
         for (spec, filter) in filters + churn {
             self.check(spec, filter, options, numbers) { reader, filter in reader.checks.topicFilter(filter) }

@@ -94,10 +94,13 @@ extension GivenOptions {
                 "the file's threshold '\(sentence)': abort asks of the whole run what a segment sees in part; leave it out"
             )
         }
+        let hasMessages = scenario.groups.contains(where: \.isFollowed)
         for group in scenario.groups {
             let problems =
                 switch group.work {
-                case .mqtt(let options): (options.storeProblem.map { [$0] } ?? []) + options.segmentProblems
+                case .mqtt(let options):
+                    (options.storeProblem.map { [$0] } ?? []) + options.segmentProblems
+                        + (hasMessages && options.hearsGroups ? options.common.sharingProblems : [])
                 case .xmpp(let options): options.segmentProblems
                 }
             for words in problems { self.refuse(option, "\(group.name): \(words)") }
@@ -148,17 +151,7 @@ extension MQTTOptions {
                 "\(count) segments of \(\.count) \(self.publishers) and \(\.subscribers) \(self.subscribers) would not have a client each; ask for fewer"
             ]
         }
-        var problems: [OptionWords] = []
-        if self.common.isEmbedded {
-            problems.append(
-                "each segment would have an embedded broker of its own, where its subscribers hear no other segment; start one with clamor broker, and name it with \(\.host)"
-            )
-        }
-        if self.segment.part != nil, !self.segment.isChild, self.segment.startAt == nil, self.segment.run.isEmpty {
-            problems.append(
-                "needs \(\.startAt, "TIME"), the same for all segments, or CLAMOR_RUN in the environment, so that they know the messages of their run"
-            )
-        }
+        var problems = self.common.sharingProblems
         if self.limit != nil, self.duration == nil, self.publishers < count {
             problems.append(
                 "segments without a publisher would not know when \(\.limit) is spent; give \(\.duration) as well"
@@ -210,13 +203,38 @@ extension MQTTOptions {
         case .fanIn, .fanOut, .shared: return true
         case .request: return false
         case .pair:
-            let hasOwnTopics = self.publishers < 2 || self.topic.contains("%i") || self.topic.contains("%c")
+            let hasOwnTopics =
+                self.publishers < 2 || self.topics.allSatisfy { $0.contains("%i") || $0.contains("%c") }
             return !hasOwnTopics || self.subscribers > self.publishers && self.publishers % count != 0
         }
     }
 }
 
+extension ScenarioGroup {
+    /// Whether other groups may be expected to receive its messages.
+    fileprivate var isFollowed: Bool {
+        if case .mqtt(let options) = self.work { options.operates && options.hasLedger } else { false }
+    }
+}
+
 extension LoadOptions {
+    /// Why messages of one segment cannot be followed into another; empty if they can.
+    fileprivate var sharingProblems: [OptionWords] {
+        guard let count = self.segmentCount, count > 1 else { return [] }
+        var problems: [OptionWords] = []
+        if self.isEmbedded {
+            problems.append(
+                "each segment would have an embedded broker of its own, where its subscribers hear no other segment; start one with clamor broker, and name it with \(\.host)"
+            )
+        }
+        if self.segment.part != nil, !self.segment.isChild, self.segment.startAt == nil, self.segment.run.isEmpty {
+            problems.append(
+                "needs \(\.startAt, "TIME"), the same for all segments, or CLAMOR_RUN in the environment, so that they know the messages of their run"
+            )
+        }
+        return problems
+    }
+
     var segmentCount: Int? { self.segment.part?.count ?? self.segment.processes?.count }
 }
 

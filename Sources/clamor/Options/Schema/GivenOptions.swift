@@ -11,6 +11,15 @@ struct OptionProblem: Hashable, Sendable, CustomStringConvertible {
     var description: String { "\(self.name): \(self.text)" }
 }
 
+/// What a group of a scenario file has that no command line has.
+struct GroupLists {
+    /// Of `publish`, where it is a list.
+    var streams: [PublishStream] = []
+    /// Of `subscribe`, where its filters differ or publishers subscribe.
+    var subscriptions: [SubscriptionOption] = []
+    var p2p: P2POption?
+}
+
 /// The options of one command, or of one group of a scenario: their values, where each was found, and all problems.
 struct GivenOptions {
     /// An option that was given.
@@ -40,6 +49,8 @@ struct GivenOptions {
     /// Two runs at one broker must not share client ids: each would take over the other's sessions.
     let ownPrefix: String
     private(set) var found: [String: Found] = [:]
+    /// What only a scenario file can say.
+    var lists = GroupLists()
     private(set) var problems: [OptionProblem] = []
 
     var isFile: Bool { self.group != nil }

@@ -214,6 +214,8 @@ enum OptionTrait: Hashable, Sendable {
     case tls, webSocket
     /// Part of the CONNECT packet.
     case connectPacket
+    /// Of publishers as a whole, not of one of their streams.
+    case publisher
     case will
     /// Alibaba Cloud's.
     case aliyun

@@ -39,7 +39,7 @@ package struct OptionTable: Sendable {
         .help("The name server to ask where -h is not given.").usual("the system's").plan(.none("it finds the server"))
         .excluding(\.xmppHost, "\(\.xmppHost) says where the server is; leave one of the two out")
     let broker = OptionEntry("--broker", key: "broker", .text("faults"), of: .mqtt)
-        .help("Faults and users of '-h embedded': options of 'clamor broker' in one argument.")
+        .help("Faults, users and P2P of '-h embedded': options of 'clamor broker' in one argument.")
         .example("--broker '--drop 0.1% --delay 5ms'").unconditional
         .needing(\.host, "its faults are for \(\.host, "embedded"); add that, or leave it out")
     let separate = OptionEntry("--separate", key: "separate", .flag, of: [.pubsub])
@@ -231,6 +231,20 @@ package struct OptionTable: Sendable {
         .help("A message: text or template://FILE with placeholders, or file://FILE as it is. The ledger is then off.")
     let retain = OptionEntry("-r --retain", key: "*.retain", .toggle, of: .publishing)
         .help("Retain messages.").into(\MQTTOptions.retain, plan: .key("retain", hashed: "*.retain", always: true))
+    let topicsPayload = OptionEntry(
+        "--topics-payload",
+        key: "publish.topics_payload",
+        .text("file"),
+        of: .publishing
+    )
+    .help("JSON of emqtt_bench: topics that each client publishes at intervals; one without a payload has that of -s.")
+    .part(of: .publisher)
+    .excluding(\.topic, "names the topics; leave \(\.topic) out")
+    .excluding(\.qos, "has the QoS of each topic; leave \(\.qos) out")
+    .excluding(\.retain, "says of each topic whether it is retained; leave \(\.retain) out")
+    .excluding(\.rate, "has the interval of each topic; leave \(\.rate) out")
+    .excluding(\.messageInterval, "has the interval of each topic; leave \(\.messageInterval) out")
+    .excluding(\.topicAlias, "has several topics, and one alias stands for one; leave \(\.topicAlias) out")
 
     let pacingTitle = OptionTitle("Pace")
     let rate = OptionEntry("--rate", key: "*.rate", .rate, of: .paced.union([.doctor]))
@@ -248,9 +262,10 @@ package struct OptionTable: Sendable {
     .elsewhere("emqtt_bench: 1000")
     let limit: OptionEntry<UInt64> = OptionEntry("-L --limit", key: "*.limit", .number(0...UInt64.max), of: .paced)
         .help("Operations of all clients together; 0 is no limit. Without --duration it also ends the run.").usual("0")
+        .part(of: .publisher)
     let inflight = OptionEntry("-F --inflight", key: "*.window", .number(0...65_535), of: .publishing)
         .help("Messages in flight per client at QoS 1 and 2, 0: the peer's maximum; at QoS 0 messages per write.")
-        .usual("16; at QoS 0 1").elsewhere("emqtt_bench: 1")
+        .usual("16; at QoS 0 1").elsewhere("emqtt_bench: 1").part(of: .publisher)
     let stanzaWindow = OptionEntry(
         "-F --inflight",
         key: "*.window",
@@ -262,6 +277,7 @@ package struct OptionTable: Sendable {
     let wait = OptionEntry("-w --wait-before-publishing", negation: "--no-wait", key: "*.wait", .toggle, of: .paced)
         .help("Begin operations only when every client is up or has failed.").elsewhere("emqtt_bench: false")
         .into(\LoadOptions.waitsForAll, plan: .key("waits_for_connects", hashed: "*.wait", always: true))
+        .part(of: .publisher)
     let ackTimeout = OptionEntry(
         "--ack-timeout",
         key: "*.ack_timeout",
@@ -270,6 +286,7 @@ package struct OptionTable: Sendable {
     )
     .help("How long an acknowledgement is awaited.")
     .into(\LoadOptions.ackTimeout, plan: .key("ack_timeout_seconds", hashed: "*.ack_timeout", always: true))
+    .part(of: .publisher)
 
     let runTitle = OptionTitle("Run")
     let name = OptionEntry("--name", key: "name", .name("text", remedy: "name the run"), of: .runs)
@@ -541,7 +558,7 @@ package struct OptionTable: Sendable {
     .into(\MQTTOptions.publishProperties.messageExpiryInterval, plan: .fact("publish.expiry")).part(of: .version5)
     let topicAlias = OptionEntry("--topic-alias", key: "publish.topic_alias", .topicAlias, of: .publishing)
         .help("Send the topic once per connection, then this alias; alone or auto: the first that the server allows.")
-        .into(\MQTTOptions.topicAlias, plan: .fact("publish.topic_alias")).part(of: .version5)
+        .into(\MQTTOptions.topicAlias, plan: .fact("publish.topic_alias")).part(of: .version5).part(of: .publisher)
     let responseTopic = OptionEntry("--response-topic", key: "publish.response_topic", .text("topic"), of: .publishing)
         .help("Topic for responses; placeholders allowed.").usual("none; with --topology request clamor-answers/%c")
         .into(\MQTTOptions.responseTopic).part(of: .version5)
@@ -715,6 +732,11 @@ package struct OptionTable: Sendable {
         .help("With --users: clients without a user name may connect too.")
     let brokerAuth = OptionEntry("--auth", .text("method"), of: [.broker])
         .help("scram-sha-256 or scram-sha-1: the only method for --users.").usual("these and a password")
+
+    let routingTitle = OptionTitle("Routing")
+    let p2pRoots = OptionEntry("--p2p", .list("root,..."), of: [.broker])
+        .help("Deliver ROOT/p2p/CLIENTID to that client, which need not subscribe.")
+        .usual("off").example("--p2p door")
 
     let faultsTitle = OptionTitle("Faults")
     let drop = OptionEntry("--drop", .text("percent"), of: [.broker])

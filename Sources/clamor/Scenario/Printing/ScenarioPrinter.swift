@@ -189,8 +189,9 @@ package struct ScenarioPrinter {
             }
             return ", \(key.dropFirst("subscribe.".count)): \(ScenarioLines.words(value))"
         }.joined()
-        for filter in options.filters {
-            let words = "filter: \(ScenarioLines.quoted(filter)), qos: \(ScenarioLines.quoted(qos))\(others)"
+        for subscription in options.subscriptions {
+            let words =
+                "filter: \(ScenarioLines.quoted(subscription.filter)), qos: \(ScenarioLines.quoted(qos))\(others)"
             lines.item("{ \(words) }", depth: 3)
         }
     }
