@@ -38,7 +38,7 @@ package struct PresenceMark: Hashable, Sendable {
     }
 }
 
-/// What the absences of receivers excuse, by stream.
+/// The messages that the absences of receivers excuse, by stream.
 ///
 /// Receivers and publishers report the two ends of an absence from different event loops, each side in its own order.
 /// An absence in which nothing was published leaves no trace, so the memory grows with missing messages and not with

@@ -1,4 +1,4 @@
-/// What the publishers of one event loop sent to each of their audiences.
+/// The messages that the publishers of one event loop sent to each of their audiences.
 ///
 /// For publishers whose topic, and so whose audience, changes from message to message. Belongs to its shard. It takes
 /// 32 bytes per publisher and audience, plus the ``StreamIndex``.
@@ -13,7 +13,7 @@ package struct PublisherLedger: ~Copyable {
         var audience: UInt32
     }
 
-    /// What few streams have.
+    /// Facts that few streams have.
     struct Exceptions {
         var unsent = SequenceRanges()
         var resent = SequenceRanges()

@@ -74,7 +74,7 @@ package struct Reconciliation: Hashable, Sendable {
         }
     }
 
-    /// What a finding is.
+    /// The kinds of findings.
     package enum Finding: Hashable, Sendable {
         case lost(LossCause)
         case duplicated
@@ -129,11 +129,11 @@ package struct Reconciliation: Hashable, Sendable {
     }
 }
 
-/// What decides about an expectation besides the messages' fates.
+/// The facts that decide about an expectation besides the messages' fates.
 package struct ReconciliationTerms: Sendable {
     /// Whether streams are kept apart by audience.
     package var hasAudiences = true
-    /// What receivers' absences excuse.
+    /// The messages that receivers' absences excuse.
     package var absences: [StreamKey: PresenceLedger.Absences] = [:]
     /// Receivers that never had a subscription in effect.
     package var neverBegan: Set<UInt32> = []

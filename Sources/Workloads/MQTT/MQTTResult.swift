@@ -34,6 +34,9 @@ package struct JointResult: Sendable {
     package var publishersEnded: NIODeadline?
     package var subscribersLeft: NIODeadline?
     package var loadBegan = NIODeadline.distantFuture
+    /// Share groups that a member left, and those that a member joined after the load had begun.
+    var absentShares: Set<UInt32> = []
+    var lateShares: Set<UInt32> = []
 }
 
 extension MQTTShardWork {
@@ -57,6 +60,7 @@ extension MQTTShardWork {
             for place in 0..<self.places.count where self.clients[place].own.isAway {
                 let receiver = self.clients[place].own.receiver
                 if receiver >= 0 { self.ledger.pointee.open(Int(receiver)) }
+                self.joint?.absentShares.formUnion(self.shareGroups(place))
             }
         }
         let (receivers, began) = self.presentReceivers

@@ -57,6 +57,6 @@ package struct DeliveryMonitor: Sendable {
         return balance.uncertain == 0 && balance.expected - balance.received <= Int64(clamping: most)
     }
 
-    /// What the share groups received.
+    /// The messages that the share groups received.
     package var shares: LedgerExport { self.sharing.export() }
 }

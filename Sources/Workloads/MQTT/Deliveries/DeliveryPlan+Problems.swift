@@ -1,6 +1,6 @@
 import MQTTCodec
 
-// What a ledger could not tell apart.
+// Plans whose messages a ledger could not tell apart.
 extension DeliveryPlan {
     static func problem(of groups: [Group]) -> String? {
         for group in groups where group.load.subscribes {

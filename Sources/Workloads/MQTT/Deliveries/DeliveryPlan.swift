@@ -22,7 +22,7 @@ package final class DeliveryPlan: Sendable {
         }
     }
 
-    private struct Numbers {
+    struct Numbers {
         /// By stream: the publisher of client 0.
         var publishers: [UInt32] = []
         /// Clients that receive, and the receiver of the first.
@@ -31,7 +31,7 @@ package final class DeliveryPlan: Sendable {
     }
 
     /// A share group is its name and filter, on one server (MQTT 5.0 §4.8.2).
-    private struct ShareKey: Hashable {
+    struct ShareKey: Hashable {
         var domain: Int
         var server: Int
         var filter: String
@@ -41,11 +41,11 @@ package final class DeliveryPlan: Sendable {
     package let places: LedgerPlaces
     /// The first problem of the plan; `nil` if there is none.
     package let problem: String?
-    private let numbers: [Numbers]
-    private let shares: [ShareKey: UInt32]
+    let numbers: [Numbers]
+    let shares: [ShareKey: UInt32]
     private let index: FilterIndex
     /// Roots of topics that name a client.
-    private let roots: [[UInt8]]
+    let roots: [[UInt8]]
 
     /// `findsReceivers`: ``members(group:client:topic:)`` will be asked.
     package init(_ groups: [Group], findsReceivers: Bool = true) {
@@ -166,7 +166,7 @@ package final class DeliveryPlan: Sendable {
     }
 
     /// The filter behind `$share/NAME/`.
-    private static func plain(_ filter: String) -> String {
+    static func plain(_ filter: String) -> String {
         guard filter.hasPrefix("$share/") else { return filter }
         let parts = filter.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
         return parts.count == 3 ? String(parts[2]) : filter
@@ -230,195 +230,6 @@ package final class DeliveryPlan: Sendable {
     /// The place of a publisher's stream in the run; 0 in a run with one stream, or none.
     func stream(of publisher: UInt32) -> Int {
         self.places.streams.count < 2 ? 0 : self.places.stream(of: publisher) ?? 0
-    }
-
-    // MARK: - Labels
-
-    /// A row of the ledger for one group's receivers: a stream of the run, and a QoS of its publishers.
-    struct RowKey: Hashable {
-        var stream: Int
-        var qos: UInt8
-    }
-
-    /// The streams that a group's receivers may hear, by their places.
-    private func streams(heardBy group: Int) -> [(place: Int, group: Int, stream: Int)] {
-        guard self.receives(group) else { return [] }
-        var place = 0
-        var heard: [(Int, Int, Int)] = []
-        for (number, other) in self.groups.enumerated() where other.load.publishes {
-            for stream in other.load.streams.indices {
-                if other.domain == self.groups[group].domain, self.mayHear(group, number, other.load.streams[stream]) {
-                    heard.append((place, number, stream))
-                }
-                place += 1
-            }
-        }
-        return heard
-    }
-
-    /// Whether receivers of a group may hear a publisher of the run.
-    package func hears(_ group: Int) -> Bool { !self.streams(heardBy: group).isEmpty }
-
-    /// Whether a filter of a group may match a stream of another, or of its own.
-    private func mayHear(_ group: Int, _ other: Int, _ stream: MQTTLoad.Stream) -> Bool {
-        let load = self.groups[group].load
-        if load.topology == .request { return group == other }
-        if let p2p = stream.p2p { return p2p.groups.contains(group) }
-        return self.patterns(of: load).contains { MQTTLoad.overlap($0, stream.topic.filterOfAllClients) }
-    }
-
-    /// Filters that cover those of all clients of a load.
-    private func patterns(of load: MQTTLoad) -> [String] {
-        guard load.filters.isEmpty else { return load.filters.map(\.pattern) }
-        guard let first = load.subscribingClients.first else { return [] }
-        return load.topology.readsOnePublisher
-            ? [load.topic.filterOfAllClients] : load.subscriptions(of: first).map(\.filter)
-    }
-
-    private func receives(_ group: Int) -> Bool {
-        self.groups[group].load.subscribes || self.hasP2P && !self.numbers[group].clients.isEmpty
-    }
-
-    /// Whether a receiver may hear a publisher of another group.
-    package var hasFrom: Bool {
-        self.groups.indices.contains { group in
-            self.streams(heardBy: group).contains { $0.group != group }
-        }
-    }
-
-    /// The rows of a group's receivers, with their labels; a group that hears only elsewhere has one for each QoS.
-    func rows(heardBy group: Int) -> [(labels: Labels, key: RowKey)] {
-        guard self.receives(group) else { return [] }
-        let hasFrom = self.hasFrom
-        let heard = self.streams(heardBy: group)
-        guard !heard.isEmpty else {
-            return QoS.allCases.map { (["qos": "\($0.rawValue)"], RowKey(stream: 0, qos: $0.rawValue)) }
-        }
-        return heard.flatMap { place, other, stream in
-            let load = self.groups[other].load
-            return Set(load.streams[stream].qualities).sorted().map { qos in
-                var labels: Labels = ["qos": "\(qos.rawValue)"]
-                if hasFrom { labels = labels.adding("from", self.groups[other].name) }
-                if load.hasStreams { labels = labels.adding("stream", load.streams[stream].name) }
-                return (labels, RowKey(stream: place, qos: qos.rawValue))
-            }
-        }
-    }
-
-    /// The QoS levels at which messages come to a group's receivers.
-    func levels(heardBy group: Int) -> (received: Set<QoS>, published: Set<QoS>) {
-        guard self.receives(group) else { return ([], []) }
-        let load = self.groups[group].load
-        let heard = self.streams(heardBy: group)
-        let published = Set(heard.flatMap { self.groups[$0.group].load.streams[$0.stream].qualities })
-        let asked =
-            load.filters.isEmpty
-            ? load.subscriberQualities
-            : load.filters.flatMap { filter in
-                filter.qos.map { [$0] } ?? load.subscriberQualities
-            }
-        if load.topology == .request { return (Set([.atMostOnce]).union(published), published) }
-        let highest = self.hasP2P ? max(asked.max() ?? .atMostOnce, .atLeastOnce) : asked.max() ?? .atMostOnce
-        guard self.hasPublishers, !heard.isEmpty else {
-            return (Set(QoS.allCases.map { min($0, highest) }), Set(QoS.allCases))
-        }
-        // A message is delivered at the lower of the publisher's and the subscriber's level.
-        let lows = Set(asked + (self.hasP2P ? [.atLeastOnce] : []))
-        return (Set(published.flatMap { level in lows.map { min(level, $0) } }), published)
-    }
-
-    /// The names of share groups that a group shares with others, where it is the first of them.
-    func sharedNames(_ group: Int) -> [String] {
-        let name = self.groups[group].name
-        return Array(Set(self.places.receivers.map(\.group).filter { $0.hasPrefix(name + "+") })).sorted()
-    }
-
-    /// The group that records deliveries to a share group.
-    package func home(ofReceivers place: Int) -> Int {
-        let name = self.places.receivers[place].group.split(separator: "+").first.map(String.init) ?? ""
-        return self.groups.firstIndex { $0.name == name } ?? 0
-    }
-
-    /// Whether the audience of every publisher of a group stays the same, whatever its topic is.
-    package func hasFixedAudiences(group: Int) -> Bool {
-        let load = self.groups[group].load
-        if load.hasStreams || load.stream.p2p != nil { return false }
-        guard load.stream.topicVaries else { return true }
-        // Of a filter that overlaps, the levels that vary are wildcards.
-        let topic = load.topic.filterOfAllClients
-        return self.groups.filter { $0.domain == self.groups[group].domain && $0.load.subscribes }.allSatisfy { other in
-            // A level that differs per client is no wildcard.
-            let own = other.load.subscribingClients.first.map { other.load.subscriptions(of: $0).map(\.filter) } ?? []
-            return zip(self.patterns(of: other.load), own).allSatisfy { pattern, filter in
-                !MQTTLoad.overlap(pattern, topic) || load.topic.varyingLevels.allSatisfy { Self.isWild(filter, at: $0) }
-            }
-        }
-    }
-
-    private static func isWild(_ filter: String, at level: Int) -> Bool {
-        let levels = self.plain(filter).split(separator: "/", omittingEmptySubsequences: false)
-        if let last = levels.last, last == "#", level >= levels.count - 1 { return true }
-        return level < levels.count && levels[level] == "+"
-    }
-
-    // MARK: - Expectations
-
-    /// Whether the run follows messages one by one.
-    package var isFollowed: Bool {
-        let publishing = self.groups.filter(\.load.publishes)
-        guard !self.places.receivers.isEmpty else { return false }
-        return publishing.isEmpty
-            ? self.groups.contains { $0.load.hasLedger }
-            : publishing.contains { $0.load.hasLedger && $0.load.streams.contains(where: \.hasHeader) }
-    }
-
-    /// Whether the messages of a publisher may exceed the maximum packet size of a receiver (MQTT 5.0 §3.1.2.11.4).
-    package func isTooLarge(_ publisher: UInt32, _ receiver: UInt32) -> Bool {
-        guard let most = self.load(ofReceiver: receiver)?.subscriberSession.maximumPacketSize,
-            let place = self.places.stream(of: publisher)
-        else { return false }
-        let named = self.places.streams[place]
-        let load = self.groups.first { $0.name == named.group && $0.load.publishes }?.load
-        let stream = load?.streams.first { $0.name == named.name } ?? load?.stream
-        return (stream?.payload.largest ?? 0) + Self.largestHead > most
-    }
-
-    /// Bytes of a packet before its payload: topic and properties, at most for what is checked here.
-    private static let largestHead = 1_024
-
-    /// The load of the group that a receiver belongs to.
-    private func load(ofReceiver receiver: UInt32) -> MQTTLoad? {
-        let place = self.numbers.firstIndex { own in
-            own.receiver..<own.receiver + UInt32(own.clients.count) ~= receiver
-        }
-        return place.map { self.groups[$0].load }
-    }
-
-    /// The client id of a receiver, or the filter of a share group.
-    package func name(ofReceiver receiver: UInt32) -> String {
-        if let share = self.shares.first(where: { $0.value == receiver }) { return share.key.filter }
-        guard let load = self.load(ofReceiver: receiver),
-            let own = self.numbers.first(where: { $0.receiver..<$0.receiver + UInt32($0.clients.count) ~= receiver })
-        else { return "subscriber \(receiver)" }
-        let client = own.clients.lowerBound + Int(receiver - own.receiver)
-        return String(decoding: load.values(of: client).clientID, as: UTF8.self)
-    }
-
-    /// Whether a client of a group has no other subscriptions than those of its share groups.
-    func isOnlyMember(_ receiver: UInt32, of group: Int) -> Bool {
-        let load = self.groups[group].load
-        let own = self.numbers[group]
-        guard own.receiver..<own.receiver + UInt32(own.clients.count) ~= receiver, !self.hasP2P else { return false }
-        let patterns = self.patterns(of: load)
-        return load.topology != .request && !patterns.isEmpty && patterns.allSatisfy { $0.hasPrefix("$share/") }
-    }
-
-    /// The targets of a receiver's clients; a share group may have several.
-    func targets(of receiver: UInt32) -> Set<Int> {
-        guard let load = self.groups.first?.load, let own = self.numbers.first else { return [] }
-        let client = own.clients.lowerBound + Int(receiver) - Int(own.receiver)
-        if own.clients.contains(client) { return [client % load.targets] }
-        return Set(load.subscribingClients.map { $0 % load.targets })
     }
 
     // MARK: - Audiences

@@ -112,9 +112,12 @@ extension MQTTShardWork {
     private func handlePresentInSegment(_ place: Int, _ event: PresenceMark.Event, isFirst: Bool, now: NIODeadline) {
         let receiver = Int(self.clients[place].own.receiver)
         if isFirst {
-            if now > self.shard.loadBegan { self.ledger.pointee.beganLate(receiver) }
+            guard now > self.shard.loadBegan else { return }
+            self.ledger.pointee.beganLate(receiver)
+            self.joint?.lateShares.formUnion(self.shareGroups(place))
             return
         }
+        if event != .resumed { self.joint?.absentShares.formUnion(self.shareGroups(place)) }
         if event == .began { return self.ledger.pointee.open(receiver) }
         let highest = self.load.subscriptions(of: self.number(place)).map(\.qos).max() ?? .exactlyOnce
         self.ledger.pointee.open(receiver) { $0 == 0 || highest == .atMostOnce }
@@ -128,6 +131,7 @@ extension MQTTShardWork {
         self.clients[place].own.leftAt = self.context.now
         let endsSession = !self.keepsSession(place)
         if endsSession { self.clients[place].own.hasSubscribed = false }
+        if endsSession, self.joint != nil { self.joint?.absentShares.formUnion(self.shareGroups(place)) }
         guard self.load.hasLedger, own.receiver >= 0, self.joint == nil, self.hub != nil,
             let receiver = self.deliveries.receiver(group: self.group, client: self.number(place))
         else { return }
@@ -136,6 +140,12 @@ extension MQTTShardWork {
             self.marks.append(PresenceMark(key, visit: UInt64(own.visits - 1), .left, at: next))
         }
         if endsSession { self.leaveShares(place, visit: own.visits - 1) }
+    }
+
+    /// The share groups that a client is a member of.
+    func shareGroups(_ place: Int) -> [UInt32] {
+        guard self.clients[place].own.member >= 0 else { return [] }
+        return self.deliveries.shareGroups(group: self.group, client: self.number(place))
     }
 
     /// The server lets the client go as a member of its share groups.

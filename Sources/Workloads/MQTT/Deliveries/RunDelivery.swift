@@ -179,6 +179,10 @@ package struct RunDelivery: Sendable {
         guard self.isJoint else { return nil }
         var ledger = SegmentLedger(received: Self.joined(self.results.map(\.ledger) + [self.shares]))
         let joint = self.results.compactMap(\.joint)
+        for own in joint {
+            ledger.received.absent.formUnion(own.absentShares)
+            ledger.received.late.formUnion(own.lateShares)
+        }
         func realtime(_ time: NIODeadline) -> Int64 { Int64(time.uptimeNanoseconds) + self.realtimeOffset }
         ledger.loadBegan = joint.map(\.loadBegan).min().flatMap { $0 == .distantFuture ? nil : realtime($0) }
         ledger.publishersEnded = joint.compactMap(\.publishersEnded).max().map(realtime)
@@ -200,6 +204,7 @@ package struct RunDelivery: Sendable {
             for (index, irregular) in own.irregular { joint.irregular[first + index] = irregular }
             for (index, excused) in own.excused { joint.excused[first + index] = excused }
             joint.late.formUnion(own.late)
+            joint.absent.formUnion(own.absent)
             joint.foreign += own.foreign
             joint.overflowed = joint.overflowed || own.overflowed
             for qos: UInt8 in 0...2 { joint.counts[qos] += own.counts[qos] }
