@@ -27,6 +27,9 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         var ackTimeout = TimeAmount.seconds(30)
         /// Overrides the rate.
         var pace: LoadPlan.Pace?
+        /// Overrides topic, payload, QoS levels and pace.
+        var streams: [(stream: MQTTLoad.Stream, rate: Double)] = []
+        var hasLedger = true
         /// In closed loop.
         var think = TimeAmount.zero
         var seed: UInt64 = 1
@@ -67,7 +70,12 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
             qualities: setup.qualities,
             session: session()
         )
-        let pace = setup.pace ?? .open(.rate(perSecond: setup.rate))
+        var pace = setup.pace ?? .open(.rate(perSecond: setup.rate))
+        if !setup.streams.isEmpty {
+            load.streams = setup.streams.map(\.stream)
+            pace = .streams(setup.streams.map { .rate(perSecond: $0.rate) })
+        }
+        load.hasLedger = setup.hasLedger
         load.isOpenLoop = pace != .closed
         load.reconnects = setup.reconnects
         load.reconnectPeriod = setup.reconnectPeriod

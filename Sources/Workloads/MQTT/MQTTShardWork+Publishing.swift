@@ -84,7 +84,7 @@ extension MQTTShardWork {
             message: number,
             now: self.time(now)
         )
-        writer.pointee.audience = self.audience(place, of: writer.pointee.topic)
+        writer.pointee.audience = self.audience(place, of: writer)
         return size
     }
 

@@ -14,7 +14,7 @@ struct MessageWriter: ~Copyable {
     /// Draws the receivers of messages to one client.
     private let deliveries: DeliveryPlan
     private let targets: Int
-    private let hasHeader: Bool
+    let hasHeader: Bool
     /// As long as the longest payload.
     private let filler: [UInt8]
     /// Sizes of payloads without a template.

@@ -76,7 +76,7 @@ struct HostQuestion {
         let own = self.groups.reduce(UInt64(0)) { $0 + UInt64($1.clients) * $1.clientBytes }
         if clients > 0 { fit.costs.client += own / UInt64(clients) }
         let rates = self.groups.compactMap { group in
-            group.options.messageRate.map { (messages: $0, deliveries: $0 * group.deliveries) }
+            group.messageRate.map { (messages: $0, deliveries: $0 * group.deliveries) }
         }
         let messages = rates.reduce(0) { $0 + $1.messages }
         fit.rate = messages > 0 ? messages : nil

@@ -124,10 +124,25 @@ extension LoadOptions {
 
     /// Operations per second of all clients; `nil` in closed loop.
     var messageRate: Double? {
-        switch self.pacing {
+        self.pacing.operationRate(of: self.operators)
+    }
+}
+
+extension PacingOption {
+    /// Operations per second of all clients; `nil` in closed loop.
+    func operationRate(of clients: Int) -> Double? {
+        switch self {
         case .rate(let perSecond): perSecond
-        case .interval(let nanoseconds): Double(self.operators) * 1e9 / Double(nanoseconds)
+        case .interval(let nanoseconds): Double(clients) * 1e9 / Double(nanoseconds)
         case .closedLoop: nil
         }
+    }
+}
+
+extension MQTTOptions {
+    /// Messages per second of all clients and streams; `nil` in closed loop.
+    var messageRate: Double? {
+        guard !self.streams.isEmpty else { return self.common.messageRate }
+        return self.streams.reduce(0) { $0 + ($1.pacing.operationRate(of: self.operators) ?? 0) }
     }
 }

@@ -31,6 +31,7 @@ final class MQTTGroup: RunGroup {
     }
 
     var options: LoadOptions { self.run.common }
+    var messageRate: Double? { self.run.messageRate }
     var deliveries: Double { self.run.deliveries }
     var descriptors: Int { self.run.store == nil ? 0 : Descriptors.store }
 

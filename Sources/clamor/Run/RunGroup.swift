@@ -39,6 +39,8 @@ protocol RunGroup: AnyObject, SendableMetatype {
     /// `nil` in a run of one command.
     var name: String? { get }
     var options: LoadOptions { get }
+    /// Operations per second of all clients; `nil` in closed loop.
+    var messageRate: Double? { get }
     /// Deliveries per message.
     var deliveries: Double { get }
     /// Open descriptors, apart from one per client and those of every run.
@@ -112,6 +114,7 @@ struct GroupFacts: Sendable {
 }
 
 extension RunGroup {
+    var messageRate: Double? { self.options.messageRate }
     var deliveries: Double { 0 }
     var descriptors: Int { 0 }
     var clientBytes: UInt64 { 0 }

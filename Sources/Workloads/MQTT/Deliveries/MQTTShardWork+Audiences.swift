@@ -31,11 +31,12 @@ struct WrittenMessage {
 extension MQTTShardWork {
     /// Enters the clients that publish, and finds the audience of each fixed topic.
     func addPublishers() {
-        guard self.load.publishes, self.load.hasLedger, self.deliveries.hasLedger else { return }
-        for place in 0..<self.places.operators {
-            if self.hasManyAudiences {
-                for _ in self.load.streams { _ = self.published.pointee.addPublisher() }
-            } else {
+        guard self.load.publishes else { return }
+        // Their rows number the messages of each stream, with a ledger or without.
+        if self.hasManyAudiences {
+            for _ in 0..<self.places.operators * self.load.streams.count { _ = self.published.pointee.addPublisher() }
+        } else if self.load.hasLedger, self.deliveries.hasLedger {
+            for place in 0..<self.places.operators {
                 let client = self.number(place)
                 _ = self.writer.pointee.begin(client, qos: self.clients[place].own.qos, message: 0, now: 0)
                 let topic = self.writer.pointee.topic
@@ -45,9 +46,10 @@ extension MQTTShardWork {
         }
     }
 
-    /// The audience of a topic that may differ from the publisher's last one.
-    func audience(_ place: Int, of topic: [UInt8]) -> UInt32 {
-        guard self.deliveries.hasLedger else { return 0 }
+    /// The audience of a topic that may differ from the publisher's last one; none for messages without a header.
+    func audience(_ place: Int, of writer: UnsafePointer<MessageWriter>) -> UInt32 {
+        guard writer.pointee.hasHeader, self.deliveries.hasLedger else { return 0 }
+        let topic = writer.pointee.topic
         let client = self.number(place)
         let server = self.load.server(of: client)
         if let known = self.topics[server][topic] { return known }
