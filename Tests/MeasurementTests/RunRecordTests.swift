@@ -73,6 +73,19 @@ struct RunRecordTests {
         record.groups = [GroupRecord(name: "sensors", protocolName: "mqtt", clients: 97, ledger: record.ledger)]
         record.groups?[0].up = 97
         record.notes = [Verdict.Reason(code: "accounts", text: "97 accounts created")]
+        var slow = SlowMessage(metric: "delivery_duration", seconds: 1.5, due: 2, client: "ops-3")
+        (slow.written, slow.acknowledged, slow.received, slow.receiver) = (2.5, 3, 3.5, "device-7")
+        (slow.group, slow.stream, slow.qos, slow.loopLag) = ("sensors", "telemetry", 1, 0.001)
+        record.slowest = [slow, SlowMessage(metric: "iq_duration", seconds: 1, due: 3, client: nil)]
+        record.tlsVersions = ["TLSv1.2": 3, "TLSv1.3": 94]
+        let point = FindingPoint(second: 12, value: 0.5, metric: "publish_ack_duration qos=1", stage: "peak")
+        let event = FindingEvent(number: 1, kind: .stall, second: 12, seconds: 1.5, stage: "peak", text: "acks stopped")
+        var findings = FindingsRecord(sentence: "acks stopped at 12 s", evidence: 1, events: [event])
+        (findings.steadySecond, findings.clientsPlanned, findings.clientsUp) = (3, 100, 97)
+        (findings.allUpSeconds, findings.backlogSlope, findings.withinObjective) = (2.5, 0.1, 0.99)
+        (findings.peakInFlight, findings.worstSecond, findings.longestSilence) = (point, point, point)
+        (findings.topError, findings.headroom, findings.clockErrorSeconds) = ("reset", 9.5, 0.0001)
+        record.findings = findings
         return record
     }
 

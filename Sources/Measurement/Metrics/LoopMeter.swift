@@ -11,12 +11,19 @@ public final class LoopMeter {
     @usableFromInline let lanes: Int
     /// The lane of metrics that cover the whole run, in raw memory too.
     @usableFromInline let present: UnsafeMutablePointer<Int>
+    /// By kind: the duration that a message has to exceed to be among the slowest.
+    @usableFromInline let slowFloors: UnsafeMutablePointer<Int64>
+    /// By kind: the slowest messages of the measured phase.
+    private let slow: UnsafeMutablePointer<SlowHeap>
+    private var hasNewSlow = false
     private let stages: [MetricStage]
     private let loop: Int
     private let slots: Int
     private let counterCount: Int
     private let gaugeCount: Int
     private var errors: [String: ErrorTally] = [:]
+    /// Connections by the version of TLS that they negotiated.
+    private var tlsVersions: [String: UInt64] = [:]
     private var atBegin: [UInt64]?
     private var atEnd: [UInt64]?
     /// The counters at the start of each stage that has begun.
@@ -39,6 +46,12 @@ public final class LoopMeter {
         self.counters.initialize(repeating: 0, count: self.counterCount)
         self.gauges = .allocate(capacity: self.gaugeCount)
         self.gauges.initialize(repeating: nil, count: self.gaugeCount)
+        let kinds = SlowKind.allCases.count
+        self.slowFloors = .allocate(capacity: kinds)
+        self.slowFloors.initialize(repeating: .min, count: kinds)
+        self.slow = .allocate(capacity: kinds)
+        // Each has memory of its own.
+        for kind in 0..<kinds { (self.slow + kind).initialize(to: SlowHeap()) }
     }
 
     deinit {
@@ -47,6 +60,9 @@ public final class LoopMeter {
         self.counters.deallocate()
         self.gauges.deallocate()
         self.present.deallocate()
+        self.slowFloors.deallocate()
+        self.slow.deinitialize(count: SlowKind.allCases.count)
+        self.slow.deallocate()
     }
 
     /// Records a duration that occurred `count` times.
@@ -74,6 +90,23 @@ public final class LoopMeter {
     @inlinable public func set(_ id: GaugeID, _ value: Double) {
         self.gauges[id.index] = value
     }
+
+    /// Whether a message that took so long is among the slowest so far, if it was due in the measured phase.
+    @inlinable public func isSlow(_ kind: SlowKind, _ nanoseconds: Int64) -> Bool {
+        nanoseconds > self.slowFloors[kind.rawValue]
+    }
+
+    /// Keeps a message that is among the slowest, unless its lane is left out of the totals.
+    package func keepSlow(_ entry: SlowEntry, lane: Int) {
+        guard self.stages.counts(lane: lane, wholeRun: entry.metric.isWholeRun) else { return }
+        let kind = entry.kind.rawValue
+        self.slow[kind].add(entry)
+        self.slowFloors[kind] = self.slow[kind].floor
+        self.hasNewSlow = true
+    }
+
+    /// Counts a connection by the version of TLS that it negotiated.
+    package func count(tlsVersion: String) { self.tlsVersions[tlsVersion, default: 0] += 1 }
 
     /// Counts an error.
     ///
@@ -153,7 +186,18 @@ public final class LoopMeter {
         sample.stageEnd = self.stageEnd
         sample.gauges = Array(UnsafeBufferPointer(start: self.gauges, count: self.gaugeCount))
         sample.errors = self.errors
+        sample.tlsVersions = self.tlsVersions
+        sample.slow = self.takeSlow()
         return sample
+    }
+
+    /// A copy of the slowest messages; nil if they are those of the last sample.
+    private func takeSlow() -> [SlowEntry]? {
+        guard self.hasNewSlow else { return nil }
+        self.hasNewSlow = false
+        var all: [SlowEntry] = []
+        for kind in SlowKind.allCases { all += self.slow[kind.rawValue].entries }
+        return all
     }
 
     /// An ended stage soon records nothing, so its memory is freed.

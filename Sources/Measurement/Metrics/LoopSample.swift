@@ -19,6 +19,10 @@ package struct LoopSample: Sendable {
     var gauges: [Double?]
     /// Since the start of the run, by kind.
     var errors: [String: ErrorTally]
+    /// Connections since the start of the run, by the version of TLS.
+    var tlsVersions: [String: UInt64] = [:]
+    /// The slowest messages since the start of the run; nil if they are those of the loop's last sample.
+    var slow: [SlowEntry]?
 
     /// A duration's values on this loop in the interval, measured or not, for the audit of single loops.
     package func histogram(of id: DurationID) -> Histogram {

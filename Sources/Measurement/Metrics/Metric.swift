@@ -158,7 +158,7 @@ package struct GaugeReading: Hashable, Sendable {
 
 /// The flat object of DESIGN.md section 4, whose `type` gives its kind.
 extension Metric: Codable {
-    enum Kind: String, Codable {
+    package enum Kind: String, Codable, Sendable {
         case duration, counter, gauge
     }
 

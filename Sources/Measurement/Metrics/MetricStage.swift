@@ -17,7 +17,7 @@ package struct MetricStage: Hashable, Sendable {
 package enum MetricLane {
     /// Values that count and belong to no stage: of the measured phase, or of the whole run for metrics that cover it.
     @inlinable package static var measured: Int { 0 }
-    /// What appears in the time line alone.
+    /// Metrics that appear only in the time line.
     @inlinable package static var unmeasured: Int { 1 }
     package static func stage(_ index: Int) -> Int { 2 + index }
 
@@ -33,7 +33,21 @@ package enum MetricLane {
     }
 }
 
+extension [MetricStage] {
+    /// Whether the values of a lane enter the totals of a metric.
+    func counts(lane: Int, wholeRun: Bool) -> Bool {
+        if wholeRun || lane == MetricLane.measured { return true }
+        let stage = lane - MetricLane.stage(0)
+        return self.indices.contains(stage) && self[stage].measured
+    }
+}
+
 extension MetricCatalog {
+    /// Whether the values of a lane enter the totals of a metric.
+    package func counts(lane: Int, in id: DurationID) -> Bool {
+        self.stages.counts(lane: lane, wholeRun: id.isWholeRun)
+    }
+
     /// Histograms of each duration on each loop; unused ones have no memory.
     var lanes: Int { 2 + self.stages.count }
 

@@ -10,6 +10,8 @@ package struct RunAccumulator: Sendable {
         var stageEnd: [UInt64]?
         var gauges: [Double?]
         var errors: [String: ErrorTally]
+        var tlsVersions: [String: UInt64]
+        var slow: [SlowEntry]
     }
 
     struct LoopKey: Hashable {
@@ -89,13 +91,16 @@ package struct RunAccumulator: Sendable {
         let errors = self.errorTallies()
         for (group, samples) in groups.enumerated() {
             for sample in samples {
-                self.loops[LoopKey(group: group, loop: sample.loop)] = LoopState(
+                let key = LoopKey(group: group, loop: sample.loop)
+                self.loops[key] = LoopState(
                     counters: sample.counters,
                     measured: sample.measured,
                     stageMarks: sample.stageMarks,
                     stageEnd: sample.stageEnd,
                     gauges: sample.gauges,
-                    errors: sample.errors
+                    errors: sample.errors,
+                    tlsVersions: sample.tlsVersions,
+                    slow: sample.slow ?? self.loops[key]?.slow ?? []
                 )
             }
         }

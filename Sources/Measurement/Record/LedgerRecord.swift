@@ -53,6 +53,19 @@ package struct LedgerExample: Codable, Hashable, Sendable {
     }
 }
 
+extension LedgerExample {
+    /// `topic fleet/7/command, message 42 of ops-3 to device-7`; `nil` if none of it is known.
+    package var words: String? {
+        let message = [
+            self.sequence.map { "message \($0)" }
+                ?? (self.publisher == nil && self.subscriber == nil ? nil : "message"),
+            self.publisher.map { "of \($0)" }, self.subscriber.map { "to \($0)" },
+        ].compactMap(\.self).joined(separator: " ")
+        let parts = [self.topic.map { "topic \($0)" }, message.isEmpty ? nil : message].compactMap(\.self)
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+}
+
 extension [String: UInt64] {
     /// The sums of the counts of each cause.
     package static func joining(_ parts: [[String: UInt64]]) -> [String: UInt64] {

@@ -32,6 +32,14 @@ package struct RunRecord: Codable, Hashable, Sendable {
     ///
     /// Metrics and errors then name their group, and so do books and the keys of ``clients``.
     package var groups: [GroupRecord]?
+    /// The run in short; absent until it has ended.
+    package var findings: FindingsRecord?
+    /// The slowest messages of the measured phase, the slowest first; at most ``slowestLimit``.
+    package var slowest: [SlowMessage]?
+    /// The versions of TLS that connections negotiated, with the number of connections; absent without TLS.
+    package var tlsVersions: [String: UInt64]?
+
+    package static let slowestLimit = 100
 
     /// The record of a run that begins.
     package init(
@@ -63,11 +71,18 @@ package struct RunRecord: Codable, Hashable, Sendable {
         self.errors = []
     }
 
+    /// Whether it is a benchmark of decoders, whose lanes are measured one after the other.
+    package var isOfDecoders: Bool {
+        self.metrics.contains { $0.name == "decode_packets" && $0.labels["form"] != nil }
+    }
+
     private enum CodingKeys: String, CodingKey {
         case schema, command, tool, host, plan, segment
         case startedAt = "started_at"
         case durationSeconds = "duration_seconds"
         case verdict, stages, thresholds, metrics, books, clients, generator, ledger, errors, notes, groups
+        case findings, slowest
+        case tlsVersions = "tls_versions"
     }
 }
 

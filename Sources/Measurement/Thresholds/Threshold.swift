@@ -121,12 +121,7 @@ extension Threshold {
     /// The readings with the threshold's labels.
     private func selected(in source: some MetricSource) -> [MetricReading] {
         let chosen = self.readings(of: self.name, in: source)
-        return chosen.filter { reading in
-            if self.labels["phase"] == nil, let phase = reading.labels["phase"], phase != "total" { return false }
-            // PUBREC is the middle of a flow: PUBACK at QoS 1 and PUBCOMP at QoS 2 are the last packets.
-            if self.labels["leg"] == nil, reading.labels["leg"] == "pubrec" { return false }
-            return true
-        }
+        return chosen.filter { $0.labels.isWhole { self.labels[$0] != nil } }
     }
 
     /// Readings of the stage in the labels, or of the whole run, which is not the sum of its stages.
@@ -144,6 +139,18 @@ extension Threshold {
         let names = ["connect_lag", "publish_offered", "stanza_offered", "subscribe_duration"]
         let operations = names.reduce(0) { $0 + total($1) }
         return operations > 0 ? total("errors") / operations : nil
+    }
+}
+
+extension Labels {
+    /// Whether a series is one of a whole operation, so that it is merged with the others of its metric.
+    ///
+    /// The phases of a connect and the legs of a flow are parts of one operation: the phase `total` and the last leg are
+    /// whole. A label that `isGiven` is selected by its value instead.
+    package func isWhole(unless isGiven: (_ key: String) -> Bool = { _ in false }) -> Bool {
+        if let phase = self["phase"], phase != "total", !isGiven("phase") { return false }
+        // PUBREC is the middle of a flow: PUBACK at QoS 1 and PUBCOMP at QoS 2 are the last packets.
+        return self["leg"] != "pubrec" || isGiven("leg")
     }
 }
 
