@@ -14,7 +14,7 @@ public struct MQTTAuthentication: Sendable {
     /// SCRAM-SHA-256 (RFC 7677).
     ///
     /// - Parameters:
-    ///   - user: not empty; ASCII, or text that SASLprep leaves unchanged.
+    ///   - user: not empty; prepared by SASLprep (RFC 4013), which refuses characters newer than Unicode 3.2.
     ///   - password: the same.
     ///   - iterations: the rounds of the hash that the server may ask for, within 1...4,294,967,295; with any other number
     ///     `connect` ends with ``MQTTClientError/notAuthenticated(_:)``.
@@ -30,7 +30,7 @@ public struct MQTTAuthentication: Sendable {
     /// SCRAM-SHA-1 (RFC 5802).
     ///
     /// - Parameters:
-    ///   - user: not empty; ASCII, or text that SASLprep leaves unchanged.
+    ///   - user: not empty; prepared by SASLprep (RFC 4013), which refuses characters newer than Unicode 3.2.
     ///   - password: the same.
     ///   - iterations: the rounds of the hash that the server may ask for, within 1...4,294,967,295; with any other number
     ///     `connect` ends with ``MQTTClientError/notAuthenticated(_:)``.
