@@ -11,10 +11,8 @@ package final class FeatureTrees {
     package init() {}
 
     /// The same as the element's own tree, but made once for the same bytes.
-    ///
-    /// The header's default namespace has to be jabber:client.
     package func tree(of element: borrowing ElementView) -> XMPPElement {
-        // Under an unusual header the same bytes may mean something else, because of its prefixes.
+        // Under an unusual header the same bytes may mean something else, because of its namespaces.
         guard element.isBelowUsualHeader, element.byteCount <= Self.largest else { return element.element() }
         let found = element.withBytes { bytes in self.known.first { $0.bytes.elementsEqual(bytes) } }
         if let found { return found.tree }

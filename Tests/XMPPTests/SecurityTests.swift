@@ -1,3 +1,4 @@
+import DataEncodings
 import NIOCore
 import SASL
 import Testing
@@ -159,6 +160,25 @@ struct SecurityTests {
         #expect(rig.end == nil)
         try rig.receive("<message/>")
         #expect(rig.observer.calls.last == .received(XMPPElement("message", namespace: XMPPNamespace.client)))
+    }
+
+    @Test("[RFC 6120 §6.4.6] a success with a wrong proof ends the connection without a closing tag")
+    func wrongProof() throws {
+        func base64(_ text: String) -> String { Base64.encode(Array(text.utf8)) }
+        let rig = try ConnectionRig(
+            ConnectionRig.options { $0.mechanisms = ["SCRAM-SHA-1"] },
+            account: ConnectionRig.account
+        )
+        rig.start()
+        let sasl = "xmlns='urn:ietf:params:xml:ns:xmpp-sasl'"
+        let mechanisms = "<mechanisms \(sasl)><mechanism>SCRAM-SHA-1</mechanism></mechanisms>"
+        try rig.receive("\(ConnectionRig.header)a'><stream:features>\(mechanisms)</stream:features>")
+        let first = "r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,s=QSXCR+Q6sek8bf92,i=4096"
+        try rig.receive("<challenge \(sasl)>\(base64(first))</challenge>")
+        #expect(try rig.sent().contains("<response "))
+        try rig.receive("<success \(sasl)>\(base64("v=AAAAAAAAAAAAAAAAAAAAAAAAAAA="))</success>")
+        #expect(rig.end == .serverNotAuthentic(.serverNotVerified))
+        #expect(try rig.sent() == "")
     }
 
     @Test("[XEP-0077 §3.1] a new account's password is not sent in clear if STARTTLS was stripped from the offer")

@@ -52,4 +52,26 @@ struct SharedFeaturesTests {
         )
         #expect(rig.end == .header("its default namespace is 'jabber:server' and not jabber:client"))
     }
+
+    @Test("[RFC 6120 §4.8.3] the default namespace may be that of streams; an offer is then one without a prefix")
+    func streamsByDefault() throws {
+        let shared = XMPPStreamShared(ConnectionRig.options(), features: FeatureTrees())
+        let offer = "<mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>PLAIN</mechanism></mechanisms>"
+        // The same bytes are stanzas of no meaning where the default namespace is jabber:client.
+        for (namespace, isOffered) in [(XMPPNamespace.client, false), (XMPPNamespace.stream, true)] {
+            let rig = try Self.rig(shared)
+            try rig.receive(
+                ConnectionRig.header.replacing("jabber:client", with: namespace) + "a'><features>\(offer)</features>"
+            )
+            #expect(try rig.sent().contains("<auth ") == isOffered, "\(namespace)")
+        }
+        let rig = try Self.rig(shared)
+        try rig.receive(
+            ConnectionRig.header.replacing("jabber:client", with: XMPPNamespace.stream)
+                + "a'><features>\(offer)</features>"
+        )
+        _ = try rig.sent()
+        try rig.receive("<error><conflict xmlns='\(XMPPNamespace.streams)'/></error>")
+        guard case .streamError = rig.end else { return #expect(Bool(false), "\(String(describing: rig.end))") }
+    }
 }

@@ -131,7 +131,9 @@ extension XMPPStream {
                 guard let data = self.data(in: element) else { throw .malformed("its success is not base64") }
                 try mechanism.finish(element.text.isEmpty ? nil : data)
             } catch {
-                return self.end(.serverNotAuthentic(error), into: &out)
+                // §6.4.6: after <success/> no closing tag is sent over the old stream.
+                self.state = .disconnected
+                return .end(.serverNotAuthentic(error))
             }
             negotiation.mechanism = nil
             self.facts.insert(.authenticated)

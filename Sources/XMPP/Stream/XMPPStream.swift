@@ -160,14 +160,17 @@ package struct XMPPStream: ~Copyable {
         guard let id = header.id, !id.isEmpty else { return .header("it has no id") }
         // §4.7.3: an id that comes again would prove old proofs.
         guard id != earlier else { return .header("its id is that of the stream before") }
-        if self.options.framing == .stream, header.defaultNamespace != XMPPNamespace.client {
+        // §4.8.3: in the streams namespace itself, each stanza declares jabber:client.
+        if self.options.framing == .stream, header.defaultNamespace != XMPPNamespace.client,
+            header.defaultNamespace != XMPPNamespace.stream
+        {
             return .header("its default namespace is '\(header.defaultNamespace)' and not jabber:client")
         }
         if header.isBeforeVersion1, !self.options.allowsLegacyAuthentication { return .noVersion }
         return nil
     }
 
-    /// A server's header has come, and its default namespace is jabber:client.
+    /// A server's header has come, and nothing was wrong with it.
     private var hasUsualHeader: Bool {
         guard self.options.peerRole == nil, self.state == .opening, let negotiation = self.negotiation else {
             return false
