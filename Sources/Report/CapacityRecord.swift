@@ -148,13 +148,15 @@ extension CapacityRecord {
         return words.compactMap(\.self).joined(separator: " · ") + "\n"
     }
 
-    private func text(_ load: Double) -> String {
+    /// A load for people.
+    package func text(_ load: Double) -> String {
         self.varies == "clients" ? "\(Human.number(load)) clients" : Human.rate(load)
     }
 
     /// The answer for people.
     package func summary(files: String?) -> String {
-        var lines = ["", self.headline]
+        let headline = self.headline
+        var lines = ["", [headline.state, headline.words].compactMap(\.self).joined(separator: "  ")]
         if let knee = self.knee {
             lines.append("Knee  \(self.text(knee)): throughput by mean latency is highest there")
         }
@@ -171,23 +173,25 @@ extension CapacityRecord {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private var headline: String {
-        guard let answer = self.answer else { return "UNFINISHED" }
+    /// The state of the search in capitals, and the result in words; no words before a search has ended.
+    package var headline: (state: String, words: String?) {
+        guard let answer = self.answer else { return ("UNFINISHED", nil) }
         let load = answer.load.map(self.text)
         let unsettled = answer.reason.map { " · \($0)" } ?? ""
         switch answer.kind {
         case "found":
             let interval = "\(self.text(answer.low ?? 0)) … \(self.text(answer.high ?? 0))"
-            return "CAPACITY  \(load ?? "") hold · interval \(interval)\(unsettled)"
+            return ("CAPACITY", "\(load ?? "") hold · interval \(interval)\(unsettled)")
         case "at-least":
             let bound = answer.reason == nil ? ", which was the most that might be offered" : unsettled
-            return "CAPACITY  at least \(load ?? "")\(bound)"
+            return ("CAPACITY", "at least \(load ?? "")\(bound)")
         case "nothing-holds":
-            return "NOTHING HOLDS  not even \(answer.high.map(self.text) ?? "the smallest load")\(unsettled)"
+            return ("NOTHING HOLDS", "not even \(answer.high.map(self.text) ?? "the smallest load")\(unsettled)")
         case "generator-limited":
             let known = load.map { "; \($0) held" } ?? ""
-            return "GENERATOR-LIMITED  at \(answer.high.map(self.text) ?? "")\(known): \(answer.reason ?? "")"
-        default: return "INTERRUPTED  \(load.map { "\($0) held until then" } ?? "before anything held")\(unsettled)"
+            return ("GENERATOR-LIMITED", "at \(answer.high.map(self.text) ?? "")\(known): \(answer.reason ?? "")")
+        default:
+            return ("INTERRUPTED", "\(load.map { "\($0) held until then" } ?? "before anything held")\(unsettled)")
         }
     }
 }

@@ -166,8 +166,10 @@ extension HistogramLog {
     /// The content of a log, up to the point where it was written.
     package struct Contents {
         package var entries: [Entry] = []
+        /// The intervals that the end marks name, each with its part of the entries; empty for a log without end marks.
+        package var intervals: [(second: Int, entries: Range<Int>)] = []
         /// The interval that the last end mark names.
-        package var lastInterval: Int?
+        package var lastInterval: Int? { self.intervals.last?.second }
     }
 
     /// Reads a log up to its last end mark, or all of it where it has none, as the logs of other writers.
@@ -179,7 +181,7 @@ extension HistogramLog {
         for line in text.wholeLines {
             if line.hasPrefix("#") {
                 guard let second = self.interval(endingWith: line) else { continue }
-                contents.lastInterval = second
+                contents.intervals.append((second, complete..<contents.entries.count))
                 complete = contents.entries.count
             } else if let entry = self.entry(line) {
                 contents.entries.append(entry)

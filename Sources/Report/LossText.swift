@@ -28,19 +28,6 @@ extension LedgerRecord {
     private static func words(_ cause: String) -> String { cause.replacing("-", with: " ") }
 }
 
-extension LedgerExample {
-    /// `topic fleet/7/command, message 42 of ops-3 to device-7`; `nil` if none of it is known.
-    fileprivate var words: String? {
-        let message = [
-            self.sequence.map { "message \($0)" }
-                ?? (self.publisher == nil && self.subscriber == nil ? nil : "message"),
-            self.publisher.map { "of \($0)" }, self.subscriber.map { "to \($0)" },
-        ].compactMap(\.self).joined(separator: " ")
-        let parts = [self.topic.map { "topic \($0)" }, message.isEmpty ? nil : message].compactMap(\.self)
-        return parts.isEmpty ? nil : parts.joined(separator: ", ")
-    }
-}
-
 extension RunRecord {
     /// The losses of each group, under its name in a run of several.
     var lossTexts: [String] {

@@ -10,12 +10,18 @@ package enum Rebuild {
     ///
     /// While the run is still in progress no file is written: the record is then a view of the running run.
     ///
-    /// - Parameter partial: `DIR.partial`.
+    /// - Parameters:
+    ///   - partial: `DIR.partial`.
+    ///   - findings: what the record and the time line show.
     /// - Returns: the record, its verdict `aborted`.
     /// - Throws: when there is no readable `run.json`, or when the results cannot be written.
-    package static func run(partial: String) throws(ResultError) -> RunRecord {
+    package static func run(
+        partial: String,
+        findings: (RunRecord, Timeline) -> FindingsRecord? = { _, _ in nil }
+    ) throws(ResultError) -> RunRecord {
         let isLive = ResultDirectory.isLive(partial)
-        let record = try self.record(partial: partial, isLive: isLive)
+        var record = try self.record(partial: partial, isLive: isLive)
+        if let timeline = try? Timeline(reading: partial) { record.findings = findings(record, timeline) }
         if !isLive { try RunWriter.writeResults(record, in: partial) }
         return record
     }

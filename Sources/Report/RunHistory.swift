@@ -26,10 +26,7 @@ struct RunHistory {
                 let seconds = timed[row.second] ?? 1
                 intervals.append(Interval(second: row.second, phase: row.phase, seconds: seconds))
             }
-            // A counter that moved gives the length of its interval, here to the millisecond.
-            if case .counter(let value, .some(let rate)) = row.reading, value > 0, rate > 0 {
-                intervals[intervals.count - 1].seconds = (value / rate * 1000).rounded() / 1000
-            }
+            if let length = row.length { intervals[intervals.count - 1].seconds = length }
         }
         self.intervals = intervals
     }

@@ -1,7 +1,7 @@
-import Measurement
+package import Measurement
 
 /// Name and tags of a run, which plans are compared without.
-enum RunTitle {
+package enum RunTitle {
     /// Keys of the plan record.
     static let keys = ["name", "tags"]
 
@@ -22,7 +22,7 @@ enum RunTitle {
     }
 
     /// The titles of a run, for headings.
-    static func words(_ record: RunRecord) -> [String] {
+    package static func words(_ record: RunRecord) -> [String] {
         self.keys.flatMap { key in
             switch record.plan[key] {
             case .string(let text)?: [text]
@@ -33,7 +33,7 @@ enum RunTitle {
     }
 
     /// The titles that all runs of a side have.
-    static func words(_ runs: [ComparedRun]) -> [String] {
+    package static func words(_ runs: [ComparedRun]) -> [String] {
         guard let first = runs.first else { return [] }
         return self.words(first.record).filter { word in runs.allSatisfy { self.words($0.record).contains(word) } }
     }

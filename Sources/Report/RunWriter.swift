@@ -44,6 +44,14 @@ package final class RunWriter {
         try OutputFile.replace(self.directory.file("run.json"), with: RunJSON.text(record()))
     }
 
+    /// Writes the last interval, and reads the time line of the whole run.
+    ///
+    /// - Throws: when the file cannot be written or read.
+    package func wholeTimeline() throws(ResultError) -> Timeline {
+        for interval in self.merger.flush() { try self.write(interval) }
+        return try Timeline(reading: self.directory.partial)
+    }
+
     /// Writes the results and gives the directory its final name.
     ///
     /// - Parameters:

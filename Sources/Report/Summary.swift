@@ -4,21 +4,40 @@ package import Measurement
 ///
 /// Made from the run record alone, so that it can be had again at any time.
 package struct Summary {
+    package enum Detail: String, Sendable, CaseIterable {
+        /// Verdict, objectives, the one sentence and the main figures.
+        case compact
+        case full
+    }
+
     /// Without what is of single stages.
     let record: RunRecord
     let stageMetrics: [Metric]
     let style: TerminalStyle
     let files: String?
+    let page: String?
+    let detail: Detail
 
     /// - Parameters:
     ///   - record: the whole of `run.json`.
+    ///   - detail: the choice of figures.
     ///   - files: the directory that the results are in; nothing where none were kept.
+    ///   - page: the name of the page in that directory; nothing where there is none.
     ///   - style: colours and width. At least 60 columns are used, and 100 at most.
-    package init(_ record: RunRecord, files: String? = nil, style: TerminalStyle = TerminalStyle()) {
+    package init(
+        _ record: RunRecord,
+        detail: Detail = .compact,
+        files: String? = nil,
+        page: String? = nil,
+        style: TerminalStyle = TerminalStyle()
+    ) {
         self.record = record.withoutStages
         self.stageMetrics = record.metrics.filter { $0.labels[Labels.stage] != nil }
         self.files = files
+        self.page = page
         self.style = style
+        // Decoders have rates and no server.
+        self.detail = record.isOfDecoders ? .full : detail
     }
 
     /// At most 100 columns: longer lines are hard to read, and tables were laid out for it.
@@ -26,8 +45,8 @@ package struct Summary {
 
     /// All of it, with a line break at the end.
     package var text: String {
-        var lines = self.opening
-        for section in self.sections where !section.isEmpty {
+        var lines = self.detail == .compact ? self.compactOpening : self.opening
+        for section in self.detail == .compact ? self.compactSections : self.sections where !section.isEmpty {
             lines.append("")
             lines += section
         }
@@ -46,11 +65,13 @@ package struct Summary {
     private var measurements: [[String]] {
         guard let groups = self.record.groups else { return self.ownMeasurements }
         return groups.flatMap { group in
-            [[self.title(group)]] + Summary(self.record.part(group.name), style: self.style).ownMeasurements
+            [[self.title(group)]]
+                + Summary(self.record.part(group.name), detail: .full, style: self.style)
+                .ownMeasurements
         }
     }
 
-    private var ownMeasurements: [[String]] {
+    var ownMeasurements: [[String]] {
         guard !self.nothingConnected else { return [self.errors, self.hint] }
         return [
             self.connect, self.publish, self.stanzas, self.acknowledgements, self.blocked, self.requests, self.delivery,

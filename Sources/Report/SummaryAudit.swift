@@ -98,7 +98,8 @@ extension Summary {
     var whereFilesAre: [String] {
         guard let files = self.files else { return [] }
         let directory = files.hasSuffix("/") ? files : files + "/"
-        return [self.style.paint("Files", .bold) + "  \(directory)  run.json metrics.csv timeline.csv latency.hlog"]
+        let names = [self.page, "run.json metrics.csv timeline.csv latency.hlog"].compactMap(\.self)
+        return [self.style.paint("Files", .bold) + "  \(directory)  \(names.joined(separator: " "))"]
     }
 }
 

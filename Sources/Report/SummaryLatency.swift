@@ -1,4 +1,4 @@
-import Measurement
+package import Measurement
 
 extension Summary {
     /// The phases of a connect, in the order in which they happen.
@@ -131,13 +131,13 @@ extension Summary {
 }
 
 /// Cells of the summary's tables.
-enum Cell {
+package enum Cell {
     static func count(_ value: UInt64?) -> String? { value.map(Human.count) }
 
     static func number(_ value: Double?) -> String? { value.map(Human.number) }
 
     /// A percentile of too few samples is a dash.
-    static func durations(_ metric: Metric?, _ fields: [KeyPath<DurationReading, Double>]) -> [String?] {
+    package static func durations(_ metric: Metric?, _ fields: [KeyPath<DurationReading, Double>]) -> [String?] {
         fields.map { field in
             guard let reading = metric?.duration else { return nil }
             if let percent = self.percent(field), !self.isCarried(percent, by: reading.count) { return Human.unknown }
@@ -146,7 +146,7 @@ enum Cell {
     }
 
     /// Whether `count` samples carry a percentile: with fewer than 1 ÷ (1 - p) it equals the maximum.
-    static func isCarried(_ percent: Double, by count: UInt64) -> Bool {
+    package static func isCarried(_ percent: Double, by count: UInt64) -> Bool {
         // 100 - 99.9 is a little below 0.1.
         Double(count) * min(percent, 100 - percent) > 99.999
     }

@@ -57,7 +57,7 @@ extension Summary {
             + (remark.map { self.paragraph($0, indent: 2) } ?? []) + (levels.isEmpty ? [] : self.losses)
     }
 
-    /// What was lost, and why, with the first example of each cause; nothing where nothing was.
+    /// Losses by cause, with the first example of each; empty without losses.
     var losses: [String] {
         self.record.ledger.lossText.map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
     }
@@ -82,9 +82,7 @@ extension Summary {
         var table = TextTable(
             ["Decoder", "packets", "bytes", "packets/read", "reads/packet", "decoding packets/s", "bytes/s"]
         )
-        if self.record.metrics(named: "decode_packets").contains(where: { $0.labels["form"] != nil }) {
-            return self.decoderBenchmark
-        }
+        if self.record.isOfDecoders { return self.decoderBenchmark }
         for packets in self.record.metrics(named: "decode_packets") {
             func value(_ name: String) -> Double? { self.record.metric(name, packets.labels)?.counter?.value }
             let count = packets.counter?.value

@@ -1,13 +1,36 @@
-import Measurement
+package import Measurement
 
 extension Summary {
     /// A failed threshold first, then whether the figures can be believed, with every reason.
     var opening: [String] {
         let state = self.style.paint(self.state.uppercased(), self.ink)
-        guard let failed = self.failed else { return ["\(state)  \(self.headline)"] + self.reasons }
+        guard let failed = self.failed else { return ["\(state)  \(self.headline)"] + self.sentence + self.reasons }
         let measurement = self.isValid ? self.state : self.style.paint(self.state, self.ink)
         return ["\(self.style.paint("FAILED", .red)) \(failed) · measurement \(measurement)"]
-            + self.thresholdRows + ["", self.headline] + self.reasons
+            + self.sentence + self.thresholdRows + ["", self.headline] + self.reasons
+    }
+
+    /// Measurement and objectives side by side: neither is to be missed for the other.
+    var compactOpening: [String] {
+        let state = self.style.paint(self.state.uppercased(), self.ink)
+        guard let objectives = self.objectives else {
+            return ["\(state)  \(self.headline)"] + self.sentence + self.otherReasons
+        }
+        return ["\(state) · \(objectives)"] + self.sentence + [self.headline] + self.otherReasons
+    }
+
+    /// `3 of 4 objectives met`; nothing of a run that tested none.
+    private var objectives: String? {
+        let results = self.record.thresholds
+        guard !results.isEmpty, !self.nothingConnected else { return nil }
+        let met = results.count { $0.ok }
+        let words = "\(met) of \(results.count) objective\(results.count == 1 ? "" : "s") met"
+        return self.style.paint(words, met == results.count ? .green : .red)
+    }
+
+    /// The one sentence of the run.
+    private var sentence: [String] {
+        (self.record.findings?.sentence).map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
     }
 
     /// `1 of 2 thresholds`; nothing where none failed, and of a run that tested none, as no client connected.
@@ -31,9 +54,16 @@ extension Summary {
         }
     }
 
-    private var reasons: [String] {
+    private var reasons: [String] { self.reasons(self.record.verdict?.reasons ?? []) }
+
+    /// Without those that the sentence above them has word for word.
+    private var otherReasons: [String] {
+        let sentence = self.record.findings?.sentence ?? ""
+        return self.reasons((self.record.verdict?.reasons ?? []).filter { !sentence.contains($0.text) })
+    }
+
+    private func reasons(_ reasons: [Verdict.Reason]) -> [String] {
         let segment = self.segment.map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
-        let reasons = self.record.verdict?.reasons ?? []
         return segment + reasons.flatMap { self.paragraph("! \($0.text) [\($0.code)]", indent: 2, hanging: 2) }
     }
 
@@ -69,7 +99,7 @@ extension Summary {
         return "segment \(segment.index) of \(segment.count): a part of the load; clamor merge adds the results of all"
     }
 
-    var commandName: String {
+    package var commandName: String {
         let words = self.record.command
         let program = words.first.map { String($0.split(separator: "/").last ?? "") } ?? self.record.tool.name
         // Commands of a group have two words.
@@ -86,7 +116,7 @@ extension Summary {
     }
 
     /// `ok` or `FAILED`, the sentence, and the figure that decided.
-    private var thresholdRows: [String] {
+    var thresholdRows: [String] {
         let width = self.record.thresholds.map(\.expression.count).max() ?? 0
         return self.record.thresholds.map { result in
             let mark = result.ok ? self.style.paint("ok    ", .green) : self.style.paint("FAILED", .red)
@@ -118,7 +148,7 @@ extension Summary {
 
 extension ThresholdResult {
     /// The measured figure in the unit of the limit, which is printed in the same sentence.
-    var valueText: String {
+    package var valueText: String {
         guard let value = self.value else { return "no sample" }
         return switch (try? Threshold.parse(self.expression))?.unit {
         case .time: Human.duration(value)

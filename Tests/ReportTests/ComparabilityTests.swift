@@ -55,7 +55,7 @@ struct ComparabilityTests {
                 "1 run of base (one, build=one, host=lab), 1 of new (two, build=two, host=lab)"
             )
         )
-        #expect(Summary(runs[0].record).text.contains("clamor pub · one · build=one · host=lab · "))
+        #expect(Summary(runs[0].record, detail: .full).text.contains("clamor pub · one · build=one · host=lab · "))
     }
 
     @Test("a single run that measured the generator is named; among several it is one of them")

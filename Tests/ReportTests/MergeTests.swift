@@ -32,6 +32,7 @@ struct MergeTests {
         #expect(record.errors == runs.whole.errors)
         #expect(record.clients == runs.whole.clients)
         #expect(record.segment.merged == count && record.segment.count == 1)
+        #expect(record.slowest == nil && record.tlsVersions == nil)
     }
 
     @Test("a merged run has the titles that all segments have")
@@ -44,6 +45,32 @@ struct MergeTests {
         let plan = try self.merged(runs).record.plan
         #expect(plan["name"] == "nightly")
         #expect(plan["tags"] == ["build=42"])
+    }
+
+    @Test("the slowest messages of all segments, with times since the first one began, and connections by TLS version")
+    func slowest() throws {
+        var runs = SegmentRuns(3)
+        for index in runs.segments.indices {
+            runs.segments[index].startedAt += Int64(index) * 250_000_000
+            runs.segments[index].record.slowest = (0..<60).map { number in
+                let seconds = Double(number * 3 + index)
+                var slow = SlowMessage(metric: "delivery_duration", seconds: seconds, due: 2, client: "c-\(index)")
+                if number == 59 {
+                    (slow.written, slow.acknowledged, slow.received, slow.loopLag) = (3, 4, 5, 0.5)
+                }
+                return slow
+            }
+        }
+        runs.segments[0].record.tlsVersions = ["TLSv1.3": 3, "TLSv1.2": 1]
+        runs.segments[2].record.tlsVersions = ["TLSv1.3": 4]
+        let record = try self.merged(runs).record
+        let slowest = try #require(record.slowest)
+        #expect(slowest.map(\.seconds) == (80..<180).reversed().map { Double($0) })
+        #expect(slowest.prefix(3).map(\.client) == ["c-2", "c-1", "c-0"])
+        #expect(slowest.prefix(3).map(\.due) == [2.5, 2.25, 2])
+        #expect(slowest[0].written == 3.5 && slowest[0].acknowledged == 4.5 && slowest[0].received == 5.5)
+        #expect(slowest[0].loopLag == 0.5 && slowest[3].written == nil)
+        #expect(record.tlsVersions == ["TLSv1.3": 7, "TLSv1.2": 1])
     }
 
     @Test("counts are the sums of the segments', and rates too")

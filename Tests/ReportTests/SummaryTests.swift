@@ -24,28 +24,80 @@ struct SummaryTests {
 
     @Test("reads as it should", arguments: samples)
     func golden(_ sample: Sample) throws {
-        let text = Summary(sample.record, files: "results/runs/20261121-013709-demo").text
+        let text = Summary(sample.record, detail: .full, files: "results/runs/20261121-013709-demo").text
         try Golden.check(text, "summary-\(sample.testDescription).txt")
+    }
+
+    @Test("in short, has what decides", arguments: samples)
+    func compact(_ sample: Sample) throws {
+        let text = Summary(sample.record, files: "results/runs/20261121-013709-demo").text
+        try Golden.check(text, "compact-\(sample.testDescription).txt")
+        for line in text.split(separator: "\n") { #expect(line.count <= 100, "\(line)") }
+    }
+
+    static let openings: [(results: [Bool], state: Verdict.State?, line: String)] = [
+        ([true, true], .valid, "VALID · 2 of 2 objectives met"),
+        ([false, true, true, true], .valid, "VALID · 3 of 4 objectives met"),
+        ([false], .generatorLimited, "GENERATOR-LIMITED · 0 of 1 objective met"),
+        ([true], nil, "UNFINISHED · 1 of 1 objective met"),
+        ([], .valid, "VALID  clamor pubsub"),
+    ]
+
+    @Test("in short, opens with measurement and objectives, then the one sentence", arguments: openings)
+    func opening(_ results: [Bool], _ state: Verdict.State?, _ line: String) {
+        var record = Samples.pubsub
+        record.verdict = state.map { state in
+            var verdict = Verdict()
+            if state != .valid { verdict.add(state, Verdict.Reason(code: "x", text: "a reason")) }
+            return verdict
+        }
+        record.thresholds = results.map { ThresholdResult(expression: "errors == 0", ok: $0, value: 0) }
+        record.findings = FindingsRecord(sentence: "nothing broke; steady from 3 s on")
+        let lines = Summary(record).text.split(separator: "\n")
+        #expect(lines[0].hasPrefix(line))
+        #expect(lines[1] == "  nothing broke; steady from 3 s on")
+        #expect(Summary(record, detail: .full).text.contains("  nothing broke; steady from 3 s on\n"))
+    }
+
+    @Test("in short, has the figures of the findings")
+    func figures() {
+        var record = Samples.pubsub
+        var findings = FindingsRecord(sentence: "answers stopped at 4 s for 2 s; 0 lost", evidence: 1)
+        (findings.clientsPlanned, findings.clientsUp, findings.allUpSeconds) = (10, 9, nil)
+        findings.worstSecond = FindingPoint(second: 6, value: 2.04, metric: "publish_ack_duration leg=puback qos=1")
+        findings.longestSilence = FindingPoint(second: 4, value: 2)
+        findings.peakInFlight = FindingPoint(second: 5, value: 160)
+        (findings.backlogSlope, findings.withinObjective, findings.headroom) = (0.01, 0.8, 12.3)
+        record.findings = findings
+        record.tlsVersions = ["TLS 1.3": 9]
+        let text = Summary(record).text
+        for words in [
+            "9 of 10 up", "TLS 1.3", "worst second at 6 s: ack p99 2.04 s", "longest silence 2.00 s at 4 s",
+            "at most 160 in flight at 5 s", "80.0 % of the seconds", "could offer about 12 ×",
+        ] {
+            #expect(text.contains(words), "\(words) in\n\(text)")
+        }
+        #expect(!text.contains("backlog"))
     }
 
     @Test("keeps to 100 columns, and has no colour unless told", arguments: samples)
     func width(_ sample: Sample) {
-        let text = Summary(sample.record, style: TerminalStyle(width: 200)).text
+        let text = Summary(sample.record, detail: .full, style: TerminalStyle(width: 200)).text
         for line in text.split(separator: "\n") { #expect(line.count <= 100, "\(line)") }
         #expect(!text.contains("\u{1B}"))
     }
 
     @Test("says the same in colour", arguments: samples)
     func colour(_ sample: Sample) throws {
-        let plain = Summary(sample.record).text
-        let coloured = Summary(sample.record, style: TerminalStyle(isColoured: true)).text
+        let plain = Summary(sample.record, detail: .full).text
+        let coloured = Summary(sample.record, detail: .full, style: TerminalStyle(isColoured: true)).text
         #expect(coloured.contains("\u{1B}["))
         #expect(try coloured.replacing(Regex("\u{1B}\\[[0-9;]*m"), with: "") == plain)
     }
 
     @Test("puts the verdict and its reasons before anything else")
     func verdictFirst() {
-        let lines = Summary(Samples.conn).text.split(separator: "\n")
+        let lines = Summary(Samples.conn, detail: .full).text.split(separator: "\n")
         #expect(lines[0].hasPrefix("GENERATOR-LIMITED  clamor conn"))
         #expect(lines[1].hasPrefix("  ! connects were begun at 18,200/s"))
     }
@@ -70,13 +122,15 @@ struct SummaryTests {
             if state != .valid { verdict.add(state, Verdict.Reason(code: "why", text: "a reason")) }
             return verdict
         }
-        let lines = Summary(record).text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let lines = Summary(record, detail: .full).text.split(separator: "\n", omittingEmptySubsequences: false).map(
+            String.init
+        )
         let rows = row.results.enumerated().map { "  \($1 ? "ok    " : "FAILED")  errors == \($0)  0" }
         #expect(lines.first == row.line)
         #expect(Array(lines.dropFirst().prefix(rows.count)) == rows)
         #expect(lines[rows.count + 2].hasPrefix("clamor pub · "))
         #expect(lines.count { $0.contains("errors == 0") } == 1)
-        let coloured = Summary(record, style: TerminalStyle(isColoured: true)).text
+        let coloured = Summary(record, detail: .full, style: TerminalStyle(isColoured: true)).text
         #expect(coloured.hasPrefix("\u{1B}[1;31mFAILED\u{1B}[0m "))
         let heading = "### ❌ clamor pub: " + row.line.replacing("FAILED", with: "failed")
         #expect(RunMarkdown.text(record).hasPrefix("\(heading)\n"))
@@ -95,7 +149,7 @@ struct SummaryTests {
     func unconnected(_ row: (kind: String?, hint: String)) throws {
         var record = Samples.unconnected
         record.errors = row.kind.map { [ErrorRecord(kind: $0, count: 3, firstAt: "", example: "an example")] } ?? []
-        let lines = Summary(record).text.split(separator: "\n").map(String.init)
+        let lines = Summary(record, detail: .full).text.split(separator: "\n").map(String.init)
         let errors = row.kind.map { ["Errors", "  \($0)", "    e.g. an example"] } ?? []
         #expect(lines.count == 2 + errors.count + 1)
         #expect(lines[0].hasPrefix("ABORTED  clamor pub · "))
@@ -109,7 +163,7 @@ struct SummaryTests {
         var record = Samples.mixed
         record.verdict?.add(.aborted, Verdict.Reason(code: "no-connection", text: "chat: every connect attempt failed"))
         record.metrics.removeAll { $0.labels["group"] == "chat" && $0.name == "connect_duration" }
-        let text = Summary(record).text
+        let text = Summary(record, detail: .full).text
         let chat = try #require(text.split(separator: "── chat").last?.split(separator: "\nBooks").first)
         #expect(chat.contains("\nHint  ") && chat.contains("\nErrors "))
         #expect(!chat.contains("Stanzas") && !chat.contains("Delivery"))
@@ -128,7 +182,7 @@ struct SummaryTests {
         record.metrics = [
             Samples.duration("delivery_duration", ["qos": "1"], Samples.ramp(row.count, step: 1_000_000))
         ].compactMap(\.self)
-        let lines = Summary(record).text.split(separator: "\n")
+        let lines = Summary(record, detail: .full).text.split(separator: "\n")
         let header = try #require(lines.first { $0.hasPrefix("End to end") })
         #expect(header.split(separator: " ").suffix(6) == ["count", "p50", "p90", "p99", "p99.9", "max"])
         let values = try #require(lines.first { $0.hasPrefix("  QoS 1") }).split(separator: "  ").dropFirst(2)
@@ -142,18 +196,21 @@ struct SummaryTests {
     func segment() {
         var record = Samples.pubsub
         let words = "segment 2 of 4: a part of the load; clamor merge adds the results of all"
-        #expect(!Summary(record).text.contains("segment"))
+        #expect(!Summary(record, detail: .full).text.contains("segment"))
         record.segment = SegmentRecord(index: 2, count: 4)
         record.segment.run = "0123"
-        #expect(Summary(record).text.split(separator: "\n")[1] == "  \(words)")
+        #expect(Summary(record, detail: .full).text.split(separator: "\n")[1] == "  \(words)")
         #expect(RunMarkdown.text(record).split(separator: "\n")[2] == words[...])
         record.ledger.pending = true
         let losses = "  losses are known only after clamor merge: the other segments hold a part of the ledger"
-        #expect(Summary(record).text.split(separator: "\n").contains(losses[...]))
+        #expect(Summary(record, detail: .full).text.split(separator: "\n").contains(losses[...]))
         record.verdict = nil
-        #expect(Summary(record).text.split(separator: "\n")[1] == "  \(words)")
+        #expect(Summary(record, detail: .full).text.split(separator: "\n")[1] == "  \(words)")
         record.segment.merged = 4
-        #expect(!Summary(record).text.contains("segment 2") && !RunMarkdown.text(record).contains("segment 2"))
+        #expect(
+            !Summary(record, detail: .full).text.contains("segment 2")
+                && !RunMarkdown.text(record).contains("segment 2")
+        )
     }
 
     static let lossSamples: [(lost: [String: UInt64], examples: [LedgerExample], lines: [String])] = [
@@ -203,7 +260,8 @@ struct SummaryTests {
             for place in (record.groups ?? []).indices {
                 record.groups?[place].ledger = record.ledger
             }
-            let lines = Summary(record).text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+            let lines = Summary(record, detail: .full).text.split(separator: "\n", omittingEmptySubsequences: false)
+                .map(String.init)
             let tables = lines.indices.filter { lines[$0].hasPrefix("Delivery") }
             #expect(tables.count == record.groups?.count ?? 1)
             for table in tables {
@@ -232,12 +290,12 @@ struct SummaryTests {
             row("duplicated", ["from": "a", "permitted": "yes", "stream": "x"], 4),
             row("overlap", ["from": "b"], 6), row("reordered", ["from": "a", "stream": "x"], 1),
         ]
-        let lines = Summary(record).text.split(separator: "\n").map(String.init)
+        let lines = Summary(record, detail: .full).text.split(separator: "\n").map(String.init)
         #expect(lines.contains("Delivery  expected  lost  missing  duplicated  overlapping  reordered"))
         #expect(lines.contains("  QoS 1         15     3        4           7            6          1"))
         // All that is missing was lost: no column says it again.
         record.metrics = [row("expected", [:], 10), row("lost", ["cause": "violated"], 2), row("missing", [:], 2)]
-        #expect(Summary(record).text.contains("Delivery  expected  lost\n  QoS 1         10     2\n"))
+        #expect(Summary(record, detail: .full).text.contains("Delivery  expected  lost\n  QoS 1         10     2\n"))
     }
 
     @Test("has a row for each stream of a group that has several")
@@ -252,7 +310,7 @@ struct SummaryTests {
                 Samples.duration("publish_ack_duration", labels.adding("leg", "puback"), Samples.ramp(10, step: 1000))
             ].compactMap(\.self)
         }
-        let lines = Summary(record).text.split(separator: "\n").map(String.init)
+        let lines = Summary(record, detail: .full).text.split(separator: "\n").map(String.init)
         #expect(lines.contains("  QoS 1 command        7      6"))
         #expect(lines.contains("  QoS 1 status         5      4"))
         #expect(lines.contains { $0.hasPrefix("  QoS 1 puback command  ") })
@@ -265,7 +323,7 @@ struct SummaryTests {
         record.metrics = [
             Samples.counter("muc_fanout_unfinished", [:], 3), Samples.counter("presence_fanout_unfinished", [:], 2),
         ]
-        #expect(Summary(record).text.split(separator: "\n").contains("  5 did not reach every receiver"))
+        #expect(Summary(record, detail: .full).text.split(separator: "\n").contains("  5 did not reach every receiver"))
     }
 
     @Test("shows a dash for what is unknown, never a zero")
@@ -275,7 +333,7 @@ struct SummaryTests {
             Samples.counter("publish_offered", ["qos": "0"], 5), Samples.counter("publish_offered", ["qos": "1"], 7),
             Samples.counter("publish_acked", ["qos": "1"], 7),
         ]
-        let lines = Summary(record).text.split(separator: "\n").map(String.init)
+        let lines = Summary(record, detail: .full).text.split(separator: "\n").map(String.init)
         #expect(lines.contains("Publish  offered  acked"))
         #expect(lines.contains("  QoS 0        5      –"))
         #expect(lines.contains("  QoS 1        7      7"))

@@ -77,7 +77,7 @@ extension ComparedFigure {
     }
 
     /// `hasFailed`: of the comparison; without it a broken gate is not a regression yet.
-    func findingText(hasFailed: Bool) -> String {
+    package func findingText(hasFailed: Bool) -> String {
         if let gate = self.gate, gate.isBroken { return hasFailed ? "REGRESSION" : "beyond limit" }
         return switch self.finding {
         case .same: "no difference"
@@ -86,7 +86,7 @@ extension ComparedFigure {
     }
 
     /// With its sign, to the tenth of a percent; whole from 100 % on.
-    static func percent(_ share: Double) -> String {
+    package static func percent(_ share: Double) -> String {
         guard share.isFinite else { return Human.unknown }
         let percent = share * 100
         let digits = PlainNumber.fixed(abs(percent), digits: 1)

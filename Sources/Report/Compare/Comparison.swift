@@ -71,7 +71,7 @@ package struct Comparison: Sendable {
 
     package var isSingle: Bool { self.base.count == 1 || self.new.count == 1 }
 
-    private static func usual(_ sides: Sides) -> [RegressionLimit] {
+    static func usual(_ sides: Sides) -> [RegressionLimit] {
         for limits in [RegressionLimit.usual, RegressionLimit.usualOfConnects, RegressionLimit.usualOfBenchmarks] {
             let chosen = limits.filter { limit in
                 limit.name != "errors" && sides.all.contains { limit.chooses($0.name, $0.labels) }

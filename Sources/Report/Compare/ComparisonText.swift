@@ -53,14 +53,14 @@ package struct ComparisonText {
         return [""] + lines
     }
 
-    static func limit(_ gate: ComparedFigure.Gate, _ direction: MetricDirection) -> String {
+    package static func limit(_ gate: ComparedFigure.Gate, _ direction: MetricDirection) -> String {
         let percent = PlainNumber.text((gate.limit * 1000).rounded() / 10)
         return gate.limit == 0 ? "0 %" : "\(direction == .up ? "-" : "+")\(percent) %"
     }
 }
 
 extension Comparison {
-    static let indicative = "two single runs cannot show run-to-run noise"
+    package static let indicative = "two single runs cannot show run-to-run noise"
 
     /// `REGRESSION`, `INDICATIVE` or `HELD`.
     package var state: String {
@@ -69,7 +69,7 @@ extension Comparison {
         return self.isIndicative ? "INDICATIVE" : "HELD"
     }
 
-    var headline: String {
+    package var headline: String {
         let sides =
             "\(Self.runs(self.base.count)) of base\(Self.titles(self.base)), \(self.new.count) of new\(Self.titles(self.new))"
         let (broken, judged) = (self.regressions.count, self.judged.count)

@@ -36,17 +36,9 @@ struct RunBlocks {
     /// The rows of each measured interval, and its length: that of a counter that moved, else a second.
     private static func intervals(_ rows: [TimelineRow]) -> [(second: Int, length: Double, rows: [TimelineRow])] {
         var intervals: [(second: Int, length: Double, rows: [TimelineRow])] = []
-        var known: Set<Series> = []
         for row in rows where !RunHistory.unmeasuredPhases.contains(row.phase) {
-            // A second in which a stage ended is two intervals; the second one begins with what was there before.
-            if intervals.last?.second != row.second || known.contains(row.series) {
-                intervals.append((row.second, 1, []))
-                known = []
-            }
-            known.insert(row.series)
-            if case .counter(let value, .some(let rate)) = row.reading, value > 0, rate > 0 {
-                intervals[intervals.count - 1].length = value / rate
-            }
+            if row.beginsInterval { intervals.append((row.second, 1, [])) }
+            if let length = row.length { intervals[intervals.count - 1].length = length }
             intervals[intervals.count - 1].rows.append(row)
         }
         return intervals

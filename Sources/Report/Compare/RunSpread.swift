@@ -94,7 +94,7 @@ extension Labels {
 
 extension Threshold.Field {
     /// A value of it for people.
-    func text(_ value: Double, unit: String?) -> String {
+    package func text(_ value: Double, unit: String?) -> String {
         if self == .rate { return unit == "bytes" ? Human.bytes(value) + "/s" : Human.rate(value) }
         return switch unit {
         case "seconds": Human.duration(value)

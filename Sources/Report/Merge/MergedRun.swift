@@ -41,6 +41,8 @@ package struct MergedRun: Sendable {
         record.clients = Self.spreads(segments, self.clients)
         record.errors = Self.errors(segments)
         record.groups = Self.groups(segments)
+        record.slowest = Self.slowest(segments, from: self.startedAt)
+        record.tlsVersions = Self.tlsVersions(segments)
         ledgers.complete(&record)
         let notes = segments.flatMap { segment in (segment.record.notes ?? []).map { $0.of(segment: segment.index) } }
         record.notes = notes.isEmpty && ledgers.notes.isEmpty ? nil : notes + ledgers.notes
@@ -130,6 +132,21 @@ extension MergedRun {
             errors[key] = sum
         }
         return errors.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
+    }
+
+    /// With times from the start of the joint run.
+    private static func slowest(_ segments: [SegmentResult], from start: Int64) -> [SlowMessage]? {
+        let all = segments.flatMap { segment in
+            let offset = Double(segment.startedAt - start) / 1e9
+            return (segment.record.slowest ?? []).map { $0.later(by: offset) }
+        }
+        return all.isEmpty ? nil : all.slowest
+    }
+
+    private static func tlsVersions(_ segments: [SegmentResult]) -> [String: UInt64]? {
+        var all: [String: UInt64] = [:]
+        for segment in segments { all.merge(segment.record.tlsVersions ?? [:], uniquingKeysWith: +) }
+        return all.isEmpty ? nil : all
     }
 
     private static func stages(_ segments: [SegmentResult], from start: Int64) -> [StageRecord] {

@@ -47,26 +47,11 @@ enum SegmentTimeline {
         return intervals
     }
 
-    /// The rows of each interval: durations, then everything else.
-    ///
-    /// A second in which a stage ended is two intervals, and the second one begins with durations again, or with what was
-    /// there before.
     private static func groups(_ rows: [TimelineRow]) -> [[TimelineRow]] {
-        var groups: [[TimelineRow]] = []
-        var known: Set<Series> = []
-        for row in rows {
-            let last = groups.last?.last
-            let isNew =
-                last?.second != row.second || last?.phase != row.phase || known.contains(row.series)
-                || row.isDuration && last?.isDuration == false
-            if isNew {
-                groups.append([])
-                known = []
-            }
-            known.insert(row.series)
+        rows.reduce(into: []) { groups, row in
+            if row.beginsInterval { groups.append([]) }
             groups[groups.count - 1].append(row)
         }
-        return groups
     }
 
     private static func interval(_ rows: [TimelineRow], _ entries: [HistogramLog.Entry]) -> TimelineInterval? {
@@ -94,6 +79,7 @@ enum SegmentTimeline {
         var metrics: [Metric] = []
         var seconds = entries.first?.length ?? 1
         for row in rows {
+            if let length = row.length { seconds = length }
             let reading: Metric.Reading
             switch row.reading {
             case .duration(let min, let max):
@@ -106,7 +92,6 @@ enum SegmentTimeline {
                     lanes[place].max = Swift.min(lanes[place].max, max)
                 }
             case .counter(let value, let rate):
-                if let rate, value > 0, rate > 0 { seconds = value / rate }
                 reading = .counter(CounterReading(value: value, rate: rate))
             case .gauge(let value): reading = .gauge(GaugeReading(value: value))
             }
@@ -120,10 +105,6 @@ enum SegmentTimeline {
             lanes: lanes
         )
     }
-}
-
-extension TimelineRow {
-    fileprivate var isDuration: Bool { if case .duration = self.reading { true } else { false } }
 }
 
 extension TimelineInterval.Lane {

@@ -1,0 +1,252 @@
+import Measurement
+
+// The main figures in a few lines.
+extension Summary {
+    /// More objectives than these are listed only where they failed.
+    private static let mostObjectives = 6
+
+    /// One block of titled lines, and a table each for latencies, groups and stages.
+    var compactSections: [[String]] {
+        guard !self.nothingConnected else { return self.ownMeasurements + [self.whereFilesAre] }
+        let stages = self.stageMetrics.isEmpty ? [] : self.stageRows
+        let head = [self.clientsLine, self.publishLine, self.deliveryLine].flatMap { $0 } + self.losses
+        let tail = [self.timeLine, self.errorLine, self.generatorLine].flatMap { $0 }
+        return [
+            self.notes, head + self.remark, self.groupRows, self.latencyRows, stages, tail, self.objectiveRows,
+            self.compactFiles,
+        ]
+    }
+
+    /// `Clients    100 of 100 up in 1.20 s · TLS 1.3`: nothing where no part is known.
+    private func line(_ title: String, _ parts: [String?]) -> [String] {
+        let known = parts.compactMap(\.self)
+        guard !known.isEmpty else { return [] }
+        let width = 12
+        let text = known.joined(separator: " · ").wrapped(at: self.width - width)
+        return text.enumerated().map { number, line in
+            (number == 0
+                ? self.style.paint(title, .bold) + String(repeating: " ", count: max(1, width - title.count))
+                : String(repeating: " ", count: width)) + line
+        }
+    }
+
+    private func total(_ names: String..., where isWanted: (Labels) -> Bool = { _ in true }) -> Double? {
+        names.flatMap { self.record.metrics(named: $0) }.filter { isWanted($0.labels) }.compactMap(\.counter)
+            .sum { $0.value }
+    }
+
+    private func rate(_ names: String..., where isWanted: (Labels) -> Bool = { _ in true }) -> String? {
+        let counters = names.flatMap { self.record.metrics(named: $0) }.filter { isWanted($0.labels) }
+        return counters.compactMap(\.counter).sum { $0.rate }.map { " (\(Human.rate($0)))" }
+    }
+
+    private var clientsLine: [String] {
+        let findings = self.record.findings
+        var up: String?
+        if let planned = findings?.clientsPlanned, let count = findings?.clientsUp {
+            let all = findings?.allUpSeconds.map { " in \(Human.duration($0))" } ?? ""
+            up = "\(Human.number(Double(count))) of \(Human.number(Double(planned))) up\(all)"
+        }
+        let connects = self.record.metrics(named: "connect_duration").filter { $0.labels["phase"] == "total" }
+        // With groups there are several, and percentiles do not add up.
+        let connect = connects.count == 1 ? connects.first : nil
+        let p99 = Cell.durations(connect, [\.p99]).compactMap(\.self).first { $0 != Human.unknown }
+        let lost = self.total("disconnects") {
+            !["churn", "storm", "offline", "inactive"].contains($0["reason"] ?? "")
+        }
+        let reconnects = self.total("reconnects").flatMap { $0 > 0 ? "\(Human.number($0)) reconnects" : nil }
+        let versions = (self.record.tlsVersions ?? [:]).sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map {
+            version,
+            count in
+            self.record.tlsVersions?.count == 1 ? version : "\(version) (\(Human.count(count)))"
+        }
+        return self.line(
+            "Clients",
+            [
+                up, p99.map { "connect p99 \($0)" },
+                lost.flatMap { $0 > 0 ? "\(Human.number($0)) connections lost" : nil }, reconnects,
+                versions.isEmpty ? nil : versions.joined(separator: ", "),
+                findings?.clockErrorSeconds.map { "clocks agree to ±\(Human.duration($0))" },
+            ]
+        )
+    }
+
+    private var publishLine: [String] {
+        guard let offered = self.total("publish_offered", "stanza_offered") else { return [] }
+        let sent = self.total("publish_sent", "stanza_sent")
+        let acked = self.total("publish_acked", "stanza_answered")
+        let unsent = self.total("publish_not_sent", "stanza_not_sent")
+        return self.line(
+            "Sent",
+            [
+                "\(Human.number(offered)) offered",
+                sent.map { "\(Human.number($0)) sent" + (self.rate("publish_sent", "stanza_sent") ?? "") },
+                acked.map {
+                    "\(Human.number($0)) acknowledged" + (self.rate("publish_acked", "stanza_answered") ?? "")
+                },
+                unsent.flatMap { $0 > 0 ? "\(Human.number($0)) not sent" : nil },
+            ]
+        )
+    }
+
+    private var deliveryLine: [String] {
+        let isMessage: (Labels) -> Bool = { $0["stanza"] != "iq" }
+        guard let received = self.total("received", where: isMessage) else { return [] }
+        let expected = self.total("delivery_expected", where: isMessage)
+        func found(_ name: String, _ word: String) -> String? {
+            self.total(name, where: isMessage).flatMap { $0 > 0 ? "\(Human.number($0)) \(word)" : nil }
+        }
+        let of = expected.map { " of \(Human.number($0)) expected" } ?? ""
+        return self.line(
+            "Delivered",
+            [
+                "\(Human.number(received))\(of)" + (self.rate("received", where: isMessage) ?? ""),
+                self.total("delivery_lost", where: isMessage).map { "\(Human.number($0)) lost" },
+                found("delivery_duplicated", "duplicated"), found("delivery_reordered", "out of order"),
+            ]
+        )
+    }
+
+    // MARK: - Tables
+
+    private static let compactLatencies: [(name: String, title: String)] = [
+        ("publish_ack_duration", "ack"), ("iq_duration", "request"), ("request_duration", "request"),
+        ("delivery_duration", "delivery"), ("muc_fanout_duration", "fan-out"), ("presence_fanout_duration", "fan-out"),
+        ("resume_duration", "resume"), ("downtime_duration", "downtime"),
+    ]
+
+    /// Whole operations: with several groups they are in the row of their group.
+    private var latencyRows: [String] {
+        guard self.record.groups == nil else { return [] }
+        var table = TextTable(["Latency", "count", "p50", "p99", "p99.9", "max"])
+        for (name, title) in Self.compactLatencies {
+            for metric in self.record.metrics(named: name) where metric.labels.isWhole() {
+                let kinds = [
+                    metric.labels["qos"].map { "QoS \($0)" }, metric.labels["stanza"], metric.labels["request"],
+                    metric.labels["receiver"], metric.labels[Labels.stream],
+                ]
+                table.add(
+                    [([title] + kinds.compactMap(\.self)).joined(separator: " "), Cell.count(metric.duration?.count)]
+                        + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
+                )
+            }
+        }
+        return self.section(table)
+    }
+
+    private var groupRows: [String] {
+        guard let groups = self.record.groups else { return [] }
+        var table = TextTable(["Groups", "up", "sent/s", "received/s", "lost", "ack p99", "delivery p99", "errors"])
+        for group in groups {
+            let part = Summary(self.record.part(group.name))
+            func rate(_ names: String...) -> String? {
+                names.flatMap { part.record.metrics(named: $0) }.compactMap(\.counter).sum { $0.rate }.map(Human.number)
+            }
+            let clients = Human.count(UInt64(group.clients))
+            let up = group.up.map { $0 == group.clients ? clients : "\(Human.count(UInt64($0))) of \(clients)" }
+            let errors = part.record.errors.reduce(UInt64(0)) { $0 + $1.count }
+            table.add([
+                group.name, up, rate("publish_sent", "stanza_sent"), rate("received"),
+                group.ledger.lost.map { Human.count($0.values.reduce(0, +)) },
+                part.highestP99(["publish_ack_duration", "iq_duration"], part.record.metrics),
+                part.highestP99(["delivery_duration", "request_duration"], part.record.metrics),
+                errors > 0 ? Human.count(errors) : nil,
+            ])
+        }
+        return self.section(table)
+    }
+
+    private var stageRows: [String] {
+        var table = TextTable(["Stages", "length", "sent/s", "received/s", "ack p99", "delivery p99"])
+        for stage in self.record.stages where stage.measured {
+            let own = self.stageMetrics.filter { $0.labels[Labels.stage] == stage.name }
+            func rate(_ names: String...) -> String? {
+                own.filter { names.contains($0.name) }.compactMap(\.counter).sum { $0.rate }.map(Human.number)
+            }
+            table.add([
+                stage.name, Human.duration(stage.durationSeconds), rate("publish_sent", "stanza_sent"),
+                rate("received"), self.highestP99(["publish_ack_duration", "iq_duration"], own),
+                self.highestP99(["delivery_duration", "request_duration"], own),
+            ])
+        }
+        return self.section(table)
+    }
+
+    /// The highest of several series: percentiles of different series do not add up.
+    private func highestP99(_ names: [String], _ metrics: [Metric]) -> String? {
+        let series = metrics.filter { names.contains($0.name) && $0.labels.isWhole() && $0.duration != nil }
+        let worst = series.max { ($0.duration?.p99 ?? 0) < ($1.duration?.p99 ?? 0) }
+        return worst.flatMap { Cell.durations($0, [\.p99]).first ?? nil }
+    }
+
+    // MARK: - Over time
+
+    private var timeLine: [String] {
+        guard let findings = self.record.findings else { return [] }
+        func at(_ point: FindingPoint) -> String { "at \(point.second) s" + (point.stage.map { " in \($0)" } ?? "") }
+        let worst = findings.worstSecond.map { point in
+            let name = point.metric?.split(separator: " ").first.map(String.init)
+            let title = Self.compactLatencies.first { $0.name == name }?.title ?? name ?? ""
+            return "worst second \(at(point)): \(title) p99 \(Human.duration(point.value))"
+        }
+        let silence = findings.longestSilence.map { "longest silence \(Human.duration($0.value)) \(at($0))" }
+        let peak = findings.peakInFlight.map { "at most \(Human.number($0.value)) in flight \(at($0))" }
+        let slope = findings.backlogGrowth.map { "backlog grows by \(Human.rate($0))" }
+        return self.line("Over time", [worst, silence]) + self.line("In flight", [peak, slope])
+    }
+
+    private var errorLine: [String] {
+        let errors = self.record.errors.sorted { ($1.count, $0.kind) < ($0.count, $1.kind) }
+        guard let first = errors.first else { return [] }
+        let kinds = errors.prefix(3).map { error in
+            "\(Human.count(error.count)) \([error.group, error.kind].compactMap(\.self).joined(separator: " "))"
+        }
+        let more = errors.count > 3 ? "\(errors.count - 3) other kinds" : nil
+        return self.line(
+            "Errors",
+            kinds + [more, first.example.isEmpty ? nil : "e.g. \(first.example)".truncated(to: self.width - 20)]
+        )
+    }
+
+    private var generatorLine: [String] {
+        let facts = self.record.generator
+        return self.line(
+            "Generator",
+            [
+                self.record.findings?.headroom.map { headroom in
+                    let times = headroom >= 10 ? Human.number(headroom.rounded()) : Human.fixed(headroom, digits: 1)
+                    return "could offer about \(times) ×"
+                },
+                facts.loopCPUShares?.max().map { "busiest event loop at \(Human.percent($0)) of a core" },
+                ratio(facts.cpuSeconds, self.record.durationSeconds).map { "\(Human.significant($0)) cores" },
+            ]
+        )
+    }
+
+    private var objectiveRows: [String] {
+        let results = self.record.thresholds
+        guard !results.isEmpty else { return [] }
+        let share = self.record.findings?.withinObjective.map {
+            "  \(Human.percent($0)) of the seconds within the latencies"
+        }
+        let rows = self.thresholdRows
+        let shown = results.count <= Self.mostObjectives ? rows : zip(rows, results).filter { !$1.ok }.map(\.0)
+        return [self.style.paint("Objectives", .bold) + (share ?? "")] + shown
+    }
+
+    private var remark: [String] {
+        let ledger = self.record.ledger
+        if ledger.pending == true { return ["  losses are known only after clamor merge"] }
+        guard !ledger.on, let reason = ledger.reason, self.total("received") != nil else { return [] }
+        return self.paragraph("the ledger is off: \(reason)", indent: 2)
+    }
+
+    private var compactFiles: [String] {
+        guard let files = self.files else { return [] }
+        let words = [self.page.map { "page: \($0)" }, "all figures: --summary full"].compactMap(\.self)
+        return [
+            self.style.paint("Files", .bold)
+                + "  \(files.hasSuffix("/") ? files : files + "/")  \(words.joined(separator: " · "))"
+        ]
+    }
+}
