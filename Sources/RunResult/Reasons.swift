@@ -6,10 +6,10 @@ extension Verdict.Reason {
     static let signalCode = "interrupted"
     static let thresholdCode = "threshold"
     static let decodedCode = "decoded"
-    private static let lostCode = "connections-lost"
+    static let connectionsLostCode = "connections-lost"
     private static let connectionCode = "connection"
     /// Codes of runs without a server.
-    static let unavailableCodes: Set = [noConnectionCode, lostCode, connectionCode]
+    static let unavailableCodes: Set = [noConnectionCode, connectionsLostCode, connectionCode]
 
     static let signal = Self(code: Self.signalCode, text: "a signal ended the run before its time")
 
@@ -35,7 +35,7 @@ extension Verdict.Reason {
         switch loss {
         case .everyConnectFailed: return Self(code: Self.noConnectionCode, text: nothingCameUp + words)
         case .everyConnectionLost:
-            return Self(code: Self.lostCode, text: "all connections were lost and none came back\(words)")
+            return Self(code: Self.connectionsLostCode, text: "all connections were lost and none came back\(words)")
         case .planned, .interrupted, .thresholdBroken: return nil
         }
     }

@@ -8,6 +8,8 @@ extension RunRecord {
         var record = self
         record.metrics = samples.metrics
         record.errors = samples.errors
+        record.slowest = samples.slowest
+        record.tlsVersions = samples.tlsVersions
         return record
     }
 

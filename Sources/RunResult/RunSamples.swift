@@ -9,6 +9,8 @@ package struct RunSamples: Sendable {
     /// Metrics of stages.
     package var stageMetrics: [Metric] = []
     package var errors: [ErrorRecord] = []
+    package var slowest: [SlowMessage]?
+    package var tlsVersions: [String: UInt64]?
     package var generator = GeneratorRecord()
     /// Receives every second of the load.
     package var audit = GeneratorAudit(isOpenLoop: false)

@@ -1,0 +1,152 @@
+import Measurement
+
+/// The intervals of a run with their stages, and sums over the series of its time line.
+struct FindingIntervals {
+    struct Interval {
+        var second: Int
+        /// Seconds from the start of the run.
+        var start: Double
+        var length: Double
+        var stage: String?
+        /// Whether messages are due: not while clients connect, in the drain, or in a stage with load 0.
+        var isLoad: Bool
+        var isMeasured: Bool
+
+        var end: Double { self.start + self.length }
+    }
+
+    let all: [Interval]
+    private let columns: [Timeline.Column]
+    /// Whether the plan has stages, which a reader knows by name.
+    let hasStages: Bool
+
+    init(_ record: RunRecord, _ timeline: Timeline) {
+        self.columns = timeline.columns
+        var loads: [String: Double] = [:]
+        if case .array(let stages)? = record.plan["stages"] {
+            for case .object(let stage) in stages {
+                if case .string(let name)? = stage["name"] { loads[name] = stage["load"]?.finding ?? 1 }
+            }
+        }
+        self.hasStages = !loads.isEmpty
+        var intervals: [Interval] = []
+        for (place, second) in timeline.seconds.enumerated() {
+            // Intervals of one second follow each other.
+            let last = intervals.last
+            let start = last?.second == second ? last?.end ?? Double(second) : Double(second)
+            let length = timeline.lengths[place]
+            let middle = start + length / 2
+            let stage = record.stages.last { $0.start <= middle && middle < $0.start + $0.durationSeconds }
+            let phase = timeline.phases[place]
+            let isLoad = phase != "connect" && phase != "drain" && stage.flatMap { loads[$0.name] } != 0
+            intervals.append(
+                Interval(
+                    second: second,
+                    start: start,
+                    length: length,
+                    stage: stage.flatMap { loads[$0.name] == nil ? nil : $0.name },
+                    isLoad: isLoad,
+                    isMeasured: isLoad && (stage?.measured ?? (phase == "measure"))
+                )
+            )
+        }
+        self.all = intervals
+    }
+
+    /// The series of these names.
+    func columns(_ names: String..., where isWanted: (Labels) -> Bool = { _ in true }) -> [Timeline.Column] {
+        self.columns.filter { names.contains($0.name) && isWanted($0.labels) }
+    }
+
+    /// The sum of counters or levels in each interval; `nil` without such a series.
+    func sum(_ columns: [Timeline.Column]) -> [Double]? {
+        guard !columns.isEmpty else { return nil }
+        return self.all.indices.map { place in
+            columns.reduce(0) { $0 + ($1.values[place].isNaN ? 0 : $1.values[place]) }
+        }
+    }
+
+    /// The highest of a figure of durations in each interval; `nil` where no series has it.
+    func highest(
+        _ columns: [Timeline.Column],
+        _ figure: KeyPath<Timeline.Column, [Double]>
+    ) -> [Double?] {
+        self.all.indices.map { place in
+            columns.lazy.map { $0[keyPath: figure][place] }.filter { !$0.isNaN }.max()
+        }
+    }
+
+    /// The median over the intervals of load.
+    func median(_ values: [Double?]) -> Double? {
+        Self.median(self.all.indices.compactMap { self.all[$0].isLoad ? values[$0] : nil })
+    }
+
+    static func median(_ values: [Double]) -> Double? {
+        guard !values.isEmpty else { return nil }
+        let sorted = values.sorted()
+        let half = sorted.count / 2
+        return sorted.count.isMultiple(of: 2) ? (sorted[half - 1] + sorted[half]) / 2 : sorted[half]
+    }
+
+    /// Runs of intervals, one after the other in time, for which `isIn` is true.
+    func spans(where isIn: (Int) -> Bool) -> [Range<Int>] {
+        var spans: [Range<Int>] = []
+        for place in self.all.indices where isIn(place) {
+            // A gap of a quarter second is less than any interval and more than any error of its length.
+            if let last = spans.last, last.upperBound == place, self.all[place].start - self.all[place - 1].end < 0.25 {
+                spans[spans.count - 1] = last.lowerBound..<place + 1
+            } else {
+                spans.append(place..<place + 1)
+            }
+        }
+        return spans
+    }
+
+    func length(_ span: Range<Int>) -> Double { span.reduce(0) { $0 + self.all[$1].length } }
+
+    /// ` in stage peak`; nothing in a run without stages.
+    func stageWords(_ place: Int) -> String { self.all[place].stage.map { " in stage \($0)" } ?? "" }
+}
+
+extension JSONValue {
+    /// As a number, if it is one.
+    var finding: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .number(let value): value
+        default: nil
+        }
+    }
+}
+
+/// Figures in sentences.
+enum FindingWords {
+    /// `412 ms`, `2.04 s`, `13 s`: three significant digits.
+    static func duration(_ seconds: Double) -> String {
+        switch seconds {
+        case 0.9995...: self.significant(seconds) + " s"
+        case 0.000_999_5...: self.significant(seconds * 1e3) + " ms"
+        default: self.significant(seconds * 1e6) + " µs"
+        }
+    }
+
+    static func significant(_ value: Double) -> String {
+        Words.decimal(value, digits: value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2)
+    }
+
+    /// `1 message`, `12 messages`.
+    static func count(_ number: Double, _ noun: String) -> String {
+        let whole = Int64(number.rounded())
+        return "\(Words.count(whole)) \(noun)\(whole == 1 ? "" : "s")"
+    }
+
+    /// A metric as a reader calls it: `delivery`, `acknowledgement`, `iq`.
+    static func metric(_ name: String) -> String {
+        switch name {
+        case "publish_ack_duration": "ack"
+        case "delivery_duration": "delivery"
+        default:
+            (name.hasSuffix("_duration") ? String(name.dropLast("_duration".count)) : name).replacing("_", with: " ")
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import Measurement
+
+/// The one sentence of a run, with the number of the event that it is about.
+struct FindingSentence {
+    typealias Statement = (text: String, evidence: Int?)
+
+    let run: RunRecord
+    let found: [FoundEvent]
+    let events: FindingEvents
+    let steady: Int?
+
+    init(_ run: RunRecord, _ found: [FoundEvent], _ events: FindingEvents, steady: Int?) {
+        self.run = run
+        self.found = found
+        self.events = events
+        self.steady = steady
+    }
+
+    var statement: Statement {
+        switch self.run.verdict?.state {
+        case .aborted: self.aborted
+        case .unreconciled: self.unreconciled
+        case .generatorLimited: self.generator
+        case .valid, nil: self.first ?? self.loss ?? self.nothingDone ?? self.failed ?? self.minor ?? self.nothing
+        }
+    }
+
+    private var reason: Verdict.Reason? { self.run.verdict?.reasons.first }
+
+    // MARK: - Before any statement on the server
+
+    private var aborted: Statement {
+        guard let reason = self.reason else { return ("the run was aborted", nil) }
+        switch reason.code {
+        case Verdict.Reason.noConnectionCode:
+            let error = self.run.errors.max { $0.count < $1.count }
+            let words = error.map { ": \($0.example.isEmpty ? $0.kind : $0.example)" } ?? ""
+            return ("no client connected\(words)", self.number(.error))
+        case Verdict.Reason.signalCode:
+            return (
+                ["a signal ended the run\(self.endWords)", self.before].compactMap(\.self).joined(separator: "; "), nil
+            )
+        case Verdict.Reason.thresholdCode:
+            let found = self.found.first { $0.event.kind == .threshold && $0.isBreak }
+            return (found.map { "\($0.sentence); the run ended there" } ?? reason.text, found?.event.number)
+        case Verdict.Reason.connectionsLostCode:
+            let found = self.found.first { $0.event.kind == .storm && $0.isBreak }
+            let words = "all connections were lost"
+            guard let found, reason.text.hasPrefix(words) else { return (reason.text, nil) }
+            return ("\(words) at \(found.event.second) s\(reason.text.dropFirst(words.count))", found.event.number)
+        default: return (reason.text, nil)
+        }
+    }
+
+    /// ` at 8 s in stage peak`.
+    private var endWords: String {
+        guard let end = self.run.stages.last(where: { $0.name != "drain" }) else { return "" }
+        let second = Int(end.start + end.durationSeconds)
+        let stage = self.events.intervals.hasStages && end.name != "connect" ? " in stage \(end.name)" : ""
+        return " at \(second) s\(stage)"
+    }
+
+    private var before: String? {
+        self.found.first { $0.isBreak && $0.event.kind != .generator }.map { "before that, \($0.sentence)" }
+    }
+
+    private var unreconciled: Statement {
+        let more = (self.run.verdict?.reasons.count ?? 1) - 1
+        let words = more > 0 ? ", and \(FindingWords.count(Double(more), "other reason"))" : ""
+        return ("the figures do not reconcile: \(self.reason?.text ?? "the reason is unknown")\(words)", nil)
+    }
+
+    private var generator: Statement {
+        if let found = self.found.first(where: { $0.event.kind == .generator && $0.isBreak }) {
+            return (found.sentence, found.event.number)
+        }
+        return ("the generator was the limit: \(self.reason?.text ?? "the reason is unknown")", nil)
+    }
+
+    // MARK: - What broke
+
+    private var first: Statement? {
+        self.found.first { $0.isBreak && $0.event.kind != .generator }.map { ($0.sentence, $0.event.number) }
+    }
+
+    private var loss: Statement? {
+        let lost = (self.run.ledger.lost ?? [:]).filter { $0.value > 0 }
+        guard self.run.ledger.on, !lost.isEmpty else { return nil }
+        let count = lost.values.reduce(0, +)
+        let expected = self.run.books.compactMap(\.expected).reduce(0, +)
+        let of = expected >= count && expected > 0 ? " of \(Words.count(expected))" : ""
+        let causes = lost.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { cause, count in
+            let name = cause.replacing("-", with: " ")
+            return lost.count == 1 ? name : "\(name) \(Words.count(count))"
+        }
+        let example = self.run.ledger.examples?.first { $0.finding == .lost }.flatMap(\.words)
+        let noun = count == 1 && of.isEmpty ? "message" : "messages"
+        let text = "\(Words.count(count))\(of) \(noun) \(count == 1 ? "was" : "were") lost "
+        return (text + "(\(causes.joined(separator: ", ")))" + (example.map { "; the first: \($0)" } ?? ""), nil)
+    }
+
+    /// Messages were sent, and none was answered or came.
+    private var nothingDone: Statement? {
+        let answers = self.events.lanes.filter { $0.kind == .answers }
+        let sent = answers.reduce(0) { $0 + $1.sent.reduce(0, +) }
+        if !answers.isEmpty, sent > 0, answers.allSatisfy({ $0.done.allSatisfy { $0 == 0 } }) {
+            return ("no message was acknowledged: \(Words.count(Int64(sent))) were sent", nil)
+        }
+        return self.isSilentSubscriber ? ("no message was received", nil) : nil
+    }
+
+    /// A run that only subscribes, and heard nothing.
+    private var isSilentSubscriber: Bool {
+        let received = self.run.metrics.filter { $0.name == "received" }
+        let offered = ["publish_offered", "stanza_offered"]
+        return self.run.metrics.contains { $0.name == "subscribe_duration" } && !received.isEmpty
+            && received.allSatisfy { $0.counter?.value == 0 }
+            && !self.run.metrics.contains { offered.contains($0.name) && $0.counter?.value ?? 0 > 0 }
+    }
+
+    /// An objective that the time line cannot date.
+    private var failed: Statement? {
+        let failed = self.run.thresholds.filter { !$0.ok }
+        guard let first = failed.first else { return nil }
+        let more = failed.count > 1 ? ", and \(FindingWords.count(Double(failed.count - 1), "other"))" : ""
+        return ("the objective \(first.expression) failed\(self.figure(of: first))\(more)", nil)
+    }
+
+    private func figure(of result: ThresholdResult) -> String {
+        guard let value = result.value else { return ": it has no sample" }
+        return switch (try? Threshold.parse(result.expression))?.unit {
+        case .time: ": \(FindingWords.duration(value))"
+        case .share: ": \(Words.percent(value))"
+        case .perSecond: ": \(FindingWords.significant(value))/s"
+        case .plain, nil: ": \(Words.decimal(value))"
+        }
+    }
+
+    private var minor: Statement? {
+        let found =
+            self.found.first { $0.event.kind == .threshold } ?? self.found.first { $0.event.kind == .error }
+            ?? self.found.first { $0.event.kind == .storm && !$0.event.text.contains("by plan") }
+        return found.map { ($0.sentence, $0.event.number) } ?? self.undatedError
+    }
+
+    /// Errors that the time line does not have.
+    private var undatedError: Statement? {
+        let count = self.run.errors.reduce(0) { $0 + $1.count }
+        guard count > 0, let most = self.run.errors.max(by: { $0.count < $1.count }) else { return nil }
+        let example = most.example.isEmpty ? "" : ", such as: \(most.example)"
+        return ("\(FindingWords.count(Double(count), "error")), most of kind \(most.kind)\(example)", nil)
+    }
+
+    private var nothing: Statement {
+        let change = self.found.first { $0.event.kind == .change }
+        if let change { return ("nothing broke; \(change.event.text)", change.event.number) }
+        return ("nothing broke" + (self.steady.map { "; steady from \($0) s on" } ?? ""), nil)
+    }
+
+    private func number(_ kind: FindingEvent.Kind) -> Int? { self.found.first { $0.event.kind == kind }?.event.number }
+}

@@ -1,0 +1,118 @@
+package import Measurement
+
+/// The result of a run in short: what broke first, when, in which stage and by how much, or that nothing broke.
+///
+/// The rules, in this order:
+/// 1. An aborted run, figures that do not reconcile and a generator at its limit come before the server.
+/// 2. Of what broke, the first is named: a stall, lost connections of 5 % of the clients, an objective that failed.
+/// 3. Without those: losses, objectives of other metrics, an objective that held but not in every second, an error.
+/// 4. Levels that changed and planned departures are marks, and never break anything.
+///
+/// A cause is named only if the run recorded it: words of an error, a reason of the verdict, a cause of the ledger.
+package enum Findings {
+    /// - Parameters:
+    ///   - record: with its verdict.
+    ///   - timeline: of the same run; an empty one leaves all that needs it absent.
+    /// - Returns: the sentence, the events, and the figures that are known.
+    package static func record(of record: RunRecord, _ timeline: Timeline) -> FindingsRecord {
+        FindingsSearch(record, timeline).record
+    }
+}
+
+private struct FindingsSearch {
+    let run: RunRecord
+    let intervals: FindingIntervals
+    let lanes: [FindingLane]
+    let stalls: [FindingStall]
+    let objectives: [FindingObjective]
+    let events: FindingEvents
+
+    init(_ record: RunRecord, _ timeline: Timeline) {
+        self.run = record
+        self.intervals = FindingIntervals(record, timeline)
+        self.lanes = FindingLane.all(record, self.intervals)
+        let disconnects = self.intervals.sum(self.intervals.columns("disconnects"))
+        self.stalls = FindingStall.all(
+            self.lanes,
+            self.intervals,
+            disconnects: disconnects ?? self.intervals.all.map { _ in 0 }
+        )
+        let intervals = self.intervals
+        self.objectives = record.thresholds.compactMap { FindingObjective($0, intervals) }
+        self.events = FindingEvents(
+            record: record,
+            intervals: self.intervals,
+            lanes: self.lanes,
+            stalls: self.stalls,
+            objectives: self.objectives,
+            planned: record.clientsPlanned
+        )
+    }
+
+    var record: FindingsRecord {
+        var found = self.events.all
+        for place in found.indices { found[place].event.number = place + 1 }
+        let steady = FindingFigures.steadySecond(self.lanes, self.intervals)
+        let statement = FindingSentence(self.run, found, self.events, steady: steady).statement
+        var record = FindingsRecord(sentence: statement.text, evidence: statement.evidence, events: found.map(\.event))
+        let figures = FindingFigures(run: self.run, intervals: self.intervals, lanes: self.lanes)
+        record.steadySecond = steady
+        record.clientsPlanned = self.run.clientsPlanned
+        record.clientsUp = self.run.clientsUp
+        record.allUpSeconds = figures.allUpSeconds
+        record.peakInFlight = figures.peakInFlight
+        record.backlogSlope = figures.backlogSlope
+        record.worstSecond = figures.worstSecond
+        record.longestSilence = figures.longestSilence
+        record.withinObjective = FindingObjective.within(self.objectives, self.intervals) { place in
+            let interval = self.intervals.all[place]
+            return self.stalls.contains { $0.start <= interval.start && interval.end <= $0.start + $0.seconds }
+        }
+        record.topError = self.run.topError
+        record.headroom = self.run.headroom
+        record.clockErrorSeconds = self.run.metrics.compactMap(\.duration?.clockError).max()
+        return record
+    }
+}
+
+extension RunRecord {
+    /// The findings of a run of clients; `nil` for a benchmark of decoders, which has no server.
+    package func findings(in timeline: Timeline) -> FindingsRecord? {
+        self.isOfDecoders ? nil : Findings.record(of: self, timeline)
+    }
+
+    var clientsPlanned: Int? {
+        if let groups = self.groups { return groups.reduce(0) { $0 + $1.clients } }
+        return self.plan["clients"]?.finding.map { Int($0) }
+    }
+
+    /// Of the groups, or else the clients that connected for the first time.
+    var clientsUp: Int? {
+        if let groups = self.groups {
+            let known = groups.compactMap(\.up)
+            return known.count == groups.count ? known.reduce(0, +) : nil
+        }
+        guard let planned = self.clientsPlanned, self.verdict != nil else { return nil }
+        let connects = self.metrics.filter {
+            $0.name == "connect_duration" && $0.labels["phase"] == "total" && $0.labels[Labels.stage] == nil
+        }.compactMap(\.duration?.count)
+        return Swift.min(planned, Int(connects.reduce(0, +)))
+    }
+
+    fileprivate var topError: String? {
+        let counts = self.errors.reduce(into: [String: UInt64]()) { $0[$1.kind, default: 0] += $1.count }
+        return counts.min { ($1.value, $0.key) < ($0.value, $1.key) }?.key
+    }
+
+    /// Bounded by the CPU that is left on the host too: without it a loop's own time says nothing.
+    fileprivate var headroom: Double? {
+        guard self.verdict?.state == .valid, let busiest = self.generator.loopCPUShares?.max(), busiest > 0,
+            let used = self.generator.cpuSeconds, let seconds = self.durationSeconds, used > 0, seconds > 0,
+            let cores = self.host.cores, self.metrics.contains(where: { $0.name.hasSuffix("_offered") }),
+            let idle = self.metrics.first(where: { $0.name == "host_cpu_idle" && $0.labels.isEmpty })?.gauge?.mean
+        else { return nil }
+        // 0.9 of a core is the limit of the verdict.
+        let headroom = Swift.min(0.9 / busiest, 1 + idle * Double(cores) / (used / seconds))
+        return headroom > 1 ? headroom : nil
+    }
+}
