@@ -109,7 +109,7 @@ package struct ShareGroupLedger: Sendable {
 
     /// A member's connection ended, in a run whose publishers may be in other segments.
     ///
-    /// What is missing may have been with that member.
+    /// Missing messages may have been with that member.
     package mutating func memberLeft(_ group: UInt32) { self.absent.insert(group) }
 
     package func export() -> LedgerExport {
@@ -129,18 +129,25 @@ package struct ShareGroupLedger: Sendable {
 /// The first arrival of a message at any member of a share group.
 package struct FirstArrival: Hashable, Sendable {
     package var publisher: UInt32
+    package var audience: UInt32
+    package var sequence: UInt64
     /// The share group's number among the receivers of the run.
     package var group: UInt32
     package var qos: UInt8
     package var lane: Int
+    /// Monotonic nanoseconds of this process.
+    package var due: Int64
     /// Nanoseconds from due.
     package var duration: Int64
 
     init(_ entry: ShareBatch.Entry) {
         self.publisher = entry.publisher
+        self.audience = entry.audience
+        self.sequence = entry.sequence
         self.group = entry.group
         self.qos = entry.qos
         self.lane = entry.lane
+        self.due = entry.due
         self.duration = entry.arrived &- entry.due
     }
 }

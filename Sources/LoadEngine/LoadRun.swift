@@ -68,6 +68,7 @@ package actor LoadRun<Observer: RunObserver> {
     package func perform() async -> RunOutcome {
         self.began = max(self.clock.now + .milliseconds(5), self.startAt ?? .distantPast)
         self.lastSample = self.began
+        await self.observer.begins(at: self.began)
         self.tellAll(.startConnecting(at: self.began))
         self.awaitTick()
         if !self.groups.contains(where: \.plan.waitsForConnects) { self.startLoad() }

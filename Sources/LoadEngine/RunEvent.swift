@@ -35,6 +35,9 @@ package enum RunEvent: Hashable, Sendable {
 package protocol RunObserver<Sample>: Sendable {
     associatedtype Sample: Sendable
 
+    /// Second 0 begins then; called before the first interval.
+    func begins(at time: NIODeadline) async
+
     /// A second is over, or a phase.
     ///
     /// - Parameters:
@@ -53,6 +56,10 @@ package protocol RunObserver<Sample>: Sendable {
     /// Whether the receivers of a group, and of those that it exchanges messages with, have received everything, by the
     /// balance of all their shards; `group` is the first of these groups.
     func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool
+}
+
+extension RunObserver {
+    package func begins(at time: NIODeadline) async {}
 }
 
 /// When the parts of a run took place.

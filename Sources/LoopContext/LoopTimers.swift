@@ -67,6 +67,14 @@ package final class LoopTimers {
         return self.now
     }
 
+    /// How late the loop is for its next wake-up; nil if that is still to come, or none is planned.
+    ///
+    /// Sockets have their turn before timers, so this is the lag of a turn that reads.
+    package var overdue: TimeAmount? {
+        guard let armed = self.armed, armed.at < self.now else { return nil }
+        return self.now - armed.at
+    }
+
     // MARK: Timers
 
     /// Adds an owner of timers.

@@ -149,6 +149,8 @@ final class StartTLSLoop: Sendable {
         try await promise.futureResult.get()
     }
 
+    func version() async throws -> String? { try await self.loop.run { _ in self.channel.value?.tlsVersion } }
+
     func binding() async throws -> [UInt8]? {
         try await self.loop.run { _ in self.channel.value.flatMap { TLSServerEndPoint.data(of: $0) } }
     }

@@ -25,6 +25,7 @@ struct StartTLSTests {
             try await withStartTLSLoop(Self.settings(certificates), port: peer) { loop in
                 let result = try await loop.startTLS()
                 #expect(result.failure == nil)
+                #expect(try await loop.version() == "TLSv1.3")
                 try await loop.send(Array("secret".utf8))
                 try await loop.until { $0.secured == Array("secret".utf8) }
                 #expect(try await loop.ask { $0.order } == ["proceed", "secure", "read"])

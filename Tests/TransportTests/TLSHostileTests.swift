@@ -69,8 +69,10 @@ struct TLSHostileTests {
             try await withTLSLoop(settings, port: peer.port) { loop in
                 let result = try await loop.connect()
                 if let version {
-                    _ = try result.get()
+                    let channel = try result.get().channel
                     #expect(try await peer.until { $0.handshakes == 1 }.versions == [version])
+                    let names: [TLSVersion: String] = [.tlsv11: "TLSv1.1", .tlsv12: "TLSv1.2", .tlsv13: "TLSv1.3"]
+                    #expect(try await loop.run { _ in channel.tlsVersion } == names[version])
                 } else {
                     #expect(result.tlsFailure == .noSharedVersion)
                 }

@@ -157,6 +157,18 @@ class VirtualRun<Load: Workload, Server: VirtualServer> {
     /// Of messages to share groups.
     var shared: LedgerExport { self.deliveries.shares }
 
+    /// As the record of the run has them.
+    var slowest: [SlowMessage] {
+        SlowMessage.slowest(
+            self.accumulator.slowest(besides: self.deliveries.slow),
+            of: [SlowMessage.Group(nil, self.workload)],
+            since: self.began
+        ) ?? []
+    }
+
+    /// Seconds since the first connect was due.
+    func seconds(_ time: NIODeadline) -> Double { Double((time - self.began).nanoseconds) / 1e9 }
+
     func histogram(_ name: String, _ labels: Labels = [:]) -> Histogram {
         self.all.first { $0.name == name && $0.labels == labels }?.duration?.decodedHistogram() ?? Histogram()
     }

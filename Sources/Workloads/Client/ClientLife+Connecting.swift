@@ -37,6 +37,7 @@ extension ClientLife {
         switch result {
         case .success(let connected):
             self.meter.record(connected.phases, self.connectMetrics(place))
+            if connected.phases.tls != nil { self.countTLS(connected.channel) }
             guard let link = self.clients[place].connection else { return }
             if self.clients[place].stage != .connecting { return link.abort() }
             self.clients[place].hasLink = true
@@ -46,6 +47,11 @@ extension ClientLife {
             self.error(error.kind, error.description)
             self.connectFailed(place, canRetry: true)
         }
+    }
+
+    /// Counts what a handshake that has succeeded negotiated.
+    func countTLS(_ channel: any Channel) {
+        if let version = channel.tlsVersion { self.meter.count(tlsVersion: version) }
     }
 
     /// The metrics of the current connect: a first connect or a reconnect.

@@ -219,6 +219,13 @@ extension ClientLife {
         self.meter.record(self.metrics.traffic.loopLag[self.places.loop], late.nanoseconds)
     }
 
+    /// Keeps a message that is among the slowest of its kind on this loop.
+    func keepSlow(_ entry: SlowEntry, lane: Int) {
+        var entry = entry
+        entry.loopLag = self.context.timers.overdue?.nanoseconds
+        self.meter.keepSlow(entry, lane: lane)
+    }
+
     // MARK: - Phases and samples
 
     package func measuring(_ begins: Bool) {

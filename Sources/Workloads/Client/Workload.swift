@@ -43,6 +43,10 @@ package protocol Workload: Sendable {
     var isOfAccounts: Bool { get }
     /// A client's name in the results, by its number in the run.
     func clientID(_ number: Int) -> String
+    /// The sender of a message, by its number in ``SlowEntry``; `nil` if it is no client of this run.
+    ///
+    /// `group`: the name of its group if that may be another one.
+    func sender(_ number: UInt32) -> (group: String?, client: String)?
     /// An observer of the run's seconds, if there is something to detect.
     func makeWatch() -> (any RunWatch)?
 }

@@ -244,6 +244,9 @@ extension MQTTShardWork {
         self.meter.record(responseID, response, lane: lane)
         self.meter.record(serviceID, service, lane: lane)
         guard finished else { return }
+        if self.meter.isSlow(.answer, response) {
+            self.keepSlow(place, publish, flight, responseID, response: response, lane: lane)
+        }
         if reason == ReasonCode.noMatchingSubscribers.rawValue { self.noteAdmitted(place, flight) }
         self.meter.add(ids.pointee.acked)
         self.tallies[place].acked += 1
@@ -251,6 +254,31 @@ extension MQTTShardWork {
         if response > self.tallies[place].longestAckNanoseconds {
             self.tallies[place].longestAckNanoseconds = response
         }
+    }
+
+    @inline(never)
+    private func keepSlow(
+        _ place: Int,
+        _ publish: InFlightPublish,
+        _ flight: Flight,
+        _ metric: DurationID,
+        response: Int64,
+        lane: Int
+    ) {
+        let audience =
+            flight.row < 0
+            ? self.clients[place].own.audience : self.published.pointee.audience(ofRow: flight.row)
+        var entry = SlowEntry(
+            .answer,
+            metric,
+            duration: response,
+            due: Int64(publish.due.uptimeNanoseconds),
+            sender: self.deliveries.publisher(group: self.group, stream: flight.stream, client: self.number(place)),
+            audience: audience,
+            sequence: flight.sequence
+        )
+        entry.written = Int64(publish.written.uptimeNanoseconds)
+        self.keepSlow(entry, lane: lane)
     }
 
     package func abandoned(_ place: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {

@@ -37,7 +37,7 @@ extension MQTTShardWork {
         else { return }
         // Messages left over from another run are not losses of this run. `sub` alone follows any run.
         guard self.isOurs(header) else { return }
-        if self.isFirst(header, place, view, now: now) { self.recordDelivery(header, now: now) }
+        if self.isFirst(header, place, view, now: now) { self.recordDelivery(place, header, now: now) }
     }
 
     package func released(_ place: Int, _ id: UInt16, now: NIODeadline) { self.store?.released(place, id) }
@@ -110,12 +110,26 @@ extension MQTTShardWork {
         return self.slab.times.lane(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
     }
 
-    private func recordDelivery(_ header: PayloadHeader, now: NIODeadline) {
+    private func recordDelivery(_ place: Int, _ header: PayloadHeader, now: NIODeadline) {
         let due = header.due &- self.load.realtimeOffset
         let duration = Int64(now.uptimeNanoseconds) &- due
         let stream = self.deliveries.stream(of: header.publisher)
         let ids = self.durations + (stream * 3 + Int(min(header.qos, 2)))
-        self.meter.record(ids.pointee.duration, duration, lane: self.lane(of: header))
+        let lane = self.lane(of: header)
+        self.meter.record(ids.pointee.duration, duration, lane: lane)
+        if self.meter.isSlow(.arrival, duration) {
+            var entry = SlowEntry(
+                .arrival,
+                ids.pointee.duration,
+                duration: duration,
+                due: due,
+                sender: header.publisher,
+                audience: header.audience,
+                sequence: header.sequence
+            )
+            entry.receiver = UInt32(truncatingIfNeeded: self.number(place))
+            self.keepSlow(entry, lane: lane)
+        }
         if let late = ids.pointee.late, duration > self.load.publisherSession.ackTimeout.nanoseconds {
             self.meter.add(late)
         }

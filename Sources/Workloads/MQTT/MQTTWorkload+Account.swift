@@ -116,6 +116,13 @@ extension MQTTWorkload {
         String(decoding: self.load.values(of: number).clientID, as: UTF8.self)
     }
 
+    package func sender(_ number: UInt32) -> (group: String?, client: String)? {
+        guard let sender = self.plan.sender(number) else { return nil }
+        let group = self.plan.groups[sender.group]
+        let id = String(decoding: group.load.values(of: sender.client).clientID, as: UTF8.self)
+        return (group.name.isEmpty ? nil : group.name, id)
+    }
+
     private func client(_ number: Int, _ tally: ClientTally) -> ClientAccount {
         let isPublisher = self.load.isPublisher(number)
         let publishes = isPublisher && !self.load.qualities.isEmpty

@@ -92,6 +92,13 @@ extension XMPPShardWork {
         if let ids = self.metrics.ping {
             self.meter.record(ids.response, response)
             self.meter.record(ids.service, answer.nanoseconds)
+            self.keepIfSlow(
+                place,
+                ids.response,
+                response,
+                due: self.accounts[place].due,
+                lane: MetricLane.measured
+            )
         }
         self.tallies[place].longestAckNanoseconds = response
         self.settleAccount(place)

@@ -58,6 +58,7 @@ extension XMPPShardWork {
         ) { [unowned self] result in
             let isLost = self.clients[place].own.tls == .lost
             self.clients[place].own.tls = .none
+            if case .success = result { self.countTLS(channel) }
             guard isLost else { return done(result) }
             self.handshakeFailed(place, result)
         }

@@ -84,12 +84,13 @@ extension XMPPShardWork {
         if self.load.work == .presence, sender == seat.member { return false }
         let arrival = groups.ledger.pointee.arrived(client: place, member: sender, sequence: header.sequence)
         if case .duplicate = arrival { return true }
-        if let ids = self.metrics.message { self.recordDelivery(header, ids, now: now) }
+        let origin = groups.place(group: seat.group, member: sender)
+        if let ids = self.metrics.message { self.recordDelivery(place, self.number(origin), header, ids, now: now) }
         let member = groups.members.baseAddress.map { $0 + place }
         guard let member, member.pointee.step == .within,
             member.pointee.from.isEmpty || header.sequence >= member.pointee.from[sender]
         else { return true }
-        self.countArrival(groups.place(group: seat.group, member: sender), groups, header, reader: place, now: now)
+        self.countArrival(origin, groups, header, reader: place, now: now)
         return true
     }
 

@@ -77,6 +77,7 @@ extension XMPPShardWork {
         let lane = self.slab.times.lane(ping.due)
         self.meter.record(ids.response, response, lane: lane)
         self.meter.record(ids.service, (now - ping.written).nanoseconds, lane: lane)
+        self.keepIfSlow(place, ids.response, response, due: ping.due, written: ping.written, lane: lane)
         if response > self.tallies[place].longestAckNanoseconds {
             self.tallies[place].longestAckNanoseconds = response
         }
@@ -89,6 +90,29 @@ extension XMPPShardWork {
             self.meter.add(operation.known)
             self.tallies[place].acked += 1
         }
+    }
+
+    /// Keeps a request whose answer is among the slowest.
+    func keepIfSlow(
+        _ place: Int,
+        _ metric: DurationID,
+        _ response: Int64,
+        due: NIODeadline,
+        written: NIODeadline? = nil,
+        lane: Int
+    ) {
+        guard self.meter.isSlow(.answer, response) else { return }
+        var entry = SlowEntry(
+            .answer,
+            metric,
+            duration: response,
+            due: Int64(due.uptimeNanoseconds),
+            sender: UInt32(truncatingIfNeeded: self.number(place)),
+            // It has no arrival that it could be joined with.
+            sequence: 0
+        )
+        entry.written = written.map { Int64($0.uptimeNanoseconds) }
+        self.keepSlow(entry, lane: lane)
     }
 
     package func unanswered(_ place: Int, _ token: UInt64, _ error: XMPPRequestError, now: NIODeadline) {

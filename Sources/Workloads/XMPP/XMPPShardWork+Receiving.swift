@@ -69,7 +69,7 @@ extension XMPPShardWork {
         if case .duplicate = arrival { return }
         self.received.received += 1
         self.addCredit(place)
-        self.recordDelivery(header, ids, now: now)
+        self.recordDelivery(place, Int(header.publisher), header, ids, now: now)
     }
 
     /// In closed loop each arrival allows one send.
@@ -77,13 +77,32 @@ extension XMPPShardWork {
         if !self.load.isOpenLoop { self.clients[place].own.credit += 1 }
     }
 
-    func recordDelivery(_ header: PayloadHeader, _ ids: XMPPMetrics.Message, now: NIODeadline) {
+    /// `sender`: the number of the client that sent it.
+    func recordDelivery(
+        _ place: Int,
+        _ sender: Int,
+        _ header: PayloadHeader,
+        _ ids: XMPPMetrics.Message,
+        now: NIODeadline
+    ) {
         let due = header.due &- self.load.realtimeOffset
         let duration = Int64(now.uptimeNanoseconds) &- due
         let lane = self.slab.times.lane(.uptimeNanoseconds(UInt64(clamping: due)))
         self.meter.record(ids.delivery, duration, lane: lane)
         let waited = Int64(XMPPBody.delay(of: header)) * 1_000
         self.meter.record(ids.duration, max(0, duration - waited), lane: lane)
+        guard self.meter.isSlow(.arrival, duration) else { return }
+        var entry = SlowEntry(
+            .arrival,
+            ids.delivery,
+            duration: duration,
+            due: due,
+            sender: UInt32(truncatingIfNeeded: sender),
+            sequence: header.sequence
+        )
+        entry.written = due &+ waited
+        entry.receiver = UInt32(truncatingIfNeeded: self.number(place))
+        self.keepSlow(entry, lane: lane)
     }
 
     /// A message of this client was returned as an error.

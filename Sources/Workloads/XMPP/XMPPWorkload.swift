@@ -90,6 +90,10 @@ package struct XMPPWorkload: Workload {
 
     package func clientID(_ number: Int) -> String { self.load.user(number).full }
 
+    package func sender(_ number: UInt32) -> (group: String?, client: String)? {
+        Int(number) < self.load.clients ? (nil, self.clientID(Int(number))) : nil
+    }
+
     package func makeWatch() -> (any RunWatch)? {
         guard self.load.work == .message || self.load.work == .ping else { return nil }
         return ThrottleWatch(isOpenLoop: self.load.isOpenLoop, window: self.load.window)

@@ -1,6 +1,6 @@
 package import Ledger
 package import LoadEngine
-import Measurement
+package import Measurement
 
 /// The state of a run's monitor for the messages that its MQTT groups exchange.
 package struct DeliveryMonitor: Sendable {
@@ -9,6 +9,8 @@ package struct DeliveryMonitor: Sendable {
     private var groups: [(place: Int, metrics: MQTTMetrics)] = []
     private var sharing = ShareGroupLedger()
     package private(set) var presence = PresenceLedger()
+    /// The slowest deliveries to share groups, by the place of the group that they are recorded for.
+    private var slowest: [Int: SlowHeap] = [:]
 
     /// `groups`: the workloads of all groups of the run, in its order.
     package init(_ groups: [any Workload]) {
@@ -31,6 +33,8 @@ package struct DeliveryMonitor: Sendable {
         }
         guard !batches.isEmpty else { return }
         let groups = self.groups
+        var slowest: [Int: SlowHeap] = [:]
+        swap(&slowest, &self.slowest)
         self.sharing.merge(batches) { first in
             guard let receivers = plan.places.receivers(of: first.group) else { return }
             let home = plan.home(ofReceivers: receivers)
@@ -41,7 +45,17 @@ package struct DeliveryMonitor: Sendable {
                 !samples[groups[home].place].samples.isEmpty
             else { return }
             samples[groups[home].place].samples[0].metrics.record(id, first.duration, lane: first.lane)
+            guard first.duration > slowest[groups[home].place]?.floor ?? .min,
+                groups[home].metrics.catalog.counts(lane: first.lane, in: id)
+            else { return }
+            slowest[groups[home].place, default: SlowHeap()].add(SlowEntry(first, id))
         }
+        self.slowest = slowest
+    }
+
+    /// The slowest deliveries to share groups, with the places of their groups in the run.
+    package var slow: [(group: Int, entry: SlowEntry)] {
+        self.slowest.flatMap { group, heap in heap.entries.map { (group, $0) } }
     }
 
     /// The balance with the messages of share groups, which no loop can know alone.
@@ -59,4 +73,19 @@ package struct DeliveryMonitor: Sendable {
 
     /// The messages that the share groups received.
     package var shares: LedgerExport { self.sharing.export() }
+}
+
+extension SlowEntry {
+    /// Which member received it is not known here.
+    fileprivate init(_ first: FirstArrival, _ metric: DurationID) {
+        self.init(
+            .arrival,
+            metric,
+            duration: first.duration,
+            due: first.due,
+            sender: first.publisher,
+            audience: first.audience,
+            sequence: first.sequence
+        )
+    }
 }

@@ -192,6 +192,17 @@ package final class DeliveryPlan: Sendable {
         return self.numbers[group].publishers[stream] + UInt32(client)
     }
 
+    /// The client that a publisher's number is of, and the place of its group.
+    func sender(_ publisher: UInt32) -> (group: Int, client: Int)? {
+        for (group, own) in self.numbers.enumerated() {
+            let clients = UInt32(truncatingIfNeeded: self.groups[group].load.publishers)
+            for first in own.publishers where publisher >= first && publisher - first < clients {
+                return (group, Int(publisher - first))
+            }
+        }
+        return nil
+    }
+
     /// The receiver of a client's ordinary subscriptions; `nil` for a client that has none.
     package func receiver(group: Int, client: Int) -> UInt32? {
         let own = self.numbers[group]

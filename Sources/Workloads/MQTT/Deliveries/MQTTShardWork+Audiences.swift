@@ -5,7 +5,7 @@ import MQTT
 import MQTTCodec
 import NIOCore
 
-/// What few publishers have: messages that were never written, sent again, or acknowledged as without a subscriber.
+/// Messages of few publishers: those that were never written, sent again, or acknowledged as without a subscriber.
 struct PublishExceptions {
     var unsent = SequenceRanges()
     var resent = SequenceRanges()
