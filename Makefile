@@ -11,7 +11,7 @@ VENV := .build/venv
 # Open loop, at a rate that two cores carry with a wide margin; the report is about the broker, not about the rate.
 DEMO := pubsub -h embedded -c 1000 -q 0,1,2 -s 64 --rate 3000/s --duration 10s
 
-.PHONY: build demo test format reference check-meter check-capacity check-compare needs-build needs-test
+.PHONY: build demo test format reference pictures check-meter check-capacity check-compare needs-build needs-test
 
 build: needs-build
 	swift build -c release --product clamor
@@ -142,6 +142,12 @@ reference: needs-build
 	CLAMOR_ONLY=$(or $(CLAMOR_ONLY),clamorTests) CLAMOR_WRITE_REFERENCE=1 \
 		swift test --filter clamorTests.ReferenceTests/isCurrent
 
+# The pictures of pages in README and the guides, from runs of its own; a quiet machine makes the better ones.
+pictures: export WANTED := $(PICTURES_WANTS)
+pictures: build
+	$(install)
+	python3 -B Tests/PagesTests/Browser/pictures.py $(CLAMOR) Sources/clamor/Clamor.docc/Resources
+
 # Installs missing packages: as root, else with sudo, else prints the command to run. An existing file or program
 # counts, whatever its source. $(call install,pairs of PACKAGE and the command that finds it)
 define install
@@ -180,8 +186,16 @@ zlib1g-dev test -e /usr/include/zlib.h
 libsqlite3-dev test -e /usr/include/sqlite3.h
 endef
 
+# Chromium is the judge of the pages, and takes their pictures.
+define PICTURES_WANTS
+chromium command -v chromium
+fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
+python3 command -v python3
+endef
+
 define TEST_WANTS
 $(BUILD_WANTS)
+$(PICTURES_WANTS)
 openssl command -v openssl
 ejabberd PATH="$$PATH:/usr/sbin" command -v ejabberdctl
 mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
@@ -189,7 +203,6 @@ mosquitto-clients command -v mosquitto_sub
 prosody command -v prosody
 dnsmasq-base PATH="$$PATH:/usr/sbin" command -v dnsmasq
 libjemalloc2 PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -F libjemalloc.so.2
-python3 command -v python3
 python3-venv python3 -c 'import venv, ensurepip'
 iproute2 PATH="$$PATH:/usr/sbin:/sbin" command -v ip
 util-linux command -v unshare && command -v nsenter
@@ -203,10 +216,12 @@ needs-build:
 needs-test: export WANTED := $(TEST_WANTS)
 needs-test: $(VENV)/ready
 
-# Another implementation of the histogram log, a schema checker and a reader of YAML, for the tests that compare with them.
-$(VENV)/ready: | system-packages
+# Another implementation of the histogram log, a schema checker and a reader of YAML, for the tests that compare with
+# them; and axe-core, which one package brings along: what drives a browser with it is not needed.
+$(VENV)/ready: Makefile | system-packages
 	python3 -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check hdrhistogram jsonschema pyyaml
+	$(VENV)/bin/python -m pip install -q --disable-pip-version-check --no-deps axe-playwright-python
 	touch $@
 
 .PHONY: system-packages

@@ -31,6 +31,8 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 /// Of scenario files.
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
+/// The templates of the pages.
+let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 /// The oracle of the histogram tests; the product has a histogram of its own.
 let histogramOracle: Target.Dependency = .product(name: "Histogram", package: "hdrhistogram-swift")
 
@@ -63,6 +65,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
@@ -76,6 +79,7 @@ let package = Package(
         source("Measurement", ["CZlib", "CPosix", "DataEncodings"]),
         source("Ledger", []),
         source("SASL", ["DataEncodings", crypto, cryptoExtras]),
+        source("Charts", []),
         // Floor 1
         source(
             "Transport",
@@ -87,6 +91,12 @@ let package = Package(
         source("LoadEngine", ["LoopContext", "Measurement", nioCore]),
         source("HostFit", ["Measurement"]),
         source("Report", ["Measurement", "Ledger"]),
+        .target(
+            name: "Pages",
+            dependencies: ["Charts", "Measurement", "Report", mustache],
+            resources: [.embedInCode("Resources")],
+            swiftSettings: house
+        ),
         // Floor 2
         source(
             "MQTT",
@@ -123,7 +133,7 @@ let package = Package(
             dependencies: [
                 "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy",
                 "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "RunResult",
-                "Report", "CPosix", nioCore, nioPosix,
+                "Report", "Pages", "CPosix", nioCore, nioPosix,
                 arguments, x509,
                 asn1,
                 crypto, yams,
@@ -145,7 +155,7 @@ let package = Package(
         test("MeasurementTests", ["Measurement", "DataEncodings", "TestSupport", histogramOracle]),
         test("LedgerTests", ["Ledger", "TestSupport"]),
         test("HostFitTests", ["HostFit", "Measurement"]),
-        test("SASLTests", ["SASL", "DataEncodings", "TestSupport"]),
+        test("SASLTests", ["SASL", "DataEncodings", "TestSupport"], data: ["Tables"]),
         test(
             "TransportTests",
             [
@@ -158,6 +168,12 @@ let package = Package(
             ["LoadEngine", "LoopContext", "Measurement", "TestSupport", nioCore, nioEmbedded]
         ),
         test("RunResultTests", ["RunResult", "Measurement", "Ledger", "LoadEngine", nioCore]),
+        test("ChartsTests", ["Charts", "TestSupport"], data: ["Golden"]),
+        test(
+            "PagesTests",
+            ["Pages", "Charts", "Measurement", "Report", "RunResult", "TestSupport"],
+            data: ["Browser"]
+        ),
         test("ReportTests", ["Report", "Measurement", "Ledger", "TestSupport"], data: ["Golden"]),
         test(
             "MQTTTests",
@@ -169,7 +185,8 @@ let package = Package(
         test(
             "XMPPTests",
             [
-                "XMPP", "XMPPCodec", "LoopContext", "Transport", "SASL", "TestSupport", nioCore, nioPosix,
+                "XMPP", "XMPPCodec", "DataEncodings", "LoopContext", "Transport", "SASL", "TestSupport", nioCore,
+                nioPosix,
                 nioEmbedded, logging,
             ]
         ),

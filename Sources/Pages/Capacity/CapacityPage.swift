@@ -1,0 +1,266 @@
+import Charts
+import Measurement
+package import Report
+
+/// The load that a server holds, and the steps that found it.
+package struct CapacityPage {
+    let record: CapacityRecord
+
+    package init(_ record: CapacityRecord) { self.record = record }
+
+    /// - Throws: when a template is not valid.
+    package func text() throws -> String {
+        var page = PageLayout(title: "capacity", kind: "clamor capacity", heading: "Capacity")
+        page.facts = self.facts
+        page.badges = self.badges
+        page.lead = self.lead
+        page.tiles = self.tiles
+        page.sections = [self.latency, self.goodput, self.stepTable, self.scalability, self.command]
+            .compactMap(\.self)
+        page.footer = [
+            "Made by clamor from capacity.json. A step holds when every objective was met over its"
+                + " \(Human.duration(self.record.holdSeconds)); the server was not measured where the generator was at its"
+                + " own limit, or where the step was disturbed."
+        ]
+        return try page.text(PackageResources.run_mustache)
+    }
+
+    private var facts: [String] {
+        var facts = [self.record.varies == "clients" ? "clients are varied" : "the rate is varied"]
+        facts += self.record.objectives.map { "objective \($0)" }
+        facts.append("\(Human.duration(self.record.holdSeconds)) a step")
+        return facts
+    }
+
+    private var badges: [PageBadge] {
+        let answer = self.record.answer
+        let (words, tone): (String, PageTone) =
+            switch answer?.kind {
+            case "found": answer?.reason == nil ? ("found", .good) : ("found, not settled", .warn)
+            case "at-least": ("a lower bound", .warn)
+            case "nothing-holds": ("nothing holds", .bad)
+            case "generator-limited": ("generator-limited", .warn)
+            case nil: ("unfinished", .warn)
+            default: ("interrupted", .warn)
+            }
+        let verdicts = self.record.steps.map(\.verdict)
+        let held = verdicts.count { $0 == "held" }
+        return [
+            PageBadge("Capacity", words, tone: tone),
+            PageBadge("Steps", "\(held) held of \(verdicts.count)", tone: .plain),
+        ]
+    }
+
+    /// The most that holds, and what breaks beyond it.
+    private var lead: PageLead {
+        let headline = self.record.headline
+        let answer = self.record.answer
+        let evidence = self.record.steps.isEmpty ? nil : (href: "#latency", text: "load and latency")
+        let broken = self.record.steps.filter { $0.verdict == "broken" }.min { $0.load < $1.load }
+        let reason =
+            broken.flatMap { step in step.reason.map { "; \(self.record.text(step.load)) broke: \($0)" } } ?? ""
+        switch answer?.kind {
+        case "found":
+            let load = answer?.load.map(self.record.text) ?? Human.unknown
+            let unsettled = answer?.reason.map { "; not settled: \($0)" } ?? ""
+            return PageLead("The server holds \(load)\(reason)\(unsettled).", tone: .good, evidence: evidence)
+        case "at-least":
+            return PageLead("The server holds \(headline.words ?? Human.unknown).", tone: .warn, evidence: evidence)
+        case "nothing-holds":
+            return PageLead(
+                "Nothing holds, \(headline.words ?? Human.unknown)\(reason).",
+                tone: .bad,
+                evidence: evidence
+            )
+        case "generator-limited":
+            return PageLead(
+                "The generator was the limit, not the server: \(headline.words ?? Human.unknown).",
+                tone: .warn,
+                evidence: evidence
+            )
+        case nil: return PageLead("The search is not finished.", tone: .warn, evidence: evidence)
+        default:
+            return PageLead(
+                "The search was interrupted: \(headline.words ?? Human.unknown).",
+                tone: .warn,
+                evidence: evidence
+            )
+        }
+    }
+
+    /// The step at the capacity: the largest load that held each time.
+    private var best: CapacityRecord.Step? {
+        let most = self.record.answer?.load ?? .infinity
+        return self.record.steps.filter { $0.verdict == "held" && $0.load <= most }.max { $0.load < $1.load }
+    }
+
+    private var tiles: [PageTile] {
+        let answer = self.record.answer
+        var tiles: [PageTile] = []
+        func add(_ label: String, _ value: String?, notes: [String] = [], tone: PageTone = .plain) {
+            guard let value else { return }
+            var tile = PageTile(label, value: value)
+            tile.notes = notes.map { .init($0) }
+            tile.tone = tone
+            tiles.append(tile)
+        }
+        let interval = [answer?.low, answer?.high].compactMap(\.self).map(self.record.text)
+        add(
+            "capacity",
+            answer?.load.map(self.record.text),
+            notes: interval.count == 2 ? ["interval \(interval[0]) … \(interval[1])"] : []
+        )
+        let broken = self.record.steps.filter { $0.verdict == "broken" }.min { $0.load < $1.load }
+        add(
+            "smallest load that broke",
+            broken.map { self.record.text($0.load) },
+            notes: [broken?.reason].compactMap(\.self)
+        )
+        let knee = self.record.knee
+        add("knee", knee.map(self.record.text), notes: knee == nil ? [] : ["throughput by mean latency is highest"])
+        if let knee, let load = answer?.load, knee > 0, load > knee {
+            add("headroom", ComparedFigure.percent(load / knee - 1), notes: ["from the knee to the capacity"])
+        }
+        add("p99 at that load", self.best?.p99Seconds.map(Human.duration), notes: self.objectiveWords)
+        add("goodput at that load", self.best?.throughput.map(Human.rate))
+        return tiles
+    }
+
+    private var objectiveWords: [String] { self.objective.map { ["objective \($0.label)"] } ?? [] }
+
+    /// The objective of a p99, as the line of the chart.
+    private var objective: ChartObjective? {
+        let thresholds = self.record.objectives.compactMap { try? Threshold.parse($0) }
+        let times = thresholds.filter { $0.unit == .time && $0.field == .percentile(99) }
+        return times.min { $0.limit < $1.limit }.map {
+            ChartObjective($0.limit, label: "p99 \($0.comparison.rawValue) \(Human.duration($0.limit))")
+        }
+    }
+}
+
+extension CapacityPage {
+    private static let shapes: [(verdict: String, shape: ChartShape)] = [
+        ("held", .circle), ("broken", .cross), ("generator-limited", .triangle), ("disturbed", .ring),
+    ]
+
+    private var isOfClients: Bool { self.record.varies == "clients" }
+    private var loadAxis: Curve.Axis {
+        Curve.Axis(self.isOfClients ? "clients" : "offered", unit: .count(self.isOfClients ? "" : "operations/s"))
+    }
+
+    /// Knee, and the interval of the capacity or the capacity alone.
+    private var rules: [Curve.Rule] {
+        var rules: [Curve.Rule] = []
+        if let knee = self.record.knee { rules.append(.init(knee, label: "knee \(self.record.text(knee))")) }
+        guard let answer = self.record.answer else { return rules }
+        if let low = answer.low, let high = answer.high, high > low {
+            rules.append(.init(low, end: high, label: "capacity \(self.record.text(low)) … \(self.record.text(high))"))
+        } else if let load = answer.load {
+            rules.append(
+                .init(load, label: "\(answer.kind == "found" ? "capacity" : "held") \(self.record.text(load))")
+            )
+        }
+        return rules
+    }
+
+    private func points(_ value: (CapacityRecord.Step) -> Double?) -> [Curve.Point] {
+        self.record.steps.sorted { ($0.load, $0.number) < ($1.load, $1.number) }.compactMap { step in
+            value(step).map { value in
+                let shape = Self.shapes.first { $0.verdict == step.verdict }?.shape ?? .diamond
+                return Curve.Point(x: step.load, y: value, shape: shape, text: self.record.line(step))
+            }
+        }
+    }
+
+    private var shownShapes: [(shape: ChartShape, name: String)] {
+        Self.shapes.filter { shape in self.record.steps.contains { $0.verdict == shape.verdict } }
+            .map { ($0.shape, $0.verdict) }
+    }
+
+    private var latency: PageSection? {
+        let p99 = self.points(\.p99Seconds)
+        guard !p99.isEmpty else { return nil }
+        let p50 = self.points(\.p50Seconds)
+        let hue = PageFigure.Hue.acknowledged
+        let chart = PageFigure.html(caption: "Each point is a step; its shape is the verdict.") { width in
+            Curve(
+                "",
+                x: self.loadAxis,
+                y: .init("latency", unit: .duration, scaling: .log),
+                series: [
+                    .init("p99", style: ChartStyle(hue), points: p99),
+                    .init("p50", style: ChartStyle(hue, isDashed: true), points: p50, hasPoints: false),
+                ].filter { !$0.points.isEmpty },
+                rules: self.rules,
+                shapes: self.shownShapes,
+                objective: self.objective
+            ).svg(width: width)
+        }
+        return PageSection("latency", "Load and latency", html: chart)
+    }
+
+    private var goodput: PageSection? {
+        let done = self.points(\.throughput)
+        guard !done.isEmpty else { return nil }
+        var series = [Curve.Series("done", style: ChartStyle(PageFigure.Hue.acknowledged), points: done)]
+        if !self.isOfClients, let most = self.record.steps.map(\.load).max() {
+            let all = [0, most].map { Curve.Point(x: $0, y: $0) }
+            series.append(
+                .init(
+                    "all that is offered",
+                    style: ChartStyle(PageFigure.Hue.offered, isDashed: true),
+                    points: all,
+                    hasPoints: false
+                )
+            )
+        }
+        let chart = PageFigure.html(
+            caption: self.isOfClients ? nil : "On the dashed line, all that was offered was done."
+        ) { width in
+            Curve(
+                "",
+                x: self.loadAxis,
+                y: .init("done", unit: .count("operations/s")),
+                series: series,
+                rules: self.rules,
+                shapes: self.shownShapes
+            ).svg(width: width)
+        }
+        return PageSection("goodput", "Load and goodput", html: chart)
+    }
+
+    private var stepTable: PageSection? {
+        let columns = [
+            "step", "load", "verdict", "done", "p50", "p99", "mean", "in flight", "phase", "reason", "directory",
+        ]
+        var table = PageTable("The steps of the search, in their order", columns)
+        for step in self.record.steps {
+            let tone: PageTone = step.verdict == "held" ? .good : step.verdict == "broken" ? .bad : .warn
+            table.add([
+                .text(String(step.number), key: Double(step.number)),
+                .text(self.record.text(step.load), key: step.load), .text(step.verdict, tone: tone),
+                .figure(step.throughput, Human.rate), .figure(step.p50Seconds, Human.duration),
+                .figure(step.p99Seconds, Human.duration), .figure(step.meanSeconds, Human.duration),
+                .figure(step.concurrency, Human.significant), .text(step.phase), step.reason.map { .text($0) },
+                .text(step.directory),
+            ])
+        }
+        guard !table.isEmpty else { return nil }
+        let held = self.record.steps.count { $0.verdict == "held" }
+        let broken = self.record.steps.count { $0.verdict == "broken" }
+        return PageSection(
+            folded: "steps",
+            "Steps",
+            summary: "\(self.record.steps.count) steps, \(held) held, \(broken) broke",
+            html: table.html
+        )
+    }
+
+    private var command: PageSection {
+        PageSection(
+            folded: "command",
+            "Command",
+            html: "<pre>\(escapedMarkup(self.record.command.joined(separator: " ")))</pre>\n"
+        )
+    }
+}

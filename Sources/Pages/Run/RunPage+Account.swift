@@ -1,0 +1,203 @@
+import Charts
+import Measurement
+import Report
+
+extension RunPage {
+    /// Figures that every summary has and no tile shows.
+    var keyFigures: PageSection? {
+        guard let findings = self.record.findings else { return nil }
+        var facts: [(name: String, value: String)] = []
+        func point(_ point: FindingPoint, _ text: (Double) -> String) -> String {
+            let time = RunCourse.words(Double(point.second))
+            return ([text(point.value), "at \(time)", point.stage.map { "in \($0)" }].compactMap(\.self))
+                .joined(separator: " ")
+        }
+        if let second = findings.steadySecond { facts.append(("steady from", RunCourse.words(Double(second)))) }
+        if let received = self.total(["delivery_received"]), let expected = self.total(["delivery_expected"]) {
+            facts.append(("delivered of expected", "\(Human.number(received)) of \(Human.number(expected))"))
+        }
+        if let peak = findings.peakInFlight { facts.append(("most in flight", point(peak, Human.number))) }
+        if let slope = findings.backlogGrowth { facts.append(("backlog grows by", Human.rate(slope))) }
+        if let worst = findings.worstSecond { facts.append(("worst second, p99", point(worst, Human.duration))) }
+        if let silence = findings.longestSilence { facts.append(("longest silence", point(silence, Human.duration))) }
+        if let share = findings.withinObjective { facts.append(("seconds within the objective", Self.share(share))) }
+        if let headroom = findings.headroom {
+            facts.append(("generator could offer about", "\(Human.significant(headroom)) ×"))
+        }
+        if let error = findings.clockErrorSeconds { facts.append(("clocks agree to", "±\(Human.duration(error))")) }
+        for (version, count) in (self.record.tlsVersions ?? [:]).sorted(by: { $0.key < $1.key }) {
+            facts.append((version, "\(Human.count(count)) connections"))
+        }
+        guard !facts.isEmpty else { return nil }
+        return PageSection("figures", "Key figures", html: PageFigure.facts(facts))
+    }
+
+    /// Never rounded to all or none.
+    private static func share(_ share: Double) -> String {
+        guard share > 0, share < 1, share > 0.9995 || share < 0.0005 else { return Human.percent(share) }
+        for digits in 2...6 {
+            let text = Human.fixed(share * 100, digits: digits)
+            if !text.hasPrefix("100"), text.contains(where: { ("1"..."9").contains($0) }) { return "\(text) %" }
+        }
+        return share > 0.5 ? "under 100 %" : "over 0 %"
+    }
+
+    var objectives: PageSection? {
+        let results = self.record.thresholds
+        guard !results.isEmpty else { return nil }
+        var table = PageTable(
+            "Thresholds of the run and the figures that decided",
+            ["objective", "measured", "result"]
+        )
+        for result in results {
+            table.add([
+                .markup("<code>\(escapedMarkup(result.expression))</code>"), .text(result.valueText),
+                .text(result.ok ? "✓ met" : "✗ broken", tone: result.ok ? .good : .bad),
+            ])
+        }
+        let failed = results.count { !$0.ok }
+        return PageSection(
+            folded: "objectives",
+            "Objectives",
+            summary: failed == 0 ? "all met" : "\(failed) broken",
+            tone: failed == 0 ? .plain : .bad,
+            isOpen: failed > 0,
+            html: table.html
+        )
+    }
+
+    var errors: PageSection? {
+        let errors = self.record.errors.sorted { ($1.count, $0.kind) < ($0.count, $1.kind) }
+        guard !errors.isEmpty else { return nil }
+        var table = PageTable(
+            "Errors by kind, each with its first example",
+            ["kind", "group", "example", "count", "first at"],
+            words: 3
+        )
+        for error in errors {
+            table.add([
+                .text(error.kind), error.group.map { .text($0) }, .text(error.example), .count(error.count),
+                .text("\(error.firstAt.prefix(23).dropFirst(11).prefix { $0 != "Z" }) UTC"),
+            ])
+        }
+        let count = errors.reduce(0) { $0 + $1.count }
+        return PageSection(
+            folded: "errors",
+            "Errors",
+            summary: "\(Human.count(count)), most: \(errors[0].kind)",
+            tone: .warn,
+            isOpen: true,
+            html: table.html
+        )
+    }
+
+    var losses: PageSection? {
+        var table = PageTable(
+            "Findings of the ledger by cause, each with its first example",
+            ["finding", "group", "example", "count"],
+            words: 3
+        )
+        var examples: [LedgerExample] = []
+        let ledgers =
+            self.record.groups.map { $0.map { ($0.name as String?, $0.ledger) } } ?? [(nil, self.record.ledger)]
+        var lost: UInt64 = 0
+        for (group, ledger) in ledgers {
+            for (cause, count) in (ledger.lost ?? [:]).sorted(by: { $0.key < $1.key }) where count > 0 {
+                lost += count
+                let example = ledger.examples?.first { $0.finding == .lost && $0.cause == cause }
+                table.add([
+                    .text("lost: \(cause.replacing("-", with: " "))", tone: .bad), group.map { .text($0) },
+                    example?.words.map { .text($0) }, .count(count),
+                ])
+            }
+            examples += (ledger.examples ?? []).filter { $0.finding != .lost }
+        }
+        for (name, finding) in [
+            ("delivery_duplicated", LedgerExample.Finding.duplicated), ("delivery_reordered", .reordered),
+        ] {
+            guard let count = self.total([name]), count > 0 else { continue }
+            let example = examples.first { $0.finding == finding }
+            table.add([.text(finding.rawValue), nil, example?.words.map { .text($0) }, .figure(count, Human.number)])
+        }
+        guard !table.isEmpty else { return nil }
+        return PageSection(
+            folded: "losses",
+            "Losses, duplicates and order",
+            summary: "\(Human.count(lost)) lost",
+            tone: lost > 0 ? .bad : .plain,
+            isOpen: true,
+            html: table.html
+        )
+    }
+
+    /// The equations of each book.
+    var books: PageSection? {
+        let books = self.record.books
+        guard !books.isEmpty else { return nil }
+        let columns: [(String, KeyPath<Books, UInt64?>)] = [
+            ("offered", \.offered), ("sent", \.sent), ("not sent", \.notSent), ("acked", \.acked),
+            ("in flight", \.inFlight), ("timed out", \.timedOut), ("failed", \.failed), ("confirmed", \.confirmed),
+            ("unconfirmed", \.unconfirmed), ("expected", \.expected), ("received", \.received), ("lost", \.lost),
+            ("duplicated", \.duplicated),
+        ]
+        let caption =
+            "offered = sent + not sent; sent = acked + in flight + timed out + failed,"
+            + " at QoS 0 confirmed + unconfirmed;"
+            + " expected = received + lost"
+        var table = PageTable(caption, ["book"] + columns.map(\.0))
+        for book in books { table.add([.text(book.name)] + columns.map { .count(book[keyPath: $0.1]) }) }
+        let imbalances = books.flatMap(\.imbalances)
+        let words = imbalances.map { "<p class=\"small\">Not balanced: \(escapedMarkup($0))</p>\n" }.joined()
+        return PageSection(
+            folded: "books",
+            "Books",
+            summary: imbalances.isEmpty ? "balanced" : "not balanced",
+            tone: imbalances.isEmpty ? .plain : .bad,
+            isOpen: !imbalances.isEmpty,
+            html: words + table.html
+        )
+    }
+
+    var slowest: PageSection? {
+        let slowest = self.record.slowest ?? []
+        guard let first = slowest.first else { return nil }
+        var table = PageTable(
+            "The \(slowest.count) slowest messages; times are seconds from the start of the run",
+            [
+                "client", "receiver", "group", "stream", "metric", "QoS", "latency", "due", "written", "acknowledged",
+                "received", "loop lag",
+            ],
+            words: 5
+        )
+        func time(_ value: Double?) -> PageTable.Cell? {
+            value.map { .text("\(Human.fixed($0, digits: 3)) s", key: $0) }
+        }
+        for message in slowest {
+            table.add([
+                message.client.map { .text($0) }, message.receiver.map { .text($0) }, message.group.map { .text($0) },
+                message.stream.map { .text($0) }, .text(message.metric), message.qos.map { .text(String($0)) },
+                .figure(message.seconds, Human.duration), time(message.due), time(message.written),
+                time(message.acknowledged), time(message.received), .figure(message.loopLag, Human.duration),
+            ])
+        }
+        return PageSection(
+            folded: "slowest",
+            "Slowest messages",
+            summary: [Human.duration(first.seconds), first.client.map { "of \($0)" }].compactMap(\.self)
+                .joined(separator: " "),
+            html: table.html
+        )
+    }
+
+    var notes: PageSection? {
+        let notes = self.record.notes ?? []
+        guard !notes.isEmpty else { return nil }
+        let items = notes.map { "<li>\(escapedMarkup($0.text)) <code>\(escapedMarkup($0.code))</code></li>\n" }
+        return PageSection(
+            folded: "notes",
+            "Notes",
+            summary: "\(notes.count)",
+            html: "<ul class=\"words-only\">\n\(items.joined())</ul>\n"
+        )
+    }
+}

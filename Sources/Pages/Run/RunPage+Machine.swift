@@ -1,0 +1,201 @@
+import Charts
+import Measurement
+import Report
+
+extension RunPage {
+    var isDecode: Bool { self.whole.metrics.contains { $0.name == "decode_packets" && $0.labels["form"] != nil } }
+
+    /// The lanes of a decoder benchmark, in the order of the design.
+    private var lanes: [Metric] {
+        let paths = ["memory", "socket"]
+        let forms = ["pipelined", "segments", "fragments", "cuts"]
+        func place(_ metric: Metric) -> Int {
+            let path = paths.firstIndex(of: metric.labels["path"] ?? "") ?? paths.count
+            return path * 10 + (forms.firstIndex(of: metric.labels["form"] ?? "") ?? forms.count)
+        }
+        return self.whole.metrics.filter { $0.name == "decode_packets" }.sorted { place($0) < place($1) }
+    }
+
+    private func reading(_ name: String, _ labels: Labels) -> Metric? {
+        self.whole.metrics.first { $0.name == name && $0.labels == labels }
+    }
+
+    private var decoded: String {
+        self.lanes.contains { $0.labels["protocol"] == "xmpp" } ? "stanzas" : "packets"
+    }
+
+    var decoderTiles: [PageTile] {
+        self.lanes.prefix(8).map { lane in
+            let name = [lane.labels["path"], lane.labels["form"]].compactMap(\.self).joined(separator: ", ")
+            var tile = PageTile(name)
+            let time = self.reading("decode_packet_time", lane.labels)?.gauge
+            tile.value = (time?.median ?? time?.value).map(Human.duration)
+            tile.notes.append(.init("per \(self.decoded.dropLast())"))
+            if let rate = lane.counter?.rate {
+                tile.notes.append(.init("\(Human.number(rate.rounded())) \(self.decoded)/s"))
+            }
+            if let rate = self.reading("decode_bytes", lane.labels)?.counter?.rate {
+                tile.notes.append(.init("\(Human.fixed(rate / 1e9, digits: 3)) GB/s"))
+            }
+            return tile
+        }
+    }
+
+    var decoder: PageSection? {
+        let isBenchmark = self.isDecode
+        let (one, many) = (String(self.decoded.dropLast()), self.decoded)
+        var cost = PageTable(
+            "The decoder's cost",
+            ["stream", "\(many)/s", "GB/s", "ns/\(one)", "fastest", "slowest", "allocated"]
+        )
+        var input = PageTable(
+            "The decoder's input",
+            ["stream", many, "bytes", "reads", "\(many)/read", "reads/\(one)"]
+        )
+        for lane in self.lanes {
+            let labels = lane.labels
+            func counter(_ name: String) -> CounterReading? { self.reading(name, labels)?.counter }
+            func ratio(_ above: Double?, _ below: Double?) -> Double? {
+                above.flatMap { above in below.flatMap { $0 > 0 ? above / $0 : nil } }
+            }
+            let (count, bytes, reads) = (lane.counter?.value, counter("decode_bytes"), counter("reads")?.value)
+            guard count ?? 0 > 0 else { continue }
+            let seconds = counter("decode_time")?.value
+            let time = self.reading("decode_packet_time", labels)?.gauge
+            func nanoseconds(_ value: Double?) -> PageTable.Cell? {
+                .figure(value) { Human.fixed($0 * 1e9, digits: 2) }
+            }
+            let lane =
+                isBenchmark
+                ? [labels["path"], labels["form"]].compactMap(\.self).joined(separator: " ") : SeriesName.text(labels)
+            let rate = isBenchmark ? self.reading("decode_packets", labels)?.counter?.rate : ratio(count, seconds)
+            cost.add([
+                .text(lane), .figure(rate?.rounded(), Human.number),
+                .figure(isBenchmark ? bytes?.rate : ratio(bytes?.value, seconds)) {
+                    Human.fixed($0 / 1e9, digits: isBenchmark ? 3 : 2)
+                },
+                nanoseconds(isBenchmark ? time?.median : ratio(seconds, count)), nanoseconds(time?.min),
+                nanoseconds(time?.max),
+                .figure(self.reading("decode_packet_allocated_bytes", labels)?.gauge?.value) {
+                    "\(Human.fixed($0, digits: 2)) B"
+                },
+            ])
+            input.add([
+                .text(lane), .figure(count, Human.number), .figure(bytes?.value, Human.bytes),
+                .figure(reads, Human.number), .figure(ratio(count, reads), Human.number),
+                .figure(ratio(reads, count), Human.number),
+            ])
+        }
+        guard !input.isEmpty else { return nil }
+        let command = self.record.command.dropFirst().first ?? ""
+        return PageSection(
+            folded: "decoder",
+            "Decoder",
+            isOpen: isBenchmark || command == "sub",
+            html: cost.html + input.html
+        )
+    }
+
+    var generator: PageSection? {
+        let facts = self.record.generator
+        var rows: [(name: String, value: String)] = []
+        if let seconds = facts.cpuSeconds {
+            let cores = self.record.durationSeconds.flatMap { $0 > 0 ? seconds / $0 : nil }
+            rows.append(
+                ("CPU time", Human.duration(seconds) + (cores.map { " (\(Human.significant($0)) cores)" } ?? ""))
+            )
+        }
+        if let loops = facts.eventLoops { rows.append(("event loops", Human.count(UInt64(max(loops, 0))))) }
+        if let busiest = facts.loopCPUShares?.max() {
+            rows.append(("busiest event loop", "\(Human.percent(busiest)) of a core"))
+        }
+        if let bytes = facts.peakMemoryBytes { rows.append(("peak memory", Human.bytes(Double(bytes)))) }
+        if let steal = facts.hostSteal { rows.append(("CPU time stolen from the host", Human.percent(steal))) }
+        if let idle = self.whole.metrics.first(where: { $0.name == "host_cpu_idle" })?.gauge?.mean {
+            rows.append(("host idle", Human.percent(idle)))
+        }
+        let host = self.record.host
+        if let model = host.cpuModel { rows.append(("CPU", model)) }
+        if let cores = host.cores { rows.append(("cores", String(cores))) }
+        if let memory = host.memoryBytes { rows.append(("memory", Human.bytes(Double(memory)))) }
+        if let kernel = host.kernel { rows.append(("kernel", kernel)) }
+        if let system = host.operatingSystem { rows.append(("system", system)) }
+        if let name = host.hypervisor ?? (host.isVirtual == true ? "yes" : nil) {
+            rows.append(("virtual machine", name))
+        }
+        var table = PageTable(
+            "The generator's own delays",
+            ["delay", "series", "count", "p50", "p99", "p99.9", "max"],
+            words: 2
+        )
+        let fields: [KeyPath<DurationReading, Double>] = [\.p50, \.p99, \.p999, \.max]
+        for name in ["schedule_lag", "connect_lag", "reconnect_lag", "loop_lag"] {
+            for metric in self.whole.metrics where metric.name == name {
+                let cells: [PageTable.Cell?] = zip(fields, Cell.durations(metric, fields)).map { field, text in
+                    text.flatMap { $0 == Human.unknown ? nil : .text($0, key: metric.duration?[keyPath: field]) }
+                }
+                table.add([.text(name), .text(SeriesName.text(metric.labels)), .count(metric.duration?.count)] + cells)
+            }
+        }
+        guard !rows.isEmpty || !table.isEmpty else { return nil }
+        let isLimited = self.record.verdict?.state == .generatorLimited
+        let busiest = facts.loopCPUShares?.max().map { "busiest event loop at \(Human.percent($0)) of a core" }
+        return PageSection(
+            folded: "generator",
+            "Generator and host",
+            summary: isLimited ? "the generator was the limit" : busiest,
+            tone: isLimited ? .warn : .plain,
+            isOpen: isLimited,
+            html: PageFigure.facts(rows) + table.html
+        )
+    }
+
+    /// The command that reproduces the run, and every setting.
+    var plan: PageSection? {
+        let command = self.record.command.map(Self.quoted).joined(separator: " ")
+        var settings: [(name: String, value: String)] = []
+        Self.flatten(.object(self.record.plan), "", &settings)
+        var table = PageTable("Settings of the plan", ["setting", "value"], words: 2)
+        for setting in settings { table.add([.text(setting.name), .text(setting.value)]) }
+        return PageSection(
+            folded: "plan",
+            "Plan and command",
+            html: "<pre><code>\(escapedMarkup(command))</code></pre>\n" + table.html
+        )
+    }
+
+    /// An argument as a shell needs it.
+    private static func quoted(_ argument: String) -> String {
+        let isPlain = argument.unicodeScalars.allSatisfy { scalar in
+            scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)
+                || "-_./:,=@%+".unicodeScalars.contains(scalar)
+        }
+        return isPlain && !argument.isEmpty ? argument : "'\(argument.replacing("'", with: "'\\''"))'"
+    }
+
+    private static func flatten(_ value: JSONValue, _ name: String, _ settings: inout [(name: String, value: String)]) {
+        switch value {
+        case .object(let members):
+            for (key, member) in members.sorted(by: { $0.key < $1.key }) {
+                self.flatten(member, name.isEmpty ? key : "\(name).\(key)", &settings)
+            }
+        case .array(let elements) where elements.contains(where: { if case .object = $0 { true } else { false } }):
+            for (place, element) in elements.enumerated() { self.flatten(element, "\(name).\(place + 1)", &settings) }
+        case .array(let elements):
+            settings.append((name, elements.map(self.words).joined(separator: ", ")))
+        default: settings.append((name, self.words(value)))
+        }
+    }
+
+    private static func words(_ value: JSONValue) -> String {
+        switch value {
+        case .null: Human.unknown
+        case .bool(let value): value ? "yes" : "no"
+        case .integer(let value): String(value)
+        case .number(let value): PlainNumber.text(value)
+        case .string(let value): value
+        case .array(let values): values.map(self.words).joined(separator: ", ")
+        case .object: ""
+        }
+    }
+}

@@ -1,0 +1,197 @@
+import Charts
+import Measurement
+import Report
+
+extension RunPage {
+    /// The names of counters, alike for MQTT and XMPP.
+    enum Counters {
+        static let offered = ["publish_offered", "stanza_offered"]
+        static let acknowledged = ["publish_acked", "stanza_answered"]
+        static let delivered = ["received"]
+        /// The answers of requests are no deliveries.
+        static func isDelivery(_ labels: Labels) -> Bool { labels["stanza"] != "iq" }
+        static let byPlan: Set<String> = ["churn", "storm", "offline", "inactive"]
+    }
+
+    var tiles: [PageTile] {
+        if self.isDecode { return self.decoderTiles }
+        let tiles = [
+            self.clientTile, self.flowTile, self.latencyTile(self.main(.answer) ?? self.main(.connect)),
+            self.latencyTile(self.main(.delivery)), self.lossTile, self.errorTile,
+        ]
+        return tiles.compactMap(\.self)
+    }
+
+    private var clientTile: PageTile? {
+        let known = self.record.groups?.compactMap(\.up)
+        let connected = self.series("connect_duration").compactMap { $0.duration.map { Int($0.count) } }
+        let up =
+            self.record.findings?.clientsUp ?? known.flatMap { $0.isEmpty ? nil : $0.reduce(0, +) }
+            ?? (connected.isEmpty ? nil : connected.reduce(0, +))
+        guard let planned = self.planned, let up = up ?? (self.record.verdict == nil ? nil : 0) else { return nil }
+        var tile = PageTile("clients up", value: Human.count(UInt64(max(up, 0))), unit: "of \(Human.count(planned))")
+        if up < planned { tile.tone = .bad }
+        if let seconds = self.record.findings?.allUpSeconds {
+            tile.notes.append(.init("all up after \(Human.duration(seconds))"))
+        }
+        // A part of a second at the end of the load ends with every client gone.
+        if let values = self.course.sum(self.course.columns(["clients"])).map(self.course.whole) {
+            tile.spark = self.spark("connected clients", PageFigure.Hue.connections, values, .lowest)
+            if let worst = self.course.worst(values, isHighest: false), worst.value < Double(planned) {
+                tile.worst = "least \(Human.number(worst.value)) \(self.course.time(worst.place))"
+            }
+        }
+        return tile
+    }
+
+    private var planned: UInt64? {
+        if let planned = self.record.findings?.clientsPlanned { return UInt64(max(planned, 0)) }
+        if case .integer(let planned)? = self.record.plan["clients"], planned > 0 { return UInt64(planned) }
+        return nil
+    }
+
+    private var flowTile: PageTile? {
+        var tile = PageTile("messages")
+        let steps = [
+            ("offered", Counters.offered), ("acked", Counters.acknowledged), ("delivered", Counters.delivered),
+        ]
+        for (name, counters) in steps {
+            let isWanted = name == "delivered" ? Counters.isDelivery : { _ in true }
+            guard let value = self.total(counters, where: isWanted), value > 0 || name != "acked" else { continue }
+            tile.rows.append((name, self.rate(counters, where: isWanted).map(Human.rate) ?? Human.number(value)))
+        }
+        guard !tile.rows.isEmpty else { return nil }
+        let courses: [(String, [String], Int)] = [
+            ("acked", Counters.acknowledged, PageFigure.Hue.acknowledged),
+            ("delivered", Counters.delivered, PageFigure.Hue.delivered),
+            ("offered", Counters.offered, PageFigure.Hue.offered),
+        ]
+        for (name, counters, hue) in courses where tile.rows.contains(where: { $0.name == name }) {
+            guard let values = self.course.rate(counters), values.contains(where: { $0 > 0 }) else { continue }
+            tile.spark = self.spark("\(name) over time", hue, values, .lowest)
+            if let worst = self.course.worst(values, isHighest: false, isWhole: true) {
+                tile.worst = "\(name) \(Human.rate(worst.value)) \(self.course.time(worst.place))"
+            }
+            break
+        }
+        return tile
+    }
+
+    private func latencyTile(_ latency: RunLatency?) -> PageTile? {
+        guard let latency else { return nil }
+        let series = self.series(latency.name).compactMap { metric in metric.duration.map { (metric, $0) } }
+        guard let worst = series.max(by: { $0.1.p99 < $1.1.p99 }) else { return nil }
+        // With fewer samples a percentile equals the maximum.
+        let isCarried = Cell.isCarried(99, by: worst.1.count)
+        let highest = series.map(\.1.max).max() ?? worst.1.max
+        var tile = PageTile(
+            "\(latency.words) \(isCarried ? "p99" : "max")",
+            value: Human.duration(isCarried ? worst.1.p99 : highest)
+        )
+        if series.count > 1, isCarried {
+            tile.notes.append(.init("highest of \(series.count): \(SeriesName.text(worst.0.labels))"))
+        }
+        let objectives = self.objectives([latency.name])
+        if let objective = Objective.first(objectives) {
+            let isOK = objective.result.ok
+            let value = isOK ? "" : ": \(objective.result.valueText)"
+            tile.notes.append(.init("\(objective.words)\(value)", tone: isOK ? .good : .bad))
+        }
+        if objectives.contains(where: { !$0.result.ok }) { tile.tone = .bad }
+        let columns = self.course.columns([latency.name], where: RunLatency.isWhole)
+        if let values = self.course.highest(columns, \.p99), latency.role != .connect {
+            let objective = Objective.first(objectives)?.threshold.limit
+            tile.spark = self.spark("\(latency.words) p99", latency.hue, values, .highest, objective: objective)
+            if let worst = self.course.worst(values, isHighest: true) {
+                tile.worst = "worst \(Human.duration(worst.value)) \(self.course.time(worst.place))"
+            }
+        }
+        return tile
+    }
+
+    private var lossTile: PageTile? {
+        let lost = self.total(["delivery_lost"])
+        let gaps = self.total(["delivery_gaps"])
+        guard let value = lost ?? gaps else {
+            guard self.total(Counters.delivered, where: Counters.isDelivery) ?? 0 > 0,
+                let reason = self.record.ledger.reason
+            else { return nil }
+            var tile = PageTile("lost", value: Human.unknown)
+            tile.notes.append(.init(self.record.ledger.on ? reason : "not counted: \(reason)"))
+            return tile
+        }
+        var tile = PageTile(lost == nil ? "missing numbers" : "lost (unexcused)", value: Human.number(value))
+        if value > 0 { tile.tone = .bad }
+        tile.unit = self.total(["delivery_expected"]).map { "of \(Human.number($0))" }
+        for objective in self.objectives(["delivery_lost", "delivery_gaps"]) {
+            let isOK = objective.result.ok
+            tile.notes.append(.init(objective.result.expression, tone: isOK ? .good : .bad))
+        }
+        for (name, words) in [("delivery_duplicated", "duplicated"), ("delivery_reordered", "reordered")] {
+            if let count = self.total([name]), count > 0 { tile.notes.append(.init("\(Human.number(count)) \(words)")) }
+        }
+        return tile
+    }
+
+    private var errorTile: PageTile? {
+        let errors = self.record.errors
+        // Of a run that was killed before its first checkpoint nothing is known.
+        guard !self.record.metrics.isEmpty || !errors.isEmpty || self.record.verdict != nil else { return nil }
+        let count = errors.reduce(0) { $0 + $1.count }
+        var tile = PageTile("errors", value: Human.count(count))
+        if let top = self.record.findings?.topError ?? errors.max(by: { $0.count < $1.count })?.kind {
+            let kinds = Set(errors.map(\.kind)).count
+            tile.notes.append(.init(kinds > 1 ? "top of \(kinds) kinds: \(top)" : top))
+        }
+        if count > 0 { tile.tone = .warn }
+        for objective in self.objectives(["errors", "error_rate"]) {
+            tile.notes.append(.init(objective.result.expression, tone: objective.result.ok ? .good : .bad))
+            if !objective.result.ok { tile.tone = .bad }
+        }
+        if count > 0, let values = self.course.rate(["errors"]) {
+            tile.spark = self.spark("errors over time", PageFigure.Hue.errors, values, .highest)
+            let all = RunCourse.worst(values)
+            if let all { tile.worst = "most \(Human.rate(all.value)) \(self.course.time(all.place))" }
+        }
+        return tile
+    }
+
+    func spark(
+        _ name: String,
+        _ hue: Int,
+        _ values: [Double],
+        _ worst: Sparkline.Worst,
+        objective: Double? = nil,
+        width: Double = 132
+    ) -> String? {
+        let measured = self.course.measured(values).trimmed
+        let known = measured.filter(\.isFinite)
+        // A level line says nothing.
+        guard known.count > 2, known.min() != known.max() else { return nil }
+        let line = Sparkline(
+            name,
+            style: ChartStyle(hue),
+            values: measured,
+            worst: worst,
+            objective: objective
+        )
+        return line.svg(width: width, height: 28)
+    }
+}
+
+extension RunCourse {
+    /// The highest value of the whole run.
+    static func worst(_ values: [Double]) -> (place: Int, value: Double)? {
+        values.enumerated().filter { $0.element.isFinite }.max { $0.element < $1.element }
+            .map { (place: $0.offset, value: $0.element) }
+    }
+}
+
+extension [Double] {
+    /// Without what is unknown at both ends.
+    fileprivate var trimmed: [Double] {
+        guard let first = self.firstIndex(where: \.isFinite), let last = self.lastIndex(where: \.isFinite)
+        else { return [] }
+        return Array(self[first...last])
+    }
+}

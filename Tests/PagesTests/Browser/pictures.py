@@ -1,0 +1,110 @@
+"""Makes the pictures of pages that README and the guides show, from runs of its own.
+
+pictures.py CLAMOR FOLDER [RUNS]: with RUNS the runs of an earlier call, or where they are kept.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from chromium import Chromium, Page
+
+# Bytes that a picture may have.
+LIMIT = 200_000
+WIDTH = 1280
+LOAD = ["pubsub", "-h", "embedded", "-c", "100", "-q", "1", "-s", "256"]
+
+
+class Runs:
+    def __init__(self, clamor, folder):
+        self.clamor = clamor
+        self.folder = folder
+
+    def path(self, name):
+        return self.folder / name
+
+    def clam(self, *words, wants=(0,)):
+        status = subprocess.run([self.clamor, *map(str, words), "--quiet"]).returncode
+        if status not in wants:
+            raise SystemExit(f"clamor {' '.join(map(str, words))}: exit code {status}")
+
+    def result(self, name, *words, wants=(0,)):
+        """The directory of a run, which is made unless it exists."""
+        if not self.path(name).exists():
+            self.clam(*words, "--out", self.path(name), wants=wants)
+        return self.path(name)
+
+    def run(self):
+        # One second without answers: the page has to say so.
+        return self.result(
+            "run", *LOAD, "--rate", "1000/s", "--duration", "30s", "--broker=--stall 1s@18s",
+            "--threshold", "publish_ack_duration p99 < 50ms", "--threshold", "delivery_lost == 0", wants=(0, 99),
+        ) / "report.html"
+
+    def compare(self):
+        """Four runs a side in turn; the new side is a broker that holds what it sends."""
+        def side(name, number, *more):
+            return self.result(f"{name}-{number}", *LOAD, "--rate", "500/s", "--duration", "5s", *more)
+
+        pairs = [(side("base", number), side("new", number, "--broker=--delay 2ms")) for number in range(4)]
+        page = self.path("compare.html")
+        base, new = zip(*pairs)
+        self.clam("compare", "--base", *base, "--new", *new, "--html", page, wants=(0, 99))
+        return page
+
+    def capacity(self):
+        return self.result(
+            "capacity", "capacity", "--slo", "publish_ack_duration p99 < 50ms", "--hold", "5s", "--first", "1000/s",
+            "pub", "-h", "embedded", "-c", "50", "-q", "1", "--broker=--max-rate 6000/s", wants=(0, 99),
+        ) / "report.html"
+
+    def trend(self):
+        """Eight runs; from the fifth on the broker holds what it sends."""
+        runs = [
+            self.result(
+                f"trend-{number}", *LOAD, "--rate", "500/s", "--duration", "3s", "--tag", f"commit=build-{number + 1}",
+                *(["--broker=--delay 3ms"] if number > 3 else []),
+            )
+            for number in range(8)
+        ]
+        page = self.path("trend.html")
+        self.clam("report", *runs, "--html", page)
+        return page
+
+
+def shoot(page, source, target, dark=False):
+    """The first screen, as high as the limit allows."""
+    page.view(WIDTH, dark=dark)
+    page.open(source.absolute().as_uri())
+    for height in range(960, 300, -80):
+        page.view(WIDTH, height, dark=dark)
+        page.screenshot(target)
+        size = os.path.getsize(target)
+        if size <= LIMIT:
+            print(f"{target}: {WIDTH} x {height}, {size} bytes")
+            return
+    raise SystemExit(f"{target}: {size} bytes, over {LIMIT}")
+
+
+def main():
+    clamor, target = sys.argv[1], pathlib.Path(sys.argv[2])
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="clamor-pictures-") as scratch:
+        folder = pathlib.Path(sys.argv[3] if len(sys.argv) > 3 else scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        runs = Runs(clamor, folder)
+        sources = [
+            ("run", runs.run()), ("compare", runs.compare()), ("capacity", runs.capacity()), ("trend", runs.trend()),
+        ]
+        with Chromium() as browser:
+            page = Page(browser)
+            for name, source in sources:
+                shoot(page, source, target / f"page-{name}.png")
+            # DocC takes it where the reader's screen is dark.
+            shoot(page, sources[0][1], target / "page-run~dark.png", dark=True)
+
+
+if __name__ == "__main__":
+    main()

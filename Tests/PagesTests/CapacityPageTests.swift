@@ -1,0 +1,101 @@
+import Pages
+import Report
+import Testing
+
+@Suite struct CapacityPageTests {
+    private typealias Step = CapacityRecord.Step
+
+    static func record(_ answer: CapacityRecord.Answer?) -> CapacityRecord {
+        var record = CapacityRecord(
+            command: ["clamor", "capacity", "pub", "-h", "<host>"],
+            varies: "rate",
+            objectives: ["publish_ack_duration p99 < 50ms"],
+            holdSeconds: 20
+        )
+        record.answer = answer
+        record.knee = 4000
+        let steps: [(Double, String, Double)] = [
+            (1000, "held", 0.001), (2000, "held", 0.0012), (4000, "held", 0.002), (8000, "held", 0.02),
+            (16_000, "broken", 0.3), (10_000, "broken", 0.09), (32_000, "generator-limited", 0.5),
+        ]
+        for (place, (load, verdict, p99)) in steps.enumerated() {
+            var step = Step(
+                number: place + 1,
+                load: load,
+                phase: "doubling",
+                verdict: verdict,
+                reason: verdict == "held" ? nil : "publish_ack_duration p99 is \(p99) s",
+                directory: "steps/\(place + 1)"
+            )
+            step.throughput = min(load, 9000)
+            step.p99Seconds = p99
+            step.p50Seconds = p99 / 4
+            step.meanSeconds = p99 / 3
+            step.concurrency = min(load, 9000) * p99 / 3
+            record.steps.append(step)
+        }
+        return record
+    }
+
+    static let answers: [(CapacityRecord.Answer?, String)] = [
+        (.init(kind: "found", load: 8000, low: 8000, high: 10_000), "The server holds 8,000/s; 10,000/s broke: "),
+        (.init(kind: "at-least", load: 5000, low: 5000), "The server holds at least 5,000/s"),
+        (.init(kind: "nothing-holds", high: 10), "Nothing holds, not even 10/s"),
+        (
+            .init(kind: "generator-limited", load: 8000, high: 16_000, reason: "loop 0 was busy"),
+            "The generator was the limit, not the server: at 16,000/s; 8,000/s held"
+        ),
+        (.init(kind: "interrupted", load: 1000), "The search was interrupted: 1,000/s held until then"),
+        (nil, "The search is not finished."),
+    ]
+
+    @Test("The first sentence says how much the server holds, or why that is not known", arguments: answers)
+    func lead(_ answer: CapacityRecord.Answer?, _ words: String) throws {
+        #expect(PageText.lead(try CapacityPage(Self.record(answer)).text()).hasPrefix(words))
+    }
+
+    @Test("Every step is a point with the shape of its verdict, and a row of the table")
+    func steps() throws {
+        let page = try CapacityPage(Self.record(Self.answers[0].0)).text()
+        for number in 1...7 { #expect(page.contains(">steps/\(number)</td>")) }
+        #expect(page.contains("knee 4,000/s"))
+        #expect(page.contains("capacity 8,000/s … 10,000/s"))
+        #expect(page.contains(">p99 &lt; 50.0 ms</text>"))
+        for shape in ["circle", "cross", "triangle"] { #expect(page.contains("class=\"dot \(shape) s1\"")) }
+    }
+
+    @Test("What is known of the capacity's own step comes from no load above it")
+    func best() throws {
+        var record = Self.record(.init(kind: "found", load: 4000, low: 4000, high: 8000))
+        record.knee = 1000
+        let page = try CapacityPage(record).text()
+        #expect(page.contains("<p class=\"value\">2.00 ms</p>"))
+        #expect(page.contains("<p class=\"value\">+300 %</p>"), "headroom from the knee")
+    }
+
+    @Test("The law is shown with its spread")
+    func law() throws {
+        var record = Self.record(Self.answers[0].0)
+        var law = CapacityRecord.Law(
+            rateOfOne: 1000,
+            contention: 0.05,
+            coherency: 0.001,
+            residuals: [0.02, -0.02, 0.01, -0.01, nil, 0.03, nil],
+            deviation: 0.02
+        )
+        law.peakConcurrency = 30.8
+        law.peakThroughput = 8900
+        record.law = law
+        let page = try CapacityPage(record).text()
+        #expect(page.contains("<dd>8,900/s at 30.8 in flight</dd>"))
+        #expect(page.contains("<dd>8,544/s … 9,256/s</dd>"))
+    }
+
+    @Test("A search without a step, or of clients, is a page", arguments: ["rate", "clients"])
+    func small(varies: String) throws {
+        let record = CapacityRecord(command: ["clamor"], varies: varies, objectives: [], holdSeconds: 1)
+        let page = try CapacityPage(record).text()
+        #expect(page.contains("unfinished"))
+        #expect(PageText.requests(page).isEmpty)
+    }
+}
