@@ -84,21 +84,6 @@ enum Wiring {
     }
 
     static func report(_ options: ReportOptions) -> ExitStatus {
-        let screen = ProgressScreen(quiet: false, json: options.json)
-        do throws(ResultError) {
-            let isPartial = options.directory.hasSuffix(".partial") || options.directory.hasSuffix(".partial/")
-            let record =
-                isPartial
-                ? try Rebuild.run(partial: options.directory) : try RunJSON.read(directory: options.directory)
-            if options.json {
-                screen.write(try RunJSON.text(record))
-            } else {
-                screen.show(Summary(record, files: options.directory, style: screen.style).text)
-            }
-            return .success
-        } catch {
-            screen.warn("\(error)")
-            return .dataError
-        }
+        ReportSession(options).perform()
     }
 }

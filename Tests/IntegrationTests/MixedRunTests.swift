@@ -40,7 +40,7 @@ extension Integration {
         ) async throws -> ClamorRun {
             let folder = try ScratchFolder()
             let file = try folder.write(scenario, to: "mixed.yaml")
-            return try await ClamorRun.of("run \(file) --threads 2 --per-client \(flags)", beside: body)
+            return try await ClamorRun.of("run \(file) --threads 2 --per-client --summary full \(flags)", beside: body)
         }
 
         /// The books of both groups, with what each offered.
@@ -132,7 +132,7 @@ extension Integration {
 
         /// The terminal output, and the report made from the files.
         private func checkReport(_ run: ClamorRun) throws {
-            let again = Summary(run.record, files: run.directory).text
+            let again = Summary(run.record, detail: .full, files: run.directory).text
             for text in [run.ending.output, again] {
                 let sensors = try #require(text.range(of: "── sensors · mqtt · 9 clients ──"))
                 let chat = try #require(text.range(of: "── chat · xmpp · 4 clients ──"))

@@ -19,8 +19,30 @@ extension Integration {
             let lines = report.outputLines.dropLast()
             #expect(run.ending.outputLines.suffix(lines.count + 1).dropLast() == lines)
 
+            let page = try String(contentsOfFile: "\(run.directory)/report.html", encoding: .utf8)
+            #expect(page.contains("<svg"))
+            let again = "\(run.directory)-again.html"
+            let made = try await ClamorBinary.run(["report", run.directory, "--html", again])
+            #expect(made.status == 0)
+            #expect(try String(contentsOfFile: again, encoding: .utf8) == page)
+
             let json = try await ClamorBinary.run(["report", run.directory, "--json"])
             #expect(json.output == (try String(contentsOfFile: "\(run.directory)/run.json", encoding: .utf8)))
+        }
+
+        @Test("a trend is a page of several runs; a page that was asked for and cannot be written is status 73")
+        func trend() async throws {
+            let folder = try ScratchFolder()
+            let runs = try await [
+                ClamorRun.of("conn -h embedded -c 2 -d 1"), ClamorRun.of("conn -h embedded -c 2 -d 1 --no-page"),
+            ]
+            #expect(!FileManager.default.fileExists(atPath: "\(runs[1].directory)/report.html"))
+            let file = folder.path("trend.html")
+            let made = try await ClamorBinary.run(["report"] + runs.map(\.directory) + ["--html", file])
+            #expect(made.status == 0, "\(made.errors)")
+            #expect(try String(contentsOfFile: file, encoding: .utf8).contains("2 runs"))
+            let refused = try await ClamorBinary.run(["report", runs[0].directory, "--html", "\(file)/page.html"])
+            #expect(refused.status == 73)
         }
 
         @Test("after SIGKILL all but the last second is there, and run.json and metrics.csv are made of it")
@@ -44,7 +66,7 @@ extension Integration {
             let report = try await ClamorBinary.run(["report", partial])
             #expect(report.status == 0)
             #expect(report.errors.isEmpty)
-            #expect(report.output.contains("publish") || report.output.contains("Publish"))
+            #expect(report.output.contains("\nSent "))
 
             let record = try RunJSON.read(directory: partial)
             let rows = try String(contentsOfFile: "\(partial)/timeline.csv", encoding: .utf8).split(separator: "\n")

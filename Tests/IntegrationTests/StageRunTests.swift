@@ -9,7 +9,7 @@ extension Integration {
         private static func run(_ scenario: String, _ flags: String = "") async throws -> ClamorRun {
             let folder = try ScratchFolder()
             let file = try folder.write(scenario, to: "staged.yaml")
-            return try await ClamorRun.of("run \(file) --threads 2 \(flags)")
+            return try await ClamorRun.of("run \(file) --threads 2 --summary full \(flags)")
         }
 
         /// The value of a counter of the whole run, or of one stage.

@@ -81,6 +81,9 @@ extension Integration {
                 #expect(run.record.books.allSatisfy { $0.balances })
                 let phases = run.record.metrics.filter { $0.name == "connect_duration" && $0.duration?.count == 6 }
                 #expect(Set(phases.compactMap { $0.labels["phase"] }) == way.phases)
+                // There is no suite for a pre-shared key above 1.2.
+                let version = way.listener == 2 ? "TLSv1.2" : "TLSv1.3"
+                #expect(run.record.tlsVersions == (way.phases.contains("tls") ? [version: 6] : nil))
             }
         }
 
@@ -91,6 +94,11 @@ extension Integration {
             #expect(run.record.perQoS("delivery_expected") == [30, 30, 30])
             #expect(run.record.perQoS("delivery_lost") == [0, 0, 0])
             #expect(run.record.books.allSatisfy { $0.balances })
+            #expect(run.record.tlsVersions == (flags.contains("-S") ? ["TLSv1.3": 6] : nil))
+            // Answer and arrival of a message are one entry.
+            let slowest = try #require(run.record.slowest)
+            #expect(slowest.count == 90 && slowest.allSatisfy { $0.received != nil })
+            #expect(slowest.allSatisfy { ($0.acknowledged != nil) == ($0.qos != 0) })
         }
 
         @Test("the embedded broker, with a pre-shared key that no file holds")

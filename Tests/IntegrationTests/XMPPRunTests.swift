@@ -38,6 +38,8 @@ extension Integration {
                 #expect(try #require(decoding?.counter?.value) > 0)
                 let phases = Set(run.record.metrics.filter { $0.name == "connect_duration" }.map { $0.labels["phase"] })
                 #expect(phases == ["tcp", "tls", "stream", "sasl", "bind", "session", "total"])
+                // STARTTLS.
+                #expect(run.record.tlsVersions == ["TLSv1.3": 5])
             }
         }
 

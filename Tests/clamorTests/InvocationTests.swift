@@ -1,5 +1,6 @@
 import EmbeddedBroker
 import Foundation
+import Report
 import TestSupport
 import Testing
 import Transport
@@ -173,6 +174,18 @@ struct InvocationTests {
         #expect(options.duration == duration)
         #expect(options.limit == limit)
         #expect(options.endsBySignal == bySignal)
+    }
+
+    @Test("--summary is compact unless it is full, and report takes it too")
+    func summary() throws {
+        #expect(try options("pub").summary == .compact)
+        #expect(try options("pub --summary compact").summary == .compact)
+        #expect(try options("pub --summary full").summary == .full)
+        guard case .decode(let decode) = Invocation.parse(["decode", "--summary", "full", "-d", "3"]) else {
+            Issue.record("refused")
+            return
+        }
+        #expect(decode.summary == .full)
     }
 
     @Test("--no-tty is taken by every command that shows progress")
@@ -351,8 +364,29 @@ struct InvocationTests {
     @Test("report takes a directory")
     func report() throws {
         guard case .report(let options) = Invocation.parse(["report", "/", "--json"]) else { throw CancellationError() }
-        #expect(options.directory == "/")
+        #expect(options.directories == ["/"])
         #expect(options.json)
+    }
+
+    @Test("report takes several directories for a page of their trend, and only for one")
+    func trend() throws {
+        guard case .report(let options) = Invocation.parse(["report", "/", "/tmp", "--html", "trend.html"]) else {
+            throw CancellationError()
+        }
+        #expect(options.directories == ["/", "/tmp"])
+        #expect(options.files.html == "trend.html")
+        for (words, remedy) in [
+            (["/", "/tmp"], "--html"), (["/", "/tmp", "--html", "t", "--json"], "--json"), ([], "DIR"),
+        ] {
+            guard case .refused(let lines) = Invocation.parse(["report"] + words) else { throw CancellationError() }
+            #expect(lines.contains { $0.contains(remedy) }, "\(lines)")
+        }
+    }
+
+    @Test("a result directory has a page, unless --no-page or a parent process says that it has none")
+    func page() throws {
+        #expect(try options("pub").files.writesPage)
+        #expect(try !options("pub --no-page").files.writesPage)
     }
 
     @Test("everything else lands where it belongs")

@@ -160,7 +160,8 @@ struct PlanRecordTests {
         let known = Set(try Self.commands.flatMap { try Self.options(of: $0) })
         #expect(Set(Self.notOfThePlan.keys).subtracting(known) == [])
         let line =
-            "-h a -p 7 --ifaddr 127.0.0.2 --threads 1 --seed 7 --strict --out x --per-client --quiet --no-tty --name x "
+            "-h a -p 7 --ifaddr 127.0.0.2 --threads 1 --seed 7 --strict --out x --per-client --quiet --no-tty "
+            + "--summary full --name x "
             + "--tag a=b"
         let plans = try ["", line].map { try files.plan("pub", $0) }
         #expect(Comparability.differences(plans.map(Self.run)) == [])

@@ -50,15 +50,10 @@ struct ProxyCommand: TableCommand {
 
 struct ReportCommand: TableCommand {
     static let name = CommandName.report
-    @Argument(help: ArgumentHelp("The result directory of a run.", valueName: "dir")) var directory: String
+    @Argument(help: ArgumentHelp("The result directory of a run; several for a trend.", valueName: "dir"))
+    var directories: [String] = []
     @OptionGroup var options: CommandOptions<Self>
-
-    func invocation(_ given: inout GivenOptions) -> Invocation {
-        var options = ReportOptions(directory: self.directory)
-        options.json = given[\.json] ?? false
-        given.check(directory: self.directory)
-        return .report(options)
-    }
+    func invocation(_ given: inout GivenOptions) -> Invocation { .report(given.report(self.directories)) }
 }
 
 struct CompareCommand: TableCommand {

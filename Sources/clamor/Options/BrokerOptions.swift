@@ -1,4 +1,5 @@
 package import EmbeddedBroker
+package import Report
 package import SASL
 
 /// The options of `clamor broker`.
@@ -49,11 +50,14 @@ package struct BrokerAccessOptions: Hashable, Sendable {
 
 /// The options of `clamor report`.
 package struct ReportOptions: Hashable, Sendable {
-    package var directory: String
+    /// One run, or several for a page of their trend.
+    package var directories: [String]
+    package var files = ReportFileOptions()
     /// Only `run.json`'s text on stdout.
     package var json = false
+    package var summary = Summary.Detail.compact
 
-    package init(directory: String) {
-        self.directory = directory
+    package init(directories: [String]) {
+        self.directories = directories
     }
 }

@@ -15,6 +15,8 @@ package struct CapacityOptions: Sendable {
     package var json = false
     package var quiet = false
     package var strict = false
+    /// Whether the result directory gets a page.
+    package var writesPage = true
     package var redactedCommand: [String] = []
 
     package init() {}
@@ -28,6 +30,6 @@ extension CapacityOptions {
             ? ["-c", String(Int(load))] : ["--rate", "\(PlainNumber.text((load * 1000).rounded() / 1000))/s"]
         let objectives = self.objectives.flatMap { ["--threshold", $0] }
         let duration = ["--duration", DurationText.text(self.hold)]
-        return self.load + varied + duration + objectives + ["--out", directory, "--quiet"]
+        return self.load + varied + duration + objectives + ["--out", directory, "--quiet", "--no-page"]
     }
 }

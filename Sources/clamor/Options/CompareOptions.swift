@@ -30,6 +30,10 @@ package struct ReportFileOptions: Hashable, Sendable {
     ///
     /// It comes from the environment, not from the command line, so a failure is no error.
     package var inherited: String?
+    /// Replaced: a page of what `report` and `compare` show.
+    package var html: String?
+    /// Whether a result directory gets a page.
+    package var writesPage = true
 
     package init() {}
 }

@@ -1,4 +1,5 @@
 import MQTTCodec
+package import Report
 package import Workloads
 
 /// Where the figures of a command go, and how it judges them.
@@ -8,6 +9,7 @@ protocol ResultOptions {
     var json: Bool { get set }
     var quiet: Bool { get set }
     var isPlain: Bool { get set }
+    var summary: Summary.Detail { get set }
     var strict: Bool { get set }
     var files: ReportFileOptions { get set }
     /// The command as typed, with every secret replaced by `***`; for `run.json`.
@@ -55,6 +57,7 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
     package var quiet = false
     /// As if standard output were no terminal.
     package var isPlain = false
+    package var summary = Summary.Detail.compact
     package var strict = false
     /// Started by another decode, with jemalloc, to tell what is allocated.
     package var isAllocationPass = false

@@ -1,4 +1,5 @@
 package import LoadEngine
+package import Report
 package import Transport
 
 /// Where the clients connect.
@@ -135,6 +136,7 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
     package var quiet = false
     /// As if standard output were no terminal.
     package var isPlain = false
+    package var summary = Summary.Detail.compact
     package var strict = false
 
     package init(name: String, port: Int, operates: Bool) {

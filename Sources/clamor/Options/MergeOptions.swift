@@ -1,3 +1,5 @@
+package import Report
+
 /// The options of `clamor merge`, read and checked.
 package struct MergeOptions: Sendable, ResultOptions {
     package var directories: [String] = []
@@ -8,6 +10,7 @@ package struct MergeOptions: Sendable, ResultOptions {
     package var quiet = false
     /// As if standard output were no terminal.
     package var isPlain = false
+    package var summary = Summary.Detail.compact
     package var strict = false
     package var redactedCommand: [String] = []
 

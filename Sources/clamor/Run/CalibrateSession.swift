@@ -214,7 +214,7 @@ struct CalibrateSession {
         let directory = self.folder.appending(path: varies).path
         let words = load.split(separator: " ").map(String.init)
         let (status, errors) = await self.runs.perform(
-            ["capacity"] + flags + ["--out", directory, "--quiet"] + words
+            ["capacity"] + flags + ["--out", directory, "--quiet", "--no-page"] + words
         )
         try await self.refuse(status, errors, "capacity " + load, but: [.success, .thresholdFailed])
         guard let data = FileManager.default.contents(atPath: directory + "/capacity.json"),
@@ -278,7 +278,7 @@ struct CalibrateSession {
         let words = line.split(separator: " ").map(String.init)
         let before = Self.childCPU
         let (status, errors) = await self.runs.perform(
-            words + ["-h", "127.0.0.1", "-p", "\(broker.port)", "--out", directory, "--quiet"]
+            words + ["-h", "127.0.0.1", "-p", "\(broker.port)", "--out", directory, "--quiet", "--no-page"]
         )
         let cpu = Self.childCPU - before
         try await self.refuse(status, errors, line, but: [.success])

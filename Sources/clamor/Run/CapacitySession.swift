@@ -1,5 +1,6 @@
 import LoadEngine
 import Measurement
+import Pages
 import Report
 import RunResult
 
@@ -100,6 +101,10 @@ struct CapacitySession {
         } catch {
             self.screen.warn("\(error)")
             return .cannotCreate
+        }
+        if self.options.writesPage {
+            let problem = PageFiles.write(to: "\(directory.path)/\(PageFiles.name)", CapacityPage(record).text)
+            if let problem { self.screen.warn(problem) }
         }
         if self.options.json {
             self.screen.write(record.json)

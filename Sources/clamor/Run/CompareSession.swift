@@ -1,5 +1,6 @@
 import Foundation
 import Measurement
+import Pages
 import Report
 import RunResult
 
@@ -101,6 +102,10 @@ struct CompareSession {
             self.screen.show(text)
         }
         let files = self.options.files
+        if let path = files.html, let problem = PageFiles.write(to: path, ComparePage(comparison).text) {
+            self.screen.warn(problem)
+            return .cannotCreate
+        }
         if let problem = files.write(JUnitXML(comparison), markdown: ComparisonMarkdown.text(comparison)) {
             self.screen.warn(problem)
             return .cannotCreate

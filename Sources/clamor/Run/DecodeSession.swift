@@ -17,7 +17,12 @@ struct DecodeSession {
 
     init(_ options: DecodeOptions) {
         self.options = options
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json, plain: options.isPlain)
+        self.screen = ProgressScreen(
+            quiet: options.quiet,
+            json: options.json,
+            plain: options.isPlain,
+            detail: options.summary
+        )
         self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
         self.seed = options.seed ?? UInt64.random(in: 1...(1 << 53))
         self.startedAt = clamor_realtime_nanoseconds()

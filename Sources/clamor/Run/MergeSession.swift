@@ -9,7 +9,12 @@ struct MergeSession {
 
     init(_ options: MergeOptions) {
         self.options = options
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json, plain: options.isPlain)
+        self.screen = ProgressScreen(
+            quiet: options.quiet,
+            json: options.json,
+            plain: options.isPlain,
+            detail: options.summary
+        )
     }
 
     /// `clamor merge`.
@@ -37,11 +42,12 @@ struct MergeSession {
 
     /// Writes and shows the result.
     func finish(_ merged: MergedRun, in directory: ResultDirectory) -> ExitStatus {
-        let record = merged.record
+        var record = merged.record
         var files: String?
         do throws(ResultError) {
             let writer = try RunWriter(directory, record: record, startedAt: merged.startedAt)
-            for interval in merged.intervals { try writer.append(interval) { record } }
+            for interval in merged.intervals { try writer.append(interval) { merged.record } }
+            record.findings = record.findings(in: try writer.wholeTimeline())
             files = try writer.finish(record, clients: merged.clients)
         } catch {
             self.screen.warn("\(error)")

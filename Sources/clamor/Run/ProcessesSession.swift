@@ -41,7 +41,12 @@ final class ProcessesSession {
         self.options = options
         self.groups = groups
         self.count = options.segment.processes?.count ?? 1
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json, plain: options.isPlain)
+        self.screen = ProgressScreen(
+            quiet: options.quiet,
+            json: options.json,
+            plain: options.isPlain,
+            detail: options.summary
+        )
     }
 
     func perform() async -> ExitStatus {
@@ -236,6 +241,7 @@ final class ProcessesSession {
         options.directories = segments
         options.files = self.options.files
         (options.json, options.quiet, options.strict) = (self.options.json, self.options.quiet, self.options.strict)
+        options.summary = self.options.summary
         options.redactedCommand = self.options.redactedCommand
         let session = MergeSession(options)
         guard self.failure == nil, let merged = session.merged() else {

@@ -1,4 +1,5 @@
 import Foundation
+import Measurement
 import Report
 
 /// The output of a running command: progress to standard output, warnings to standard error.
@@ -9,8 +10,10 @@ struct ProgressScreen: Sendable {
     let isJSON: Bool
     let isTerminal: Bool
     let isColoured: Bool
+    private let detail: Summary.Detail
 
-    init(quiet: Bool, json: Bool, plain: Bool = false) {
+    init(quiet: Bool, json: Bool, plain: Bool = false, detail: Summary.Detail = .compact) {
+        self.detail = detail
         self.isQuiet = quiet
         self.isJSON = json
         self.isTerminal = !plain && isatty(STDOUT_FILENO) == 1
@@ -33,6 +36,12 @@ struct ProgressScreen: Sendable {
     /// Ends the progress line, so that later output begins on a new line.
     func endProgress() {
         if self.isTerminal, !self.isQuiet, !self.isJSON { self.write(ProgressLine.erase) }
+    }
+
+    /// Shows a result; `files` is the directory that has it.
+    func show(_ record: RunRecord, files: String?) {
+        let page = files.flatMap { PageFiles.exists(in: $0) ? PageFiles.name : nil }
+        self.show(Summary(record, detail: self.detail, files: files, page: page, style: self.style).text)
     }
 
     func show(_ summary: String) {

@@ -6,7 +6,7 @@ import RunResult
 extension ReportFileOptions {
     /// The reason why a file cannot be written at the end; checked before the start.
     func check() throws(RunRefusal) {
-        for (flag, path) in [("--junit", self.junit), ("--summary-md", self.markdown)] {
+        for (flag, path) in [("--junit", self.junit), ("--summary-md", self.markdown), ("--html", self.html)] {
             guard let path, let reason = ReportFile.problem(path) else { continue }
             throw RunRefusal("\(flag) \(path): \(reason)", .cannotCreate)
         }
@@ -47,12 +47,15 @@ extension ProgressScreen {
         isStrict: Bool,
         remarks: [String] = []
     ) -> ExitStatus {
+        // The summary names the page, so it comes after it.
+        let pageProblem = files.flatMap { reports.writesPage ? PageFiles.write(record, in: $0) : nil }
         if self.isJSON {
             if let text = try? RunJSON.text(record) { self.write(text) }
         } else {
-            self.show(Summary(record, files: files, style: self.style).text)
+            self.show(record, files: files)
         }
         for line in remarks { self.warn(line) }
+        if let pageProblem { self.warn(pageProblem) }
         let problem = reports.write(record, isStrict: isStrict)
         if let problem { self.warn(problem) }
         let status = ExitStatus(of: record, isStrict: isStrict, isWritten: files != nil && problem == nil)

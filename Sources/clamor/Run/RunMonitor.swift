@@ -21,6 +21,8 @@ actor RunMonitor: RunObserver {
     private let parent: ParentLink?
     private var record: RunRecord
     private var host = HostLoad(HostLoad.Look(time: clamor_monotonic_nanoseconds()))
+    /// Second 0.
+    private var began: NIODeadline?
     private var measuredSeconds = 0.0
     private var accountsDone = 0.0
     private var loopShares: [[Double]] = []
@@ -55,6 +57,8 @@ actor RunMonitor: RunObserver {
         for (group, recyclers) in recyclers.enumerated() { self.groups[group].watch(recyclers) }
         self.loopShares = Array(repeating: [], count: recyclers.first?.count ?? 0)
     }
+
+    func begins(at time: NIODeadline) { self.began = time }
 
     func interval(
         second: Int,
@@ -168,7 +172,18 @@ actor RunMonitor: RunObserver {
         var record = self.record
         record.metrics = self.allMetrics() + self.accumulator.stageMetrics(seconds: nil)
         record.errors = self.accumulator.errors
+        record.slowest = self.slowest
+        record.tlsVersions = self.accumulator.tlsVersions
         return record
+    }
+
+    private var slowest: [SlowMessage]? {
+        guard let began = self.began else { return nil }
+        return SlowMessage.slowest(
+            self.accumulator.slowest(besides: self.deliveries.slow),
+            of: self.groups.map { SlowMessage.Group($0.facts.name, $0.facts.load) },
+            since: began
+        )
     }
 
     private func brokenAbort() -> Bool {
@@ -201,6 +216,8 @@ actor RunMonitor: RunObserver {
         samples.metrics = self.allMetrics()
         samples.stageMetrics = self.accumulator.stageMetrics(seconds: terms.stageSeconds(outcome))
         samples.errors = self.accumulator.errors
+        samples.slowest = self.slowest
+        samples.tlsVersions = self.accumulator.tlsVersions
         samples.generator = self.generator(without: cpuBeside)
         samples.audit = self.audit
         samples.groups = self.groups.map(\.samples)
@@ -219,6 +236,16 @@ actor RunMonitor: RunObserver {
         generator.loopCPUShares = shares.isEmpty ? nil : shares
         generator.peakMemoryBytes = self.memory.reading?.max.map { UInt64($0) }
         return generator
+    }
+
+    /// The findings in the record and the time line; without a readable time line what the record shows alone.
+    func findings(of record: RunRecord) -> FindingsRecord? {
+        do throws(ResultError) {
+            return record.findings(in: try self.writer.wholeTimeline())
+        } catch {
+            if self.writeError == nil { self.screen.warn("the result has no time line to explain it: \(error)") }
+            return record.findings(in: Timeline())
+        }
     }
 
     /// Writes the results and moves the directory to its final name.

@@ -45,7 +45,12 @@ struct RunSession {
         self.isBridged = isBridged
         self.plan = plan
         self.segment = RunSegment(options.segment)
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json, plain: options.isPlain)
+        self.screen = ProgressScreen(
+            quiet: options.quiet,
+            json: options.json,
+            plain: options.isPlain,
+            detail: options.summary
+        )
         self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
         self.seed = options.seed ?? UInt64.random(in: 1...(1 << 53))
         self.host = HostFacts.read()
@@ -178,6 +183,8 @@ struct RunSession {
         // A merge of segments needs every client of each.
         let isListed = self.options.perClient || self.options.segment.part != nil
         let rows = isListed ? results.flatMap { $0.rows(outcome, record) } : nil
+        var record = record
+        record.findings = await monitor.findings(of: record)
         var files: String?
         do throws(ResultError) {
             files = try await monitor.save(record, clients: rows, ledger: ledger)

@@ -1,6 +1,7 @@
 import Foundation
 import LoadEngine
 import NIOCore
+import Report
 import Workloads
 
 // The run as a whole.
@@ -22,6 +23,7 @@ extension GivenOptions {
         options.json = self[\.json] ?? false
         options.quiet = self[\.quiet] ?? false
         options.isPlain = self[\.plainLines] ?? false
+        options.summary = self[\.summary] ?? .compact
         options.strict = self[\.strict] ?? false
         options.outputDirectory = self[\.outputDirectory]
         options.files = self.reportFiles()
@@ -38,6 +40,8 @@ extension GivenOptions {
     func reportFiles() -> ReportFileOptions {
         var files = ReportFileOptions()
         files.junit = self[\.junit]
+        files.html = self[\.html]
+        files.writesPage = !(self[\.withoutPage] ?? false) && !(self[\.isChild] ?? false)
         files.markdown = self[\.markdown]
         if !self.isGiven(\.markdown), let path = self.inherited(\.markdown), !path.isEmpty { files.inherited = path }
         return files

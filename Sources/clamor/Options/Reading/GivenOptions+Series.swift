@@ -139,7 +139,7 @@ extension GivenOptions {
     /// Options of the run as they are typed for one of several.
     private var ofEachRun: [String] {
         // A side has its own; a child prints nothing.
-        let others = OptionTable.specs(\.variables, \.target, \.plainLines).map(\.id)
+        let others = OptionTable.specs(\.variables, \.target, \.plainLines, \.summary).map(\.id)
         return OptionTable.specs(of: .run).flatMap { spec -> [String] in
             guard [.run, .process].contains(spec.scope), !others.contains(spec.id), let found = self.found[spec.id],
                 let name = spec.names.last(where: { $0.hasPrefix("--") })

@@ -31,7 +31,24 @@ extension GivenOptions {
         return options
     }
 
-    // MARK: - merge and compare
+    // MARK: - report, merge and compare
+
+    mutating func report(_ directories: [String]) -> ReportOptions {
+        var options = ReportOptions(directories: directories)
+        if directories.isEmpty {
+            self.refuse(argument: "DIR", "is missing; give the result directory of a run")
+        }
+        for directory in directories { self.check(directory: directory) }
+        options.files = self.reportFiles()
+        options.json = self[\.json] ?? false
+        options.summary = self[\.summary] ?? .compact
+        guard directories.count > 1 else { return options }
+        if options.files.html == nil {
+            self.refuse(argument: "DIR", "is one run; several make a trend, which needs \(\.html, "FILE")")
+        }
+        if options.json { self.refuse(\.json, "prints one run; give one directory") }
+        return options
+    }
 
     mutating func merge(_ directories: [String]) -> MergeOptions {
         var options = MergeOptions()
@@ -172,6 +189,7 @@ extension GivenOptions {
         options.json = self[\.json] ?? false
         options.quiet = self[\.quiet] ?? false
         options.strict = self[\.strict] ?? false
+        options.writesPage = !(self[\.withoutPage] ?? false)
         options.redactedCommand = self.redactedCommand
         guard !options.load.isEmpty else {
             self.refuse(argument: "load", "is missing; end with a command, such as pub -h embedded -c 50 -q 1")

@@ -1,0 +1,63 @@
+import Measurement
+import Pages
+import Report
+import RunResult
+
+/// Shows results again, and makes pages of them.
+struct ReportSession {
+    private let options: ReportOptions
+    private let screen: ProgressScreen
+
+    init(_ options: ReportOptions) {
+        self.options = options
+        self.screen = ProgressScreen(quiet: false, json: options.json, detail: options.summary)
+    }
+
+    func perform() -> ExitStatus {
+        do throws(RunRefusal) {
+            try self.options.files.check()
+        } catch {
+            return self.screen.refuse(error)
+        }
+        do throws(ResultError) {
+            guard self.options.directories.count == 1 else {
+                let runs = try ComparedRun.read(self.options.directories)
+                return self.writePage { PageFiles.write(to: $0, TrendPage(runs).text) }
+            }
+            let directory = self.options.directories[0]
+            let record = try self.read(directory)
+            try self.show(record)
+            return self.writePage { PageFiles.write(record, in: directory, to: $0) }
+        } catch {
+            self.screen.warn("\(error)")
+            return .dataError
+        }
+    }
+
+    private func read(_ directory: String) throws(ResultError) -> RunRecord {
+        let isPartial = directory.hasSuffix(".partial") || directory.hasSuffix(".partial/")
+        var record =
+            isPartial
+            ? try Rebuild.run(partial: directory) { $0.findings(in: $1) } : try RunJSON.read(directory: directory)
+        // Results of earlier versions have none.
+        if record.findings == nil, let timeline = try? Timeline(reading: directory) {
+            record.findings = record.findings(in: timeline)
+        }
+        return record
+    }
+
+    private func show(_ record: RunRecord) throws(ResultError) {
+        if self.options.json {
+            self.screen.write(try RunJSON.text(record))
+        } else {
+            self.screen.show(record, files: self.options.directories[0])
+        }
+    }
+
+    /// The page was asked for, so without it the command fails.
+    private func writePage(_ write: (_ path: String) -> String?) -> ExitStatus {
+        guard let path = self.options.files.html, let problem = write(path) else { return .success }
+        self.screen.warn(problem)
+        return .cannotCreate
+    }
+}
