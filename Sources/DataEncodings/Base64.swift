@@ -29,6 +29,12 @@ package enum Base64 {
 
     /// The bytes; nothing for a text that ``encode(_:)`` would not have written.
     package static func decode(_ digits: some Collection<UInt8>) -> [UInt8]? {
+        // Texts and arrays have one; a collection of any type costs a call per digit.
+        digits.withContiguousStorageIfAvailable(Self.decode(contiguous:))
+            ?? Array(digits).withUnsafeBufferPointer(Self.decode(contiguous:))
+    }
+
+    private static func decode(contiguous digits: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         guard digits.count.isMultiple(of: 4) else { return nil }
         let padding = digits.suffix(2).count { $0 == UInt8(ascii: "=") }
         var bytes: [UInt8] = []
