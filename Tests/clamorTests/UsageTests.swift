@@ -247,7 +247,7 @@ struct UsageTests {
             "doctor --ifaddr lo",
             "clamor doctor: --ifaddr: 'lo' is not an IP address; write it like 10.0.0.5,10.0.0.6"
         ),
-        Refusal("report", "clamor report: Missing expected argument '<dir>'; see clamor report --help"),
+        Refusal("report", "clamor report: DIR: is missing; give the result directory of a run"),
         Refusal(
             "pub --url host",
             "clamor pub: --url: is not a URL; write it like mqtt://broker.example:1883/"
