@@ -15,7 +15,7 @@ extension Integration {
             ])
             #expect(ending.status == 0, "\(ending.errors)")
             #expect(folder.entries() == ["out"])
-            #expect(folder.entries("out") == ["capacity.csv", "capacity.json", "steps"])
+            #expect(folder.entries("out") == ["capacity.csv", "capacity.json", "report.html", "steps"])
             let record = try JSONDecoder().decode(CapacityRecord.self, from: Data(ending.output.utf8))
             #expect(record.schema == "clamor.capacity/1" && record.varies == "rate" && record.holdSeconds == 1)
             let answer = try #require(record.answer)
@@ -53,7 +53,7 @@ extension Integration {
                 }
             }
             #expect(ending.status == 69)
-            #expect(folder.entries("out") == ["capacity.csv", "capacity.json", "steps"])
+            #expect(folder.entries("out") == ["capacity.csv", "capacity.json", "report.html", "steps"])
             let text = try String(contentsOfFile: folder.path("out/capacity.json"), encoding: .utf8)
             let record = try JSONDecoder().decode(CapacityRecord.self, from: Data(text.utf8))
             #expect(record.answer?.kind == "interrupted")

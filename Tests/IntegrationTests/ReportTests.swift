@@ -43,6 +43,8 @@ extension Integration {
             #expect(try String(contentsOfFile: file, encoding: .utf8).contains("2 runs"))
             let refused = try await ClamorBinary.run(["report", runs[0].directory, "--html", "\(file)/page.html"])
             #expect(refused.status == 73)
+            // Their folders go with them.
+            withExtendedLifetime(runs) {}
         }
 
         @Test("after SIGKILL all but the last second is there, and run.json and metrics.csv are made of it")
