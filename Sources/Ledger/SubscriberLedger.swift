@@ -15,7 +15,7 @@ package struct SubscriberLedger: ~Copyable {
     private var overtakenLeft: Int
     /// By slot: one ledger for each further copy of a message.
     private var copies: [Int: [StreamLedger]] = [:]
-    /// By slot, as ``copies``: messages of which a permitted repeat came in the place of a further copy.
+    /// By slot, as ``copies``: messages with a permitted repeat instead of a further copy.
     private var borrowed: [Int: [SequenceRanges]] = [:]
     /// By slot: one past the highest number seen when the receiver went away, until the next gap.
     private var openings: [Int: UInt64] = [:]
@@ -158,7 +158,7 @@ package struct SubscriberLedger: ~Copyable {
         self.borrowed[slot] = levels
     }
 
-    /// Whether a permitted repeat had come in the place of this copy.
+    /// Whether a permitted repeat had come instead of this copy.
     private mutating func giveBack(_ slot: Int, _ sequence: UInt64) -> Bool {
         guard var levels = self.borrowed[slot], let level = levels.lastIndex(where: { $0.contains(sequence) }) else {
             return false

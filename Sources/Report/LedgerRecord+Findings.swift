@@ -49,7 +49,7 @@ extension LedgerExample {
         self.subscriber = subscriber
         self.sequence = example.sequence
         guard finding == .lost else { return }
-        // What was lost was expected. Of an arrival the ledger does not keep what its publisher knows.
+        // A lost message was expected. Of an arrival the ledger does not keep what its publisher knows.
         self.expected = true
         self.sent = example.isResent ? 2 : 1
         // At QoS 0 nothing is acknowledged.

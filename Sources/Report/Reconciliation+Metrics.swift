@@ -72,7 +72,7 @@ extension Reconciliation.Row {
         )
     }
 
-    /// What has no cause to name is one row with the value 0.
+    /// A count without a cause is one row with the value 0.
     fileprivate func metricsByCause(_ labels: Labels) -> [Metric] {
         func counters(_ name: String, _ label: String, _ parts: [(String, UInt64)]) -> [Metric] {
             let known = parts.filter { $0.1 > 0 }

@@ -82,7 +82,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     var received = DeliveryBalance()
     /// The run that `sub` alone follows.
     var followedRun: UInt32?
-    /// What few publishers with one audience have, by place.
+    /// Exceptions of publishers with one audience, by place.
     var exceptions: [Int: PublishExceptions] = [:]
     /// Audiences of topics that change from message to message, by server.
     var topics: [[[UInt8]: UInt32]]

@@ -38,7 +38,7 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable {
     package var topology = MQTTLoad.Topology.pair
     /// Each target is a server of its own, and not part of a cluster.
     package var isSeparate = false
-    /// What each publisher sends, where it is more than one stream.
+    /// The streams of each publisher, if it has several.
     ///
     /// Empty: the topic, QoS, payload and pace of the options are the one stream.
     package var streams: [PublishStream] = []

@@ -23,7 +23,7 @@ package struct PublishStream: Hashable, Sendable {
         self.name = name
     }
 
-    /// What these options publish as their own topic.
+    /// The stream that these options describe.
     init(name: String, of options: MQTTOptions) {
         self.name = name
         self.topic = options.topic
@@ -51,7 +51,7 @@ package struct P2POption: Hashable, Sendable {
     }
 }
 
-/// Who gets messages to single clients; never the sender itself.
+/// The receivers of messages to single clients; never the sender itself.
 package enum P2PReceivers: Hashable, Sendable, CustomStringConvertible {
     /// Any client of the run at that server.
     case random

@@ -8,7 +8,7 @@ extension MQTTOptions {
 
     /// `publish[0].topic`, as the list of a scenario file has it.
     func addStreams(to facts: inout PlanFacts) {
-        // What the publishers as a whole have been given.
+        // Settings of all publishers together.
         let known = Set(facts.facts.map(\.path))
         for (index, stream) in self.streams.enumerated() {
             let path = "\(Self.section)[\(index)]"

@@ -153,7 +153,7 @@ extension ScenarioGroup {
 extension MQTTOptions {
     fileprivate var qosWords: String { "QoS \(self.qualities.map { "\($0)" }.joined(separator: ","))" }
 
-    /// What publishers send: topic, QoS, size.
+    /// The messages of publishers: topic, QoS, size.
     fileprivate var message: [String] {
         let topic = self.p2p.map { "topic \($0.root)/p2p/ID of \($0.to)" } ?? "topic \(self.topic)"
         return [topic, self.qosWords] + self.sizes + (self.retain ? ["retained"] : [])

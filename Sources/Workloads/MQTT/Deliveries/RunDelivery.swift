@@ -74,7 +74,7 @@ package struct RunDelivery: Sendable {
 
     private var isJoint: Bool { self.results.contains { $0.joint != nil } }
 
-    /// What the record of the run takes from the ledger.
+    /// The ledger's part of the run's record.
     package var account: DeliveryAccount {
         var account = DeliveryAccount()
         guard let delivery = self.reconciliation else { return account }

@@ -43,7 +43,7 @@ extension GivenOptions {
         }
     }
 
-    /// What `--broker '...'` takes besides the faults.
+    /// Options in `--broker '...'` besides the faults.
     private static var serviceOptions: [OptionSpec] {
         OptionTable.specs(\.brokerUsers, \.allowsAnonymous, \.brokerAuth, \.p2pRoots)
     }

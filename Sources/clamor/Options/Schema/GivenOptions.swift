@@ -11,7 +11,7 @@ struct OptionProblem: Hashable, Sendable, CustomStringConvertible {
     var description: String { "\(self.name): \(self.text)" }
 }
 
-/// What a group of a scenario file has that no command line has.
+/// Values that only a group of a scenario file has.
 struct GroupLists {
     /// Of `publish`, where it is a list.
     var streams: [PublishStream] = []
@@ -49,7 +49,7 @@ struct GivenOptions {
     /// Two runs at one broker must not share client ids: each would take over the other's sessions.
     let ownPrefix: String
     private(set) var found: [String: Found] = [:]
-    /// What only a scenario file can say.
+    /// Values that only a scenario file has.
     var lists = GroupLists()
     private(set) var problems: [OptionProblem] = []
 
