@@ -14,6 +14,8 @@ package enum SASLChoiceError: Error, Hashable, Sendable {
     case noBinding(offered: [String])
     /// The server offers types of channel binding but no mechanism for them: its list was tampered with.
     case bindingStripped([String])
+    /// The server offers bound mechanisms but no types of channel binding: its list was tampered with.
+    case bindingTypesStripped
     /// User name or password cannot be used with the mechanism.
     case credentials(SASLError)
 }
@@ -33,6 +35,8 @@ extension SASLChoiceError: CustomStringConvertible {
             "channel binding is required, and with \(Self.listed(offered)) both sides have none in common"
         case .bindingStripped(let types):
             "the server supports channel binding (\(Self.listed(types))) but no -PLUS mechanism: its list was cut"
+        case .bindingTypesStripped:
+            "the server offers -PLUS mechanisms but no types of channel binding: its list was cut"
         case .credentials(let error): error.words
         }
     }

@@ -15,6 +15,8 @@ package struct SASLMechanismChoice: Hashable, Sendable {
     package var isAnonymous = false
     /// Refuses mechanisms that are not bound to the TLS session.
     package var requiresChannelBinding = false
+    /// Refuses bound mechanisms without types of channel binding, as SASL2 requires (XEP-0440 §3).
+    package var requiresBindingTypes = false
     /// Rounds of the password's hash that a server may ask for.
     package var iterations = SCRAMClient.usualIterations
 
@@ -92,6 +94,11 @@ package struct SASLMechanismChoice: Hashable, Sendable {
         if let types = offer.bindings, !types.isEmpty, offer.isSecure, !names.contains(where: Self.isBound) {
             // XEP-0440 §4: types without a mechanism for them are what is left of a list that was cut.
             throw .bindingStripped(types)
+        }
+        if self.requiresBindingTypes, offer.isSecure, !offer.available.isEmpty, (offer.bindings ?? []).isEmpty,
+            names.contains(where: Self.isBound)
+        {
+            throw .bindingTypesStripped
         }
         if let forced = self.forced?.uppercased() {
             if refused.contains(forced) { throw .noneShared(offered: offer.mechanisms) }

@@ -12,6 +12,7 @@ struct ErrorWordsTests {
         [
             .nothingOffered, .noneShared(offered: ["X"]), .notOffered("X", offered: []), .unknown("X"),
             .plainWithoutTLS, .noPassword("X"), .noBinding(offered: ["X"]), .bindingStripped(["X"]),
+            .bindingTypesStripped,
         ] + errors.map { .credentials($0) }
     private static let all: [any Error] =
         errors.map { $0 as any Error } + choices.map { $0 as any Error }
@@ -27,7 +28,7 @@ struct ErrorWordsTests {
         case let error as SASLChoiceError:
             switch error {
             case .nothingOffered, .noneShared, .notOffered, .unknown, .plainWithoutTLS, .noPassword, .noBinding,
-                .bindingStripped, .credentials:
+                .bindingStripped, .bindingTypesStripped, .credentials:
                 true
             }
         default: error is SCRAMServerError

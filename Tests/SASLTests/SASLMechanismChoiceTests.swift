@@ -135,6 +135,32 @@ struct SASLMechanismChoiceTests {
         #expect(try Self.choose(["SCRAM-SHA-1"], bindings: []).name == "SCRAM-SHA-1")
     }
 
+    @Test("[XEP-0440 §3] with SASL2 a list of -PLUS without types of channel binding was cut")
+    func typesStripped() throws {
+        let both = ["SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"]
+        for types in [nil, []] as [[String]?] {
+            #expect(throws: SASLChoiceError.bindingTypesStripped) {
+                try Self.choose(both, bindings: types) { $0.requiresBindingTypes = true }
+            }
+            // A client without a binding of its own, or outside TLS, has nothing to lose.
+            #expect(
+                try Self.choose(both, bindings: types, available: []) { $0.requiresBindingTypes = true }.name
+                    == "SCRAM-SHA-256"
+            )
+            #expect(
+                try Self.choose(both, bindings: types, isSecure: false) { $0.requiresBindingTypes = true }.name
+                    == "SCRAM-SHA-256"
+            )
+        }
+        #expect(
+            try Self.choose(["SCRAM-SHA-256"]) { $0.requiresBindingTypes = true }.name == "SCRAM-SHA-256"
+        )
+        #expect(
+            try Self.choose(both, bindings: ["tls-exporter"]) { $0.requiresBindingTypes = true }.name
+                == "SCRAM-SHA-256"
+        )
+    }
+
     @Test("channel binding can be insisted on")
     func required() throws {
         let both = ["SCRAM-SHA-256", "SCRAM-SHA-256-PLUS", "PLAIN"]
@@ -192,6 +218,10 @@ struct SASLMechanismChoiceTests {
             (
                 .bindingStripped(["tls-exporter"]),
                 "the server supports channel binding (tls-exporter) but no -PLUS mechanism: its list was cut"
+            ),
+            (
+                .bindingTypesStripped,
+                "the server offers -PLUS mechanisms but no types of channel binding: its list was cut"
             ),
         ] as [(SASLChoiceError, String)]
     )
