@@ -67,7 +67,10 @@ extension Tokenizer {
             let memory = UnsafeMutableRawPointer.allocate(byteCount: table.count, alignment: 1)
             memory.copyMemory(from: table, byteCount: table.count)
             self.table = memory
-            self.streamDefault = StreamTable.lookUp(memory, prefix: UnsafeRawBufferPointer(start: nil, count: 0))
+            let reference = StreamTable.lookUp(memory, prefix: UnsafeRawBufferPointer(start: nil, count: 0))
+            // XEP-0114 §3: a component's stanzas are the same in a content namespace of their own.
+            let isComponent = currentSpace.isNamespace(reference, "jabber:component:accept")
+            self.streamDefault = isComponent ? NamespaceReference.client : reference
         } else {
             let isDeclared = self.tagDeclarations == 2
             self.streamDefault = isDeclared ? NamespaceReference.client : NamespaceReference.none

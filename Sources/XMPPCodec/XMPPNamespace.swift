@@ -21,6 +21,12 @@ public enum XMPPNamespace {
     public static let tls = "urn:ietf:params:xml:ns:xmpp-tls"
     /// SASL (RFC 6120 §6).
     public static let sasl = "urn:ietf:params:xml:ns:xmpp-sasl"
+    /// The extensible SASL profile (XEP-0388).
+    public static let sasl2 = "urn:xmpp:sasl:2"
+    /// Fast authentication by tokens (XEP-0484).
+    public static let fast = "urn:xmpp:fast:0"
+    /// Bind 2, a resource within the login (XEP-0386).
+    public static let bind2 = "urn:xmpp:bind:0"
     /// Resource binding (RFC 6120 §7).
     public static let bind = "urn:ietf:params:xml:ns:xmpp-bind"
     /// Sessions (RFC 3921 §3).
@@ -40,10 +46,20 @@ public enum XMPPNamespace {
     public static let roster = "jabber:iq:roster"
     /// Roster versioning, a stream feature (RFC 6121 §2.6).
     public static let rosterVersioning = "urn:xmpp:features:rosterver"
+    /// Pre-approval of subscriptions, a stream feature (RFC 6121 §3.4).
+    public static let preApproval = "urn:xmpp:features:pre-approval"
     /// Private XML storage (XEP-0049).
     public static let privateStorage = "jabber:iq:private"
     /// Software version (XEP-0092).
     public static let version = "jabber:iq:version"
+    /// Entity time (XEP-0202).
+    public static let time = "urn:xmpp:time"
+    /// Blocking command (XEP-0191).
+    public static let blocking = "urn:xmpp:blocking"
+    /// Its own error condition.
+    public static let blockingErrors = "urn:xmpp:blocking:errors"
+    /// Bookmarks of rooms, the node and its payload (XEP-0402).
+    public static let bookmarks = "urn:xmpp:bookmarks:1"
     /// Data forms (XEP-0004).
     public static let dataForms = "jabber:x:data"
     /// Out-of-band data (XEP-0066).
@@ -63,6 +79,8 @@ public enum XMPPNamespace {
     public static let muc = "http://jabber.org/protocol/muc"
     /// Messages of a room to its occupants.
     public static let mucUser = "http://jabber.org/protocol/muc#user"
+    /// Direct invitations to rooms (XEP-0249).
+    public static let directInvitation = "jabber:x:conference"
     /// Moderators' requests.
     public static let mucAdmin = "http://jabber.org/protocol/muc#admin"
     /// Owners' requests.
