@@ -177,12 +177,15 @@ final class DNSLoop: Sendable {
         }.get()
     }
 
-    func resolve(_ host: String) async throws -> Result<[SocketAddress], LookupFailure> {
+    func resolve(
+        _ host: String,
+        _ preference: AddressPreference = .ipv4First
+    ) async throws -> Result<[SocketAddress], LookupFailure> {
         let loop = self.group.next()
         let client = self.client
         return try await loop.flatSubmit {
             let promise = loop.makePromise(of: Result<[SocketAddress], LookupFailure>.self)
-            if let known = client.value.resolve(host, now: .now(), completion: { promise.succeed($0) }) {
+            if let known = client.value.resolve(host, preference, now: .now(), completion: { promise.succeed($0) }) {
                 promise.succeed(known)
             }
             return promise.futureResult

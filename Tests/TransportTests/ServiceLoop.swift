@@ -29,6 +29,7 @@ final class ServiceLoop: Sendable {
         kinds: ServiceKinds = .both,
         tls: TLSSettings? = nil,
         usesDNS: Bool = true,
+        racing: AddressRacing? = nil,
         seed: UInt64 = 1
     ) async throws {
         let loop = self.group.next()
@@ -42,6 +43,7 @@ final class ServiceLoop: Sendable {
                 kinds: kinds,
                 dns: dns,
                 layers: ServiceConnector.Layers(direct: tls.map { [TLSLayer($0, loop: context)] } ?? []),
+                racing: racing,
                 resolver: usesDNS ? dns : nil,
                 generator: SeededGenerator(seed: seed)
             )
@@ -139,6 +141,7 @@ func withServiceLoop<Answer>(
     kinds: ServiceKinds = .both,
     tls: TLSSettings? = nil,
     usesDNS: Bool = true,
+    racing: AddressRacing? = nil,
     seed: UInt64 = 1,
     _ body: (ServiceLoop) async throws -> Answer
 ) async throws -> Answer {
@@ -148,6 +151,7 @@ func withServiceLoop<Answer>(
         kinds: kinds,
         tls: tls,
         usesDNS: usesDNS,
+        racing: racing,
         seed: seed
     )
     do {

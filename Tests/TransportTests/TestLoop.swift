@@ -21,7 +21,8 @@ final class TestLoop: Sendable {
         sources: SourceAddresses = .any,
         layers: @escaping @Sendable (LoopContext) throws -> [any ConnectLayer] = { _ in [] },
         route: @escaping @Sendable (Int) -> Int = { $0 },
-        lookup: @escaping NameLookup = NameResolver.system
+        racing: AddressRacing? = nil,
+        resolver: @escaping @Sendable (any EventLoop) -> any AddressResolver
     ) async throws {
         let loop = self.group.next()
         self.eventLoop = loop
@@ -33,7 +34,8 @@ final class TestLoop: Sendable {
                 sources: sources,
                 layers: try layers(context),
                 route: route,
-                lookup: lookup
+                racing: racing,
+                resolver: resolver(loop)
             )
             return NIOLoopBound(State(context: context, connector: connector), eventLoop: loop)
         }.get()
@@ -96,7 +98,9 @@ func withTestLoop<Answer>(
     sources: SourceAddresses = .any,
     layers: @escaping @Sendable (LoopContext) throws -> [any ConnectLayer] = { _ in [] },
     route: @escaping @Sendable (Int) -> Int = { $0 },
+    racing: AddressRacing? = nil,
     lookup: @escaping NameLookup = NameResolver.system,
+    resolver: (@Sendable (any EventLoop) -> any AddressResolver)? = nil,
     _ body: (TestLoop) async throws -> Answer
 ) async throws -> Answer {
     let loop = try await TestLoop(
@@ -105,7 +109,8 @@ func withTestLoop<Answer>(
         sources: sources,
         layers: layers,
         route: route,
-        lookup: lookup
+        racing: racing,
+        resolver: resolver ?? { NameResolver(eventLoop: $0, lookup: lookup) }
     )
     do {
         let answer = try await body(loop)

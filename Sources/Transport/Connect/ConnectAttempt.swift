@@ -23,6 +23,8 @@ final class ConnectAttempt {
     /// The socket of a channel that was made of one.
     var descriptor: CInt?
     var isBinding = false
+    /// The attempts to a name's addresses, until one of them has a connection.
+    var race: RacingSockets?
     var isDone = false
 
     init(

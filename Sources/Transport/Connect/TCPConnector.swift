@@ -10,17 +10,19 @@ import Glibc
 /// Makes the TCP connections of one event loop's clients.
 ///
 /// Clients use the targets in turn by number, unless a route overrides this. Names are looked up off the loop, and all
-/// their addresses are tried in turn. The layers follow, in order. Each connect in progress has one timer of the loop's
-/// wheel for its deadline.
+/// their addresses are tried in turn, with one socket at a time, or raced (``AddressRacing``). The layers follow, in
+/// order. Each connect in progress has one timer of the loop's wheel for its deadline.
 package final class TCPConnector: ClientConnector {
-    private let context: LoopContext
+    let context: LoopContext
     private let targets: [Target]
     /// The addresses of targets that need no lookup.
     private let literals: [SocketAddress?]
-    private let sources: SourceAddresses
+    let sources: SourceAddresses
     private let layers: [any ConnectLayer]
-    private let route: @Sendable (_ client: Int) -> Int
-    private let resolver: any AddressResolver
+    let route: @Sendable (_ client: Int) -> Int
+    let resolver: any AddressResolver
+    /// `nil` opens one socket at a time.
+    private let racing: AddressRacing?
     private lazy var prompt = PromptConnect(self.context)
     /// A connect to loopback was not over at once.
     ///
@@ -31,10 +33,12 @@ package final class TCPConnector: ClientConnector {
 
     /// Connects in progress, by slot; each slot keeps its timer.
     private var attempts: [ConnectAttempt?] = []
-    private var timers: [TimerID] = []
+    private(set) var timers: [TimerID] = []
     private var freeSlots: [Int32] = []
 
     /// `route` returns the number that selects a client's target and source address.
+    ///
+    /// With `racing` the addresses of a name compete; without it they are tried in the resolver's order.
     ///
     /// - Precondition: `targets` is not empty.
     package init(
@@ -43,6 +47,7 @@ package final class TCPConnector: ClientConnector {
         sources: SourceAddresses = .any,
         layers: [any ConnectLayer] = [],
         route: @escaping @Sendable (_ client: Int) -> Int = { $0 },
+        racing: AddressRacing? = nil,
         resolver: any AddressResolver
     ) {
         precondition(!targets.isEmpty, "a plan has a target")
@@ -53,6 +58,7 @@ package final class TCPConnector: ClientConnector {
         self.layers = layers
         self.route = route
         self.resolver = resolver
+        self.racing = racing
         self.owner = context.timers.addOwner { [weak self] _, slot in self?.expire(slot) }
     }
 
@@ -63,6 +69,7 @@ package final class TCPConnector: ClientConnector {
         sources: SourceAddresses = .any,
         layers: [any ConnectLayer] = [],
         route: @escaping @Sendable (_ client: Int) -> Int = { $0 },
+        racing: AddressRacing? = nil,
         lookup: @escaping NameLookup = NameResolver.system
     ) {
         let resolver = NameResolver(eventLoop: context.eventLoop, lookup: lookup)
@@ -72,6 +79,7 @@ package final class TCPConnector: ClientConnector {
             sources: sources,
             layers: layers,
             route: route,
+            racing: racing,
             resolver: resolver
         )
     }
@@ -147,7 +155,8 @@ package final class TCPConnector: ClientConnector {
 
     private func resolve(_ attempt: ConnectAttempt) {
         let begun = self.context.refresh()
-        let known = self.resolver.resolve(attempt.target.host, now: begun) { [weak self] answer in
+        let preference = self.racing?.preference ?? .ipv4First
+        let known = self.resolver.resolve(attempt.target.host, preference, now: begun) { [weak self] answer in
             guard let self, !attempt.isDone else { return }
             attempt.phases.dns = self.context.refresh() - begun
             self.resolved(attempt, answer)
@@ -166,6 +175,7 @@ package final class TCPConnector: ClientConnector {
     }
 
     private func start(_ attempt: ConnectAttempt, addresses: [SocketAddress]) {
+        if let racing = self.racing { return self.race(attempt, addresses, racing) }
         attempt.addresses = addresses.filter(self.sources.canReach)[...]
         attempt.connectBegun = self.context.refresh()
         self.tryNext(attempt, after: .sourceAddress)
@@ -223,7 +233,8 @@ package final class TCPConnector: ClientConnector {
             .connectTimeout(.hours(24))
             .channelInitializer { channel in
                 let (connector, attempt) = bound.value
-                return connector.prepare(channel, for: attempt, source: source)
+                attempt.channel = channel
+                return connector.prepare(channel, source: source) { attempt.isBinding = $0 }
             }
             .connect(to: address)
             .assumeIsolated()
@@ -241,30 +252,30 @@ package final class TCPConnector: ClientConnector {
             }
     }
 
-    private func prepare(
+    /// Sets the options of a channel, and binds it to `source`.
+    func prepare(
         _ channel: any Channel,
-        for attempt: ConnectAttempt,
-        source: SocketAddress?
+        source: SocketAddress?,
+        isBinding: @escaping (Bool) -> Void
     ) -> EventLoopFuture<Void> {
-        attempt.channel = channel
         do {
             try channel.setLoopOptions(
                 receive: self.context.receive.makeAllocator()
             )
             guard let source else { return channel.eventLoop.makeSucceededVoidFuture() }
-            attempt.isBinding = true
+            isBinding(true)
             // connect(2) chooses the port, for the pair of source and target.
             let option = NIOBSDSocket.Option(rawValue: clamor_ip_bind_address_no_port())
             try channel.syncOptions?.setOption(ChannelOptions.Types.SocketOption(level: .ip, name: option), value: 1)
             let bound = channel.bind(to: source)
-            bound.assumeIsolated().whenSuccess { attempt.isBinding = false }
+            bound.assumeIsolated().whenSuccess { isBinding(false) }
             return bound
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
     }
 
-    private func succeed(_ attempt: ConnectAttempt, _ channel: any Channel) {
+    func succeed(_ attempt: ConnectAttempt, _ channel: any Channel) {
         attempt.phases.tcp = self.context.refresh() - attempt.connectBegun
         self.nextLayer(attempt, channel)
     }
@@ -311,14 +322,18 @@ package final class TCPConnector: ClientConnector {
         if let (descriptor, address) = attempt.socket, self.context.now < attempt.deadline {
             return self.continuePrompt(attempt, PromptConnect.state(of: descriptor, to: address))
         }
+        if let sockets = attempt.race, let racing = self.racing, self.context.now < attempt.deadline {
+            return self.continueRace(attempt, sockets, racing)
+        }
         let isUp = attempt.phases.tcp != nil
         let phase = isUp ? attempt.layers[attempt.layer].phase : attempt.addresses == nil ? .dns : .tcp
         self.fail(attempt, .timedOut(phase))
     }
 
-    private func fail(_ attempt: ConnectAttempt, _ reason: ConnectError.Reason) {
+    func fail(_ attempt: ConnectAttempt, _ reason: ConnectError.Reason) {
         self.release(attempt)
         if let socket = attempt.socket.take(), socket.descriptor >= 0 { close(socket.descriptor) }
+        attempt.race.take()?.close()
         attempt.channel?.close(promise: nil)
         attempt.channel = nil
         let error = ConnectError(reason, target: attempt.target, phases: attempt.phases)

@@ -7,17 +7,29 @@ package protocol AddressResolver: AnyObject {
     ///
     /// - Parameters:
     ///   - host: a name.
+    ///   - preference: the families that the caller uses; the answer may have addresses of others.
     ///   - now: the current time.
     ///   - completion: called later, on the loop, if this returns `nil`; otherwise never.
     /// - Returns: the answer, with port 0, if it is cached.
     func resolve(
         _ host: String,
+        _ preference: AddressPreference,
         now: NIODeadline,
         completion: @escaping (Result<[SocketAddress], LookupFailure>) -> Void
     ) -> Result<[SocketAddress], LookupFailure>?
 }
 
-extension NameResolver: AddressResolver {}
+extension NameResolver: AddressResolver {
+    /// The system's resolver asks for both families, and its answer has both.
+    package func resolve(
+        _ host: String,
+        _ preference: AddressPreference,
+        now: NIODeadline,
+        completion: @escaping (Answer) -> Void
+    ) -> Answer? {
+        self.resolve(host, now: now, completion: completion)
+    }
+}
 
 /// A caching DNS client for one event loop: one query serves all waiting callers, and expired answers are queried
 /// again.
@@ -105,25 +117,32 @@ package final class DNSClient {
 }
 
 extension DNSClient: AddressResolver {
-    /// Queries both families: IPv4 first, then IPv6.
+    /// Queries the families that are used, together; the answer has IPv4 first.
     ///
     /// Once one family has addresses, the other has 50 ms left (RFC 8305 §3), because some resolvers never answer for
     /// IPv6. `localhost` names (RFC 6761 §6.3) are resolved without a query.
     package func resolve(
         _ host: String,
+        _ preference: AddressPreference,
         now: NIODeadline,
         completion: @escaping (Result<[SocketAddress], LookupFailure>) -> Void
     ) -> Result<[SocketAddress], LookupFailure>? {
         guard let name = DomainName.ascii(host) else { return .failure(LookupFailure("'\(host)' is no host name")) }
         if name == "localhost" || name.hasSuffix(".localhost") { return .success(Self.loopback) }
         let both = DNSAddresses(self.eventLoop, completion)
-        both.first = self.ask(DNSQuestion(name, .a), now: now) { outcome in
-            both.first = outcome
-            both.tell()
+        // A family that is not used has no addresses.
+        (both.first, both.second) = (.nothing(timeToLive: 0), .nothing(timeToLive: 0))
+        if preference.admits(.inet) {
+            both.first = self.ask(DNSQuestion(name, .a), now: now) { outcome in
+                both.first = outcome
+                both.tell()
+            }
         }
-        both.second = self.ask(DNSQuestion(name, .aaaa), now: now) { outcome in
-            both.second = outcome
-            both.tell()
+        if preference.admits(.inet6) {
+            both.second = self.ask(DNSQuestion(name, .aaaa), now: now) { outcome in
+                both.second = outcome
+                both.tell()
+            }
         }
         if let answer = both.answer { return answer }
         both.limit()

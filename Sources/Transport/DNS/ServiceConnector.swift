@@ -64,6 +64,8 @@ package final class ServiceConnector: ClientConnector {
     ///   - dns: resolves the domain's records.
     ///   - sources: addresses to connect from.
     ///   - layers: the layers between TCP and the client's handler.
+    ///   - racing: the addresses of one target compete; `nil` tries them in turn. Targets are always tried in turn,
+    ///     because their order is the domain's (RFC 2782).
     ///   - resolver: resolves the targets' addresses: the DNS client itself, or the system.
     ///   - generator: draws among targets of the same priority.
     package init(
@@ -73,6 +75,7 @@ package final class ServiceConnector: ClientConnector {
         dns: DNSClient,
         sources: SourceAddresses = .any,
         layers: Layers = Layers(),
+        racing: AddressRacing? = nil,
         resolver: (any AddressResolver)? = nil,
         generator: any RandomNumberGenerator = SystemRandomNumberGenerator()
     ) {
@@ -94,6 +97,7 @@ package final class ServiceConnector: ClientConnector {
             context: context,
             targets: [Target(host: self.domain, port: ServiceTargets.standardPort)],
             sources: sources,
+            racing: racing,
             resolver: resolver ?? NameResolver(eventLoop: context.eventLoop)
         )
         let owner = context.timers.addOwner { [weak self] _, _ in self?.expire() }
