@@ -1,5 +1,4 @@
 import NIOCore
-package import XMPPCodec
 
 /// Callbacks that wait until the kernel has the bytes sent.
 package final class XMPPReceiptsOfSending {
@@ -25,21 +24,5 @@ package final class XMPPReceiptsOfSending {
 
     package func fail() {
         while let first = self.waiting.popFirst() { first.told(false) }
-    }
-}
-
-extension XMPPConnection {
-    /// Sends an element and reports its fate once: `true` when the kernel has all of it, `false` when a filter dropped
-    /// it or the connection is gone.
-    ///
-    /// Only stream management reports that the server has it.
-    package func send(_ element: XMPPElement, told: @escaping (Bool) -> Void) throws(XMPPWriteError) {
-        guard self.takesStanzas, let element = self.filtered(element), self.takesStanzas else { return told(false) }
-        try self.stream.pointee.send(element, into: &self.out.pointee)
-        let extras = self.needsExtras
-        let receipts = extras.receipts ?? XMPPReceiptsOfSending()
-        extras.receipts = receipts
-        receipts.add(pending: self.out.pointee.readableBytes, told)
-        self.flushUnlessReading()
     }
 }

@@ -7,7 +7,7 @@ final class XMPPConnectionExtras {
     /// The closures that wait for answers to requests.
     var requests: XMPPRequestHandlers?
     var receipts: XMPPReceiptsOfSending?
-    var modules: XMPPModules?
+    var handlers: XMPPHandlers?
     /// Requests whose failure is being reported, one by one, the last first.
     var failing: [UInt64] = []
     /// The end of the channel, if it came while TLS was being added.
@@ -89,7 +89,7 @@ extension XMPPConnection {
             self.tell(phases, now: now)
             self.observer.registered(self.client, phases, answer: answer, now: now)
         case .acknowledged(let count):
-            self.observer.acknowledged(self.client, count: count, now: now)
+            self.tellAcknowledged(count, now: now)
             self.tellRoom(now: now)
         case .end(let end):
             self.flush()
@@ -100,15 +100,13 @@ extension XMPPConnection {
     private func becomesReady(_ readiness: XMPPReadiness, now: NIODeadline) {
         // The last answers of the negotiation go out before the owner's first stanzas join them.
         self.tell(readiness.phases, now: now)
-        if readiness.acknowledged > 0, self.end == nil {
-            self.observer.acknowledged(self.client, count: readiness.acknowledged, now: now)
-        }
+        if readiness.acknowledged > 0, self.end == nil { self.tellAcknowledged(readiness.acknowledged, now: now) }
         // A stream that is new answers nothing of the one before.
         if !readiness.resumed {
             self.fail(self.stream.pointee.takeRequests(), .connectionLost, now: now)
         }
         guard self.end == nil, let jid = self.stream.pointee.jid else { return }
-        self.extras?.modules?.ready(jid, readiness, now: now)
+        self.extras?.handlers?.ready(XMPPSession(jid, readiness, peer: self.stream.pointee.account.peer))
         guard self.end == nil else { return }
         self.observer.ready(self.client, jid: jid, readiness, now: now)
     }
@@ -120,6 +118,12 @@ extension XMPPConnection {
         }
     }
 
+    private func tellAcknowledged(_ count: Int, now: NIODeadline) {
+        self.extras?.handlers?.acknowledged(count)
+        guard self.end == nil else { return }
+        self.observer.acknowledged(self.client, count: count, now: now)
+    }
+
     /// A stream that was full takes stanzas again.
     private func tellRoom(now: NIODeadline) {
         guard self.isBlocked, self.isWritable else { return }
@@ -128,29 +132,29 @@ extension XMPPConnection {
     }
 
     func delivers(_ element: borrowing ElementView, now: NIODeadline) {
-        guard let modules = self.extras?.modules else {
+        guard let handlers = self.extras?.handlers else {
             return self.observer.received(self.client, element, now: now)
         }
-        self.deliver(element.element(), by: modules, now: now)
+        self.deliver(element.element(), by: handlers, now: now)
     }
 
     func delivers(request: borrowing ElementView, now: NIODeadline) {
-        guard let modules = self.extras?.modules else {
+        guard let handlers = self.extras?.handlers else {
             if self.observer.requested(self.client, request, now: now) || self.end != nil { return }
             self.stream.pointee.refuse(request.element(), into: &self.out.pointee)
             return
         }
-        self.deliver(request.element(), by: modules, now: now)
+        self.deliver(request.element(), by: handlers, now: now)
     }
 
-    private func deliver(_ stanza: XMPPElement, by modules: XMPPModules, now: NIODeadline) {
+    private func deliver(_ stanza: XMPPElement, by handlers: XMPPHandlers, now: NIODeadline) {
         let isRequest = stanza.isRequest
         // A request that a filter drops has been dealt with as far as the filter is concerned, but it is owed an answer.
-        guard let filtered = modules.filterReceived(stanza) else {
+        guard let filtered = handlers.filterReceived(stanza) else {
             if isRequest, self.end == nil { self.stream.pointee.refuse(stanza, into: &self.out.pointee) }
             return
         }
-        guard self.end == nil, !modules.handle(filtered, now: now), self.end == nil else { return }
+        guard self.end == nil, !handlers.handle(filtered), self.end == nil else { return }
         if self.observer.received(self.client, filtered: filtered, now: now) { return }
         if isRequest, self.end == nil { self.stream.pointee.refuse(stanza, into: &self.out.pointee) }
     }
@@ -161,7 +165,7 @@ extension XMPPConnection {
     @discardableResult
     package func inject(_ stanza: XMPPElement) -> Bool {
         guard self.end == nil, self.stream.pointee.state == .connected else { return false }
-        self.deliver(stanza, by: self.extras?.modules ?? XMPPModules([], of: self), now: self.loop.refresh())
+        self.deliver(stanza, by: self.extras?.handlers ?? XMPPHandlers([], of: self), now: self.loop.refresh())
         self.flushUnlessReading()
         return true
     }
@@ -198,8 +202,8 @@ extension XMPPConnection {
 
     /// Returns the element after the filters of all modules.
     func filtered(_ element: XMPPElement) -> XMPPElement? {
-        guard let modules = self.extras?.modules else { return element }
-        return modules.filterSent(element)
+        guard let handlers = self.extras?.handlers else { return element }
+        return handlers.filterSent(element)
     }
 
     // MARK: Requests
@@ -207,9 +211,11 @@ extension XMPPConnection {
     /// Sends an IQ of type get or set, sets its id, and passes its answer on.
     ///
     /// Only an answer of the addressee counts: of the IQ's `to`, or, without it, of the server.
+    ///
+    /// `timeout`: ``XMPPStreamOptions/requestTimeout`` unless one is given.
     package func request(
         _ iq: XMPPElement,
-        timeout: TimeAmount,
+        timeout: TimeAmount? = nil,
         _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
     ) {
         guard self.takesStanzas else { return answer(.failure(.notSent)) }
@@ -222,12 +228,18 @@ extension XMPPConnection {
         let token = requests.nextToken
         requests.nextToken += 1
         var id = ByteBuffer()
-        self.stream.pointee.request(token, to: to, deadline: self.loop.now + timeout, id: &id)
+        let deadline = self.loop.now + (timeout ?? self.stream.pointee.options.requestTimeout)
+        self.stream.pointee.request(token, to: to, deadline: deadline, id: &id)
         var iq = iq
         iq["id"] = String(buffer: id)
         requests.handlers[token] = answer
         do throws(XMPPWriteError) {
-            try self.send(iq)
+            guard try self.offer(iq) == .dropped else {
+                if self.end == nil { self.updateTimer() }
+                return
+            }
+            self.stream.pointee.withdraw(token)
+            self.fail(token, .dropped, now: self.loop.now)
         } catch {
             self.stream.pointee.withdraw(token)
             self.fail(token, .invalid(error.description), now: self.loop.now)

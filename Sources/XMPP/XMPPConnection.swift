@@ -134,18 +134,43 @@ package final class XMPPConnection {
         return true
     }
 
-    /// Sends an element, a stanza or not, by the filters of the modules if there are any.
+    /// The fate of an element.
+    package enum Offer: Hashable, Sendable {
+        case sent
+        /// A filter dropped it.
+        case dropped
+        /// There is no stream that is ready.
+        case refused
+    }
+
+    /// Sends an element, a stanza or not, by the filters of the handlers if there are any.
     ///
-    /// - Returns: whether it was taken.
+    /// - Returns: whether it was taken, by the stream or by a filter that dropped it.
     @discardableResult
-    package func send(_ element: XMPPElement) throws(XMPPWriteError) -> Bool {
-        guard self.takesStanzas else { return false }
-        guard let element = self.filtered(element) else { return true }
+    package func send(_ element: XMPPElement) throws(XMPPWriteError) -> Bool { try self.offer(element) != .refused }
+
+    /// The same.
+    ///
+    /// `told`: called once for an element that was sent: `true` when the kernel has all of it, `false` when the
+    /// connection ends before.
+    package func offer(
+        _ element: XMPPElement,
+        told: ((Bool) -> Void)? = nil
+    ) throws(XMPPWriteError) -> Offer {
+        guard self.takesStanzas else { return .refused }
+        let filtered = self.filtered(element)
         // A filter may have ended it.
-        guard self.takesStanzas else { return false }
+        guard self.takesStanzas else { return .refused }
+        guard let element = filtered else { return .dropped }
         try self.stream.pointee.send(element, into: &self.out.pointee)
+        if let told {
+            let extras = self.needsExtras
+            let receipts = extras.receipts ?? XMPPReceiptsOfSending()
+            extras.receipts = receipts
+            receipts.add(pending: self.out.pointee.readableBytes, told)
+        }
         self.flushUnlessReading()
-        return true
+        return .sent
     }
 
     /// Asks the server how many stanzas it received.
@@ -189,14 +214,17 @@ package final class XMPPConnection {
         self.fail(self.stream.pointee.takeExpired(now: now), .timedOut, now: now)
         if case .end(let end) = action { self.close(self.extras?.gone ?? end) }
         guard self.end == nil else { return }
-        self.extras?.modules?.timerFired(now: now)
+        self.extras?.handlers?.timerFired(now: now)
         self.updateTimer()
     }
+
+    /// A handler may have changed its deadline.
+    func watchDeadline() { if self.end == nil, self.hasStarted { self.updateTimer() } }
 
     /// Asks the owner for a call, unless one comes early enough.
     func updateTimer() {
         var deadline = self.stream.pointee.deadline ?? .distantFuture
-        if let modules = self.extras?.modules { deadline = min(deadline, modules.deadline) }
+        if let handlers = self.extras?.handlers { deadline = min(deadline, handlers.deadline) }
         guard deadline < self.armed else { return }
         self.armed = deadline
         self.observer.wantsTimer(self.client, at: deadline)
@@ -215,7 +243,7 @@ package final class XMPPConnection {
         // Until it starts, the stream belongs to another connection or to none.
         if self.hasStarted { self.leaveStream(now: now) }
         self.extras?.receipts?.fail()
-        self.extras?.modules?.ended(end, now: now)
+        self.extras?.handlers?.ended(XMPPClientEnd(end))
         guard !self.hasEnded else { return }
         self.hasEnded = true
         self.observer.ended(self.client, end, now: now)

@@ -11,6 +11,9 @@ extension XMPPConnectionEnd {
         case .elsewhere(let place): .elsewhere(place.bounded)
         case .notAuthenticated(let failure):
             .notAuthenticated(XMPPAuthenticationFailure(failure.condition, text: failure.text?.bounded))
+        case .tokenRefused(let failure):
+            .tokenRefused(XMPPAuthenticationFailure(failure.condition, text: failure.text?.bounded))
+        case .tasksRequired(let names): .tasksRequired(names.bounded)
         case .bindRefused(let error): .bindRefused(error.bounded)
         case .sessionRefused(let error): .sessionRefused(error.bounded)
         case .registrationRefused(let error): .registrationRefused(error.bounded)

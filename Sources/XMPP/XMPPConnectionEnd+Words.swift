@@ -41,6 +41,10 @@ extension XMPPConnectionEnd: CustomStringConvertible {
         case .elsewhere(let place): "the server names another WebSocket: \(place)"
         case .notAuthenticated(let failure):
             "the server refused the login: \(failure.condition.rawValue)\(Self.said(failure.text))"
+        case .tokenRefused(let failure):
+            "the server refused the token: \(failure.condition.rawValue)\(Self.said(failure.text))"
+        case .tasksRequired(let names):
+            "the server requires more than the login: \(names.isEmpty ? "nothing named" : names.joined(separator: ", "))"
         case .bindRefused(let error): "the server refused the resource: \(Self.name(error))"
         case .sessionRefused(let error): "the server refused the session: \(Self.name(error))"
         case .registrationRefused(let error): "the server refused to register the account: \(Self.name(error))"
@@ -94,13 +98,13 @@ extension XMPPConnectionEnd: CustomStringConvertible {
         case .webSocket: "websocket"
         case .streamError(let error): error.condition.rawValue
         case .redirected, .tooManyRedirects, .elsewhere: "see-other-host"
-        case .notAuthenticated(let failure): failure.condition.rawValue
+        case .notAuthenticated(let failure), .tokenRefused(let failure): failure.condition.rawValue
         case .bindRefused(let error), .sessionRefused(let error), .legacyRefused(let error):
             error.condition.rawValue
         // A stream can end with a conflict too, which is something else.
         case .registrationRefused(let error): "register \(error.condition.rawValue)"
         case .registrationImpossible: "register form"
-        case .passwordInClear, .noMechanism, .serverNotAuthentic: "sasl"
+        case .passwordInClear, .noMechanism, .serverNotAuthentic, .tasksRequired: "sasl"
         case .handledCountTooHigh: "handled-count-too-high"
         case .malformed(let error): error.condition.rawValue
         default: "protocol"
@@ -110,7 +114,9 @@ extension XMPPConnectionEnd: CustomStringConvertible {
     package var retry: XMPPRetry {
         switch self {
         case .answered, .aborted: .never
-        case .closedByPeer, .lost, .failed, .timedOut, .pingTimedOut, .closingTimedOut, .webSocket, .notConnected: .soon
+        case .closedByPeer, .lost, .failed, .timedOut, .pingTimedOut, .closingTimedOut, .webSocket, .notConnected,
+            .tokenRefused:
+            .soon
         case .redirected(let host?): .at(host)
         case .streamError(let error):
             switch error.condition {

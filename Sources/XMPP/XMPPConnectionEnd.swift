@@ -39,6 +39,10 @@ package enum XMPPConnectionEnd: Error, Hashable, Sendable {
     /// The server closes and names another WebSocket (RFC 7395 §3.6.1); one without TLS must not be followed from one with.
     case elsewhere(String)
     case notAuthenticated(XMPPAuthenticationFailure)
+    /// The server refused the token and then the mechanisms that it offers; the next stream logs in without the token.
+    case tokenRefused(XMPPAuthenticationFailure)
+    /// The login succeeded, and the server requires one of these tasks too (XEP-0388 §2.6.3).
+    case tasksRequired([String])
     case bindRefused(StanzaError)
     case sessionRefused(StanzaError)
     case registrationRefused(StanzaError)

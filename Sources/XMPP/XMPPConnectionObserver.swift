@@ -1,6 +1,6 @@
 package import NIOCore
 package import Transport
-package import XMPPCodec
+public import XMPPCodec
 
 /// Owner of connections, and receiver of their events.
 ///
@@ -49,12 +49,12 @@ package protocol XMPPConnectionObserver: AnyObject {
     /// The answer to ``XMPPConnection/request(_:to:timeout:before:after:)``: a result or an error.
     func answered(_ client: Int, _ token: UInt64, _ answer: borrowing ElementView, now: NIODeadline)
 
-    /// No answer to it in time, or the connection is gone and cannot be resumed.
-    /// The server has this many of the oldest stanzas sent (XEP-0198).
-    /// Of a connection that can be, the next one tells how it went on.
+    /// No answer came in time, or the connection is gone and cannot be resumed.
+    ///
+    /// If the stream can be resumed, the next connection reports the request's fate.
     func unanswered(_ client: Int, _ token: UInt64, _ error: XMPPRequestError, now: NIODeadline)
 
-    /// So many of the oldest stanzas sent are with the server (XEP-0198).
+    /// The server has this many of the oldest stanzas sent (XEP-0198).
     func acknowledged(_ client: Int, count: Int, now: NIODeadline)
 
     /// The kernel took so many bytes more of what was written.
@@ -93,24 +93,29 @@ extension XMPPConnectionObserver {
 }
 
 /// Why a request has no result.
-package enum XMPPRequestError: Error, Hashable, Sendable, CustomStringConvertible {
+public enum XMPPRequestError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The answer was an error.
     case refused(StanzaError)
+    /// No answer came in time.
     case timedOut
-    /// It cannot be sent: XML cannot represent it, or its `to` is not a JID; the text gives the reason.
+    /// The connection was lost before the answer came, and the stream was not resumed.
     case connectionLost
     /// There is no connection.
     case notSent
-    /// It cannot be sent as it is: XML cannot hold it, or its `to` is no JID; the words say which.
+    /// It cannot be sent: XML cannot represent it, or its `to` is no JID; the text gives the reason.
     case invalid(String)
+    /// A filter of a handler dropped it.
+    case dropped
 
-    package var description: String {
+    /// The error in one line.
+    public var description: String {
         switch self {
         case .refused(let error): OneLine.of(error.description)
         case .timedOut: "no answer in time"
         case .connectionLost: "the connection was lost before the answer came"
         case .notSent: "the client is not connected"
         case .invalid(let words): words
+        case .dropped: "a module's filter dropped the request"
         }
     }
 }

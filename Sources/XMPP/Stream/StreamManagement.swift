@@ -105,6 +105,9 @@ final class ManagementState {
     var sinceRequest = 0
     /// When the next `<r/>` is due for them, however few they are.
     var asksAt = NIODeadline.distantFuture
+    /// Facts about the session, for the streams that resume it.
+    var offers: XMPPStreamOffers = []
+    var enabled: XMPPInlineFeatures = []
     /// Requests that wait for answers between two connections.
     var waiting: XMPPRequestHandlers?
     /// `<enabled/>` or `<resumed/>` has come: what is received is counted.

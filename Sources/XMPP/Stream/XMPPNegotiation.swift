@@ -20,6 +20,13 @@ final class XMPPNegotiation {
     var refusedMechanisms: Set<String> = []
     /// Why the last of them was turned down.
     var failure: XMPPAuthenticationFailure?
+    /// The login that is on is by SASL2, with these requests.
+    var inline: XMPPInlineRequests?
+    /// Why the kept token was refused on this stream.
+    var tokenFailure: XMPPAuthenticationFailure?
+    /// Facts about the session for ``XMPPReadiness``, from before the last features.
+    var offers: XMPPStreamOffers = []
+    var enabled: XMPPInlineFeatures = []
     var channelBindings: (() -> [SASLChannelBinding])?
     var bindings = 0
     /// The resource to ask for next; `nil`: the server's choice.
@@ -106,11 +113,26 @@ package struct XMPPReadiness: Hashable, Sendable {
     /// Stanzas of the previous connection with an unknown fate: it could not be resumed.
     package let lost: Int
     package let phases: XMPPPhases
+    /// Features that the server offers after the login.
+    ///
+    /// A stream resumed within its login gets no features (XEP-0198 §9.2): it has those of its session's beginning.
+    package let offers: XMPPStreamOffers
+    /// Features that came with the resource; none without Bind 2.
+    package let enabled: XMPPInlineFeatures
 
-    package init(resumed: Bool, acknowledged: Int, lost: Int, phases: XMPPPhases) {
+    package init(
+        resumed: Bool,
+        acknowledged: Int,
+        lost: Int,
+        phases: XMPPPhases,
+        offers: XMPPStreamOffers = [],
+        enabled: XMPPInlineFeatures = []
+    ) {
         self.resumed = resumed
         self.acknowledged = acknowledged
         self.lost = lost
         self.phases = phases
+        self.offers = offers
+        self.enabled = enabled
     }
 }

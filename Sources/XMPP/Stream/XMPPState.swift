@@ -3,7 +3,7 @@ package import NIOCore
 /// How far a stream has come.
 package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
     case disconnected
-    /// The stream header is sent; the server's header and features are awaited.
+    /// The stream header is sent, or SASL2 has succeeded; the server's header and features are awaited.
     case opening
     /// The features have arrived, and a step without a state of its own is in progress.
     case negotiating
@@ -47,14 +47,14 @@ package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
 ///
 /// The parts do not overlap.
 package enum XMPPPhase: String, Hashable, Sendable, CaseIterable {
-    /// From each stream header to the features that answer it.
+    /// From each stream header, and from the success of SASL2, to the server's features.
     case stream
     /// From `<starttls/>` to the end of the handshake.
     case tls
     case register
-    /// From `<auth/>` to `<success/>`.
+    /// From `<auth/>` or `<authenticate/>` to `<success/>`.
     case sasl
-    /// Resource, session and stream management.
+    /// Resource, session and stream management, as far as SASL2 has not dealt with them.
     case bind
 }
 

@@ -3,15 +3,14 @@ import XMPPCodec
 
 // Acknowledgements and resumption (XEP-0198). The counts live where stanzas come and go, so this is no module.
 extension XMPPStream {
-    private func nonza(_ name: String, _ attributes: KeyValuePairs<String, String?> = [:]) -> XMPPElement {
+    func nonza(_ name: String, _ attributes: KeyValuePairs<String, String?> = [:]) -> XMPPElement {
         XMPPElement(name, namespace: XMPPNamespace.streamManagement, attributes: attributes)
     }
 
     // MARK: Beginning
 
     mutating func beginResumption(now: NIODeadline, into out: inout ByteBuffer) -> Action? {
-        guard self.options.management == .resume, let management = self.management,
-            let previous = management.previousID
+        guard self.options.management == .resume, let management = self.management, management.previousID != nil
         else { return nil }
         // The client does not ask for a session that the server has dropped: that would cost a round trip.
         guard self.offered("sm", XMPPNamespace.streamManagement) != nil, !management.isOver(now: now) else {
@@ -20,8 +19,7 @@ extension XMPPStream {
         }
         self.enter(.bind, now: now)
         self.state = .managing
-        let resume = self.nonza("resume", ["previd": previous, "h": String(management.counts.handled)])
-        self.append(resume, into: &out)
+        self.append(self.resumeRequest(management), into: &out)
         return Action.none
     }
 
@@ -31,17 +29,28 @@ extension XMPPStream {
             return nil
         }
         self.state = .managing
-        let resumes = self.options.management == .resume
         // §3: this side counts from `<enable/>` on.
-        self.management = ManagementState(
+        self.management = self.newManagement
+        self.append(self.enableRequest, into: &out)
+        return Action.none
+    }
+
+    var newManagement: ManagementState {
+        ManagementState(
             StreamManagement(
                 limit: self.options.maximumUnacknowledged,
                 bytes: self.options.maximumUnacknowledgedBytes,
-                keeps: resumes
+                keeps: self.options.management == .resume
             )
         )
-        self.append(self.nonza("enable", ["resume": resumes ? "true" : nil]), into: &out)
-        return Action.none
+    }
+
+    var enableRequest: XMPPElement {
+        self.nonza("enable", ["resume": self.options.management == .resume ? "true" : nil])
+    }
+
+    func resumeRequest(_ management: ManagementState) -> XMPPElement {
+        self.nonza("resume", ["previd": management.previousID, "h": String(management.counts.handled)])
     }
 
     mutating func receivedAboutManagement(
@@ -54,38 +63,44 @@ extension XMPPStream {
         }
         switch element.name {
         case "enabled" where self.facts.contains(.bound):
-            management.isOn = true
-            let resumes = element["resume"].map { $0 == "true" || $0 == "1" } ?? false
-            let isAsked = self.options.management == .resume && management.counts.keeps
-            // §3: 4,000 bytes at most. It is kept, and so is the place, which is a host's name.
-            management.previousID = resumes && isAsked ? Self.short(element["id"], 4_000) : nil
-            management.location = Self.short(element["location"], 300)
-            management.maximum = element["max"].flatMap { UInt32($0) }.map { .seconds(Int64($0)) }
-            self.facts.insert(.managed)
+            self.enabled(management, by: element)
             return self.negotiate(now: now, into: &out)
         case "resumed" where !self.facts.contains(.bound):
-            guard element["previd"] == management.previousID else {
-                return self.violated("it resumed another stream than requested", .undefinedCondition, into: &out)
-            }
-            guard let h = element["h"].flatMap({ UInt32($0) }) else {
-                return self.violated("it resumes a stream without a count", .undefinedCondition, into: &out)
-            }
-            return self.resumed(management, h, now: now, into: &out)
+            return self.resumed(management, by: element, now: now, into: &out)
         case "failed": return self.managementFailed(element, now: now, into: &out)
         default: return self.unexpected(element, into: &out)
         }
     }
 
-    private static func short(_ text: String?, _ most: Int) -> String? {
+    /// `<enabled/>`, by itself or within `<bound/>`.
+    mutating func enabled(_ management: ManagementState, by element: XMPPElement) {
+        management.isOn = true
+        let resumes = element["resume"].map { $0 == "true" || $0 == "1" } ?? false
+        let isAsked = self.options.management == .resume && management.counts.keeps
+        // §3: 4,000 bytes at most. It is kept, and so is the place, which is a host's name.
+        management.previousID = resumes && isAsked ? Self.short(element["id"], 4_000) : nil
+        management.location = Self.short(element["location"], 300)
+        management.maximum = element["max"].flatMap { UInt32($0) }.map { .seconds(Int64($0)) }
+        self.facts.insert(.managed)
+    }
+
+    static func short(_ text: String?, _ most: Int) -> String? {
         text.flatMap { $0.utf8.count <= most ? $0 : nil }
     }
 
-    private mutating func resumed(
+    /// `<resumed/>`, by itself or within the success of SASL2.
+    mutating func resumed(
         _ management: ManagementState,
-        _ h: UInt32,
+        by element: XMPPElement,
         now: NIODeadline,
         into out: inout ByteBuffer
     ) -> Action {
+        guard element["previd"] == management.previousID else {
+            return self.violated("it resumed another stream than requested", .undefinedCondition, into: &out)
+        }
+        guard let h = element["h"].flatMap({ UInt32($0) }) else {
+            return self.violated("it resumes a stream without a count", .undefinedCondition, into: &out)
+        }
         switch management.counts.receives(h) {
         case .tooHigh(let h, let sent): return self.countTooHigh(h, sent: sent, into: &out)
         case .acknowledged(let count): self.negotiation?.acknowledged += count
@@ -120,7 +135,7 @@ extension XMPPStream {
     }
 
     /// The session cannot be resumed: stanzas that the server did not acknowledge have an unknown fate.
-    private mutating func loseSession(acknowledged h: UInt32?) {
+    mutating func loseSession(acknowledged h: UInt32?) {
         guard let management = self.management, let negotiation = self.negotiation else { return }
         if let h, case .acknowledged(let count) = management.counts.receives(h) { negotiation.acknowledged += count }
         negotiation.lost += management.counts.unacknowledged
@@ -134,6 +149,11 @@ extension XMPPStream {
 
     /// An element on a stream that is ready, and no stanza.
     mutating func receivedNonza(_ element: XMPPElement, now: NIODeadline, into out: inout ByteBuffer) -> Action {
+        // §9.2: no features follow a resumption within a login, but early servers send them.
+        if element.isNamed("features", XMPPNamespace.stream), self.facts.contains(.resumed), self.options.login != .sasl
+        {
+            return .none
+        }
         guard element.namespace == XMPPNamespace.streamManagement, let management = self.management, management.isOn
         else {
             return self.unknownElement(element, into: &out)
@@ -179,6 +199,12 @@ extension XMPPStream {
 
     /// Whether there is a session that the server may still have.
     package var canResume: Bool { self.management?.previousID != nil && !self.isUntold }
+
+    /// When the server drops the session that was lost; without a word of its own after ten minutes (§5: `max`).
+    var resumptionDeadline: NIODeadline? {
+        guard let management = self.management, let lostAt = management.lostAt else { return nil }
+        return lostAt + (management.maximum ?? .minutes(10))
+    }
 
     /// A session is bound but not yet reported: the owner must know of a session before it is resumed.
     var isUntold: Bool {

@@ -46,9 +46,13 @@ extension XMPPStream {
                 return self.unexpected(element, into: &out)
             }
             self.negotiation?.features = element
+            let offers = XMPPStreamOffers(features: element).intersection(.beforeLogin)
+            self.negotiation?.offers.formUnion(offers)
             return self.negotiate(now: now, into: &out)
         case .startTLS1: return self.receivedAboutTLS(element, into: &out)
         case .registering: return self.receivedAboutRegistration(element, now: now, into: &out)
+        case .auth where self.options.isComponent:
+            return self.receivedAboutHandshake(element, now: now, into: &out)
         case .auth: return self.receivedAboutAuthentication(element, now: now, into: &out)
         case .binding: return self.receivedAboutBinding(element, now: now, into: &out)
         case .startSession: return self.receivedAboutSession(element, now: now, into: &out)
@@ -67,14 +71,30 @@ extension XMPPStream {
         self.keepAlive.begin(self.options.framing == .stream ? self.options.keepAlive : .zero, now: now)
         let negotiation = self.negotiation
         self.negotiation = nil
+        let (offers, enabled) = self.keepFacts(of: negotiation)
         return .ready(
             XMPPReadiness(
                 resumed: self.facts.contains(.resumed),
                 acknowledged: negotiation?.acknowledged ?? 0,
                 lost: negotiation?.lost ?? 0,
-                phases: negotiation?.phases ?? XMPPPhases()
+                phases: negotiation?.phases ?? XMPPPhases(),
+                offers: offers,
+                enabled: enabled
             )
         )
+    }
+
+    /// The facts about the session, which later streams may resume.
+    private func keepFacts(of negotiation: XMPPNegotiation?) -> (XMPPStreamOffers, XMPPInlineFeatures) {
+        let isResumed = self.facts.contains(.resumed)
+        var offers = negotiation?.features.map { XMPPStreamOffers(features: $0) }
+        if isResumed { offers = offers ?? self.management?.offers }
+        let all = (offers ?? []).union(negotiation?.offers ?? [])
+        // XEP-0352 §5.2: inactivity is not restored.
+        let enabled = isResumed ? self.management?.enabled.subtracting(.inactive) : negotiation?.enabled
+        self.management?.offers = all
+        self.management?.enabled = enabled ?? []
+        return (all, enabled ?? [])
     }
 
     // MARK: TLS

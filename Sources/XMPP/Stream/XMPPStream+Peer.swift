@@ -35,7 +35,7 @@ extension XMPPStream {
                 return self.end(.header("it does not say who it is from"), into: &out)
             }
             if let from, let peer = self.account.peer, from.bare != peer.bare {
-                return self.end(.foreignServer(header.from ?? ""), into: &out)
+                return self.end(.header("it is from '\(header.from ?? "")', and not from the peer"), into: &out)
             }
             if self.account.peer == nil { self.account.peer = from?.bare }
             // §7: without a version there are no features to wait for.

@@ -47,6 +47,12 @@ extension XMPPStream {
         return .registered(phases, answer: now - sent)
     }
 
+    /// Whether a secret may be sent for everyone on the way to read: inside TLS nobody reads it, and without TLS it has
+    /// to be switched off or allowed explicitly.
+    var mayExposeSecrets: Bool {
+        self.facts.contains(.secure) || self.options.tlsPolicy == .off || self.options.allowsPlainWithoutTLS
+    }
+
     /// Whether the registration was sent and not refused, until the end of the stream is known.
     package var hasAskedForAccount: Bool { self.negotiation?.registersByForm ?? false }
 
@@ -60,14 +66,14 @@ extension XMPPStream {
             guard self.options.registration == .only else { return self.finishRegistration(now: now, into: &out) }
             return self.end(.registrationRefused(StanzaError(.conflict)), into: &out)
         }
-        // Registration sends the password in clear: this needs TLS, or TLS switched off, or explicit permission.
-        guard self.facts.contains(.secure) || self.options.tlsPolicy == .off || self.options.allowsPlainWithoutTLS
-        else { return self.end(.passwordInClear, into: &out) }
+        // Registration sends the password in clear.
+        guard self.mayExposeSecrets else { return self.end(.passwordInClear, into: &out) }
         do throws(XMPPRegistrationProblem) {
             let filled = try XMPPRegistrationForm.fill(
                 query,
                 user: self.account.jid.local ?? "",
-                password: self.account.password
+                password: self.account.password,
+                fields: self.options.registrationFields
             )
             self.negotiation?.registersByForm = true
             self.negotiation?.formSent = now
@@ -99,16 +105,16 @@ package enum XMPPRegistrationProblem: Error, Hashable, Sendable, CustomStringCon
 
 /// The fields that a server requires for a registration.
 enum XMPPRegistrationForm {
-    private static let data = XMPPNamespace.dataForms
-
     static func fill(
         _ query: XMPPElement,
         user: String,
-        password: String
+        password: String,
+        fields: [String: String]
     ) throws(XMPPRegistrationProblem) -> XMPPElement {
-        let answers = ["username": user, "password": password, "email": "\(user)@invalid"]
+        var answers = ["username": user, "password": password, "email": "\(user)@invalid"]
+        answers.merge(fields) { $1 }
         var filled = XMPPElement("query", namespace: XMPPNamespace.register)
-        if let form = query.child("x", Self.data) {
+        if let form = query.child("x", XMPPNamespace.dataForms).flatMap({ XMPPDataForm($0) }) {
             filled.add(try self.fill(form, answers))
             return filled
         }
@@ -126,24 +132,20 @@ enum XMPPRegistrationForm {
     }
 
     private static func fill(
-        _ form: XMPPElement,
+        _ form: XMPPDataForm,
         _ answers: [String: String]
     ) throws(XMPPRegistrationProblem) -> XMPPElement {
-        var filled = XMPPElement("x", namespace: Self.data, attributes: ["type": "submit"])
-        for field in form.elements where field.name == "field" {
-            guard let name = field["var"] else { continue }
+        var filled = XMPPDataForm(.submit)
+        for field in form.fields {
+            guard let name = field.name else { continue }
             // Values that the server filled in are returned unchanged (XEP-0004 §3.3).
-            let given = field.child("value")?.text
-            guard let answer = answers[name] ?? given else {
-                if field.child("required") != nil { throw .field(name) }
-                continue
+            let values = answers[name].map { [$0] } ?? field.values
+            if !values.isEmpty {
+                filled.fields.append(XMPPDataForm.Field(name, values))
+            } else if field.isRequired {
+                throw .field(name)
             }
-            var value = XMPPElement("value", namespace: Self.data)
-            value.add(text: answer)
-            var answered = XMPPElement("field", namespace: Self.data, attributes: ["var": name])
-            answered.add(value)
-            filled.add(answered)
         }
-        return filled
+        return filled.element
     }
 }

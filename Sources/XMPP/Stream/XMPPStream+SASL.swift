@@ -1,11 +1,12 @@
 import DataEncodings
 import NIOCore
-import SASL
+package import SASL
 import XMPPCodec
 
 // Authentication (RFC 6120 §6).
 extension XMPPStream {
     mutating func beginAuthentication(now: NIODeadline, into out: inout ByteBuffer) -> Action? {
+        if let action = self.beginSASL2(now: now, into: &out) { return action }
         let offered = (self.offered("mechanisms", XMPPNamespace.sasl)?.elements ?? [])
             .filter { $0.name == "mechanism" }.map(\.text)
         if offered.isEmpty, self.options.allowsLegacyAuthentication,
@@ -21,7 +22,7 @@ extension XMPPStream {
     private mutating func authenticate(_ offered: [String], into out: inout ByteBuffer) -> Action {
         guard let negotiation = self.negotiation else { return .none }
         do throws(SASLChoiceError) {
-            let mechanism = try self.choose(offered)
+            let mechanism = try self.choose(offered, isSASL2: false)
             return self.begin(mechanism, into: &out)
         } catch {
             // If an earlier attempt was rejected, its reason is reported.
@@ -43,13 +44,14 @@ extension XMPPStream {
         }
     }
 
-    private func choose(_ offered: [String]) throws(SASLChoiceError) -> any SASLMechanism {
+    func choose(_ offered: [String], isSASL2: Bool) throws(SASLChoiceError) -> any SASLMechanism {
         let (options, account, negotiation) = (self.options, self.account, self.negotiation)
         let refused = negotiation?.refusedMechanisms ?? []
         var choice = SASLMechanismChoice()
         choice.allowsPlainWithoutTLS = options.allowsPlainWithoutTLS
         choice.allowsDigestMD5 = options.allowsDigestMD5
         choice.requiresChannelBinding = options.requiresChannelBinding
+        choice.requiresBindingTypes = isSASL2
         choice.isAnonymous = account.jid.local == nil && !options.hasClientCertificate
         choice.iterations = options.iterations
         if let wanted = options.mechanisms {
@@ -83,7 +85,7 @@ extension XMPPStream {
     }
 
     /// Sets the source of channel binding data, called when a mechanism could use it.
-    mutating func setChannelBindings(_ bindings: @escaping () -> [SASLChannelBinding]) {
+    package mutating func setChannelBindings(_ bindings: @escaping () -> [SASLChannelBinding]) {
         self.negotiation?.channelBindings = bindings
     }
 
@@ -110,6 +112,7 @@ extension XMPPStream {
         into out: inout ByteBuffer
     ) -> Action {
         guard let negotiation = self.negotiation else { return .none }
+        if let inline = negotiation.inline { return self.receivedAboutSASL2(element, inline, now: now, into: &out) }
         guard element.namespace == XMPPNamespace.sasl, var mechanism = negotiation.mechanism else {
             if negotiation.mechanism == nil { return self.receivedAboutLegacy(element, now: now, into: &out) }
             return self.unexpected(element, into: &out)
@@ -189,7 +192,11 @@ package struct XMPPAuthenticationFailure: Hashable, Sendable {
 
     /// An unknown condition counts as not-authorized (§6.5).
     init(_ failure: XMPPElement) {
-        self.condition = failure.elements.lazy.compactMap { Condition(rawValue: $0.name) }.first ?? .notAuthorized
-        self.text = failure.child("text", XMPPNamespace.sasl)?.text
+        // Of SASL2 the conditions are in the namespace of RFC 6120 too, and other elements may be beside them.
+        let conditions = failure.elements.lazy.filter {
+            $0.namespace == XMPPNamespace.sasl || $0.namespace == failure.namespace
+        }
+        self.condition = conditions.compactMap { Condition(rawValue: $0.name) }.first ?? .notAuthorized
+        self.text = failure.child("text", failure.namespace)?.text
     }
 }

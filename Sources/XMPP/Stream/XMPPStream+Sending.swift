@@ -16,6 +16,11 @@ extension XMPPStream {
 
     /// Appends an element, and counts it if it is a stanza; of one that throws nothing is appended.
     package mutating func send(_ element: XMPPElement, into out: inout ByteBuffer) throws(XMPPWriteError) {
+        var element = element
+        // XEP-0114 §3: a component's stanzas say who they are from.
+        if self.options.isComponent, self.state == .connected, element["from"] == nil {
+            element["from"] = self.account.jid.description
+        }
         let start = out.writerIndex
         do throws(XMPPWriteError) {
             // RFC 7395 §3.3.3: every WebSocket message is a complete document.

@@ -97,21 +97,27 @@ extension XMPPStream {
         if let verdict { return verdict }
         // Only the server can omit `from`: it adds it to every stanza that it relays.
         guard let asked else { return true }
+        // A peer need not say who it is.
+        if let peer = self.account.peer { return asked.bare == peer.bare }
         return asked == self.domainJID || asked == self.jid?.bare || asked == self.jid
     }
 
     /// Refuses a request that no module handled; other stanzas are ignored (§8.2.3, §8.4).
     package mutating func refuse(_ request: XMPPElement, into out: inout ByteBuffer) {
-        self.refuse(request, StanzaError(.serviceUnavailable), into: &out)
+        let reply = self.options.automaticReply
+        self.refuse(request, StanzaError(reply.condition), withContents: reply.echoesContents, into: &out)
     }
 
-    package mutating func refuse(_ request: XMPPElement, _ error: StanzaError, into out: inout ByteBuffer) {
-        guard self.mayAnswer,
-            // The refusal does not include the request (§8.3.1: MAY): it may be long, and is kept until acknowledged.
-            var reply = error.reply(to: request)
-        else { return }
-        // §8.1.2.1: the server adds `from`.
-        reply["from"] = nil
+    /// `withContents`: off by default (§8.3.1: MAY), because a request may be long, and is kept until acknowledged.
+    package mutating func refuse(
+        _ request: XMPPElement,
+        _ error: StanzaError,
+        withContents: Bool = false,
+        into out: inout ByteBuffer
+    ) {
+        guard self.mayAnswer, var reply = error.reply(to: request, withContents: withContents) else { return }
+        // §8.1.2.1: the server adds `from`, but not for a component, which speaks for all of its addresses.
+        if !self.options.isComponent { reply["from"] = nil }
         self.append(reply, into: &out)
     }
 
@@ -121,7 +127,10 @@ extension XMPPStream {
         let iq = XMPPElement(
             "iq",
             namespace: XMPPNamespace.client,
-            attributes: ["type": "result", "id": request["id"], "to": request["from"]],
+            attributes: [
+                "type": "result", "id": request["id"], "to": request["from"],
+                "from": self.options.isComponent ? request["to"] : nil,
+            ],
             children: payload.map { [.element($0)] } ?? []
         )
         self.append(iq, into: &out)
@@ -228,7 +237,7 @@ extension XMPPStream {
         }
         if let management = self.management, now >= management.asksAt { self.requestAcknowledgement(into: &out) }
         if self.state == .connected, self.keepAlive.isDue(now: now) {
-            out.writeStaticString(" ")
+            out.writeString(self.options.keepAliveCharacter.rawValue)
             self.keepAlive.noteActivity(now: now)
         }
         return .none

@@ -8,9 +8,9 @@ package import XMPPCodec
 /// outlives its connections, for stream management's resumption.
 ///
 /// An idle one keeps 248 bytes, its JIDs and password apart; stream management adds 120, and what is not
-/// acknowledged.
+/// acknowledged; a token adds 80 and its texts.
 ///
-/// Spec: RFC 6120, RFC 7395, XEP-0198.
+/// Spec: RFC 6120, RFC 7395, XEP-0198, XEP-0388, XEP-0386, XEP-0484.
 package struct XMPPStream: ~Copyable {
     package let shared: XMPPStreamShared
     package internal(set) var account: XMPPAccount
@@ -27,8 +27,10 @@ package struct XMPPStream: ~Copyable {
     var keepAlive = KeepAlive()
     /// When the server's closing tag is not waited for any longer.
     var closingDeadline = NIODeadline.distantFuture
+    /// With tokens only.
+    var loginMemory: XMPPLoginMemory?
     /// Times in a row that another host was named.
-    var redirects = 0
+    var redirects: UInt16 = 0
     /// Whether this client has shown itself, and so takes its leave with a presence.
     package var isPresent = false
     /// Bytes in both directions, headers and spaces among them, TLS not.
@@ -107,6 +109,7 @@ package struct XMPPStream: ~Copyable {
         self.negotiation?.hasHeader = false
         self.negotiation?.features = nil
         if self.options.peerRole != nil { return self.openToPeer(id: nil, into: &out) }
+        if self.options.isComponent { return self.openAsComponent(into: &out) }
         let domain = self.account.jid.domain
         // §4.7.1: `from` only on an encrypted stream.
         let isNamed = self.facts.contains(.secure) && self.account.jid.local != nil
@@ -149,6 +152,7 @@ package struct XMPPStream: ~Copyable {
         if let role = self.options.peerRole { return self.openedByPeer(header, role, now: now, into: &out) }
         negotiation.fault = self.fault(in: header, earlier: negotiation.streamID)
         negotiation.streamID = header.id ?? ""
+        if negotiation.fault == nil, self.options.isComponent { return self.beginHandshake(now: now, into: &out) }
         if negotiation.fault == nil, header.isBeforeVersion1 {
             return self.beginLegacyAuthentication(now: now, into: &out)
         }
@@ -160,6 +164,10 @@ package struct XMPPStream: ~Copyable {
         guard let id = header.id, !id.isEmpty else { return .header("it has no id") }
         // §4.7.3: an id that comes again would prove old proofs.
         guard id != earlier else { return .header("its id is that of the stream before") }
+        if self.options.isComponent {
+            let isRight = header.defaultNamespace == XMPPNamespace.component
+            return isRight ? nil : .header("its default namespace is not jabber:component:accept")
+        }
         // §4.8.3: in the streams namespace itself, each stanza declares jabber:client.
         if self.options.framing == .stream, header.defaultNamespace != XMPPNamespace.client,
             header.defaultNamespace != XMPPNamespace.stream
@@ -233,10 +241,11 @@ package struct XMPPStream: ~Copyable {
         into out: inout ByteBuffer
     ) -> Action {
         guard let error else { return self.violated("a stream error without a condition", .badFormat, into: &out) }
-        if error.condition == .seeOtherHost {
-            self.redirects += 1
+        // A peer without a server has no other host: it could lead the client anywhere.
+        if error.condition == .seeOtherHost, self.options.peerRole == nil {
+            if self.redirects < .max { self.redirects += 1 }
             guard self.redirects <= self.options.maximumRedirects else {
-                return self.end(.tooManyRedirects(self.redirects), into: &out)
+                return self.end(.tooManyRedirects(Int(self.redirects)), into: &out)
             }
             return self.end(.redirected(XMPPHost(seeOther: error)), into: &out)
         }

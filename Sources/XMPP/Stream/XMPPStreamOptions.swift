@@ -44,6 +44,7 @@ package enum XMPPRegistration: Hashable, Sendable {
 package struct XMPPStreamOptions: Sendable {
     package var tlsPolicy: XMPPTLSPolicy = .required
     package var framing: XMPPReader.Framing = .stream
+    package var login: XMPPLogin = .sasl
     /// Mechanisms that may be used, the best first; `nil`: the usual ones, see `SASLMechanismChoice`.
     package var mechanisms: [String]?
     package var allowsDigestMD5 = false
@@ -56,6 +57,8 @@ package struct XMPPStreamOptions: Sendable {
     /// Logs in by jabber:iq:auth where the server's stream has no version (XEP-0078, obsolete).
     package var allowsLegacyAuthentication = false
     package var registration: XMPPRegistration = .none
+    /// Values for fields of the registration beyond user name and password, by name.
+    package var registrationFields: [String: String] = [:]
     /// The RFC 3921 session where it is offered: `false` leaves it out even if the server requires it.
     package var startsSession = true
     package var management: XMPPManagement = .off
@@ -72,8 +75,14 @@ package struct XMPPStreamOptions: Sendable {
     ///
     /// Less than 20 seconds count as 20.
     package var keepAlive = TimeAmount.seconds(120)
+    /// The character that the keep-alive sends.
+    package var keepAliveCharacter = XMPPKeepAliveCharacter.space
+    /// The answer to requests that are handled nowhere.
+    package var automaticReply = XMPPAutomaticReply()
     /// How long the server's closing tag is waited for.
     package var closingTime = TimeAmount.seconds(5)
+    /// The time for the answer to a request that names none of its own.
+    package var requestTimeout = TimeAmount.seconds(30)
     /// Redirects (`see-other-host`) that are followed before a stream becomes ready.
     package var maximumRedirects = 3
     package var language: String?
@@ -86,6 +95,8 @@ package struct XMPPStreamOptions: Sendable {
     ///
     /// ``XMPPAccount/peer`` is the other one.
     package var peerRole: XMPPPeerRole?
+    /// A stream of a server's component (XEP-0114), whose password is the shared secret: no STARTTLS, no SASL.
+    package var isComponent = false
     /// Rounds of the password's hash that a server may ask for.
     package var iterations = SCRAMClient.usualIterations
     package var keyCache: SCRAMKeyCache
@@ -95,6 +106,8 @@ package struct XMPPStreamOptions: Sendable {
     package var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
     /// Nonces for SCRAM.
     package var nonce: @Sendable () -> String = SCRAMNonce.random
+    /// Seconds since 1970, for the expiry of tokens.
+    package var wallClock: @Sendable () -> Int64 = { XMPPTimestamp.now.seconds }
 
     /// - Parameter keyCache: one for all clients of an event loop is best.
     package init(keyCache: SCRAMKeyCache = SCRAMKeyCache()) { self.keyCache = keyCache }
