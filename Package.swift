@@ -107,7 +107,10 @@ let package = Package(
         ),
         source(
             "XMPP",
-            ["XMPPCodec", "LoopContext", "Transport", "SASL", "DataEncodings", nioCore, nioPosix, crypto, logging]
+            [
+                "XMPPCodec", "LoopContext", "Transport", "SASL", "DataEncodings", "CPosix", nioCore, nioPosix, crypto,
+                logging,
+            ]
         ),
         source(
             "EmbeddedBroker",

@@ -29,13 +29,17 @@ extension XMPPClientCore {
     }
 
     func makeConnector() throws(XMPPClientError) -> any ClientConnector {
+        if self.configuration.peerRole == .recipient {
+            throw .invalid("the stream was accepted from a peer; only the peer can connect again")
+        }
         if let host = self.configuration.host {
             guard !host.isEmpty else { throw .invalid("a host is a name or an address, and it is empty") }
             let port = self.configuration.port.map { Int($0) } ?? self.usualPort
             return TCPConnector(
                 context: self.context,
                 targets: [Target(host: host, port: port)],
-                layers: try self.layers()
+                layers: try self.layers(),
+                racing: self.racing
             )
         }
         guard !self.isWebSocket else { throw .invalid("a WebSocket needs the host to connect to") }
@@ -53,6 +57,7 @@ extension XMPPClientCore {
             kinds: kinds,
             dns: dns,
             layers: ServiceConnector.Layers(direct: encryption == .off ? [] : [try self.layer(.direct)]),
+            racing: self.racing,
             // The system's resolver knows more sources than the DNS; it is used unless DNS servers are configured.
             resolver: self.configuration.nameServers.isEmpty ? nil : dns
         )
@@ -65,11 +70,15 @@ extension XMPPClientCore {
         return TCPConnector(
             context: self.context,
             targets: [Target(host: host.name, port: host.port ?? self.usualPort)],
-            layers: layers
+            layers: layers,
+            racing: self.racing
         )
     }
 
+    private var racing: AddressRacing { AddressRacing(choice: self.configuration.addressPreference) }
+
     private var usualPort: Int {
+        if self.configuration.isComponent { return 5_347 }
         if self.isWebSocket { return self.configuration.encryption == .off ? 80 : 443 }
         return self.configuration.encryption == .direct ? 5_223 : 5_222
     }
@@ -90,6 +99,8 @@ extension XMPPClientCore {
     }
 }
 
+extension XMPPClientConfiguration.AddressPreference: AddressChoice {}
+
 extension XMPPClientCore: XMPPConnectionObserver {
     func needsTLS(
         _ client: Int,
@@ -103,15 +114,17 @@ extension XMPPClientCore: XMPPConnectionObserver {
 
     func ready(_ client: Int, jid: JID, _ readiness: XMPPReadiness, now: NIODeadline) {
         guard client == self.epoch else { return }
-        self.becameReady(XMPPSession(jid: jid, isResumed: readiness.resumed, lost: readiness.lost))
+        self.becameReady(XMPPSession(jid, readiness, peer: self.stream?.pointee.account.peer))
     }
 
     func received(_ client: Int, _ element: borrowing ElementView, now: NIODeadline) {
-        self.inbox.put(element.element())
+        self.deliver(element.element())
     }
 
+    private func deliver(_ stanza: XMPPElement) { self.inbox.put(stanza, size: stanza.estimatedSize) }
+
     func received(_ client: Int, filtered stanza: XMPPElement, now: NIODeadline) -> Bool {
-        if !stanza.isRequest { self.inbox.put(stanza) }
+        if !stanza.isRequest { self.deliver(stanza) }
         return false
     }
 
@@ -128,8 +141,12 @@ extension XMPPClientCore: XMPPConnectionObserver {
     }
 
     func writable(_ client: Int, now: NIODeadline) {
-        while let connection = self.connection, connection.isWritable, let (stanza, waiter) = self.sends.popFirst() {
-            if !waiter.isDone { self.send(stanza, waiter, on: connection) }
+        while let connection = self.connection, connection.isWritable, let send = self.sends.popFirst() {
+            if !send.waiter.isDone { self.send(send, on: connection) }
         }
+    }
+
+    func acknowledged(_ client: Int, count: Int, now: NIODeadline) {
+        if client == self.epoch { self.acknowledged(count) }
     }
 }

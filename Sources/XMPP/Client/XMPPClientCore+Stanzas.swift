@@ -3,31 +3,106 @@ import NIOCore
 
 // Stanzas to send, requests, and the callers that wait for them.
 extension XMPPClientCore {
-    func send(_ stanza: XMPPElement, _ waiter: XMPPClientWaiter<Void>) {
+    /// A call of `send` that waits.
+    struct WaitingSend {
+        let stanza: XMPPElement
+        let progress: XMPPSendProgress
+        let waiter: XMPPClientWaiter<Void>
+    }
+
+    func send(_ stanza: XMPPElement, until progress: XMPPSendProgress, _ waiter: XMPPClientWaiter<Void>) {
         guard let connection = self.connection, connection.takesStanzas else {
             waiter.complete(.failure(.notConnected))
             return
         }
+        let send = WaitingSend(stanza: stanza, progress: progress, waiter: waiter)
         // Each waiting send has a task of its own, which limits their number.
-        guard self.sends.isEmpty, connection.isWritable else { return self.sends.append((stanza, waiter)) }
-        self.send(stanza, waiter, on: connection)
+        guard self.sends.isEmpty, connection.isWritable else { return self.sends.append(send) }
+        self.send(send, on: connection)
     }
 
-    func send(_ stanza: XMPPElement, _ waiter: XMPPClientWaiter<Void>, on connection: XMPPConnection) {
+    func send(_ send: WaitingSend, on connection: XMPPConnection) {
+        let waiter = send.waiter
         do throws(XMPPWriteError) {
-            let isSent = try connection.send(stanza)
-            waiter.complete(isSent ? .success(()) : .failure(.notConnected))
+            switch send.progress {
+            case .accepted: waiter.complete(Self.outcome(try connection.offer(send.stanza)))
+            case .written:
+                let outcome = try connection.offer(send.stanza) { isWritten in
+                    waiter.complete(isWritten ? .success(()) : .failure(.ended(XMPPClientEnd(XMPPConnectionEnd.lost))))
+                }
+                if outcome != .sent { waiter.complete(Self.outcome(outcome)) }
+            case .acknowledged:
+                guard send.stanza.namespace == XMPPNamespace.client else {
+                    waiter.complete(.failure(.invalid("only stanzas are acknowledged (XEP-0198 §4)")))
+                    return
+                }
+                guard connection.stream.pointee.facts.contains(.managed), connection.stream.pointee.management != nil
+                else {
+                    waiter.complete(
+                        .failure(.invalid("the server acknowledges no stanzas: it has no stream management"))
+                    )
+                    return
+                }
+                let outcome = try connection.offer(send.stanza)
+                guard outcome == .sent else {
+                    waiter.complete(Self.outcome(outcome))
+                    return
+                }
+                let number = self.acknowledged + UInt64(connection.stream.pointee.unacknowledged)
+                // A filter may have made something else of it.
+                guard number > self.acknowledged else {
+                    waiter.complete(.success(()))
+                    return
+                }
+                self.unacknowledged.append((number, waiter))
+                connection.requestAcknowledgement()
+            }
         } catch {
             waiter.complete(.failure(.invalid(error.description)))
         }
     }
 
-    func withdraw(_ waiter: XMPPClientWaiter<Void>) { self.sends.removeAll { $0.waiter === waiter } }
+    private static func outcome(_ outcome: XMPPConnection.Offer) -> Result<Void, XMPPClientError> {
+        switch outcome {
+        case .sent: .success(())
+        case .dropped: .failure(.dropped)
+        case .refused: .failure(.notConnected)
+        }
+    }
+
+    func withdraw(_ waiter: XMPPClientWaiter<Void>) {
+        self.sends.removeAll { $0.waiter === waiter }
+        self.unacknowledged.removeAll { $0.waiter === waiter }
+    }
 
     func failSends(_ error: XMPPClientError) {
         let sends = self.sends
         self.sends = []
-        for (_, waiter) in sends { waiter.complete(.failure(error)) }
+        for send in sends { send.waiter.complete(.failure(error)) }
+    }
+
+    // MARK: Acknowledgements
+
+    func acknowledged(_ count: Int) {
+        self.acknowledged += UInt64(count)
+        while let first = self.unacknowledged.first, first.number <= self.acknowledged {
+            self.unacknowledged.removeFirst()
+            first.waiter.complete(.success(()))
+        }
+    }
+
+    static var lost: XMPPClientError { .ended(XMPPClientEnd(XMPPConnectionEnd.lost)) }
+
+    /// The session before could not be resumed: the fate of its stanzas is unknown.
+    func beginSession() {
+        self.failUnacknowledged(Self.lost)
+        self.acknowledged = 0
+    }
+
+    func failUnacknowledged(_ error: XMPPClientError) {
+        let waiting = self.unacknowledged
+        self.unacknowledged = []
+        for (_, waiter) in waiting { waiter.complete(.failure(error)) }
     }
 
     func request(_ iq: XMPPElement, _ waiter: XMPPClientWaiter<XMPPElement>) {
@@ -39,8 +114,8 @@ extension XMPPClientCore {
             waiter.complete(.failure(.notConnected))
             return
         }
-        connection.request(iq, timeout: TimeAmount(self.configuration.requestTimeout)) {
-            waiter.complete($0.mapError(Self.error))
+        connection.request(iq) {
+            waiter.complete($0.mapError { XMPPClientError($0) })
         }
     }
 
@@ -49,19 +124,22 @@ extension XMPPClientCore {
             waiter.complete(.failure(.notConnected))
             return
         }
-        let timeout = TimeAmount(self.configuration.requestTimeout)
-        XMPPPing.ping(jid, on: connection, timeout: timeout) { result in
-            waiter.complete(result.map { .nanoseconds($0.nanoseconds) }.mapError(Self.error))
+        PingHandler.ping(jid, in: XMPPModuleContext(connection)) { result in
+            waiter.complete(result.map { .nanoseconds($0.nanoseconds) }.mapError { XMPPClientError($0) })
         }
     }
+}
 
-    private static func error(_ error: XMPPRequestError) -> XMPPClientError {
-        switch error {
-        case .refused(let error): .refused(error)
-        case .timedOut: .timedOut
-        case .connectionLost: .ended(XMPPClientEnd(XMPPConnectionEnd.lost))
-        case .notSent: .notConnected
-        case .invalid(let words): .invalid(words)
-        }
+extension XMPPClientError {
+    init(_ error: XMPPRequestError) {
+        self =
+            switch error {
+            case .refused(let error): .refused(error)
+            case .timedOut: .timedOut
+            case .connectionLost: .ended(XMPPClientEnd(XMPPConnectionEnd.lost))
+            case .notSent: .notConnected
+            case .invalid(let words): .invalid(words)
+            case .dropped: .dropped
+            }
     }
 }

@@ -7,10 +7,11 @@ import XMPPCodec
 final class XMPPClientCore: LoopTenant {
     let home: XMPPClientLoop
     let configuration: XMPPClientConfiguration
-    let inbox: XMPPInbox
+    let inbox: XMPPInbox<XMPPElement>
     private let states: Broadcast<XMPPClientState>
     private let log: XMPPClientLog
-    let ping = XMPPPing()
+    /// In the order of the client's modules; the client's own are the last.
+    private let handlers: [(module: ObjectIdentifier?, handler: any XMPPHandler)]
     private var index = -1
     private var timer: TimerID?
     var domain = ""
@@ -28,23 +29,33 @@ final class XMPPClientCore: LoopTenant {
     private(set) var connection: XMPPConnection?
     /// The number of the current connection; events of older connections are ignored.
     private(set) var epoch = 0
-    private var connectWaiter: XMPPClientWaiter<JID>?
+    /// The callers of the attempt to connect; `nil` without an attempt.
+    private var connecting: [XMPPClientWaiter<JID>]?
+    /// The attempt is one of ``reconnect``, which goes on without callers.
+    private var isReconnecting = false
+    /// With the client's ``XMPPReconnect``.
+    private let reconnect: ReconnectHandler?
+    private var reconnectTime = NIODeadline.distantFuture
     private var disconnectWaiters: [XMPPClientWaiter<Void>] = []
     /// Stanzas that wait because the server reads too slowly.
-    var sends: CircularBuffer<(stanza: XMPPElement, waiter: XMPPClientWaiter<Void>)> = []
+    var sends: CircularBuffer<WaitingSend> = []
+    /// Stanzas of the session that the server has acknowledged.
+    var acknowledged: UInt64 = 0
+    /// Calls that wait for the acknowledgement of a stanza, by its number in the session.
+    var unacknowledged: CircularBuffer<(number: UInt64, waiter: XMPPClientWaiter<Void>)> = []
+    /// The stream's byte counts at the beginning of the connection.
+    private var bytesBefore = (sent: UInt64(0), received: UInt64(0))
 
-    init(
-        _ configuration: XMPPClientConfiguration,
-        _ eventLoop: any EventLoop,
-        _ inbox: XMPPInbox,
-        _ states: Broadcast<XMPPClientState>,
-        _ log: XMPPClientLog
-    ) {
-        self.configuration = configuration
-        self.inbox = inbox
-        self.states = states
-        self.log = log
-        self.home = XMPPClientLoop.of(eventLoop)
+    init(_ handle: XMPPClientHandle) {
+        self.configuration = handle.configuration
+        self.inbox = handle.inbox
+        self.states = handle.broadcast
+        self.log = handle.log
+        self.home = XMPPClientLoop.of(handle.eventLoop)
+        let handlers: [(module: ObjectIdentifier?, handler: any XMPPHandler)] =
+            handle.modules.map { (ObjectIdentifier($0), $0.makeHandler()) } + [(nil, PingHandler())]
+        self.handlers = handlers
+        self.reconnect = handlers.lazy.compactMap { $0.handler as? ReconnectHandler }.first
         let place = self.home.tenants.add(self)
         self.index = place.index
         self.timer = place.timers[0]
@@ -57,6 +68,11 @@ final class XMPPClientCore: LoopTenant {
 
     var context: LoopContext { self.home.context }
 
+    /// The handler that this module made.
+    func handler(of module: any XMPPModule) -> (any XMPPHandler)? {
+        self.handlers.first { $0.module == ObjectIdentifier(module) }?.handler
+    }
+
     private func change(to state: XMPPClientState) {
         self.log.tell(state, domain: self.domain)
         self.states.send(state)
@@ -65,7 +81,11 @@ final class XMPPClientCore: LoopTenant {
     // MARK: Connecting
 
     func connect(_ waiter: XMPPClientWaiter<JID>) {
-        guard self.connectWaiter == nil, self.connection == nil else {
+        if self.isReconnecting, self.connecting != nil {
+            self.connecting?.append(waiter)
+            return
+        }
+        guard self.connecting == nil, self.connection == nil else {
             waiter.complete(.failure(.alreadyConnected))
             return
         }
@@ -75,7 +95,13 @@ final class XMPPClientCore: LoopTenant {
             waiter.complete(.failure(error))
             return
         }
-        self.connectWaiter = waiter
+        self.begin([waiter])
+    }
+
+    private func begin(_ waiters: [XMPPClientWaiter<JID>]) {
+        self.connecting = waiters
+        self.isReconnecting = waiters.isEmpty
+        self.reconnectTime = .distantFuture
         self.deadline = self.context.now + TimeAmount(self.configuration.connectTimeout)
         self.change(to: .connecting)
         // XEP-0198 §5: a session is resumed at the server's preferred location, or else at any that allows it.
@@ -85,13 +111,46 @@ final class XMPPClientCore: LoopTenant {
 
     /// Makes what all connections share; again if it failed.
     private func prepare() throws(XMPPClientError) {
-        guard self.stream == nil else { return }
+        guard self.stream == nil || self.connector == nil else { return }
         let account = try self.configuration.account()
         self.domain = account.jid.domain
         self.tls = try self.startTLSLayer()
         self.connector = try self.makeConnector()
+        if self.stream == nil { self.makeStream(account) }
+    }
+
+    /// The channel of a peer takes the place of a connect.
+    func adopt(_ channel: any Channel) throws {
+        let account = try self.configuration.account()
+        self.domain = account.jid.domain
+        self.makeStream(account)
+        guard let stream = self.stream else { return }
+        self.context.refresh()
+        self.connecting = []
+        self.change(to: .connecting)
+        self.epoch += 1
+        let connection = XMPPConnection(
+            client: self.epoch,
+            loop: self.context,
+            stream: stream,
+            observer: self,
+            memory: self.home.memory
+        )
+        connection.plugIn(self.handlers.map(\.handler))
+        try channel.pipeline.syncOperations.addHandler(connection)
+        self.connection = connection
+        // The listener's channels have no handler in between, but their buffers are NIO's own.
+        connection.start(
+            deadline: self.context.now + TimeAmount(self.configuration.connectTimeout),
+            isBare: false,
+            isSecure: false
+        )
+    }
+
+    private func makeStream(_ account: XMPPAccount) {
         let stream = UnsafeMutablePointer<XMPPStream>.allocate(capacity: 1)
         stream.initialize(to: XMPPStream(account, options: self.configuration.streamOptions(self.home.keys)))
+        stream.pointee.token = self.configuration.token
         self.stream = stream
     }
 
@@ -105,7 +164,10 @@ final class XMPPClientCore: LoopTenant {
             self.detour = self.makeDetour(to: host)
             connector = self.detour
         }
-        guard let stream = self.stream, let connector else { return }
+        guard let stream = self.stream, let connector else {
+            let end = XMPPClientEnd(XMPPConnectionEnd.aborted)
+            return self.fail(.noConnection(end), end, .never)
+        }
         connector.connect(
             client: 0,
             deadline: self.deadline,
@@ -119,7 +181,7 @@ final class XMPPClientCore: LoopTenant {
                 )
                 // One of an attempt that was given up is on no stream, and is closed when it is up.
                 if epoch == self.epoch {
-                    connection.plugIn([self.ping])
+                    connection.plugIn(self.handlers.map(\.handler))
                     self.connection = connection
                 }
                 return connection
@@ -132,7 +194,7 @@ final class XMPPClientCore: LoopTenant {
                 if host != nil, mayFallBack, case .failure = result {
                     self.connection = nil
                     self.attempt(nil)
-                    return self.watchRequests()
+                    return self.watchTime()
                 }
                 self.connected(result)
             }
@@ -144,6 +206,7 @@ final class XMPPClientCore: LoopTenant {
         case .success(let connected):
             self.target = connected.target
             self.context.refresh()
+            self.bytesBefore = self.bytes
             self.connection?.start(
                 deadline: self.deadline,
                 isBare: connected.isBare,
@@ -152,16 +215,16 @@ final class XMPPClientCore: LoopTenant {
         case .failure(let error):
             self.connection = nil
             let end = XMPPClientEnd(kind: error.kind, words: error.description, mayHeal: !error.isLocal)
-            self.fail(.noConnection(end), end)
+            self.fail(.noConnection(end), end, error.isLocal ? .never : .soon)
         }
     }
 
     // MARK: Leaving
 
     func giveUp(_ error: XMPPClientError) {
-        guard self.connectWaiter != nil else { return }
+        guard self.connecting != nil else { return }
         self.leave()
-        self.fail(error, XMPPClientEnd(.aborted))
+        self.fail(error, XMPPClientEnd(.aborted), .never)
     }
 
     /// Abandons the connection and ignores its further events.
@@ -170,20 +233,41 @@ final class XMPPClientCore: LoopTenant {
         let connection = self.connection
         self.connection = nil
         connection?.abort()
-        self.watchRequests()
+        self.watchTime()
     }
 
     func cancel(_ waiter: XMPPClientWaiter<JID>) {
-        if self.connectWaiter === waiter { self.giveUp(.cancelled) }
+        guard self.connecting?.contains(where: { $0 === waiter }) ?? false else { return }
+        if self.isReconnecting {
+            self.connecting?.removeAll { $0 === waiter }
+        } else {
+            self.giveUp(.cancelled)
+        }
     }
 
-    private func fail(_ error: XMPPClientError, _ end: XMPPClientEnd) {
-        let waiter = self.connectWaiter
-        self.connectWaiter = nil
-        self.watchRequests()
+    private func fail(_ error: XMPPClientError, _ end: XMPPClientEnd, _ retry: XMPPRetry) {
+        let waiters = self.connecting ?? []
+        self.connecting = nil
+        self.planReconnect(end, retry)
         self.change(to: .closed(end))
-        waiter?.complete(.failure(error))
+        for waiter in waiters { waiter.complete(.failure(error)) }
         self.tellGone()
+    }
+
+    private func planReconnect(_ end: XMPPClientEnd, _ retry: XMPPRetry) {
+        // Only a peer that opened the stream can open it again.
+        if self.configuration.peerRole != .recipient,
+            let (time, host) = self.reconnect?.plan(after: end, retry, now: self.context.now)
+        {
+            self.reconnectTime = time
+            self.nextHost = host ?? self.nextHost
+        }
+        self.watchTime()
+    }
+
+    private func stopReconnecting() {
+        self.reconnectTime = .distantFuture
+        self.reconnect?.reset()
     }
 
     private func tellGone() {
@@ -193,14 +277,16 @@ final class XMPPClientCore: LoopTenant {
     }
 
     func disconnect(_ waiter: XMPPClientWaiter<Void>) {
-        guard self.connectWaiter == nil else {
+        self.stopReconnecting()
+        guard self.connecting == nil else {
             self.giveUp(.disconnected)
-            self.failRequests()
+            self.forgetSession()
             waiter.complete(.success(()))
             return
         }
         guard let connection = self.connection else {
-            self.failRequests()
+            self.forgetSession()
+            for (_, handler) in self.handlers { handler.ended(XMPPClientEnd(XMPPConnectionEnd.aborted)) }
             waiter.complete(.success(()))
             return
         }
@@ -211,6 +297,7 @@ final class XMPPClientCore: LoopTenant {
     }
 
     func letGo() {
+        self.stopReconnecting()
         self.giveUp(.disconnected)
         self.failSends(.disconnected)
         self.leave()
@@ -225,10 +312,11 @@ final class XMPPClientCore: LoopTenant {
     // MARK: Events of the connection
 
     func becameReady(_ session: XMPPSession) {
-        let waiter = self.connectWaiter
-        self.connectWaiter = nil
+        let waiters = self.connecting ?? []
+        self.connecting = nil
+        if !session.isResumed { self.beginSession() }
         self.change(to: .connected(session))
-        waiter?.complete(.success(session.jid))
+        for waiter in waiters { waiter.complete(.success(session.jid)) }
     }
 
     func hasEnded(_ end: XMPPConnectionEnd) {
@@ -236,13 +324,16 @@ final class XMPPClientCore: LoopTenant {
         if case .redirected(let host?) = end {
             self.log.redirected(to: host.name)
             // §4.9.3.19; the stream counts how often. The certificate stays the domain's.
-            if self.connectWaiter != nil { return self.attempt(host) }
+            if self.connecting != nil { return self.attempt(host) }
             self.nextHost = host
         }
         let told = XMPPClientEnd(end)
         self.failSends(.ended(told))
-        self.watchRequests()
-        guard self.connectWaiter == nil else { return self.fail(.ended(told), told) }
+        if !(self.stream?.pointee.canResume ?? false) {
+            self.failUnacknowledged(self.disconnectWaiters.isEmpty ? .ended(told) : .disconnected)
+        }
+        guard self.connecting == nil else { return self.fail(.ended(told), told, end.retry) }
+        self.planReconnect(told, end.retry)
         self.change(to: .closed(told))
         self.tellGone()
     }
@@ -257,17 +348,49 @@ final class XMPPClientCore: LoopTenant {
         let now = self.context.now
         for handler in self.stream?.pointee.takeOverdue(now: now) ?? [] { handler(.failure(.timedOut)) }
         self.connection?.timerFired(now: now)
-        self.watchRequests()
+        if let end = self.sessionEnd, now >= end { self.failUnacknowledged(Self.lost) }
+        if now >= self.reconnectTime { self.begin([]) } else { self.watchTime() }
     }
 
-    /// Requests that wait for a resumption have the same timeout as others.
-    private func watchRequests() {
+    /// When the server has dropped the session, for calls that wait for acknowledgements.
+    private var sessionEnd: NIODeadline? {
+        self.connection == nil && !self.unacknowledged.isEmpty ? self.stream?.pointee.resumptionDeadline : nil
+    }
+
+    /// Without a connection: the time of the next reconnect, and of calls that wait for a resumption.
+    private func watchTime() {
+        var deadline = min(self.reconnectTime, self.sessionEnd ?? .distantFuture)
         // A connection that has started has the stream's time in its hands.
-        guard self.stream?.pointee.hasWaiting ?? false, let deadline = self.stream?.pointee.deadline else { return }
-        self.schedule(at: deadline)
+        if self.stream?.pointee.hasWaiting ?? false, let time = self.stream?.pointee.deadline {
+            deadline = min(deadline, time)
+        }
+        if deadline != .distantFuture { self.schedule(at: deadline) }
+    }
+
+    /// A later connect begins a new session: stanzas whose calls have failed are not sent again.
+    private func forgetSession() {
+        self.stream?.pointee.forgetResumption()
+        self.failRequests()
     }
 
     private func failRequests() {
+        self.failUnacknowledged(.disconnected)
         for handler in self.stream?.pointee.takeAllWaiting() ?? [] { handler(.failure(.connectionLost)) }
+    }
+
+    // MARK: Counts
+
+    private var bytes: (sent: UInt64, received: UInt64) {
+        self.stream.map { ($0.pointee.bytesSent, $0.pointee.bytesReceived) } ?? (0, 0)
+    }
+
+    var byteCounts: XMPPByteCounts {
+        let (all, before) = (self.bytes, self.bytesBefore)
+        return XMPPByteCounts(
+            sent: all.sent,
+            received: all.received,
+            sentOnConnection: all.sent - before.sent,
+            receivedOnConnection: all.received - before.received
+        )
     }
 }

@@ -14,6 +14,8 @@ public enum XMPPClientError: Error, Hashable, Sendable {
     case refused(StanzaError)
     /// No answer in time.
     case timedOut
+    /// A module's filter dropped the stanza.
+    case dropped
     /// A call of ``XMPPClient/disconnect()`` ended the connection.
     case disconnected
     /// The task was cancelled.
@@ -28,6 +30,9 @@ public struct XMPPClientEnd: Hashable, Sendable {
     public let words: String
     /// Whether the same may work later.
     public let mayHeal: Bool
+
+    /// Whether this side closed the stream.
+    var isWanted: Bool { self.kind == "closed" && !self.mayHeal }
 }
 
 extension XMPPClientError: CustomStringConvertible {
@@ -40,6 +45,7 @@ extension XMPPClientError: CustomStringConvertible {
         case .noConnection(let end), .ended(let end): end.words
         case .refused(let error): OneLine.of(error.description)
         case .timedOut: "no answer in time"
+        case .dropped: "a module's filter dropped the stanza"
         case .disconnected: "the client was disconnected"
         case .cancelled: "the task was cancelled"
         }

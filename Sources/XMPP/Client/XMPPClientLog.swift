@@ -5,8 +5,10 @@ struct XMPPClientLog: Sendable {
     private let logger: Logger
 
     /// `nil` logs nothing.
-    init(_ logger: Logger?) {
-        self.logger = logger ?? Logger(label: "xmpp", factory: { _ in SwiftLogNoOpLogHandler() })
+    init(_ logger: Logger?, tag: String? = nil) {
+        var logger = logger ?? Logger(label: "xmpp", factory: { _ in SwiftLogNoOpLogHandler() })
+        if let tag { logger[metadataKey: "tag"] = "\(tag)" }
+        self.logger = logger
     }
 
     func tell(_ state: XMPPClientState, domain: String) {
@@ -20,10 +22,8 @@ struct XMPPClientLog: Sendable {
             )
         case .disconnecting: self.logger.debug("Disconnecting")
         case .closed(let end):
-            // Closed by this side.
-            let isWanted = end.kind == "closed" && !end.mayHeal
             self.logger.log(
-                level: isWanted ? .info : .warning,
+                level: end.isWanted ? .info : .warning,
                 "Disconnected",
                 metadata: ["kind": "\(end.kind)", "error": "\(end.words)"]
             )

@@ -22,11 +22,40 @@ public struct XMPPSession: Hashable, Sendable {
     public let isResumed: Bool
     /// Stanzas of the previous connection with an unknown fate, because it could not be resumed.
     public let lost: Int
+    /// Features of the server.
+    public let offers: XMPPStreamOffers
+    /// Features that came with the login by SASL2; none without.
+    public let enabled: XMPPInlineFeatures
+    /// The other end of a stream without a server (XEP-0174).
+    public let peer: JID?
 
     /// A session as described, as for tests of what makes use of it.
-    public init(jid: JID, isResumed: Bool = false, lost: Int = 0) {
+    public init(
+        jid: JID,
+        isResumed: Bool = false,
+        lost: Int = 0,
+        offers: XMPPStreamOffers = [],
+        enabled: XMPPInlineFeatures = [],
+        peer: JID? = nil
+    ) {
         self.jid = jid
         self.isResumed = isResumed
         self.lost = lost
+        self.offers = offers
+        self.enabled = enabled
+        self.peer = peer
+    }
+}
+
+extension XMPPSession {
+    init(_ jid: JID, _ readiness: XMPPReadiness, peer: JID?) {
+        self.init(
+            jid: jid,
+            isResumed: readiness.resumed,
+            lost: readiness.lost,
+            offers: readiness.offers,
+            enabled: readiness.enabled,
+            peer: peer
+        )
     }
 }

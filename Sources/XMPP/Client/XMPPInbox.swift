@@ -1,8 +1,9 @@
 import LoopContext
+package import XMPPCodec
 
-/// Where stanzas wait between the event loop and the task that takes them: so many and so large at most, the newest.
-final class XMPPInbox: Sendable {
-    private let queue = TakeQueue<XMPPElement, Void>(())
+/// Where elements wait between the event loop and the task that takes them: so many and so large at most, the newest.
+final class XMPPInbox<Element: Sendable>: Sendable {
+    private let queue = TakeQueue<Element, Void>(())
     private let count: Int
     private let bytes: Int
 
@@ -11,23 +12,23 @@ final class XMPPInbox: Sendable {
         self.bytes = bytes
     }
 
-    func put(_ stanza: XMPPElement) {
-        self.queue.put(stanza, size: stanza.estimatedSize) { waiting in
+    func put(_ element: Element, size: Int) {
+        self.queue.put(element, size: size) { waiting in
             // The newest stays, however large it is.
             while waiting.count > self.count || waiting.size > self.bytes && waiting.count > 1 { waiting.removeFirst() }
         }
     }
 
-    /// What waits can still be taken.
+    /// Elements that wait can still be taken.
     func finish() { self.queue.finish() }
 
-    /// The next stanza; `nil` when none comes any more, or the task is cancelled.
-    func next() async -> XMPPElement? { await self.queue.next() }
+    /// The next element; `nil` when none comes any more, or the task is cancelled.
+    func next() async -> Element? { await self.queue.next() }
 }
 
 extension XMPPElement {
     /// Bytes that it takes in memory, or so.
-    fileprivate var estimatedSize: Int {
+    package var estimatedSize: Int {
         var size = 96 + self.name.utf8.count
         for attribute in self.attributes { size += 64 + attribute.name.utf8.count + attribute.value.utf8.count }
         for child in self.children {

@@ -1,27 +1,33 @@
-package import NIOCore
-package import XMPPCodec
+import NIOCore
+public import XMPPCodec
 
-/// Asks an archive of messages, page by page.
+/// The archive of messages that a server or a room keeps.
 ///
 /// Spec: XEP-0313, XEP-0059.
-package final class XMPPArchive: XMPPModule {
-    package struct Query: Hashable, Sendable {
-        /// `nil`: the own account's.
-        package var archive: JID?
-        package var with: JID?
-        /// Times as XEP-0082 writes them.
-        package var start: String?
-        package var end: String?
-        /// Messages of a page at most.
-        package var max: Int
-        package var after: String?
-        package var before: String?
+public final class XMPPArchive: XMPPModule {
+    /// The messages that are asked for.
+    public struct Query: Hashable, Sendable {
+        /// The archive of this room or node; `nil` is the own account's.
+        public var archive: JID?
+        /// Only messages to or from this address.
+        public var with: JID?
+        /// Only messages from this time on.
+        public var start: XMPPTimestamp?
+        /// Only messages up to this time.
+        public var end: XMPPTimestamp?
+        /// Messages of a page at most, from 1 on.
+        public var max: Int
+        /// The id in the archive after which the page begins; `nil` is the oldest message.
+        public var after: String?
+        /// The id in the archive before which the page ends, an empty text for the newest messages.
+        public var before: String?
 
-        package init(
+        /// A query of all messages that these limits leave.
+        public init(
             archive: JID? = nil,
             with: JID? = nil,
-            start: String? = nil,
-            end: String? = nil,
+            start: XMPPTimestamp? = nil,
+            end: XMPPTimestamp? = nil,
             max: Int = 50,
             after: String? = nil,
             before: String? = nil
@@ -36,113 +42,193 @@ package final class XMPPArchive: XMPPModule {
         }
     }
 
-    package struct Page: Hashable, Sendable {
-        package struct Message: Hashable, Sendable {
-            package let id: String
-            package let stanza: XMPPElement
-            /// When the archive got it.
-            package let stamp: String?
+    /// A message in an archive.
+    public struct Message: Hashable, Sendable {
+        /// The id in the archive.
+        public let id: String
+        /// The message as it was sent.
+        public let stanza: XMPPElement
+        /// When the archive got it; `nil` without a time that can be read.
+        public let stamp: XMPPTimestamp?
+    }
+
+    /// A part of the answer to a query.
+    public struct Page: Hashable, Sendable {
+        /// From the oldest to the newest.
+        public internal(set) var messages: [Message] = []
+        /// Whether no further page follows in the direction of the query.
+        public internal(set) var isComplete = false
+        /// The id of the first message, to ask for what is before it.
+        public internal(set) var first: String?
+        /// The id of the last message, to ask for what is after it.
+        public internal(set) var last: String?
+        /// Messages that match on all pages, if the archive says so.
+        public internal(set) var count: Int?
+    }
+
+    /// Messages that an archive keeps or leaves out (§7).
+    public struct Preferences: Hashable, Sendable {
+        /// Messages of addresses in neither list.
+        public enum Default: String, Hashable, Sendable, CaseIterable {
+            /// All are kept.
+            case always
+            /// None is kept.
+            case never
+            /// Those of contacts are kept.
+            case roster
         }
 
-        package internal(set) var messages: [Message] = []
-        /// Whether this is the last page in the direction of the query.
-        package internal(set) var isComplete = false
-        package internal(set) var first: String?
-        package internal(set) var last: String?
-        /// The total number of results, if the archive reports it.
-        package internal(set) var count: Int?
+        /// For addresses in neither list.
+        public var `default`: Default
+        /// Addresses whose messages are kept.
+        public var always: [JID]
+        /// Addresses whose messages are not kept.
+        public var never: [JID]
+
+        /// Preferences as given.
+        public init(_ default: Default, always: [JID] = [], never: [JID] = []) {
+            self.default = `default`
+            self.always = always
+            self.never = never
+        }
     }
 
-    private struct Open {
-        let archive: JID?
-        /// The maximum number of messages requested.
-        let most: Int
-        var page = Page()
-    }
+    /// The messages of all pages, each page asked for when it is needed.
+    public struct Messages: AsyncSequence, Sendable {
+        /// A message of an archive.
+        public typealias Element = Message
+        /// An answer that did not come, or a refusal.
+        public typealias Failure = XMPPClientError
 
-    private var open: [String: Open] = [:]
-    /// Results from an archive that was not queried, and results beyond the number requested.
-    package private(set) var foreign = 0
+        let archive: XMPPArchive
+        let query: Query
+        let isNewestFirst: Bool
 
-    package init() {}
+        /// Starts with the first page.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(archive: self.archive, query: self.query, isNewestFirst: self.isNewestFirst)
+        }
 
-    package func ask(
-        _ query: Query,
-        on connection: XMPPConnection,
-        timeout: TimeAmount = .seconds(30),
-        _ answer: @escaping (Result<Page, XMPPRequestError>) -> Void
-    ) {
-        let id = connection.stream.pointee.makeID()
-        self.open[id] = Open(archive: query.archive, most: query.max)
-        let iq = XMPPElement.iq("set", to: query.archive, Self.element(query, id))
-        connection.request(iq, timeout: timeout) { result in
-            guard var page = self.open.removeValue(forKey: id)?.page else { return answer(.failure(.connectionLost)) }
-            switch result {
-            case .success(let iq):
-                let fin = iq.child("fin", XMPPNamespace.mam)
-                let complete = fin?["complete"]
-                page.isComplete = complete == "true" || complete == "1"
-                let set = fin?.child("set", XMPPNamespace.rsm)
-                page.first = set?.child("first")?.text
-                page.last = set?.child("last")?.text
-                page.count = set?.child("count").flatMap { Int($0.text) }
-                answer(.success(page))
-            case .failure(let error): answer(.failure(error))
+        /// Goes from message to message, and from page to page.
+        public struct Iterator: AsyncIteratorProtocol {
+            let archive: XMPPArchive
+            var query: Query
+            let isNewestFirst: Bool
+            private var page: [Message].Iterator = [].makeIterator()
+            private var isComplete = false
+
+            init(archive: XMPPArchive, query: Query, isNewestFirst: Bool) {
+                self.archive = archive
+                self.query = query
+                self.isNewestFirst = isNewestFirst
+                if isNewestFirst, query.before == nil { self.query.before = "" }
+            }
+
+            /// The next message; `nil` after the last.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws(XMPPClientError) -> Message? {
+                if let message = self.page.next() { return message }
+                guard !self.isComplete else { return nil }
+                let page = try await self.archive.page(self.query)
+                let mark = self.isNewestFirst ? page.first : page.last
+                // A page without messages, or one that leads back to itself, would be asked for without end.
+                self.isComplete =
+                    page.isComplete || page.messages.isEmpty || mark == nil
+                    || mark == (self.isNewestFirst ? self.query.before : self.query.after)
+                if self.isNewestFirst { self.query.before = mark } else { self.query.after = mark }
+                self.page = (self.isNewestFirst ? page.messages.reversed() : page.messages).makeIterator()
+                return self.page.next()
+            }
+
+            /// The next message; `nil` after the last.
+            public mutating func next() async throws(XMPPClientError) -> Message? {
+                try await self.next(isolation: nil)
             }
         }
     }
 
-    private static func element(_ query: Query, _ id: String) -> XMPPElement {
-        var form = XMPPElement("x", namespace: XMPPNamespace.dataForms, attributes: ["type": "submit"])
-        let fields = [
-            ("FORM_TYPE", XMPPNamespace.mam), ("with", query.with?.description), ("start", query.start),
-            ("end", query.end),
-        ]
-        for case (let name, let value?) in fields {
-            var field = XMPPElement(
-                "field",
-                namespace: XMPPNamespace.dataForms,
-                attributes: ["var": name, "type": name == "FORM_TYPE" ? "hidden" : nil]
-            )
-            field.add(XMPPElement("value", namespace: XMPPNamespace.dataForms, text: value))
-            form.add(field)
+    /// The way to the client.
+    public let link = XMPPModuleLink()
+
+    /// An archive that nothing was asked of yet.
+    public init() {}
+
+    /// Makes the handler.
+    public func makeHandler() -> any XMPPHandler { ArchiveHandler() }
+
+    /// Asks for one page.
+    ///
+    /// Results that another sender made up, and more of them than were asked for, do not count (§4.2).
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``; `refused` with `item-not-found` for an unknown id; `invalid` for a page
+    ///   of more than 16 MiB.
+    public func page(_ query: Query) async throws(XMPPClientError) -> Page {
+        guard query.max > 0 else { throw .invalid("a page has one message at least, and 'max' is \(query.max)") }
+        return try await self.ask { (handler: ArchiveHandler, context, answer) in
+            handler.ask(query, in: context, answer)
         }
-        var set = XMPPElement("set", namespace: XMPPNamespace.rsm)
-        set.add(XMPPElement("max", namespace: XMPPNamespace.rsm, text: String(query.max)))
-        if let after = query.after { set.add(XMPPElement("after", namespace: XMPPNamespace.rsm, text: after)) }
-        if let before = query.before { set.add(XMPPElement("before", namespace: XMPPNamespace.rsm, text: before)) }
-        var element = XMPPElement("query", namespace: XMPPNamespace.mam, attributes: ["queryid": id])
-        element.add(form)
-        element.add(set)
-        return element
     }
 
-    package func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
-        guard stanza.name == "message", let result = stanza.child("result", XMPPNamespace.mam) else { return false }
-        let query = result["queryid"] ?? ""
-        // An archive without end would fill the memory.
-        guard let open = self.open[query], self.isFrom(open.archive, stanza, on: connection),
-            open.page.messages.count < open.most
-        else {
-            self.foreign += 1
-            return true
+    /// All messages that a query matches, page by page.
+    ///
+    /// - Parameters:
+    ///   - query: its `max` is the size of a page.
+    ///   - newestFirst: whether to begin at the newest message.
+    /// - Returns: a sequence that asks for a page when it is needed.
+    public func messages(matching query: Query = Query(), newestFirst: Bool = false) -> Messages {
+        Messages(archive: self, query: query, isNewestFirst: newestFirst)
+    }
+
+    /// The messages that the own archive keeps (§7).
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``; `refused` with `bad-request` for an unreadable answer.
+    public func preferences() async throws(XMPPClientError) -> Preferences {
+        let prefs = XMPPElement("prefs", namespace: XMPPNamespace.mam)
+        return try Self.preferences(try await self.link.request(.iq("get", prefs)))
+    }
+
+    /// Changes what the own archive keeps.
+    ///
+    /// - Returns: what the server made of it; it may keep more or less than was asked for.
+    /// - Throws: as ``preferences()``.
+    @discardableResult
+    public func setPreferences(_ preferences: Preferences) async throws(XMPPClientError) -> Preferences {
+        let answer = try await self.link.request(.iq("set", preferences.element))
+        // Servers may confirm without repeating what was set.
+        guard answer.child("prefs", XMPPNamespace.mam) != nil else { return preferences }
+        return try Self.preferences(answer)
+    }
+
+    private static func preferences(_ iq: XMPPElement) throws(XMPPClientError) -> Preferences {
+        guard let preferences = iq.child("prefs", XMPPNamespace.mam).flatMap({ Preferences($0) }) else {
+            throw .refused(StanzaError(.badRequest))
         }
-        guard let forwarded = result.child("forwarded", XMPPNamespace.forward),
-            let message = forwarded.child("message", XMPPNamespace.client)
-        else { return true }
-        self.open[query]?.page.messages.append(
-            Page.Message(
-                id: result["id"] ?? "",
-                stanza: message,
-                stamp: forwarded.child("delay", XMPPNamespace.delay)?["stamp"]
-            )
+        return preferences
+    }
+}
+
+extension XMPPArchive.Preferences {
+    init?(_ element: XMPPElement) {
+        guard let kept = element["default"].flatMap({ Default(rawValue: $0) }) else { return nil }
+        self.init(kept, always: Self.jids(element, "always"), never: Self.jids(element, "never"))
+    }
+
+    private static func jids(_ element: XMPPElement, _ name: String) -> [JID] {
+        (element.child(name)?.elements ?? []).filter { $0.name == "jid" }.compactMap { try? JID(received: $0.text) }
+    }
+
+    var element: XMPPElement {
+        var prefs = XMPPElement(
+            "prefs",
+            namespace: XMPPNamespace.mam,
+            attributes: ["default": self.default.rawValue]
         )
-        return true
-    }
-
-    /// §4.2: the sender is checked, because any entity could forge archive results.
-    private func isFrom(_ archive: JID?, _ stanza: XMPPElement, on connection: XMPPConnection) -> Bool {
-        guard let archive else { return connection.isFromOwnAccount(stanza) }
-        return stanza["from"].flatMap { try? JID(received: $0) } == archive
+        for (name, jids) in [("always", self.always), ("never", self.never)] {
+            var list = XMPPElement(name, namespace: XMPPNamespace.mam)
+            for jid in jids { list.add(XMPPElement("jid", namespace: XMPPNamespace.mam, text: jid.description)) }
+            prefs.add(list)
+        }
+        return prefs
     }
 }

@@ -1,51 +1,60 @@
-package import NIOCore
-package import XMPPCodec
+public import XMPPCodec
 
 /// Copies of what the other clients of the account send and get.
 ///
+/// A copy is no message of ``XMPPClient/stanzas``, because it would count twice.
+///
 /// Spec: XEP-0280, XEP-0297.
-package final class XMPPCarbons: XMPPModule {
-    package enum Direction: Hashable, Sendable {
-        case sent, received
+public final class XMPPCarbons: XMPPModule {
+    /// A copy, or news about copies.
+    public enum Event: Hashable, Sendable {
+        /// Another client of the account has sent this message.
+        case sent(XMPPElement)
+        /// Another client of the account has got this message.
+        case received(XMPPElement)
+        /// The server does not send copies, on a new stream.
+        case refused(StanzaError)
     }
 
-    /// Copies from senders that are not allowed to send them.
-    package private(set) var foreign = 0
-    private let copied: (Direction, XMPPElement) -> Void
-
-    /// - Parameter copied: called for each copy. A copy is not delivered as a message, because it would count twice.
-    package init(copied: @escaping (Direction, XMPPElement) -> Void) { self.copied = copied }
-
-    package static func enable(
-        on connection: XMPPConnection,
-        timeout: TimeAmount = .seconds(30),
-        _ answer: @escaping (Result<Void, XMPPRequestError>) -> Void
-    ) {
-        let enable = XMPPElement("enable", namespace: XMPPNamespace.carbons)
-        connection.request(.iq("set", enable), timeout: timeout) { answer($0.map { _ in }) }
-    }
-
-    package static func disable(
-        on connection: XMPPConnection,
-        timeout: TimeAmount = .seconds(30),
-        _ answer: @escaping (Result<Void, XMPPRequestError>) -> Void
-    ) {
-        let disable = XMPPElement("disable", namespace: XMPPNamespace.carbons)
-        connection.request(.iq("set", disable), timeout: timeout) { answer($0.map { _ in }) }
-    }
-
-    package func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
-        guard stanza.name == "message" else { return false }
-        let sent = stanza.child("sent", XMPPNamespace.carbons)
-        guard let carbon = sent ?? stanza.child("received", XMPPNamespace.carbons) else { return false }
-        // §11: only copies from the own account are accepted, because others could forge messages.
-        guard connection.isFromOwnAccount(stanza) else {
-            self.foreign += 1
-            return true
+    /// The way to the client.
+    public let link = XMPPModuleLink()
+    private let source = XMPPEvents<Event> { event in
+        switch event {
+        case .sent(let message), .received(let message): message.estimatedSize
+        case .refused(let error): error.estimatedSize
         }
-        if let message = carbon.child("forwarded", XMPPNamespace.forward)?.child("message", XMPPNamespace.client) {
-            self.copied(sent == nil ? .received : .sent, message)
-        }
-        return true
+    }
+    private let isAutomatic: Bool
+
+    /// - Parameter isAutomatic: whether the copies are asked for on each new stream; a resumed one still has them.
+    public init(isAutomatic: Bool = true) { self.isAutomatic = isAutomatic }
+
+    /// Copies.
+    public var features: [String] { [XMPPNamespace.carbons] }
+
+    /// Makes the handler.
+    public func makeHandler() -> any XMPPHandler {
+        CarbonsHandler(isAutomatic: self.isAutomatic) { [source] in source.send($0) }
+    }
+
+    /// Ends the streams of events.
+    public func clientReleased() { self.source.finish() }
+
+    /// Events from now on; each stream gets all of them.
+    public var events: AsyncStream<Event> { self.source.stream() }
+
+    /// Asks for copies, on new streams from now on too.
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func enable() async throws(XMPPClientError) { try await self.set(true) }
+
+    /// Asks for no more copies, on new streams from now on neither.
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func disable() async throws(XMPPClientError) { try await self.set(false) }
+
+    private func set(_ isEnabled: Bool) async throws(XMPPClientError) {
+        try await self.withHandler { (handler: CarbonsHandler) in handler.isWanted = isEnabled }
+        try await self.link.request(CarbonsHandler.request(isEnabled))
     }
 }

@@ -1,139 +1,140 @@
 import LoopContext
-package import NIOCore
-package import XMPPCodec
+import NIOCore
+import Synchronization
+public import XMPPCodec
 
-/// A plug-in of a client's streams: it sees incoming and outgoing stanzas, one module after the other, and does no IO.
+/// A part of a client: an extension of XMPP with its own calls and events.
 ///
-/// Every call comes on the connection's event loop and passes the connection: a module stores none. With a module every
-/// stanza is parsed into a tree, so load runs without modules.
-package protocol XMPPModule: AnyObject {
-    /// When ``timerFired(on:now:)`` has something to do.
-    var deadline: NIODeadline { get }
+/// A module is the Sendable face of a handler, which lives on the client's event loop. A module belongs to one client,
+/// and is given to it when the client is made. This one counts the messages of the account:
+///
+/// ```swift
+/// final class MessageCounter: XMPPModule {
+///     let link = XMPPModuleLink()
+///
+///     func makeHandler() -> any XMPPHandler { Handler() }
+///
+///     func count() async throws -> Int { try await self.withHandler { (handler: Handler) in handler.count } }
+///
+///     final class Handler: XMPPHandler {
+///         var count = 0
+///
+///         func handle(_ stanza: XMPPElement, in context: XMPPModuleContext) -> Bool {
+///             if stanza.name == "message" { self.count += 1 }
+///             return false
+///         }
+///     }
+/// }
+/// ```
+public protocol XMPPModule: AnyObject, Sendable {
+    /// The way to the client: one link for each module, made with it.
+    var link: XMPPModuleLink { get }
 
-    /// Stanzas may be sent.
-    func ready(_ jid: JID, _ readiness: XMPPReadiness, on connection: XMPPConnection, now: NIODeadline)
+    /// Namespaces that the client announces because of this module (XEP-0030).
+    var features: [String] { get }
 
-    /// Filters an outgoing stanza, as the previous module left it; `nil` drops it.
-    func filterSent(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement?
+    /// Makes the handler; called once, on the client's event loop, before its first connection.
+    func makeHandler() -> any XMPPHandler
 
-    /// Filters an incoming stanza, as the previous module left it; `nil` drops it.
-    func filterReceived(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement?
-
-    /// Handles a stanza that passed all filters; `true` hides it from later modules and keeps a request from being
-    /// refused.
-    func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool
-
-    func timerFired(on connection: XMPPConnection, now: NIODeadline)
-
-    func ended(_ end: XMPPConnectionEnd, now: NIODeadline)
+    /// The client is gone, so streams of events end.
+    func clientReleased()
 }
 
 extension XMPPModule {
-    package var deadline: NIODeadline { .distantFuture }
-    package func ready(_ jid: JID, _ readiness: XMPPReadiness, on connection: XMPPConnection, now: NIODeadline) {}
-    package func filterSent(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement? { stanza }
-    package func filterReceived(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement? { stanza }
-    package func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool { false }
-    package func timerFired(on connection: XMPPConnection, now: NIODeadline) {}
-    package func ended(_ end: XMPPConnectionEnd, now: NIODeadline) {}
-}
+    /// None.
+    public var features: [String] { [] }
+    /// Does nothing.
+    public func clientReleased() {}
 
-/// The modules of one connection, in the order in which they are asked.
-final class XMPPModules {
-    private let modules: [any XMPPModule]
-    /// Owns this, and takes it along when it goes.
-    private unowned(unsafe) let connection: XMPPConnection
-
-    init(_ modules: [any XMPPModule], of connection: XMPPConnection) {
-        self.modules = modules
-        self.connection = connection
-    }
-
-    var deadline: NIODeadline { self.modules.lazy.map(\.deadline).min() ?? .distantFuture }
-
-    func ready(_ jid: JID, _ readiness: XMPPReadiness, now: NIODeadline) {
-        for module in self.modules where self.connection.end == nil {
-            module.ready(jid, readiness, on: self.connection, now: now)
-        }
-    }
-
-    /// All stanzas pass here one after the other, so none overtakes another.
-    func filterSent(_ stanza: XMPPElement) -> XMPPElement? {
-        var stanza = stanza
-        for module in self.modules {
-            guard let left = module.filterSent(stanza, on: self.connection), self.connection.end == nil else {
-                return nil
+    /// Runs `body` with the handler on the client's event loop, also without a connection.
+    ///
+    /// - Parameter body: gets the handler as the type that ``makeHandler()`` makes.
+    /// - Returns: what `body` returns.
+    /// - Throws: ``XMPPClientError/notConnected`` without a client or after its end, `cancelled`.
+    public func withHandler<Handler: XMPPHandler, Value: Sendable>(
+        _ body: @escaping @Sendable (Handler) -> Value
+    ) async throws(XMPPClientError) -> Value {
+        guard let client = self.link.client else { throw .notConnected }
+        return try await client.perform { core, waiter in
+            guard let handler = core.handler(of: self) as? Handler else {
+                waiter.complete(.failure(.notConnected))
+                return
             }
-            stanza = left
+            waiter.complete(.success(body(handler)))
+            core.connection?.watchDeadline()
         }
-        return stanza
     }
 
-    func filterReceived(_ stanza: XMPPElement) -> XMPPElement? {
-        var stanza = stanza
-        for module in self.modules {
-            guard let left = module.filterReceived(stanza, on: self.connection), self.connection.end == nil else {
-                return nil
+    /// Starts something with the handler on a connection, and waits for its end.
+    ///
+    /// - Parameter start: gets the handler, the connection and a closure to call once with the outcome.
+    /// - Returns: the success of the outcome.
+    /// - Throws: ``XMPPClientError/notConnected``, or the failure of the outcome as ``XMPPClient/request(_:)`` throws it.
+    public func ask<Handler: XMPPHandler, Value: Sendable>(
+        _ start:
+            @escaping @Sendable (
+                Handler, XMPPModuleContext, _ answer: @escaping (Result<Value, XMPPRequestError>) -> Void
+            ) -> Void
+    ) async throws(XMPPClientError) -> Value {
+        guard let client = self.link.client else { throw .notConnected }
+        return try await client.perform { core, waiter in
+            guard let handler = core.handler(of: self) as? Handler, let connection = core.connection else {
+                waiter.complete(.failure(.notConnected))
+                return
             }
-            stanza = left
+            start(handler, XMPPModuleContext(connection)) { waiter.complete($0.mapError { XMPPClientError($0) }) }
+            connection.watchDeadline()
         }
-        return stanza
-    }
-
-    func handle(_ stanza: XMPPElement, now: NIODeadline) -> Bool {
-        // One that has ended the connection has had the last word.
-        self.modules.contains { $0.handle(stanza, on: self.connection, now: now) || self.connection.end != nil }
-    }
-
-    func timerFired(now: NIODeadline) {
-        for module in self.modules where module.deadline <= now && self.connection.end == nil {
-            module.timerFired(on: self.connection, now: now)
-        }
-    }
-
-    func ended(_ end: XMPPConnectionEnd, now: NIODeadline) {
-        for module in self.modules { module.ended(end, now: now) }
     }
 }
 
-extension XMPPConnection {
-    /// Puts modules in, in this order; before ``start(deadline:isBare:isSecure:)``.
-    package func plugIn(_ modules: [any XMPPModule]) {
-        self.needsExtras.modules = modules.isEmpty ? nil : XMPPModules(modules, of: self)
+/// The way from a module to the client that it is part of.
+public final class XMPPModuleLink: Sendable {
+    private enum Place {
+        case unused
+        case part(of: XMPPClientHandle)
+        /// The client is gone.
+        case left
     }
 
-    /// The address that the server assigned.
-    package var jid: JID? { self.stream.pointee.jid }
+    private let place = Mutex(Place.unused)
 
-    /// Answers a request with a result.
-    package func answer(_ request: XMPPElement, with payload: XMPPElement? = nil) {
-        self.stream.pointee.answer(request, with: payload, into: &self.out.pointee)
-        self.flushUnlessReading()
+    /// A link to no client yet.
+    public init() {}
+
+    var client: XMPPClientHandle? {
+        self.place.withLock { place in
+            if case .part(let client) = place { client } else { nil }
+        }
     }
 
-    /// Answers a request with an error.
-    package func refuse(_ request: XMPPElement, _ error: StanzaError) {
-        self.stream.pointee.refuse(request, error, into: &self.out.pointee)
-        self.flushUnlessReading()
+    /// - Precondition: the module is part of no other client.
+    func join(_ client: XMPPClientHandle) {
+        self.place.withLock { place in
+            guard case .unused = place else { preconditionFailure("a module is part of one client") }
+            place = .part(of: client)
+        }
     }
 
-    /// Whether a stanza speaks for the own account: only the server can send such a one (RFC 6120 §8.1.2.1).
-    package func isFromOwnAccount(_ stanza: XMPPElement) -> Bool {
-        // The other end is a peer, not the account's server.
-        if self.stream.pointee.options.peerRole != nil { return false }
-        guard let from = stanza["from"] else { return true }
-        guard let jid = self.jid, let sender = try? JID(received: from) else { return false }
-        return sender == jid.bare
-    }
-}
+    /// Client and modules no longer retain each other.
+    func leave() { self.place.withLock { $0 = .left } }
 
-extension XMPPElement {
-    static func iq(_ type: String, to: JID? = nil, _ payload: XMPPElement) -> XMPPElement {
-        XMPPElement(
-            "iq",
-            namespace: XMPPNamespace.client,
-            attributes: ["type": type, "to": to?.description],
-            children: [.element(payload)]
-        )
+    /// The namespaces that the client and all its modules announce.
+    public var features: Set<String> { self.client?.features ?? [] }
+
+    /// Sends a stanza; see ``XMPPClient/send(_:until:)``.
+    public func send(
+        _ stanza: XMPPElement,
+        until progress: XMPPSendProgress = .accepted
+    ) async throws(XMPPClientError) {
+        guard let client = self.client else { throw .notConnected }
+        try await client.send(stanza, until: progress)
+    }
+
+    /// Sends an IQ of type get or set, and returns the result; see ``XMPPClient/request(_:)``.
+    @discardableResult
+    public func request(_ iq: XMPPElement) async throws(XMPPClientError) -> XMPPElement {
+        guard let client = self.client else { throw .notConnected }
+        return try await client.request(iq)
     }
 }

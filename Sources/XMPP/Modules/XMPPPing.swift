@@ -1,78 +1,42 @@
-import LoopContext
-package import NIOCore
-package import XMPPCodec
+import NIOCore
+public import XMPPCodec
 
-/// Answers pings, measures their round trip, and finds out whether a silent server is still there.
+/// Finds out whether a silent server is still there, and measures round trips.
+///
+/// Every client answers pings; this module sends them too.
 ///
 /// Spec: XEP-0199.
-package final class XMPPPing: XMPPModule {
-    private let interval: TimeAmount
-    private let timeout: TimeAmount
-    private var next = NIODeadline.distantFuture
-    private var isOut = false
+public final class XMPPPing: XMPPModule {
+    /// The way to the client.
+    public let link = XMPPModuleLink()
+    private let interval: Duration
+    private let timeout: Duration
 
     /// - Parameters:
-    ///   - interval: silence after which the client pings its server; zero or less: never.
-    ///   - timeout: the wait for the answer before the connection counts as lost.
-    package init(interval: TimeAmount = .zero, timeout: TimeAmount = .seconds(10)) {
+    ///   - interval: silence of the server after which the client pings it; zero is never.
+    ///   - timeout: the wait for the answer, after which the connection counts as lost.
+    public init(interval: Duration = .seconds(60), timeout: Duration = .seconds(10)) {
         self.interval = interval
         self.timeout = timeout
     }
 
-    package var deadline: NIODeadline { self.next }
+    /// Pings.
+    public var features: [String] { [XMPPNamespace.ping] }
 
-    package func ready(_ jid: JID, _ readiness: XMPPReadiness, on connection: XMPPConnection, now: NIODeadline) {
-        self.isOut = false
-        self.next = self.interval > .zero ? now + self.interval : .distantFuture
+    /// Makes the handler.
+    public func makeHandler() -> any XMPPHandler {
+        PingHandler(interval: TimeAmount(self.interval), timeout: TimeAmount(self.timeout))
     }
 
-    package func filterReceived(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement? {
-        if self.interval > .zero { self.next = connection.loop.now + self.interval }
-        return stanza
-    }
-
-    package func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
-        guard stanza.name == "iq", stanza["type"] == "get", stanza.child("ping", XMPPNamespace.ping) != nil
-        else { return false }
-        connection.answer(stanza)
-        return true
-    }
-
-    package func timerFired(on connection: XMPPConnection, now: NIODeadline) {
-        self.next = now + self.interval
-        guard !self.isOut else { return }
-        self.isOut = true
-        Self.ping(nil, on: connection, timeout: self.timeout) { [weak self, weak connection] result in
-            self?.isOut = false
-            if case .failure(.timedOut) = result { connection?.close(.pingTimedOut) }
-        }
-    }
-
-    package func ended(_ end: XMPPConnectionEnd, now: NIODeadline) {
-        self.next = .distantFuture
-        self.isOut = false
-    }
-
-    /// Pings an entity, or the own server.
+    /// Pings an address.
     ///
-    /// `answer`: the time until the answer. An error reply counts too, also the one that pings are unknown (§4.1).
-    package static func ping(
-        _ to: JID?,
-        on connection: XMPPConnection,
-        timeout: TimeAmount,
-        _ answer: @escaping (Result<TimeAmount, XMPPRequestError>) -> Void
-    ) {
-        let loop = connection.loop
-        let began = loop.refresh()
-        let ping = XMPPElement.iq("get", to: to, XMPPElement("ping", namespace: XMPPNamespace.ping))
-        connection.request(ping, timeout: timeout) { result in
-            switch result {
-            case .success: answer(.success(loop.now - began))
-            case .failure(.refused(let error))
-            where error.condition == .serviceUnavailable || error.condition == .featureNotImplemented:
-                answer(.success(loop.now - began))
-            case .failure(let error): answer(.failure(error))
-            }
+    /// - Parameter jid: the address; `nil` pings the own server.
+    /// - Returns: the time until the answer, including an outage after which the stream was resumed. An error reply that
+    ///   pings are unknown counts as an answer (§4.1).
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func ping(_ jid: JID? = nil) async throws(XMPPClientError) -> Duration {
+        try await self.ask { (_: PingHandler, context, answer) in
+            PingHandler.ping(jid, in: context) { answer($0.map { .nanoseconds($0.nanoseconds) }) }
         }
     }
 }

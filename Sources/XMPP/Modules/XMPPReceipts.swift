@@ -1,89 +1,131 @@
-package import NIOCore
-package import XMPPCodec
+import NIOCore
+public import XMPPCodec
 
-/// Answers requests for delivery receipts, and reports the receipts of own messages.
+/// Confirmations that a message was delivered, or displayed.
+///
+/// The module answers requests for delivery receipts by itself. A displayed marker is the application's to send, by
+/// ``markDisplayed(_:)``.
 ///
 /// Spec: XEP-0184, XEP-0333.
-package final class XMPPReceipts: XMPPModule {
-    private let answers: (JID) -> Bool
-    private let received: (String, JID?) -> Void
-    private let displayed: (String, JID?) -> Void
+public final class XMPPReceipts: XMPPModule {
+    /// A step on a message's way.
+    public enum Stage: Hashable, Sendable, CaseIterable {
+        /// The message has reached a client of the receiver (XEP-0184).
+        case received
+        /// The receiver has displayed it (XEP-0333).
+        case displayed
+    }
 
+    /// A confirmation.
+    ///
+    /// Any sender can claim any id: check that the message went to `from`, as ``deliver(_:until:timeout:)`` does.
+    public struct Event: Hashable, Sendable {
+        /// The progress of the message.
+        public let stage: Stage
+        /// The id of the message.
+        public let id: String
+        /// The confirming client; `nil` is the own account.
+        public let from: JID?
+    }
+
+    /// The way to the client.
+    public let link = XMPPModuleLink()
+    private let source = XMPPEvents<Event> { 128 + $0.id.utf8.count + ($0.from?.estimatedSize ?? 0) }
+    private let answers: @Sendable (JID) -> Bool
+
+    /// - Parameter answers: whether a sender's requests for receipts are answered, which shows it that this client is
+    ///   online; called on the client's event loop. Default: all.
+    public init(answers: @escaping @Sendable (JID) -> Bool = { _ in true }) { self.answers = answers }
+
+    /// Receipts and markers.
+    public var features: [String] { [XMPPNamespace.receipts, XMPPNamespace.chatMarkers] }
+
+    /// Makes the handler.
+    public func makeHandler() -> any XMPPHandler {
+        ReceiptsHandler(answers: self.answers, told: { [source] in source.send($0) })
+    }
+
+    /// Ends the streams of events.
+    public func clientReleased() { self.source.finish() }
+
+    /// Events from now on; each stream gets all of them.
+    public var events: AsyncStream<Event> { self.source.stream() }
+
+    /// Sends a message that asks for confirmations, which ``events`` reports.
+    ///
     /// - Parameters:
-    ///   - answers: senders whose receipt requests are answered, which shows them that this client is online; default:
-    ///     all.
-    ///   - received: called for each receipt with the id of our message and its receiver.
-    ///   - displayed: called the same way for each message that was displayed.
-    package init(
-        answers: @escaping (JID) -> Bool = { _ in true },
-        received: @escaping (_ id: String, _ from: JID?) -> Void = { _, _ in },
-        displayed: @escaping (_ id: String, _ from: JID?) -> Void = { _, _ in }
-    ) {
-        self.answers = answers
-        self.received = received
-        self.displayed = displayed
+    ///   - message: gets an id unless it has one. A message to a room asks for markers only (XEP-0184 §5.3).
+    ///   - stages: the confirmations.
+    /// - Returns: the message's id.
+    /// - Throws: as ``XMPPClient/send(_:until:)``; `invalid` for a stanza of another kind.
+    @discardableResult
+    public func send(
+        _ message: XMPPElement,
+        asking stages: Set<Stage> = [.received]
+    ) async throws(XMPPClientError) -> String {
+        let message = try await self.prepared(message, stages)
+        try await self.link.send(message)
+        return message["id"] ?? ""
     }
 
-    /// Requests a receipt, in a message that has an id and may get one.
-    package static func ask(in message: inout XMPPElement) {
-        guard message["id"] != nil, message["type"] != "groupchat" else { return }
-        message.add(XMPPElement("request", namespace: XMPPNamespace.receipts))
-    }
-
-    /// Requests a displayed marker for a message that has an id, also in rooms.
-    package static func askForMarker(in message: inout XMPPElement) {
-        guard message["id"] != nil else { return }
-        message.add(XMPPElement("markable", namespace: XMPPNamespace.chatMarkers))
-    }
-
-    /// The marker that reports a message as displayed; `nil` if the sender did not ask for one.
-    package static func marker(for message: XMPPElement) -> XMPPElement? {
-        guard message.name == "message", message.child("markable", XMPPNamespace.chatMarkers) != nil,
-            let id = message["id"], let from = message["from"], message["type"] != "error"
-        else { return nil }
-        let isRoom = message["type"] == "groupchat"
-        // XEP-0333 §4: in a room the marker goes to the whole room.
-        let to = isRoom ? (try? JID(received: from))?.bare.description ?? from : from
-        var marker = XMPPElement(
-            "message",
-            namespace: XMPPNamespace.client,
-            attributes: ["to": to, "type": message["type"]]
-        )
-        marker.add(XMPPElement("displayed", namespace: XMPPNamespace.chatMarkers, attributes: ["id": id]))
-        return marker
-    }
-
-    package func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
-        guard stanza.name == "message", stanza["type"] != "error" else { return false }
-        if let id = stanza.child("displayed", XMPPNamespace.chatMarkers)?["id"] {
-            self.displayed(id, stanza["from"].flatMap { try? JID(received: $0) })
-            return true
+    /// Sends a message, and waits until its receiver confirms it.
+    ///
+    /// - Parameters:
+    ///   - message: has a `to`, and gets an id unless it has one.
+    ///   - stage: the confirmation to wait for.
+    ///   - timeout: the wait at most; `nil` waits until the connection ends.
+    /// - Returns: the client that confirmed.
+    /// - Throws: ``XMPPClientError/refused(_:)`` for a message that comes back as an error; `timedOut`; `ended` at the
+    ///   end of the connection, though the message may arrive after a resumption; as ``XMPPClient/send(_:until:)``.
+    @discardableResult
+    public func deliver(
+        _ message: XMPPElement,
+        until stage: Stage = .received,
+        timeout: Duration? = .seconds(30)
+    ) async throws(XMPPClientError) -> JID {
+        guard let to = message["to"].flatMap({ try? JID($0) }) else {
+            throw .invalid("a message to wait for has a 'to' that is a JID")
         }
-        // §5.3: never in a room.
-        guard stanza["type"] != "groupchat" else { return false }
-        if let receipt = stanza.child("received", XMPPNamespace.receipts) {
-            if let id = receipt["id"] {
-                self.received(id, stanza["from"].flatMap { try? JID(received: $0) })
+        guard message["type"] != "groupchat" else { throw .invalid("a room confirms no message (XEP-0184 §5.3)") }
+        let message = try await self.prepared(message, [stage])
+        return try await self.ask { (handler: ReceiptsHandler, context, answer) in
+            handler.deliver(
+                message,
+                to: to,
+                until: stage,
+                timeout: timeout.map { TimeAmount($0) },
+                in: context,
+                answer
+            )
+        }
+    }
+
+    /// Tells the sender of a message that it was displayed.
+    ///
+    /// - Returns: whether the message asked for that.
+    /// - Throws: as ``XMPPClient/send(_:until:)``.
+    @discardableResult
+    public func markDisplayed(_ message: XMPPElement) async throws(XMPPClientError) -> Bool {
+        guard let marker = ReceiptsHandler.marker(for: message) else { return false }
+        try await self.link.send(marker)
+        return true
+    }
+
+    private func prepared(
+        _ message: XMPPElement,
+        _ stages: Set<Stage>
+    ) async throws(XMPPClientError) -> XMPPElement {
+        guard message.isNamed("message", XMPPNamespace.client), message["type"] != "error" else {
+            throw .invalid("a receipt is for a message of \(XMPPNamespace.client) that is no error")
+        }
+        var message = message
+        if message["id"] == nil {
+            message["id"] = try await self.ask { (_: ReceiptsHandler, context, answer) in
+                answer(.success(context.makeID()))
             }
-            return true
         }
-        guard stanza.child("request", XMPPNamespace.receipts) != nil, let id = stanza["id"], let from = stanza["from"],
-            let sender = try? JID(received: from), self.answers(sender)
-        else { return false }
-        let receipt = XMPPElement(
-            "message",
-            namespace: XMPPNamespace.client,
-            attributes: [
-                "to": from, "type": stanza["type"], "id": connection.stream.pointee.makeID(),
-            ],
-            children: [
-                .element(
-                    XMPPElement("received", namespace: XMPPNamespace.receipts, attributes: ["id": id])
-                )
-            ]
-        )
-        // Writing cannot fail: the id was read from XML.
-        _ = try? connection.send(receipt)
-        return false
+        if stages.contains(.received) { ReceiptsHandler.ask(in: &message) }
+        if stages.contains(.displayed) { ReceiptsHandler.askForMarker(in: &message) }
+        return message
     }
 }

@@ -1,74 +1,48 @@
-package import NIOCore
-import XMPPCodec
+import NIOCore
 
-/// Decides whether and when to reconnect; it connects nothing itself.
+/// Connects again after a stream was lost that had been ready.
 ///
-/// Only an unintended loss of a stream that had become ready leads to a reconnect: a stream that never worked would
-/// fail again. Delays double, and each is randomized, so that thousands of clients do not return at once.
-package struct XMPPReconnect: Hashable, Sendable {
-    package enum Verdict: Hashable, Sendable {
-        /// Do not reconnect until the caller asks for it.
-        case stay
-        case connect(at: NIODeadline, to: XMPPHost?)
+/// A wait doubles with each failure, and takes a random half to whole of it, so that many clients do not come back at
+/// once. Ends that a retry cannot fix stay: a refused login, a `conflict` with another session, a call of
+/// ``XMPPClient/disconnect()``. A first ``XMPPClient/connect()`` that fails is not repeated. A stream that the server
+/// still has is resumed (XEP-0198); else the modules restore what they can, such as presence and rooms.
+///
+/// ``XMPPClient/connect()`` during a wait connects at once.
+public final class XMPPReconnect: XMPPModule {
+    /// A decision about a connection that has ended.
+    public enum Event: Hashable, Sendable {
+        /// The client connects again after this wait.
+        case waits(Duration, after: XMPPClientEnd)
+        /// The client stays disconnected until the next call of ``XMPPClient/connect()``.
+        case stays(XMPPClientEnd)
     }
 
-    private let first: TimeAmount
-    private let most: TimeAmount
-    private var failures = 0
-    private var wasReady = false
-    /// Redirects in a row.
-    ///
-    /// A login does not reset the count, because a server may redirect after each login.
-    private var redirects = 0
-    /// Hops that are made at once.
-    private static let maximumHops = 3
+    /// The way to the client.
+    public let link = XMPPModuleLink()
+    private let machine: ReconnectMachine
+    private let random: @Sendable () -> Double
+    private let source = XMPPEvents<Event>()
 
     /// - Parameters:
-    ///   - first: the delay after the first loss.
-    ///   - most: the longest delay.
-    package init(first: TimeAmount = .seconds(2), most: TimeAmount = .seconds(60)) {
-        self.first = first
-        self.most = max(first, most)
+    ///   - initialDelay: the wait after the first loss.
+    ///   - maximumDelay: the longest wait.
+    public convenience init(initialDelay: Duration = .seconds(2), maximumDelay: Duration = .seconds(60)) {
+        self.init(initialDelay: initialDelay, maximumDelay: maximumDelay, random: { Double.random(in: 0..<1) })
     }
 
-    /// The stream is ready: what is lost from now on is worth coming back for.
-    package mutating func ready() {
-        self.failures = 0
-        self.wasReady = true
+    package init(initialDelay: Duration, maximumDelay: Duration, random: @escaping @Sendable () -> Double) {
+        self.machine = ReconnectMachine(first: TimeAmount(initialDelay), most: TimeAmount(maximumDelay))
+        self.random = random
     }
 
-    /// Resets the state: the owner gives up, or starts again.
-    package mutating func reset() {
-        self.failures = 0
-        self.wasReady = false
-        self.redirects = 0
+    /// Makes the handler.
+    public func makeHandler() -> any XMPPHandler {
+        ReconnectHandler(self.machine, random: self.random) { [source] in source.send($0) }
     }
 
-    /// `random`: 0 up to 1, of which the delay takes between half and all.
-    package mutating func ended(_ end: XMPPConnectionEnd, now: NIODeadline, random: Double) -> Verdict {
-        switch end.retry {
-        case .never: return .stay
-        // Requested by the server, before or after the login.
-        case .at(let host):
-            self.redirects += 1
-            let isChased = self.redirects > Self.maximumHops
-            let delay = isChased ? self.delay(self.redirects - Self.maximumHops - 1, random) : .zero
-            return .connect(at: now + delay, to: host)
-        case .soon, .later:
-            guard self.wasReady else { return .stay }
-            // If the server asked the client to wait, the first delay is longer.
-            if end.retry == .later { self.failures = max(self.failures, 2) }
-            let delay = self.delay(self.failures, random)
-            self.failures += 1
-            self.redirects = 0
-            return .connect(at: now + delay, to: nil)
-        }
-    }
+    /// Ends the streams of events.
+    public func clientReleased() { self.source.finish() }
 
-    private func delay(_ failures: Int, _ random: Double) -> TimeAmount {
-        let doubled = self.first.nanoseconds.multipliedReportingOverflow(by: 1 << min(failures, 30))
-        let delay = doubled.overflow ? self.most.nanoseconds : min(doubled.partialValue, self.most.nanoseconds)
-        let share = 0.5 + min(max(random, 0), 1) / 2
-        return .nanoseconds(Int64(Double(delay) * share))
-    }
+    /// Decisions from now on; each stream gets all of them.
+    public var events: AsyncStream<Event> { self.source.stream() }
 }

@@ -1,185 +1,280 @@
-package import NIOCore
-package import XMPPCodec
+import NIOCore
+public import XMPPCodec
 
-/// Rooms that this client is in.
+/// Rooms in which many talk.
 ///
-/// Spec: XEP-0045.
-package final class XMPPRooms: XMPPModule {
-    package enum Event: Hashable, Sendable {
-        /// The own presence has arrived, after those of all others (§7.2.2).
-        case joined(room: JID, nick: String, occupants: Int, isNew: Bool)
-        /// The room does not let this client in.
-        case refused(room: JID, StanzaError)
-        /// Left, kicked (307), banned (301), removed (321, 322), or the service goes down (332).
-        case left(room: JID, statuses: Set<Int>)
-        case occupant(JID, isPresent: Bool)
-        case subject(room: JID, String)
-        /// A message in a room; `isOwn` when it is ours that the room sends back.
-        case message(XMPPElement, isOwn: Bool)
+/// The client is in the rooms that it joined, until it leaves or the room says otherwise. A resumed stream is still in
+/// its rooms. After a connection that could not be resumed the module joins them again, with the same nicks.
+///
+/// Spec: XEP-0045, XEP-0249.
+public final class XMPPRooms: XMPPModule {
+    /// The way to the client.
+    public let link = XMPPModuleLink()
+    private let source = XMPPEvents<Event> { $0.estimatedSize }
+    private let rejoins: Bool
+    private let maximumOccupants: Int
+
+    /// - Parameters:
+    ///   - rejoins: whether rooms are joined again on a new stream, with the messages since the last one.
+    ///   - maximumOccupants: occupants that are kept for each room; others cause no events.
+    public init(rejoins: Bool = true, maximumOccupants: Int = 10_000) {
+        self.rejoins = rejoins
+        self.maximumOccupants = maximumOccupants
     }
 
-    private struct Room {
-        var nick: String
-        var isJoined = false
-        var occupants: Set<JID> = []
-        var attempts = 1
+    /// Rooms and direct invitations.
+    public var features: [String] { [XMPPNamespace.muc, XMPPNamespace.directInvitation] }
+
+    /// Makes the handler.
+    public func makeHandler() -> any XMPPHandler {
+        RoomsHandler(rejoins: self.rejoins, maximumOccupants: self.maximumOccupants) { [source] in source.send($0) }
     }
 
-    /// Nicks that are tried where others have ours.
-    private static let attempts = 3
+    /// Ends the streams of events.
+    public func clientReleased() { self.source.finish() }
 
-    private var rooms: [JID: Room] = [:]
-    private let told: (Event) -> Void
+    /// Events from now on; each stream gets all of them.
+    public var events: AsyncStream<Event> { self.source.stream() }
 
-    package init(_ told: @escaping (Event) -> Void) { self.told = told }
+    // MARK: Coming and going
 
-    /// The number of occupants of a room, including this client, as reported by the room.
-    package func occupants(of room: JID) -> Int { self.rooms[room.bare]?.occupants.count ?? 0 }
-
-    /// Joins a room; ``Event/joined(room:nick:occupants:isNew:)`` or ``Event/refused(room:_:)`` reports the result.
+    /// Joins a room, and returns when the room has said who is in it.
     ///
-    /// `history`: the maximum number of earlier messages that the room may send.
-    package func join(
+    /// While a join is under way another one for the same room shares its outcome. A join of a room that the client is
+    /// in returns at once, after a change of the nick if it has another one. A cancelled task stops waiting, but not the
+    /// join.
+    ///
+    /// - Parameters:
+    ///   - room: the room; a resource is ignored.
+    ///   - nick: the name to have there.
+    ///   - password: for a room that requires one.
+    ///   - history: the earlier messages that the room is to send.
+    ///   - takesOtherNick: whether two other nicks, with `-1` and `-2` appended, are tried if this one is taken.
+    /// - Returns: the room as joined.
+    /// - Throws: ``XMPPClientError/refused(_:)`` with the room's error, such as `registration-required` or `forbidden`;
+    ///   `timedOut`, `ended`, `notConnected`, `invalid` for an impossible nick, `cancelled`.
+    @discardableResult
+    public func join(
         _ room: JID,
-        nick: String,
+        as nick: String,
         password: String? = nil,
-        history: Int = 0,
-        on connection: XMPPConnection
-    ) throws(XMPPWriteError) {
-        var x = XMPPElement("x", namespace: XMPPNamespace.muc)
-        x.add(XMPPElement("history", namespace: XMPPNamespace.muc, attributes: ["maxstanzas": String(history)]))
-        if let password { x.add(XMPPElement("password", namespace: XMPPNamespace.muc, text: password)) }
-        let presence = XMPPElement(
-            "presence",
-            namespace: XMPPNamespace.client,
-            attributes: ["to": "\(room.bare)/\(nick)"],
-            children: [.element(x)]
-        )
-        try connection.send(presence)
-        var entry = self.rooms[room.bare] ?? Room(nick: nick)
-        entry.nick = nick
-        self.rooms[room.bare] = entry
+        history: History = .none,
+        takesOtherNick: Bool = true
+    ) async throws(XMPPClientError) -> Joined {
+        try await self.ask { (handler: RoomsHandler, context, answer) in
+            handler.join(
+                room,
+                RoomsHandler.Wish(nick: nick, password: password, history: history, takesOtherNick: takesOtherNick),
+                in: context,
+                answer
+            )
+        }
     }
 
-    package func leave(_ room: JID, on connection: XMPPConnection) throws(XMPPWriteError) {
-        guard let entry = self.rooms[room.bare] else { return }
-        let presence = XMPPElement(
-            "presence",
-            namespace: XMPPNamespace.client,
-            attributes: ["to": "\(room.bare)/\(entry.nick)", "type": "unavailable"]
-        )
-        try connection.send(presence)
-    }
-
-    /// Sends a message to a room.
+    /// Leaves a room, and returns when the room has confirmed it; at once if the client is not in it.
     ///
-    /// The room returns it with this id, which gives the latency of the room.
-    package func say(
-        _ body: String,
-        in room: JID,
-        id: String,
-        on connection: XMPPConnection
-    ) throws(XMPPWriteError) {
-        let message = XMPPElement(
-            "message",
-            namespace: XMPPNamespace.client,
-            attributes: ["to": room.bare.description, "type": "groupchat", "id": id],
-            children: [.element(XMPPElement("body", namespace: XMPPNamespace.client, text: body))]
-        )
-        try connection.send(message)
+    /// - Throws: `timedOut`, `ended`, `notConnected`, `cancelled`.
+    public func leave(_ room: JID) async throws(XMPPClientError) {
+        try await self.ask { (handler: RoomsHandler, context, answer) in handler.leave(room, in: context, answer) }
     }
 
-    /// Accepts the default configuration of a newly created room (§10.1.2).
-    package func acceptDefaults(
-        of room: JID,
-        on connection: XMPPConnection,
-        timeout: TimeAmount = .seconds(30),
-        _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
-    ) {
+    /// Changes the own nick (§7.6).
+    ///
+    /// - Throws: ``XMPPClientError/refused(_:)``, `conflict` where another person has it; `item-not-found` for a room
+    ///   that the client is not in; as ``join(_:as:password:history:takesOtherNick:)``.
+    public func setNick(_ nick: String, in room: JID) async throws(XMPPClientError) {
+        try await self.ask { (handler: RoomsHandler, context, answer) in
+            handler.setNick(nick, of: room, in: context, answer)
+        }
+    }
+
+    /// All who are in a room, this client too, by nick; empty for a room that the client is not in.
+    public func occupants(of room: JID) async throws(XMPPClientError) -> [Occupant] {
+        try await self.withHandler { (handler: RoomsHandler) in handler.occupants(of: room) }
+    }
+
+    /// The rooms that the client is in.
+    public func joinedRooms() async throws(XMPPClientError) -> Set<JID> {
+        try await self.withHandler { (handler: RoomsHandler) in handler.joined }
+    }
+
+    // MARK: Talking
+
+    /// Says something to all in a room.
+    ///
+    /// - Parameters:
+    ///   - body: the text.
+    ///   - room: a room that the client is in.
+    ///   - waits: whether to return only when the room has sent the message to all, this client too. At the end of the
+    ///     connection the call fails; the message may still arrive if the stream is resumed.
+    /// - Returns: the message's id, with which the room returns it.
+    /// - Throws: as ``XMPPClient/send(_:until:)``; with `waits` also ``XMPPClientError/refused(_:)`` and `timedOut`.
+    @discardableResult
+    public func say(_ body: String, in room: JID, waits: Bool = false) async throws(XMPPClientError) -> String {
+        let content = XMPPElement("body", namespace: XMPPNamespace.client, text: body)
+        guard !waits else {
+            return try await self.ask { (handler: RoomsHandler, context, answer) in
+                handler.say(content, in: room, in: context, answer)
+            }
+        }
+        let id = try await self.makeID()
+        try await self.link.send(RoomsHandler.message(content, to: room.bare, id: id))
+        return id
+    }
+
+    /// Says something to one person in a room (§7.5).
+    ///
+    /// - Returns: the message's id.
+    /// - Throws: as ``XMPPClient/send(_:until:)``; `invalid` for an impossible nick.
+    @discardableResult
+    public func say(_ body: String, to nick: String, in room: JID) async throws(XMPPClientError) -> String {
+        let id = try await self.makeID()
+        let content = XMPPElement("body", namespace: XMPPNamespace.client, text: body)
+        var message = RoomsHandler.message(content, to: try Self.occupant(nick, room), id: id)
+        message["type"] = "chat"
+        message.add(XMPPElement("x", namespace: XMPPNamespace.mucUser))
+        try await self.link.send(message)
+        return id
+    }
+
+    /// Changes the subject of a room, and returns when the room has told it (§8.1).
+    ///
+    /// - Throws: ``XMPPClientError/refused(_:)``, `timedOut`, `ended`, `notConnected`, `cancelled`.
+    public func setSubject(_ subject: String, of room: JID) async throws(XMPPClientError) {
+        let content = XMPPElement("subject", namespace: XMPPNamespace.client, text: subject)
+        let _: String = try await self.ask { (handler: RoomsHandler, context, answer) in
+            handler.say(content, in: room, in: context, answer)
+        }
+    }
+
+    /// Invites a person to a room.
+    ///
+    /// - Parameters:
+    ///   - jid: the person.
+    ///   - room: the room.
+    ///   - reason: for the person.
+    ///   - directly: whether the invitation goes to the person itself (XEP-0249); otherwise the room hands it on, and
+    ///     can refuse to.
+    /// - Throws: as ``XMPPClient/send(_:until:)``.
+    public func invite(
+        _ jid: JID,
+        to room: JID,
+        reason: String? = nil,
+        directly: Bool = false
+    ) async throws(XMPPClientError) {
+        try await self.link.send(RoomsHandler.invitation(of: jid, to: room, reason: reason, isDirect: directly))
+    }
+
+    // MARK: Owners and moderators
+
+    /// Opens a new room with its default configuration, an instant room (§10.1.2).
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func acceptDefaults(of room: JID) async throws(XMPPClientError) {
+        try await self.configure(room, with: .submit())
+    }
+
+    /// The room's configuration as a form to fill in (§10.2).
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``; `refused` with `bad-request` for an answer without a form.
+    public func configuration(of room: JID) async throws(XMPPClientError) -> XMPPDataForm {
+        let query = XMPPElement("query", namespace: XMPPNamespace.mucOwner)
+        let answer = try await self.link.request(.iq("get", to: room.bare, query))
+        guard
+            let form = answer.child("query", XMPPNamespace.mucOwner)?.child("x", XMPPNamespace.dataForms)
+                .flatMap({ XMPPDataForm($0) })
+        else { throw .refused(StanzaError(.badRequest)) }
+        return form
+    }
+
+    /// Configures a room (§10.2).
+    ///
+    /// - Parameters:
+    ///   - room: the room.
+    ///   - form: filled in, as by ``XMPPDataForm/filled(_:)``.
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func configure(_ room: JID, with form: XMPPDataForm) async throws(XMPPClientError) {
         var query = XMPPElement("query", namespace: XMPPNamespace.mucOwner)
-        query.add(XMPPElement("x", namespace: XMPPNamespace.dataForms, attributes: ["type": "submit"]))
-        connection.request(.iq("set", to: room.bare, query), timeout: timeout, answer)
+        query.add(form.element)
+        try await self.link.request(.iq("set", to: room.bare, query))
     }
 
-    package func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
-        guard let from = stanza["from"].flatMap({ try? JID(received: $0) }), self.rooms[from.bare] != nil else {
-            return false
-        }
-        switch stanza.name {
-        case "presence":
-            self.received(presence: stanza, from: from, on: connection)
-            return true
-        case "message" where stanza["type"] == "groupchat":
-            self.received(message: stanza, from: from)
-            return true
-        default: return false
+    /// Removes a room (§10.9).
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func destroy(_ room: JID, reason: String? = nil) async throws(XMPPClientError) {
+        var destroy = XMPPElement("destroy", namespace: XMPPNamespace.mucOwner)
+        if let reason { destroy.add(XMPPElement("reason", namespace: XMPPNamespace.mucOwner, text: reason)) }
+        var query = XMPPElement("query", namespace: XMPPNamespace.mucOwner)
+        query.add(destroy)
+        try await self.link.request(.iq("set", to: room.bare, query))
+    }
+
+    /// Changes an occupant's role for this visit (§8.3 to §8.4, §9.6).
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``; `refused` with `not-allowed` where the client may not.
+    public func setRole(
+        _ role: Role,
+        of nick: String,
+        in room: JID,
+        reason: String? = nil
+    ) async throws(XMPPClientError) {
+        try await self.administer(room, ["nick": nick, "role": role.rawValue], reason)
+    }
+
+    /// Removes an occupant from a room for now (§8.2).
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func kick(_ nick: String, from room: JID, reason: String? = nil) async throws(XMPPClientError) {
+        try await self.setRole(.none, of: nick, in: room, reason: reason)
+    }
+
+    /// Changes a person's lasting standing in a room (§9, §10).
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func setAffiliation(
+        _ affiliation: Affiliation,
+        of jid: JID,
+        in room: JID,
+        reason: String? = nil
+    ) async throws(XMPPClientError) {
+        try await self.administer(room, ["affiliation": affiliation.rawValue, "jid": jid.bare.description], reason)
+    }
+
+    /// Removes a person from a room for good (§9.1).
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func ban(_ jid: JID, from room: JID, reason: String? = nil) async throws(XMPPClientError) {
+        try await self.setAffiliation(.outcast, of: jid, in: room, reason: reason)
+    }
+
+    /// All persons with a standing in a room (§9.5).
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func people(with affiliation: Affiliation, in room: JID) async throws(XMPPClientError) -> [JID] {
+        let query = RoomsHandler.administration(["affiliation": affiliation.rawValue], reason: nil)
+        let answer = try await self.link.request(.iq("get", to: room.bare, query))
+        return (answer.child("query", XMPPNamespace.mucAdmin)?.elements ?? [])
+            .compactMap { $0.name == "item" ? $0["jid"].flatMap { try? JID(received: $0) } : nil }
+    }
+
+    private func administer(
+        _ room: JID,
+        _ item: KeyValuePairs<String, String?>,
+        _ reason: String?
+    ) async throws(XMPPClientError) {
+        try await self.link.request(.iq("set", to: room.bare, RoomsHandler.administration(item, reason: reason)))
+    }
+
+    private static func occupant(_ nick: String, _ room: JID) throws(XMPPClientError) -> JID {
+        do throws(JIDError) {
+            return try room.bare.with(resource: nick)
+        } catch {
+            throw .invalid("'\(OneLine.of(nick))' is no nick: \(error.description)")
         }
     }
 
-    /// Room membership survives a resumption (XEP-0198 §5).
-    package func ready(_ jid: JID, _ readiness: XMPPReadiness, on connection: XMPPConnection, now: NIODeadline) {
-        if !readiness.resumed { self.rooms = [:] }
-    }
-
-    private func received(message: XMPPElement, from: JID) {
-        // §7.2.15: a subject and no body; what has both is a message.
-        if let subject = message.child("subject"), message.child("body") == nil {
-            return self.told(.subject(room: from.bare, subject.text))
-        }
-        let isOwn = from.resource == self.rooms[from.bare]?.nick
-        self.told(.message(message, isOwn: isOwn))
-    }
-
-    private func received(presence: XMPPElement, from: JID, on connection: XMPPConnection) {
-        guard var room = self.rooms[from.bare] else { return }
-        let x = presence.child("x", XMPPNamespace.mucUser)
-        let statuses = Set(
-            (x?.elements ?? []).filter { $0.name == "status" }.compactMap { $0["code"].flatMap { Int($0) } }
-        )
-        let isOwn = statuses.contains(110) || from.resource == room.nick
-        switch presence["type"] {
-        case "error": self.refused(presence, from, room, on: connection)
-        case "unavailable":
-            room.occupants.remove(from)
-            self.rooms[from.bare] = room
-            // §7.6: a new nick looks like leaving first.
-            if statuses.contains(303) { return }
-            guard isOwn else { return self.told(.occupant(from, isPresent: false)) }
-            self.rooms[from.bare] = nil
-            self.told(.left(room: from.bare, statuses: statuses))
-        case nil:
-            let isKnown = !room.occupants.insert(from).inserted
-            let joins = isOwn && !room.isJoined
-            if isOwn {
-                // §7.2.8: the room may have changed it (210).
-                room.nick = from.resource ?? room.nick
-                room.isJoined = true
-            }
-            self.rooms[from.bare] = room
-            if joins {
-                self.told(
-                    .joined(
-                        room: from.bare,
-                        nick: room.nick,
-                        occupants: room.occupants.count,
-                        isNew: statuses.contains(201)
-                    )
-                )
-            } else if !isKnown {
-                self.told(.occupant(from, isPresent: true))
-            }
-        default: break
-        }
-    }
-
-    private func refused(_ presence: XMPPElement, _ from: JID, _ room: Room, on connection: XMPPConnection) {
-        let error = StanzaError(presence) ?? StanzaError(.undefinedCondition)
-        if error.condition == .conflict, !room.isJoined, room.attempts < Self.attempts {
-            let nick = "\(room.nick)-\(room.attempts)"
-            self.rooms[from.bare]?.attempts += 1
-            if (try? self.join(from.bare, nick: nick, on: connection)) != nil { return }
-        }
-        if !room.isJoined { self.rooms[from.bare] = nil }
-        self.told(.refused(room: from.bare, error))
+    private func makeID() async throws(XMPPClientError) -> String {
+        try await self.ask { (_: RoomsHandler, context, answer) in answer(.success(context.makeID())) }
     }
 }

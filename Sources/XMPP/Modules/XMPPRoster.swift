@@ -1,24 +1,46 @@
-package import NIOCore
-package import XMPPCodec
+public import XMPPCodec
 
-/// The contacts of an account, as the server keeps them.
+/// The contacts of the account, as the server keeps them.
+///
+/// The roster is asked for by ``items()``; later changes arrive by themselves, and the module applies them. With a
+/// server that knows versions a repeated call transfers changes only.
+///
+/// A server reports changes to clients that have asked for the roster on the same stream. Once loaded, the module asks
+/// again by itself on each stream that is not resumed, and ``events`` has what has changed in between.
 ///
 /// Spec: RFC 6121 §2.
-package final class XMPPRoster: XMPPModule {
-    package struct Item: Hashable, Sendable {
-        package enum Subscription: String, Hashable, Sendable {
-            case none, to, from, both, remove
+public final class XMPPRoster: XMPPModule {
+    /// A contact.
+    public struct Item: Hashable, Sendable {
+        /// The directions in which presence is visible.
+        public enum Subscription: String, Hashable, Sendable, CaseIterable {
+            /// Neither sees the other.
+            case none
+            /// The account sees the contact's presence.
+            case to
+            /// The contact sees the account's presence.
+            case from
+            /// Both see each other.
+            case both
+            /// The contact was removed; only in events.
+            case remove
         }
 
-        package var jid: JID
-        package var name: String?
-        package var subscription: Subscription
-        /// A subscription request is pending.
-        package var isAsking: Bool
-        package var isApproved: Bool
-        package var groups: [String]
+        /// The contact's address.
+        public var jid: JID
+        /// The name that the account gave it.
+        public var name: String?
+        /// Set by the server.
+        public var subscription: Subscription
+        /// Whether a request to see the contact's presence is pending; set by the server.
+        public var isAsking: Bool
+        /// Whether the account approved the contact's request in advance; set by the server.
+        public var isApproved: Bool
+        /// The groups that the account put it in.
+        public var groups: [String]
 
-        package init(_ jid: JID, name: String? = nil, groups: [String] = []) {
+        /// A contact to add or change; the server sets the rest.
+        public init(_ jid: JID, name: String? = nil, groups: [String] = []) {
             self.jid = jid
             self.name = name
             self.subscription = .none
@@ -39,106 +61,62 @@ package final class XMPPRoster: XMPPModule {
             self.isApproved = element["approved"] == "true" || element["approved"] == "1"
             self.groups = element.elements.filter { $0.name == "group" }.map(\.text)
         }
+
+        /// Bytes that it takes in memory, or so.
+        package var estimatedSize: Int {
+            self.groups.reduce(128 + self.jid.estimatedSize + (self.name?.utf8.count ?? 0)) { $0 + 16 + $1.utf8.count }
+        }
     }
 
-    package private(set) var items: [JID: Item] = [:]
-    /// The version of the roster that is stored here; `nil` without one.
-    package private(set) var version: String?
-    /// Roster pushes from senders that are not allowed to send them.
-    package private(set) var foreignPushes = 0
-    private let changed: (Item) -> Void
+    /// A change that the server reports.
+    public enum Event: Hashable, Sendable {
+        /// A contact was added, changed or, with ``Item/Subscription/remove``, removed.
+        case changed(Item)
+    }
 
-    /// - Parameter changed: called for each item that the server pushes.
-    package init(changed: @escaping (Item) -> Void = { _ in }) { self.changed = changed }
+    /// The way to the client.
+    public let link = XMPPModuleLink()
+    private let source = XMPPEvents<Event> { event in
+        switch event {
+        case .changed(let item): item.estimatedSize
+        }
+    }
 
-    /// Requests the roster, or only the changes if the server supports versions.
+    /// A roster that is not loaded yet.
+    public init() {}
+
+    /// Makes the handler.
+    public func makeHandler() -> any XMPPHandler { RosterHandler { [source] in source.send(.changed($0)) } }
+
+    /// Ends the streams of events.
+    public func clientReleased() { self.source.finish() }
+
+    /// Changes from now on; each stream gets all of them.
+    public var events: AsyncStream<Event> { self.source.stream() }
+
+    /// Asks the server for the roster, or for the changes since the last call.
     ///
-    /// `knowsVersions`: the server offers `urn:xmpp:features:rosterver` (§2.6).
-    package func get(
-        on connection: XMPPConnection,
-        knowsVersions: Bool = false,
-        timeout: TimeAmount = .seconds(30),
-        _ answer: @escaping (Result<[JID: Item], XMPPRequestError>) -> Void
-    ) {
-        let query = XMPPElement(
-            "query",
-            namespace: XMPPNamespace.roster,
-            attributes: ["ver": knowsVersions ? self.version ?? "" : nil]
-        )
-        connection.request(.iq("get", query), timeout: timeout) { result in
-            switch result {
-            case .success(let iq):
-                // §2.6.3: without a query the known version is still current.
-                if let query = iq.child("query", XMPPNamespace.roster) {
-                    let items = query.elements.compactMap { Item($0) }
-                    self.items = Dictionary(items.map { ($0.jid, $0) }, uniquingKeysWith: { $1 })
-                    self.version = query["ver"]
-                }
-                answer(.success(self.items))
-            case .failure(let error): answer(.failure(error))
-            }
+    /// - Returns: the contacts by their addresses.
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func items() async throws(XMPPClientError) -> [JID: Item] {
+        try await self.ask { (handler: RosterHandler, context, answer) in handler.get(in: context, answer) }
+    }
+
+    /// Adds a contact, or changes its name and groups.
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``.
+    public func set(_ item: Item) async throws(XMPPClientError) {
+        try await self.ask { (handler: RosterHandler, context, answer) in
+            handler.set(item, in: context) { answer($0.map { _ in }) }
         }
     }
 
-    /// Adds or changes a contact; the server's push brings it into ``items``.
-    package func set(
-        _ item: Item,
-        on connection: XMPPConnection,
-        timeout: TimeAmount = .seconds(30),
-        _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
-    ) {
-        var element = XMPPElement(
-            "item",
-            namespace: XMPPNamespace.roster,
-            attributes: ["jid": item.jid.description, "name": item.name]
-        )
-        for group in item.groups { element.add(XMPPElement("group", namespace: XMPPNamespace.roster, text: group)) }
-        self.send(element, on: connection, timeout, answer)
-    }
-
-    package func remove(
-        _ jid: JID,
-        on connection: XMPPConnection,
-        timeout: TimeAmount = .seconds(30),
-        _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
-    ) {
-        let element = XMPPElement(
-            "item",
-            namespace: XMPPNamespace.roster,
-            attributes: ["jid": jid.description, "subscription": "remove"]
-        )
-        self.send(element, on: connection, timeout, answer)
-    }
-
-    private func send(
-        _ item: XMPPElement,
-        on connection: XMPPConnection,
-        _ timeout: TimeAmount,
-        _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
-    ) {
-        // §2.1.5: one item at a time.
-        var query = XMPPElement("query", namespace: XMPPNamespace.roster)
-        query.add(item)
-        connection.request(.iq("set", query), timeout: timeout, answer)
-    }
-
-    package func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
-        guard stanza.name == "iq", stanza["type"] == "set",
-            let query = stanza.child("query", XMPPNamespace.roster)
-        else { return false }
-        // §2.1.6: a push from another sender could change the roster. It is refused like an unknown request.
-        guard connection.isFromOwnAccount(stanza) else {
-            self.foreignPushes += 1
-            return false
+    /// Removes a contact, and both subscriptions to presence with it.
+    ///
+    /// - Throws: as ``XMPPClient/request(_:)``; `refused` with `item-not-found` for no contact.
+    public func remove(_ jid: JID) async throws(XMPPClientError) {
+        try await self.ask { (handler: RosterHandler, context, answer) in
+            handler.remove(jid, in: context) { answer($0.map { _ in }) }
         }
-        guard query.elements.count == 1, let item = Item(query.elements[0]) else {
-            connection.refuse(stanza, StanzaError(.badRequest))
-            return true
-        }
-        self.items[item.jid] = item.subscription == .remove ? nil : item
-        if let version = query["ver"] { self.version = version }
-        connection.answer(stanza)
-        self.changed(item)
-        return true
     }
 }
