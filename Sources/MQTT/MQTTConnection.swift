@@ -163,6 +163,8 @@ package final class MQTTConnection {
         self.updateTimer()
     }
 
+    package var pingInterval: TimeAmount { self.session.pointee.pingInterval }
+
     /// Sends raw bytes, valid or not; the session does not know of them.
     package func sendRaw(_ bytes: [UInt8]) {
         self.append(bytes.count) { memory in

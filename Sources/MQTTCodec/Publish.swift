@@ -2,7 +2,7 @@ package import NIOCore
 
 /// An application message as a value that can be kept.
 ///
-/// The hot path makes none of these: it sends ``PublishTemplate`` bytes and receives ``PublishView``s.
+/// The hot path makes none of these: it sends the bytes of a template and receives ``PublishView``s.
 ///
 /// Spec: MQTT 5.0 §3.3, MQTT 3.1.1 §3.3.
 public struct Publish: Hashable, Sendable {

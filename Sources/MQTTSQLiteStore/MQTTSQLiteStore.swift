@@ -15,7 +15,7 @@ import Synchronization
 /// ```
 ///
 /// A file has one owner at a time. A second store on the same path, in this process or another, is refused with
-/// ``MQTTStoreError/inUse(path:)``; the lock of a killed process is gone with it. While a store is open there are two
+/// `MQTTStoreError/inUse(path:)`; the lock of a killed process is gone with it. While a store is open there are two
 /// files: the database, and beside it the write-ahead log (`-wal`) with what is not in the database yet. Both belong
 /// together; the log is folded into the database now and then, and when the store closes.
 public final class MQTTSQLiteStore: MQTTMessageStore, Sendable {
@@ -72,7 +72,7 @@ public final class MQTTSQLiteStore: MQTTMessageStore, Sendable {
     ///
     /// - Parameter client: the client identifier.
     /// - Returns: what is kept; of an unknown client nothing.
-    /// - Throws: ``MQTTStoreError``, or `CancellationError`.
+    /// - Throws: `MQTTStoreError`, or `CancellationError`.
     public func load(client: String) async throws -> [MQTTStoredMessage] {
         guard !self.waiting.withLock(\.isClosed) else { throw MQTTStoreError.closed }
         do {
@@ -90,7 +90,7 @@ public final class MQTTSQLiteStore: MQTTMessageStore, Sendable {
     /// - Parameters:
     ///   - changes: what happened to the client's messages.
     ///   - client: the client identifier.
-    /// - Throws: ``MQTTStoreError``; then nothing of it was made.
+    /// - Throws: `MQTTStoreError`; then nothing of it was made.
     public func commit(_ changes: [MQTTStoreChange], client: String) async throws {
         if changes.isEmpty { return }
         try await withCheckedThrowingContinuation { continuation in
@@ -102,7 +102,7 @@ public final class MQTTSQLiteStore: MQTTMessageStore, Sendable {
     ///
     /// - Parameters:
     ///   - parts: what happened to each client's messages.
-    ///   - done: called once, on a thread of the store's own, with a ``MQTTStoreError`` if nothing of it was made.
+    ///   - done: called once, on a thread of the store's own, with a `MQTTStoreError` if nothing of it was made.
     package func commit(
         _ parts: [(client: String, changes: [MQTTStoreChange])],
         done: @escaping @Sendable (Result<Void, any Error>) -> Void
@@ -114,7 +114,7 @@ public final class MQTTSQLiteStore: MQTTMessageStore, Sendable {
     /// The identifiers of all clients of which something is kept.
     ///
     /// - Returns: in no order; without those that are no UTF-8, which no client can have.
-    /// - Throws: ``MQTTStoreError``, or `CancellationError`.
+    /// - Throws: `MQTTStoreError`, or `CancellationError`.
     package func clients() async throws -> [String] {
         guard !self.waiting.withLock(\.isClosed) else { throw MQTTStoreError.closed }
         do {
@@ -126,9 +126,9 @@ public final class MQTTSQLiteStore: MQTTMessageStore, Sendable {
 
     /// Writes pending changes, merges the log into the database and releases the file.
     ///
-    /// Later calls fail with ``MQTTStoreError/closed``. A store without references closes by itself.
+    /// Later calls fail with `MQTTStoreError/closed`. A store without references closes by itself.
     ///
-    /// - Throws: ``MQTTStoreError``.
+    /// - Throws: `MQTTStoreError`.
     public func close() async throws {
         self.waiting.withLock { $0.isClosed = true }
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in

@@ -7,27 +7,57 @@ import Transport
 extension ClientCore {
     /// Connects to `target` or the configured server; with `begins` the client's session does not belong to that
     /// server.
-    func connect(_ waiter: Waiter<MQTTConnectResult>, target: Target?, begins: Bool) {
+    ///
+    /// With `new` the client has this configuration from now on, unless it has another `identity` by now.
+    func connect(
+        _ waiter: Waiter<MQTTConnectResult>,
+        _ new: MQTTClientConfiguration? = nil,
+        target: Target?,
+        begins: Bool,
+        identity: Int? = nil
+    ) {
         guard !waiter.isDone else { return }
+        guard !self.isEarlier(identity) else {
+            waiter.complete(.failure(.cancelled))
+            return
+        }
         guard self.state == .created || self.state == .closed else {
             waiter.complete(.failure(.alreadyConnected))
             return
         }
-        if let words = self.configuration.problem ?? target?.problem {
+        let configuration = new ?? self.configuration
+        if let words = configuration.problem ?? target?.problem {
             waiter.complete(.failure(.invalid(words)))
             return
         }
-        if let error = self.storeProblem {
+        if let error = self.storeProblem(of: configuration.clientID) {
             waiter.complete(.failure(error))
             return
         }
         self.epoch += 1
         self.connectWaiter = waiter
-        self.connectDeadline = self.context.now + TimeAmount(self.configuration.timeouts.connect)
+        self.connectDeadline = self.context.now + TimeAmount(configuration.timeouts.connect)
         self.isPreparing = true
-        self.session.pointee.isOfAnotherServer = begins && self.keepsSession
         self.change(to: .connecting)
-        let (epoch, target) = (self.epoch, target ?? self.configuration.target)
+        guard let new, new.clientID != self.configuration.clientID else {
+            if let new, new.isChanged(from: self.configuration) { self.adopt(new) }
+            self.prepare(target ?? self.configuration.target, begins: begins)
+            return self.releaseHeld()
+        }
+        // The changes of the old identifier are in the store before the store is read for the new one. No message
+        // adds to them: later ones are held.
+        self.forgetStored()
+        self.whenStored {
+            self.adopt(new)
+            self.prepare(target ?? new.target, begins: begins)
+            self.releaseHeld()
+        }
+        self.updateTimer()
+    }
+
+    private func prepare(_ target: Target, begins: Bool) {
+        let epoch = self.epoch
+        self.session.pointee.isOfAnotherServer = begins && self.keepsSession
         self.seed.log.connecting(to: target.host, port: target.port, clientID: self.clientID)
         self.whenLoaded { error in
             guard self.epoch == epoch, self.isPreparing else { return }
@@ -98,12 +128,15 @@ extension ClientCore {
         } catch {
             return self.failConnect(error)
         }
+        if let connect = self.configuration.transport.connect { return self.open(target, connect, opening) }
         if self.connectorTarget != target {
             self.dropConnector()
             self.connector = TCPConnector(
                 context: self.context,
                 targets: [target],
-                layers: self.home.borrowLayers(self.configuration.transport)
+                layers: self.home.borrowLayers(self.configuration.transport),
+                racing: self.configuration.racing,
+                lookup: self.seed.lookup
             )
             self.connectorTarget = target
         }
@@ -138,7 +171,7 @@ extension ClientCore {
         )
     }
 
-    private func makeConnection() -> MQTTConnection {
+    func makeConnection() -> MQTTConnection {
         let connection = MQTTConnection(
             client: self.epoch,
             loop: self.context,
@@ -176,6 +209,8 @@ extension ClientCore {
         self.connectWaiter = nil
         self.isPreparing = false
         self.connectDeadline = .distantFuture
+        self.transportTask.take()?.cancel()
+        self.whenStored = nil
         // Later results of this attempt are ignored.
         self.epoch += 1
         self.connector?.cancelAll()
@@ -208,12 +243,10 @@ extension ClientCore {
     // MARK: Disconnecting
 
     /// With `keepsQueue` unsent messages and their callers stay for the next connection.
-    func disconnect(_ waiter: Waiter<Void>, _ disconnect: Disconnect, keepsQueue: Bool) {
-        if !keepsQueue { self.failWaiting(.disconnected) }
-        if !keepsQueue, !self.keepsSession {
-            self.dropQueue()
-            self.dropsUnsent = self.connection != nil
-        }
+    ///
+    /// They stay too if the client has another `identity` by now: its messages are not meant.
+    func disconnect(_ waiter: Waiter<Void>, _ disconnect: Disconnect, keepsQueue: Bool, identity: Int? = nil) {
+        if !keepsQueue, !self.isEarlier(identity) { self.endWaiting() }
         switch self.state {
         case .created, .closed:
             waiter.complete(.success(()))
@@ -261,6 +294,8 @@ extension MQTTClientConfiguration {
         if self.limits.inbox < 1 { return "an inbox holds at least 1 message" }
         if self.limits.inboxBytes < 1 { return "an inbox holds at least 1 byte" }
         if self.receiveMaximum == 0 { return "a receive maximum of 0 is forbidden (§3.1.2.11.3)" }
+        // A number that is not one is in no range.
+        if !(0...1).contains(self.keepAliveJitter) { return "a keep-alive jitter is a part of it, from 0 to 1" }
         if self.maximumPacketSize == 0 { return "a maximum packet size of 0 is forbidden (§3.1.2.11.4)" }
         return nil
     }

@@ -8,6 +8,7 @@ extension ClientCore: MQTTConnectionObserver {
     func connected(_ client: Int, _ connack: ConnAck, resumed: Bool, now: NIODeadline) {
         guard client == self.epoch, self.state == .connecting else { return }
         self.connectDeadline = .distantFuture
+        self.spreadPing()
         if let assigned = self.session.pointee.assignedClientID, self.clientID.isEmpty { self.clientID = assigned }
         if !resumed {
             if self.session.pointee.isOfAnotherServer { self.takeAlong() }
@@ -95,7 +96,14 @@ extension ClientCore: MQTTConnectionObserver {
         guard client == self.epoch else { return }
         let pings = self.pings
         self.pings = []
+        self.spreadPing()
         for waiter in pings { waiter.complete(.success(.nanoseconds(after.nanoseconds))) }
+    }
+
+    /// Draws how early the next PINGREQ is.
+    private func spreadPing() {
+        let jitter = self.configuration.keepAliveJitter
+        if jitter > 0 { self.session.pointee.spreadPing(by: Double.random(in: 0...jitter)) }
     }
 
     func properties(

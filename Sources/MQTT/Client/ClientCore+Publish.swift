@@ -17,6 +17,15 @@ struct Caller {
 extension ClientCore {
     func publish(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>) {
         guard !waiter.isDone else { return }
+        if self.held != nil { return self.hold(message, waiter) }
+        self.accept(message, waiter, since: self.context.now)
+    }
+
+    /// - Parameters:
+    ///   - message: a message of the present identity.
+    ///   - waiter: its caller, who may have stopped waiting.
+    ///   - since: the start of its expiry interval.
+    func accept(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>, since: NIODeadline) {
         if self.configuration.validates, let problem = message.problem(as: self.configuration.version) {
             waiter.complete(.failure(.forbidden(problem)))
             return
@@ -30,7 +39,7 @@ extension ClientCore {
             if let error {
                 waiter.complete(.failure(error))
             } else {
-                self.enqueue(message, waiter)
+                self.enqueue(message, waiter, since: since)
             }
         }
         if case .loading = self.storeState { self.waitingForStore.append(waiter) }
@@ -59,13 +68,13 @@ extension ClientCore {
         for waiter in writing { waiter.complete(.success(MQTTPublishResult())) }
     }
 
-    private func enqueue(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>) {
+    private func enqueue(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>, since: NIODeadline) {
         let limits = self.configuration.limits
         guard self.flows.flows.count < limits.messages, self.flows.bytes + message.storedSize <= limits.bytes else {
             waiter.complete(.failure(.storeFull))
             return
         }
-        let sequence = self.flows.add(message, now: self.context.now)
+        let sequence = self.flows.add(message, now: since)
         self.callers[sequence] = Caller(waiter: waiter)
         self.pump()
         // A message with an identifier is in the store's changes already: one change instead of two.

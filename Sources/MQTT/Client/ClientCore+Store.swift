@@ -17,8 +17,8 @@ extension ClientCore {
     ///
     /// Clients without one share a key in the store and would remove each other's messages. A store in memory usually
     /// serves one client.
-    var storeProblem: MQTTClientError? {
-        guard self.storeKey.isEmpty, !(self.seed.store is MQTTMemoryStore) else { return nil }
+    func storeProblem(of key: String) -> MQTTClientError? {
+        guard key.isEmpty, !(self.seed.store is MQTTMemoryStore) else { return nil }
         return .invalid("a store keeps messages under the client identifier: set clientID, or leave the store out")
     }
 
@@ -30,7 +30,7 @@ extension ClientCore {
         case .loaded: body(nil)
         case .loading(let waiting): self.storeState = .loading(waiting + [body])
         case .unused, .failed:
-            if let error = self.storeProblem { body(error) } else { self.load(body) }
+            if let error = self.storeProblem(of: self.storeKey) { body(error) } else { self.load(body) }
         }
     }
 
@@ -81,6 +81,20 @@ extension ClientCore {
     private func restore(_ messages: [MQTTStoredMessage]) {
         let (outbound, inbound) = self.flows.restore(messages, now: self.context.now)
         self.session.pointee.restore(outbound: outbound, inbound: inbound)
+    }
+
+    /// Runs `body` when no commit is under way and none is owed, usually at once.
+    func whenStored(_ body: @escaping () -> Void) {
+        self.whenStored = body
+        self.storeMayBeIdle()
+    }
+
+    func storeMayBeIdle() {
+        guard let body = self.whenStored, !self.isCommitting, self.flows.changes.isEmpty, !self.flows.waitsToRetry
+        else { return }
+        if case .loading = self.storeState { return }
+        self.whenStored = nil
+        body()
     }
 
     // MARK: Committing

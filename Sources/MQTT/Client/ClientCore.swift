@@ -10,6 +10,8 @@ import Transport
 /// the shutdown.
 final class ClientCore: LoopTenant {
     let seed: ClientSeed
+    /// The present configuration; a session manager changes it between two connections.
+    var configuration: MQTTClientConfiguration
     let home: ClientLoop
     var index = -1
     var connectionTimer: TimerID?
@@ -32,6 +34,10 @@ final class ClientCore: LoopTenant {
     var connectDeadline = NIODeadline.distantFuture
     /// Between the call of `connect` and the first packet, during the wait for the store or the credentials.
     var isPreparing = false
+    /// The call of the application's own transport.
+    var transportTask: Task<Void, Never>?
+    /// Runs when the store has all changes.
+    var whenStored: (() -> Void)?
     var clientID: String
     var disconnectWaiters: [Waiter<Void>] = []
     var disconnectDeadline = NIODeadline.distantFuture
@@ -47,6 +53,14 @@ final class ClientCore: LoopTenant {
     var dropsUnsent = false
     /// QoS 0 messages that the kernel has not taken.
     var writing: [Waiter<MQTTPublishResult>] = []
+
+    // Another client identifier.
+    /// Grows with each identity that a session manager gives the client.
+    ///
+    /// Calls of an earlier identity change nothing of this one.
+    var identity = 0
+    /// Messages for the next identity, from its announcement until it is adopted.
+    var held: HeldMessages?
 
     // Requests.
     var requests: [PacketID: Request] = [:]
@@ -78,6 +92,7 @@ final class ClientCore: LoopTenant {
 
     init(_ seed: ClientSeed) {
         self.seed = seed
+        self.configuration = seed.configuration
         self.home = ClientLoop.of(seed.eventLoop)
         self.clientID = seed.configuration.clientID
         self.session = .allocate(capacity: 1)
@@ -95,7 +110,6 @@ final class ClientCore: LoopTenant {
         self.session.deallocate()
     }
 
-    var configuration: MQTTClientConfiguration { self.seed.configuration }
     var context: LoopContext { self.home.context }
     var keepsSession: Bool { !self.configuration.cleanStart }
 
@@ -115,6 +129,7 @@ final class ClientCore: LoopTenant {
         self.settleWindow()
         self.pump()
         self.commit()
+        self.storeMayBeIdle()
         if let deadline = self.session.pointee.deadline { self.wantsTimer(self.epoch, at: deadline) }
         self.updateTimer()
         self.tell()
@@ -148,7 +163,7 @@ final class ClientCore: LoopTenant {
 
     private func ownTimerFired() {
         let now = self.context.now
-        if self.isPreparing, now >= self.connectDeadline { self.failConnect(.timedOut(.connack)) }
+        if self.isPreparing, now >= self.connectDeadline { self.failConnect(self.lateError) }
         for (id, request) in self.requests where !request.isOver && now >= request.deadline {
             // The identifier stays in use: the answer may still come.
             self.requests[id]?.end(.failure(.timedOut(request.awaited)))
@@ -202,6 +217,7 @@ final class ClientCore: LoopTenant {
         for sequence in self.callers.keys { self.callers[sequence]?.end(.failure(error)) }
         for waiter in self.waitingForStore { waiter.complete(.failure(error)) }
         self.waitingForStore = []
+        self.held?.fail(error)
     }
 }
 
@@ -220,6 +236,7 @@ struct ClientSeed: Sendable {
     let inbox: Inbox
     let states: Broadcast<MQTTClientState>
     let events: Broadcast<MQTTClientEvent>
+    let lookup: NameLookup
     let log: MQTTClientLog
 
     /// Runs `body` on the loop with the core, which the first call creates; with `nil` after the shutdown.

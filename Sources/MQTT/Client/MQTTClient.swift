@@ -3,7 +3,7 @@ package import LoopContext
 public import MQTTCodec
 public import NIOCore
 public import NIOPosix
-import Transport
+package import Transport
 
 /// An MQTT client: one session with one server, for async code.
 ///
@@ -47,6 +47,7 @@ public final class MQTTClient: Sendable {
         _ configuration: MQTTClientConfiguration,
         store: any MQTTMessageStore,
         eventLoop: any EventLoop,
+        lookup: @escaping NameLookup = NameResolver.system,
         logger: Logger? = nil
     ) {
         self.configuration = configuration
@@ -56,19 +57,16 @@ public final class MQTTClient: Sendable {
             store: store,
             eventLoop: eventLoop,
             place: place,
-            inbox: Inbox(
-                limits: configuration.limits,
-                acknowledgesTaken: configuration.acknowledgement == .whenTaken,
-                notify: {
-                    eventLoop.execute {
-                        guard case .live(let core) = place.value else { return }
-                        core.context.refresh()
-                        core.inboxChanged()
-                    }
+            inbox: Inbox(configuration) {
+                eventLoop.execute {
+                    guard case .live(let core) = place.value else { return }
+                    core.context.refresh()
+                    core.inboxChanged()
                 }
-            ),
+            },
             states: Broadcast(initial: .created),
             events: Broadcast(),
+            lookup: lookup,
             log: MQTTClientLog(logger)
         )
     }
@@ -103,20 +101,35 @@ public final class MQTTClient: Sendable {
         return try await self.connect(to: Target(host: host, port: Int(port)))
     }
 
-    /// Connects to another server; with `begins` the client's session does not belong to it.
+    /// Connects with another configuration, to its server or to another one; with `begins` the client's session does
+    /// not belong to that server.
     @discardableResult
-    func connect(_ server: ServerReference?, begins: Bool) async throws(MQTTClientError) -> MQTTConnectResult {
-        let usual = self.configuration.transport.defaultPort
+    func connect(
+        _ configuration: MQTTClientConfiguration,
+        _ server: ServerReference?,
+        begins: Bool,
+        identity: Int
+    ) async throws(MQTTClientError) -> MQTTConnectResult {
+        let usual = configuration.transport.defaultPort
         let target = server.map { Target(host: $0.host, port: Int($0.port ?? usual)) }
-        return try await self.connect(to: target, begins: begins)
+        return try await self.connect(configuration, to: target, begins: begins, identity: identity)
+    }
+
+    /// Announces that the next connection has another client identifier; see ``MQTTSessionManager/connect(_:)``.
+    ///
+    /// Calls made after this one belong to it.
+    func announce(_ configuration: MQTTClientConfiguration, identity: Int) {
+        self.seed.execute { $0?.announce(configuration, identity: identity) }
     }
 
     private func connect(
+        _ configuration: MQTTClientConfiguration? = nil,
         to target: Target?,
-        begins: Bool = false
+        begins: Bool = false,
+        identity: Int? = nil
     ) async throws(MQTTClientError) -> MQTTConnectResult {
         try await self.perform { core, waiter in
-            core.connect(waiter, target: target, begins: begins)
+            core.connect(waiter, configuration, target: target, begins: begins, identity: identity)
         } cancelled: { core, waiter in
             core.cancelConnect(waiter)
         }
@@ -139,10 +152,22 @@ public final class MQTTClient: Sendable {
         properties: Properties = Properties(),
         keepsQueue: Bool = false
     ) async {
-        let disconnect = Disconnect(reason: reason, properties: properties)
+        await self.disconnect(Disconnect(reason: reason, properties: properties), keepsQueue, identity: nil)
+    }
+
+    /// Disconnects the client of this identity.
+    func disconnect(keepsQueue: Bool, identity: Int) async {
+        await self.disconnect(
+            Disconnect(reason: .normalDisconnection, properties: Properties()),
+            keepsQueue,
+            identity: identity
+        )
+    }
+
+    private func disconnect(_ disconnect: Disconnect, _ keepsQueue: Bool, identity: Int?) async {
         // A cancelled task stops waiting, but DISCONNECT is still sent.
         try? await self.perform { (core: ClientCore, waiter: Waiter<Void>) in
-            core.disconnect(waiter, disconnect, keepsQueue: keepsQueue)
+            core.disconnect(waiter, disconnect, keepsQueue: keepsQueue, identity: identity)
         }
     }
 

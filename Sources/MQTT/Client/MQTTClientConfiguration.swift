@@ -8,6 +8,12 @@ public struct MQTTClientConfiguration: Sendable {
     public var port: UInt16?
     /// The layers between client and server.
     public var transport = MQTTTransport.tcp
+    /// The address families to use, and the one that is tried first.
+    ///
+    /// The addresses of a name compete (RFC 8305): 250 ms after an attempt, or when it has failed, the next one starts
+    /// as well. The first connection is used, and the others are closed. A transport of the application's own
+    /// (``MQTTTransport/custom(defaultPort:connect:)``) gets the name instead.
+    public var addressPreference = MQTTAddressPreference.ipv6First
     /// The protocol level of the CONNECT.
     public var version = ProtocolVersion.v311
     /// Whether the server discards an older session of this client.
@@ -31,15 +37,26 @@ public struct MQTTClientConfiguration: Sendable {
     ///
     /// Runs on any task, off the event loop; its time counts towards ``MQTTTimeouts/connect``. An error that it throws
     /// becomes ``MQTTClientError/noCredentials(_:)``, except an ``MQTTCredentialsError`` that is final.
-    public var credentialsProvider: (@Sendable (_ clientID: String) async throws -> MQTTCredentials)?
+    public var credentialsProvider: (@Sendable (_ clientID: String) async throws -> MQTTCredentials)? {
+        get { self.provider?.value }
+        set { self.provider = newValue.map { SharedValue($0) } }
+    }
     /// Enhanced authentication (§4.12); MQTT 5 only.
-    public var authentication: MQTTAuthentication?
+    public var authentication: MQTTAuthentication? {
+        get { self.sharedAuthentication?.value }
+        set { self.sharedAuthentication = newValue.map { SharedValue($0) } }
+    }
     /// The message that the server publishes if the client's connection ends without DISCONNECT.
     public var will: Will?
     /// Seconds after which an idle client sends PINGREQ; 0 is off.
     ///
     /// A server may set another value (MQTT 5).
     public var keepAlive: UInt16 = 60
+    /// The largest part of the keep-alive, 0...1, by which a PINGREQ is early; each time a random part of it.
+    ///
+    /// Thousands of clients that connected together then do not send PINGREQ together. It is never later than the
+    /// keep-alive, and at least one second after the last packet. 0 sends it when the keep-alive has passed.
+    public var keepAliveJitter = 0.0
     /// Seconds for which the server keeps the session after the connection, 0xFFFFFFFF for ever; MQTT 5 only.
     public var sessionExpiry: UInt32?
     /// Unacknowledged messages at QoS 1 and 2 that the server may have in flight; MQTT 5 only, `nil` for 65,535.
@@ -80,7 +97,15 @@ public struct MQTTClientConfiguration: Sendable {
     /// The time at which a received message is acknowledged.
     public var acknowledgement = MQTTAcknowledgement.whenTaken
     /// Closures that observe or change the packet flow.
-    public var hooks = MQTTClientHooks()
+    public var hooks: MQTTClientHooks {
+        get { self.sharedHooks?.value ?? MQTTClientHooks() }
+        set { self.sharedHooks = SharedValue(newValue) }
+    }
+
+    // Closures cannot be compared: copies of a configuration share them until they are set again.
+    var provider: SharedValue<@Sendable (_ clientID: String) async throws -> MQTTCredentials>?
+    var sharedAuthentication: SharedValue<MQTTAuthentication>?
+    var sharedHooks: SharedValue<MQTTClientHooks>?
 
     /// A configuration with all defaults.
     ///
@@ -97,6 +122,18 @@ public struct MQTTClientConfiguration: Sendable {
         let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
         return String((0..<22).compactMap { _ in letters.randomElement() })
     }
+}
+
+/// The address families of an ``MQTTClient``, and the one that is tried first.
+public enum MQTTAddressPreference: Hashable, Sendable, CaseIterable {
+    /// Both, IPv6 first (RFC 8305).
+    case ipv6First
+    /// Both, IPv4 first.
+    case ipv4First
+    /// IPv4 alone: a host without such an address cannot be connected to.
+    case ipv4Only
+    /// IPv6 alone: a host without such an address cannot be connected to.
+    case ipv6Only
 }
 
 /// Timeouts of the client's calls.

@@ -69,8 +69,8 @@ public enum MQTTAwaited: String, Hashable, Sendable {
 
 /// The reason why there was no connection.
 public struct MQTTConnectFailure: Hashable, Sendable {
-    /// One word, for example `resolve`, `refused`, `timeout`, `unreachable`, `reset`, `tls`, `websocket` or
-    /// `descriptors`.
+    /// One word, for example `resolve`, `refused`, `timeout`, `unreachable`, `reset`, `tls`, `websocket`,
+    /// `descriptors` or `transport` (an error of ``MQTTTransport/custom(defaultPort:connect:)``).
     public var kind: String
     /// One line with host, port and reason.
     public var words: String

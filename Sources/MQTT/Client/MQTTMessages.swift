@@ -77,6 +77,13 @@ final class Inbox: Sendable {
         var acknowledgements: [(taken: Taken, reason: ReasonCode)] = []
         var isPaused = false
         var isNotified = false
+        var limits: MQTTClientLimits
+        var acknowledgesTaken: Bool
+
+        init(_ configuration: MQTTClientConfiguration) {
+            self.limits = configuration.limits
+            self.acknowledgesTaken = configuration.acknowledgement == .whenTaken
+        }
 
         mutating func acknowledge(_ taken: Taken, _ reason: ReasonCode) {
             self.acknowledgements.append((taken, reason))
@@ -92,17 +99,15 @@ final class Inbox: Sendable {
     private typealias Queue = TakeQueue<MQTTReceived, Notes>
 
     private let queue: Queue
-    private let limits: MQTTClientLimits
     /// Called on any thread when ``collect()`` has work; once until `collect()` is called.
     private let notify: @Sendable () -> Void
 
-    init(limits: MQTTClientLimits, acknowledgesTaken: Bool, notify: @escaping @Sendable () -> Void) {
-        self.limits = limits
+    init(_ configuration: MQTTClientConfiguration, notify: @escaping @Sendable () -> Void) {
         self.notify = notify
-        self.queue = Queue(Notes()) { message, waiting in
-            if acknowledgesTaken, let id = message.packetID {
+        self.queue = Queue(Notes(configuration)) { message, waiting in
+            if waiting.notes.acknowledgesTaken, let id = message.packetID {
                 waiting.notes.acknowledge(message.taken(id), .success)
-            } else if !(waiting.notes.isPaused && Inbox.isDrained(waiting, limits)) {
+            } else if !(waiting.notes.isPaused && Inbox.isDrained(waiting)) {
                 return nil
             }
             return waiting.notes.notifies() ? notify : nil
@@ -110,6 +115,14 @@ final class Inbox: Sendable {
     }
 
     // MARK: The event loop's side
+
+    /// Takes the limits of another configuration.
+    func adopt(_ configuration: MQTTClientConfiguration) {
+        self.queue.withState { waiting in
+            waiting.notes.limits = configuration.limits
+            waiting.notes.acknowledgesTaken = configuration.acknowledgement == .whenTaken
+        }
+    }
 
     enum Fill: Hashable {
         case low, full, overfull
@@ -121,9 +134,10 @@ final class Inbox: Sendable {
     }
 
     private func fill(_ waiting: Queue.State) -> Fill {
-        let (most, overflows) = self.limits.inboxBytes.multipliedReportingOverflow(by: 8)
+        let limits = waiting.notes.limits
+        let (most, overflows) = limits.inboxBytes.multipliedReportingOverflow(by: 8)
         if !overflows, waiting.size >= most { return .overfull }
-        return waiting.count >= self.limits.inbox || waiting.size >= self.limits.inboxBytes ? .full : .low
+        return waiting.count >= limits.inbox || waiting.size >= limits.inboxBytes ? .full : .low
     }
 
     /// Whether reading pauses now, because the inbox is at `limit` or above.
@@ -142,14 +156,15 @@ final class Inbox: Sendable {
         self.queue.withState { waiting in
             waiting.notes.isNotified = false
             defer { waiting.notes.acknowledgements = [] }
-            let resumes = waiting.notes.isPaused && Self.isDrained(waiting, self.limits)
+            let resumes = waiting.notes.isPaused && Self.isDrained(waiting)
             if resumes { waiting.notes.isPaused = false }
             return (waiting.notes.acknowledgements, resumes)
         }
     }
 
-    private static func isDrained(_ waiting: Queue.State, _ limits: MQTTClientLimits) -> Bool {
-        waiting.count <= limits.inbox / 2 && waiting.size <= limits.inboxBytes / 2
+    private static func isDrained(_ waiting: Queue.State) -> Bool {
+        let limits = waiting.notes.limits
+        return waiting.count <= limits.inbox / 2 && waiting.size <= limits.inboxBytes / 2
     }
 
     /// Removes messages that the server will send again: messages at QoS 1 of a session that persists.

@@ -1,4 +1,5 @@
 package import LoopContext
+public import NIOCore
 package import Transport
 
 /// The layers between a client and its server.
@@ -9,19 +10,50 @@ public struct MQTTTransport: Sendable {
     package var key: ObjectIdentifier?
     /// The layers between TCP and the client, created once for all clients of an event loop with the same key.
     package var layers: @Sendable (LoopContext) -> [any ConnectLayer]
+    /// Makes the channel, instead of TCP and the layers.
+    let connect: Connect?
+    let identity: Identity
+
+    typealias Connect = @Sendable (MQTTTransportRequest) async throws -> any Channel
+
+    /// The transports that count as the same when a configuration changes.
+    enum Identity: Hashable, Sendable {
+        case tcp
+        case webSocket(MQTTWebSocket)
+        /// Made with files or closures: the same are its copies.
+        case made(Made)
+    }
+
+    final class Made: Hashable, Sendable {
+        static func == (left: Made, right: Made) -> Bool { left === right }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    }
 
     package init(
         defaultPort: UInt16,
         key: ObjectIdentifier?,
         layers: @escaping @Sendable (LoopContext) -> [any ConnectLayer]
     ) {
+        self.init(defaultPort, key, .made(Made()), layers)
+    }
+
+    private init(
+        _ defaultPort: UInt16,
+        _ key: ObjectIdentifier?,
+        _ identity: Identity,
+        _ layers: @escaping @Sendable (LoopContext) -> [any ConnectLayer] = { _ in [] },
+        connect: Connect? = nil
+    ) {
         self.defaultPort = defaultPort
         self.key = key
+        self.identity = identity
+        self.connect = connect
         self.layers = layers
     }
 
     /// MQTT over plain TCP: port 1883.
-    public static var tcp: MQTTTransport { MQTTTransport(defaultPort: 1_883, key: nil) { _ in [] } }
+    public static var tcp: MQTTTransport { MQTTTransport(1_883, nil, .tcp) }
 
     /// MQTT over TLS: port 8883.
     ///
@@ -43,7 +75,7 @@ public struct MQTTTransport: Sendable {
     public static func webSocket(_ webSocket: MQTTWebSocket = MQTTWebSocket()) throws(MQTTClientError) -> MQTTTransport
     {
         let settings = try webSocket.settings()
-        return MQTTTransport(defaultPort: 80, key: nil) { loop in
+        return MQTTTransport(80, nil, .webSocket(webSocket)) { loop in
             [WebSocketLayer(settings, isSecure: false, receive: loop.receive)]
         }
     }
@@ -64,6 +96,60 @@ public struct MQTTTransport: Sendable {
         return MQTTTransport(defaultPort: 443, key: ObjectIdentifier(context)) { loop in
             [TLSLayer(context, loop: loop), WebSocketLayer(settings, isSecure: true, receive: loop.receive)]
         }
+    }
+}
+
+extension MQTTTransport {
+    /// A transport of the application's own: a Unix domain socket, a proxy, another TLS library, a channel in memory,
+    /// or handlers of its own between TCP and the client.
+    ///
+    /// ```swift
+    /// let transport = MQTTTransport.custom(defaultPort: 1_883) { request in
+    ///     try await ClientBootstrap(group: request.eventLoop)
+    ///         .channelInitializer { $0.pipeline.addHandler(MyHandler()) }
+    ///         .connect(host: request.host, port: Int(request.port))
+    ///         .get()
+    /// }
+    /// ```
+    ///
+    /// For each connection the client calls `connect` once, and adds its own handler at the end of the channel's
+    /// pipeline. That handler reads and writes `ByteBuffer`, the packets' bytes.
+    ///
+    /// - Event loop: the channel must be on ``MQTTTransportRequest/eventLoop``. `connect` itself runs on any task.
+    /// - Deadline: at the end of ``MQTTTimeouts/connect`` the call's task is cancelled, as it is when the attempt is
+    ///   given up. The client does not wait for `connect` to return, and closes a channel that comes later.
+    /// - Back-pressure: the client writes while the channel is writable, and stops reading with `autoRead`. A message
+    ///   at QoS 0 counts as sent when the channel has accepted it and is writable.
+    /// - Closing: the client closes a channel that it has got. Before that the closure does.
+    ///
+    /// An error that `connect` throws becomes ``MQTTClientError/noConnection(_:)``, of the kind `transport` if it is
+    /// no error of the system. Layers such as TLS are the closure's own concern.
+    ///
+    /// - Parameters:
+    ///   - defaultPort: the port of a server without a configured one.
+    ///   - connect: returns a channel that is connected.
+    /// - Returns: the transport; in a changed configuration its copies count as the same.
+    public static func custom(
+        defaultPort: UInt16,
+        connect: @escaping @Sendable (MQTTTransportRequest) async throws -> any Channel
+    ) -> MQTTTransport {
+        MQTTTransport(defaultPort, nil, .made(Made()), connect: connect)
+    }
+}
+
+/// The server for one connection of a transport of the application's own.
+public struct MQTTTransportRequest: Sendable {
+    /// The configured host, or the one of a redirect; the client does not resolve it.
+    public let host: String
+    /// The configured port, or the transport's default.
+    public let port: UInt16
+    /// The client's event loop, which the channel must be on.
+    public let eventLoop: any EventLoop
+
+    init(host: String, port: UInt16, eventLoop: any EventLoop) {
+        self.host = host
+        self.port = port
+        self.eventLoop = eventLoop
     }
 }
 

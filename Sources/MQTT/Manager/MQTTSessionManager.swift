@@ -20,8 +20,8 @@ public import NIOPosix
 ///
 /// A manager that is deallocated closes its connection without DISCONNECT, as its client does.
 public final class MQTTSessionManager: Sendable {
-    /// The client's configuration.
-    public let configuration: MQTTClientConfiguration
+    /// The present configuration: the first one, or the last that ``connect(_:)`` was called with.
+    public var configuration: MQTTClientConfiguration { self.core.configuration }
     /// The policy for reconnects.
     public let policy: MQTTReconnectPolicy
     private let core: ManagerCore
@@ -53,13 +53,8 @@ public final class MQTTSessionManager: Sendable {
         policy: MQTTReconnectPolicy,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) {
-        self.configuration = client.configuration
         self.policy = policy
-        let machine = ManagerMachine(
-            policy,
-            cleanStart: client.configuration.cleanStart,
-            usualPort: client.configuration.transport.defaultPort
-        )
+        let machine = ManagerMachine(policy, setup: client.configuration.setup)
         self.core = ManagerCore(client, machine: machine, sleep: sleep)
     }
 
@@ -72,26 +67,55 @@ public final class MQTTSessionManager: Sendable {
     /// The same as ``connectToLast()``; the first call connects to the configured server.
     public func connect() { self.connectToLast() }
 
-    /// Connects to another server, and uses it for later reconnects; the rest of the configuration stays.
+    /// Connects with another configuration, and uses it for later reconnects.
     ///
-    /// The connection or attempt to the previous server ends first. Unsent messages go to the new server, and all
-    /// declared filters are subscribed to there. A server with another transport or other credentials needs another
-    /// manager. Nothing happens if the server is already in use.
+    /// Any part may differ: server, transport, credentials, will, version, client identifier, options. The old
+    /// connection or attempt ends first, with DISCONNECT, and all declared filters are subscribed to on a new session.
+    /// With an equal configuration this is ``connectToLast()``: nothing happens while a connection is open. Change a
+    /// copy of ``configuration``: closures and TLS cannot be compared, and count as changed unless they are copies.
     ///
-    /// If sessions persist (``MQTTClientConfiguration/cleanStart`` is `false`), the first connection to the new server
-    /// ends all flows with the previous one. A message that the previous server has not acknowledged is sent to the new
-    /// one. A QoS 2 message that the previous server has received counts as published. Messages of the previous server
-    /// are no longer acknowledged. A session that the new server kept from an earlier connection should have ended
-    /// there with ``disconnect()`` and no message in flight.
+    /// The fate of messages at QoS 1 and 2, and of the calls that wait for them:
+    ///
+    /// - With the same client identifier, messages that were not sent stay, and so do their calls. They go out on the
+    ///   new connection, without a second check against the version and limits of the new configuration.
+    /// - If the sessions persist (``MQTTClientConfiguration/cleanStart`` is `false`) and host and port are the same,
+    ///   the session goes on: messages in flight are sent again.
+    /// - If the sessions persist and host or port differ, the first connection to the new server ends all flows with
+    ///   the previous one. A message that the previous server has not acknowledged is sent to the new one. A QoS 2
+    ///   message that the previous server has received counts as published. Messages of the previous server are no
+    ///   longer acknowledged. A session that the new server kept from an earlier connection should have ended there
+    ///   with ``disconnect()`` and no message in flight.
+    /// - If ``MQTTClientConfiguration/cleanStart`` changes from `true` to `false`, the first connection does not resume
+    ///   what the server has kept so far. If the version changes from MQTT 5 too, and the old session had an expiry
+    ///   interval, the first connection is a clean session: the session that persists begins with the second one.
+    /// - Without a session on either side, calls of messages in flight end with
+    ///   ``MQTTClientError/disconnected`` or ``MQTTClientError/sessionLost``.
+    /// - Another client identifier is another client, as after ``disconnect()``. All waiting calls end with
+    ///   ``MQTTClientError/disconnected``. Messages of the old identifier stay in the store under it if its session
+    ///   persists, and are removed from it otherwise. They are sent when a client with that identifier connects again.
+    ///   Messages that the store has under the new identifier are sent first.
+    /// - Messages published after a call with another client identifier are the new client's. Until the store has all
+    ///   changes of the old one they wait in memory, within the limits of the new configuration. At QoS 0 they end with
+    ///   ``MQTTClientError/notConnected`` until there is a connection.
+    ///
+    /// Received messages that no task has taken stay in ``messages``. A configuration that cannot work ends in
+    /// ``MQTTManagerState/failed``.
+    ///
+    /// - Parameter configuration: where to, as whom, and how.
+    public func connect(_ configuration: MQTTClientConfiguration) {
+        self.core.connect { $0 = configuration }
+    }
+
+    /// Connects to another server; see ``connect(_:)``, with all else as in the present configuration.
     ///
     /// - Parameters:
     ///   - host: a name or an address.
     ///   - port: `nil` uses the transport's default port.
     public func connect(host: String, port: UInt16? = nil) {
-        let usual = self.configuration.transport.defaultPort
-        let port = port ?? usual
-        let isConfigured = host == self.configuration.host && port == (self.configuration.port ?? usual)
-        self.core.step { $0.connect(to: isConfigured ? nil : ServerReference(host: host, port: port)) }
+        self.core.connect {
+            $0.host = host
+            $0.port = port
+        }
     }
 
     /// Connects to the last server now: skips the current back-off delay and resets the back-off.

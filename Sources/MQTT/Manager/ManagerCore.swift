@@ -9,6 +9,9 @@ import Synchronization
 final class ManagerCore: Sendable {
     private struct Work {
         var machine: ManagerMachine
+        var configuration: MQTTClientConfiguration
+        /// Grows with each change of the client identifier.
+        var identity = 0
         var attempt: Task<Void, Never>?
         var wait: Task<Void, Never>?
         var disconnecting: Task<Void, Never>?
@@ -29,11 +32,12 @@ final class ManagerCore: Sendable {
         self.client = client
         self.states = Broadcast(initial: machine.state)
         self.effective = Broadcast(initial: [])
-        self.work = Mutex(Work(machine: machine))
+        self.work = Mutex(Work(machine: machine, configuration: client.configuration))
         self.sleep = sleep
         client.hear { [weak self] in self?.heard($0) }
     }
 
+    var configuration: MQTTClientConfiguration { self.work.withLock { $0.configuration } }
     var state: MQTTManagerState { self.work.withLock { $0.machine.state } }
     var lastError: MQTTClientError? { self.work.withLock { $0.machine.lastError } }
     var declared: [Subscription] { self.work.withLock { $0.machine.subscriptions.declared } }
@@ -41,10 +45,29 @@ final class ManagerCore: Sendable {
 
     /// Runs one step of the machine, and its actions.
     func step(_ event: (inout ManagerMachine) -> [ManagerMachine.Action]) {
+        self.run { event(&$0.machine) }
+    }
+
+    /// Connects with a configuration that is made of the present one.
+    func connect(_ change: (inout MQTTClientConfiguration) -> Void) {
+        self.run { work in
+            let old = work.configuration
+            change(&work.configuration)
+            let difference = old.change(to: work.configuration)
+            if difference == .client {
+                work.identity += 1
+                // Before the call returns: messages that are published after it are the new client's.
+                self.client.announce(work.configuration, identity: work.identity)
+            }
+            return work.machine.connect(with: work.configuration.setup, change: difference)
+        }
+    }
+
+    private func run(_ event: (inout Work) -> [ManagerMachine.Action]) {
         self.work.withLock { work in
             guard !work.isShutDown else { return }
             let (state, effective) = (work.machine.state, work.machine.subscriptions.effective)
-            let actions = event(&work.machine)
+            let actions = event(&work)
             for action in actions { self.begin(action, &work) }
             if work.machine.subscriptions.effective != effective {
                 self.effective.send(work.machine.subscriptions.effective)
@@ -98,18 +121,19 @@ final class ManagerCore: Sendable {
     private func begin(_ action: ManagerMachine.Action, _ work: inout Work) {
         switch action {
         case .connect(let attempt, let server, let begins):
-            work.attempt = Task { [weak self, client] in
-                guard let error = await Self.connect(client, server, begins: begins) else { return }
+            work.attempt = Task { [weak self, client, configuration = work.configuration, identity = work.identity] in
+                let error = await Self.connect(client, configuration, server, begins: begins, identity: identity)
+                guard let error else { return }
                 self?.step { $0.attemptRefused(attempt, error) }
             }
         case .disconnect(let keepsQueue):
             let attempt = work.attempt
             work.attempt = nil
             attempt?.cancel()
-            work.disconnecting = Task { [weak self, client] in
+            work.disconnecting = Task { [weak self, client, identity = work.identity] in
                 // An attempt that has not reached the client yet must not start after the disconnect.
                 await attempt?.value
-                await client.disconnect(keepsQueue: keepsQueue)
+                await client.disconnect(keepsQueue: keepsQueue, identity: identity)
                 self?.step { $0.disconnected() }
             }
         case .wait(let duration, let number):
@@ -133,11 +157,13 @@ final class ManagerCore: Sendable {
     /// Returns the error of the attempt.
     private static func connect(
         _ client: MQTTClient,
+        _ configuration: MQTTClientConfiguration,
         _ server: ServerReference?,
-        begins: Bool
+        begins: Bool,
+        identity: Int
     ) async -> MQTTClientError? {
         do throws(MQTTClientError) {
-            try await client.connect(server, begins: begins)
+            try await client.connect(configuration, server, begins: begins, identity: identity)
             return nil
         } catch {
             return error
@@ -154,5 +180,15 @@ final class ManagerCore: Sendable {
         var subscribed: [ReasonCode]?
         if !round.subscribe.isEmpty { subscribed = try? await client.subscribe(round.subscribe).map(\.reason) }
         return (unsubscribed, subscribed)
+    }
+}
+
+extension MQTTClientConfiguration {
+    var setup: ManagerMachine.Setup {
+        ManagerMachine.Setup(
+            server: ServerReference(host: self.host, port: self.usedPort),
+            cleanStart: self.cleanStart,
+            usualPort: self.transport.defaultPort
+        )
     }
 }

@@ -30,9 +30,24 @@ package struct ManagerMachine: Sendable {
     package private(set) var lastError: MQTTClientError?
     package private(set) var subscriptions = SubscriptionReconciler()
 
+    /// The parts of a configuration that decide where connections go, and what becomes of a session.
+    package struct Setup: Hashable, Sendable {
+        /// The configured server, with its port.
+        package var server: ServerReference
+        /// Whether each connection starts a new session.
+        package var cleanStart: Bool
+        /// The port for a redirect that names none.
+        package var usualPort: UInt16?
+
+        package init(server: ServerReference, cleanStart: Bool, usualPort: UInt16? = nil) {
+            self.server = server
+            self.cleanStart = cleanStart
+            self.usualPort = usualPort
+        }
+    }
+
     private let policy: MQTTReconnectPolicy
-    private let cleanStart: Bool
-    private let usualPort: UInt16?
+    package private(set) var setup: Setup
     private var generator: any RandomNumberGenerator & Sendable
     private var backoff: ReconnectBackoff
     private var goal = Goal.closed
@@ -42,15 +57,17 @@ package struct ManagerMachine: Sendable {
     private var wait: Int?
     private var attempt: Int?
 
-    /// The server set by the user or by a permanent redirect; `nil` is the configured one.
+    /// The server of a permanent redirect; `nil` is the configured one.
     private var home: ServerReference?
     /// The server of a temporary redirect.
     private var detour: ServerReference?
     private var redirects = 0
     /// The server of the current attempt or connection.
     private var server: ServerReference?
+    /// The same, with the configured one by its name.
+    private var serverInUse: ServerReference?
     /// The server that the client's session belongs to, since the first connection.
-    private var sessionServer: ServerReference??
+    private var sessionServer: ServerReference?
     /// The user has set another server, and no connection has succeeded since.
     private var isChosen = false
     /// The user called `disconnect` during a closing that keeps the queue.
@@ -58,18 +75,15 @@ package struct ManagerMachine: Sendable {
 
     /// - Parameters:
     ///   - policy: delays and limits for reconnects.
-    ///   - cleanStart: whether each connection starts a new session.
-    ///   - usualPort: the port for a redirect that names none.
+    ///   - setup: of the client's configuration.
     ///   - generator: the random source of the jitter.
     package init(
         _ policy: MQTTReconnectPolicy,
-        cleanStart: Bool,
-        usualPort: UInt16? = nil,
+        setup: Setup,
         generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
     ) {
         self.policy = policy
-        self.cleanStart = cleanStart
-        self.usualPort = usualPort
+        self.setup = setup
         self.generator = generator
         self.backoff = ReconnectBackoff(policy)
     }
@@ -90,21 +104,32 @@ package struct ManagerMachine: Sendable {
         }
     }
 
-    /// Connects to this server and uses it for later reconnects; unsent messages go there too.
+    /// Connects with another configuration, and uses it for later reconnects.
     ///
-    /// `nil` is the configured one.
-    package mutating func connect(to server: ServerReference?) -> [Action] {
-        guard server != self.detour ?? self.home else {
-            self.home = server
-            self.detour = nil
-            return self.connect()
-        }
-        self.home = server
+    /// Messages that wait go along, unless the client is another one: its announcement has ended them.
+    package mutating func connect(with setup: Setup, change: MQTTConfigurationChange) -> [Action] {
+        let isOtherServer = setup.server != self.detour ?? self.home ?? self.setup.server
+        let isOtherClient = change == .client
+        self.setup = setup
+        self.home = nil
         self.detour = nil
-        self.isChosen = true
-        // The new server may keep a session of this client, whose subscriptions differ from the last server's.
-        self.subscriptions.serverChanged()
-        guard self.state == .connecting || self.state == .connected else { return self.connect() }
+        guard isOtherServer || change != .none else { return self.connect() }
+        if isOtherClient {
+            self.sessionServer = nil
+            self.isChosen = false
+        } else if isOtherServer {
+            self.isChosen = true
+        }
+        // There may be a session already, whose subscriptions differ from the last one's.
+        if isOtherServer || isOtherClient { self.subscriptions.serverChanged() }
+        switch self.state {
+        case .connecting, .connected: break
+        case .closing:
+            // The other client's messages may wait already.
+            if isOtherClient { self.owesDrop = false }
+            return self.connect()
+        case .waiting, .failed, .suspended, .starting, .closed: return self.connect()
+        }
         self.backoff.reset()
         self.redirects = 0
         return self.close(.connected)
@@ -168,9 +193,9 @@ package struct ManagerMachine: Sendable {
         self.state = .connected
         self.lastError = nil
         self.backoff.reset()
-        self.sessionServer = .some(self.server)
+        self.sessionServer = self.serverInUse
         self.isChosen = false
-        let round = self.subscriptions.connected(sessionPresent: sessionPresent, cleanStart: self.cleanStart)
+        let round = self.subscriptions.connected(sessionPresent: sessionPresent, cleanStart: self.setup.cleanStart)
         return actions + self.run(round)
     }
 
@@ -189,7 +214,7 @@ package struct ManagerMachine: Sendable {
             return []
         case .retry: return self.retry()
         case .redirect(var server, let isPermanent):
-            if server.port == nil { server = ServerReference(host: server.host, port: self.usualPort) }
+            if server.port == nil { server = ServerReference(host: server.host, port: self.setup.usualPort) }
             self.redirects += 1
             guard self.redirects <= self.policy.maximumRedirects else { return self.retry() }
             if isPermanent { self.home = server }
@@ -242,8 +267,9 @@ package struct ManagerMachine: Sendable {
         self.attempt = self.number
         self.state = .connecting
         self.server = self.detour ?? self.home
-        let isOther = self.sessionServer.map { $0 != self.server } ?? false
-        let begins = isOther && self.isChosen && !self.cleanStart
+        self.serverInUse = self.server ?? self.setup.server
+        let isOther = self.sessionServer.map { $0 != self.serverInUse } ?? false
+        let begins = isOther && self.isChosen && !self.setup.cleanStart
         return [.connect(attempt: self.number, self.server, begins: begins)]
     }
 

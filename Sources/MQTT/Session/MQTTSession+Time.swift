@@ -22,7 +22,7 @@ extension MQTTSession {
         if let pingSent = self.pingSent {
             next = min(next, pingSent + self.pingTimeout)
         } else if self.limits.keepAlive > 0 {
-            next = min(next, min(self.lastSent, self.lastReceived) + self.keepAlive)
+            next = min(next, min(self.lastSent, self.lastReceived) + self.pingInterval)
         }
         return next == .distantFuture ? nil : next
     }
@@ -44,7 +44,7 @@ extension MQTTSession {
         }
         // The client pings if it sent nothing or received nothing. The second finds a half-open link of a client that
         // only sends.
-        guard self.limits.keepAlive > 0, now >= min(self.lastSent, self.lastReceived) + self.keepAlive else {
+        guard self.limits.keepAlive > 0, now >= min(self.lastSent, self.lastReceived) + self.pingInterval else {
             return .none
         }
         self.pingSent = now
@@ -63,6 +63,20 @@ extension MQTTSession {
     ///
     /// The timeout runs from the first unanswered one: later ones do not extend it.
     package mutating func beginPing(now: NIODeadline) { self.pingSent = self.pingSent ?? now }
+
+    /// Sends the next PINGREQ early, by a share of the keep-alive from 0 to 1, but not within its first second.
+    ///
+    /// Clients that connected together, and were idle since, then do not all send at the same time.
+    package mutating func spreadPing(by share: Double) {
+        self.pingEarly = UInt16(min(max(share, 0), 1) * Double(UInt16.max))
+    }
+
+    /// The time without a packet after which PINGREQ is due.
+    package var pingInterval: TimeAmount {
+        guard self.pingEarly > 0 else { return self.keepAlive }
+        let early = self.keepAlive.nanoseconds / 65_536 * Int64(self.pingEarly)
+        return max(self.keepAlive - .nanoseconds(early), .seconds(1))
+    }
 
     var keepAlive: TimeAmount { .seconds(Int64(self.limits.keepAlive)) }
 

@@ -17,7 +17,7 @@ package struct MQTTSession: ~Copyable {
         case disconnecting
     }
 
-    package let options: SessionOptions
+    package private(set) var options: SessionOptions
     package private(set) var state = State.idle
     package private(set) var limits = Limits()
     package internal(set) var window: OutboundWindow
@@ -30,6 +30,10 @@ package struct MQTTSession: ~Copyable {
     private var holdsState = false
     /// DISCONNECT said that the session ends with the connection (§3.14.2.2.2).
     private var endsWithConnection = false
+    /// The last connection had a clean start: its state has ended on this side, and the server still has it (MQTT 5).
+    private var isLeftBehind = false
+    /// The part of the keep-alive, in 65,536ths, by which the next PINGREQ is early.
+    var pingEarly: UInt16 = 0
     var lastSent = NIODeadline.distantPast
     var lastReceived = NIODeadline.distantPast
     /// The time of the PINGREQ that is unanswered.
@@ -40,6 +44,13 @@ package struct MQTTSession: ~Copyable {
     package init(_ options: SessionOptions) {
         self.options = options
         self.window = OutboundWindow(limit: options.window, defersReleases: options.defersReleases)
+    }
+
+    /// Takes other options between two connections; the flows stay.
+    package mutating func adopt(_ options: SessionOptions) {
+        self.options = options
+        // A clean start asks the server for a session without state.
+        if options.cleanStart { self.holdsState = false }
     }
 
     // MARK: Connecting
@@ -58,7 +69,7 @@ package struct MQTTSession: ~Copyable {
         return Connect(
             version: self.options.version,
             clientID: clientID.isEmpty ? self.assignedClientID ?? "" : clientID,
-            cleanStart: self.options.cleanStart,
+            cleanStart: self.options.cleanStart || self.isLeftBehind,
             keepAlive: self.options.keepAlive,
             username: username,
             password: password,
@@ -125,7 +136,9 @@ package struct MQTTSession: ~Copyable {
         }
         self.state = .connected
         self.adopt(connack.properties)
-        self.holdsState = !self.options.cleanStart
+        // In 3.x a clean session ends with its connection, even if the options want one that persists.
+        self.holdsState = !self.options.cleanStart && !(self.isLeftBehind && self.options.version != .v5)
+        self.isLeftBehind = self.options.version == .v5 && self.options.cleanStart && self.limits.sessionExpiry > 0
         return .connected(resumed: isPresent && !self.isOfAnotherServer)
     }
 
