@@ -53,7 +53,8 @@ extension XMPPConnectionEnd {
         case .answered, .aborted, .closedByPeer, .lost: .closed
         case .failed, .insecure, .notConnected, .webSocket: .reset
         case .timedOut, .closingTimedOut: .timeout
-        case .streamError, .redirected, .notAuthenticated, .bindRefused, .sessionRefused, .registrationRefused,
+        case .streamError, .redirected, .notAuthenticated, .tokenRefused, .bindRefused, .sessionRefused,
+            .registrationRefused,
             .legacyRefused, .tlsRefused:
             .server
         default: .protocol
