@@ -22,7 +22,8 @@ package final class CapturedLog: Sendable {
         }
 
         func log(event: LogEvent) {
-            let metadata = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            let all = self.metadata.merging(event.metadata ?? [:]) { $1 }
+            let metadata = all.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
             let line = (["\(event.level) \(event.message)"] + metadata).joined(separator: " ")
             self.log.captured.withLock { $0.append(line) }
         }

@@ -26,6 +26,8 @@ package struct Ejabberd: Sendable {
     package let clientPort: Int
     package let clientTLSPort: Int
     package let secureWebSocketPort: Int
+    /// For ``XMPPServer/componentDomain``.
+    package let componentPort: Int
     package let program: RunningProgram
 
     private static let erlang = "/usr/bin/erl"
@@ -85,7 +87,7 @@ package struct Ejabberd: Sendable {
         var attempt = 1
         while true {
             // Held together, so that they differ.
-            let ports = try (0..<(servesXMPP ? 7 : 4)).map { _ in try ReservedPort() }
+            let ports = try (0..<(servesXMPP ? 8 : 4)).map { _ in try ReservedPort() }
             let numbers = ports.map(\.port)
             for port in ports { port.release() }
             let path = try folder.write(
@@ -104,6 +106,7 @@ package struct Ejabberd: Sendable {
                     clientPort: servesXMPP ? numbers[4] : 0,
                     clientTLSPort: servesXMPP ? numbers[5] : 0,
                     secureWebSocketPort: servesXMPP ? numbers[6] : 0,
+                    componentPort: servesXMPP ? numbers[7] : 0,
                     program: program
                 )
             } catch {
@@ -154,6 +157,10 @@ package struct Ejabberd: Sendable {
                 module: ejabberd_http
                 tls: true
                 request_handlers: {/ws: ejabberd_http_ws}
+              - port: \(ports[3])
+                ip: "127.0.0.1"
+                module: ejabberd_service
+                hosts: {"\(XMPPServer.componentDomain)": {password: "\(XMPPServer.password)"}}
             registration_timeout: infinity
             host_config:
               anon.localhost:
@@ -166,10 +173,13 @@ package struct Ejabberd: Sendable {
     private static func clientModules(_ setup: Setup) -> String {
         """
           mod_roster: {versioning: true}
+          mod_privacy: {}
+          mod_blocking: {}
           mod_ping: {}
           mod_register: {access: \(setup.registers ? "all" : "none"), ip_access: all}
           mod_muc: {access: all, access_create: all, max_users: 10000, max_user_conferences: 10000}
           mod_carboncopy: {}
+          mod_client_state: {}
           mod_mam: {default: always}
           mod_caps: {}
           mod_disco: {}

@@ -12,6 +12,8 @@ package struct Prosody: Sendable {
     package let clientTLSPort: Int
     package let webSocketPort: Int
     package let secureWebSocketPort: Int
+    /// For ``XMPPServer/componentDomain``.
+    package let componentPort: Int
     package let program: RunningProgram
 
     private static let path = "/usr/bin/prosody"
@@ -24,6 +26,7 @@ package struct Prosody: Sendable {
     ///   - users: accounts `user1`, `user2` ...
     ///   - limit: bytes a second that `mod_limits` lets through.
     ///   - registers: whether accounts can be made in-band.
+    ///   - sasl2: whether it offers SASL2, Bind 2 and tokens too; it needs ``hasSASL2``.
     ///   - body: the test.
     /// - Returns: what `body` returns.
     /// - Throws: what `body` throws, or why there is no server.
@@ -33,13 +36,16 @@ package struct Prosody: Sendable {
         users: Int = 0,
         limit: Int? = nil,
         registers: Bool = true,
+        sasl2: Bool = false,
         _ body: (Prosody) async throws -> Result
     ) async throws -> Result {
         let folder = try ScratchFolder()
         try self.writeAccounts(in: folder, users: users)
+        let paths = sasl2 ? try self.writeModule(in: folder) : nil
         let more =
             (registers ? "allow_registration = true" : "")
             + (limit.map { "\nlimits = { c2s = { rate = \"\($0 / 1_000)kb/s\" } }" } ?? "")
+            + (paths.map { "\nplugin_paths = { \"\($0)\" }" } ?? "")
         let server = try await self.start(in: folder, certificate: certificate, key: key, more: more)
         do {
             let result = try await body(server)
@@ -62,7 +68,7 @@ package struct Prosody: Sendable {
         var attempt = 1
         while true {
             // Held together, so that they differ.
-            let ports = try (0..<4).map { _ in try ReservedPort() }
+            let ports = try (0..<5).map { _ in try ReservedPort() }
             let numbers = ports.map(\.port)
             for port in ports { port.release() }
             let path = try folder.write(
@@ -77,6 +83,7 @@ package struct Prosody: Sendable {
                     clientTLSPort: numbers[1],
                     webSocketPort: numbers[2],
                     secureWebSocketPort: numbers[3],
+                    componentPort: numbers[4],
                     program: program
                 )
             } catch {
@@ -118,15 +125,18 @@ package struct Prosody: Sendable {
             c2s_direct_tls_ports = { \(ports[1]) }
             http_ports = { \(ports[2]) }
             https_ports = { \(ports[3]) }
+            component_ports = { \(ports[4]) }
+            component_interfaces = { "127.0.0.1" }
             http_interfaces = { "127.0.0.1" }
             https_interfaces = { "127.0.0.1" }
             http_default_host = "localhost"
             network_settings = { tcp_backlog = 4096 }
             modules_enabled = {
                 "roster", "saslauth", "tls", "disco", "ping", "user_account_management", "carbons",
-                "mam", "smacks", "pep", "websocket", "offline",
+                "mam", "smacks", "pep", "websocket", "offline", "blocklist", "csi", "csi_simple",
                 \(more.contains("allow_registration") ? "\"register_ibr\"," : "")
                 \(more.contains("limits") ? "\"limits\"," : "")
+                \(more.contains("plugin_paths") ? self.modulesOfSASL2 : "")
             }
             modules_disabled = { "s2s" }
             admins = { "\(XMPPServer.user)@localhost" }
@@ -145,6 +155,8 @@ package struct Prosody: Sendable {
                 allow_registration = false
             Component "conference.localhost" "muc"
             Component "pubsub.localhost" "pubsub"
+            Component "\(XMPPServer.componentDomain)"
+                component_secret = "\(XMPPServer.password)"
 
             """
     }

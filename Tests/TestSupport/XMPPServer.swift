@@ -23,6 +23,8 @@ package struct XMPPServer: Sendable {
 
     package static let domain = "localhost"
     package static let anonymousDomain = "anon.localhost"
+    /// Of a component that connects with ``password`` (XEP-0114).
+    package static let componentDomain = "echo.localhost"
     package static let user = "clamor"
     package static let password = "secret"
 
@@ -33,6 +35,7 @@ package struct XMPPServer: Sendable {
     package let directTLSPort: Int
     package let webSocketPort: Int
     package let secureWebSocketPort: Int
+    package let componentPort: Int
     package let program: RunningProgram
     /// The server's is ``Certificates/Name/xmpp``.
     package let certificates: Certificates
@@ -44,6 +47,7 @@ package struct XMPPServer: Sendable {
     ///   - users: accounts `user1`, `user2` ...
     ///   - limit: bytes a second that a client gets through, as the server's package has it; `nil`: as many as it sends.
     ///   - registers: whether accounts can be made in-band.
+    ///   - sasl2: whether prosody offers SASL2, Bind 2 and tokens too; ejabberd has none of them.
     ///   - body: the test.
     /// - Returns: what `body` returns.
     /// - Throws: what `body` throws, or why there is no server.
@@ -52,6 +56,7 @@ package struct XMPPServer: Sendable {
         users: Int = 0,
         limit: Int? = nil,
         registers: Bool = true,
+        sasl2: Bool = false,
         _ body: (XMPPServer) async throws -> Result
     ) async throws -> Result {
         let certificates = try await Certificates.all()
@@ -72,6 +77,7 @@ package struct XMPPServer: Sendable {
                         directTLSPort: server.clientTLSPort,
                         webSocketPort: server.webSocketPort,
                         secureWebSocketPort: server.secureWebSocketPort,
+                        componentPort: server.componentPort,
                         program: server.program,
                         certificates: certificates
                     )
@@ -83,7 +89,8 @@ package struct XMPPServer: Sendable {
                 key: certificates.key(.xmpp),
                 users: users,
                 limit: limit,
-                registers: registers
+                registers: registers,
+                sasl2: sasl2
             ) { server in
                 try await body(
                     XMPPServer(
@@ -92,6 +99,7 @@ package struct XMPPServer: Sendable {
                         directTLSPort: server.clientTLSPort,
                         webSocketPort: server.webSocketPort,
                         secureWebSocketPort: server.secureWebSocketPort,
+                        componentPort: server.componentPort,
                         program: server.program,
                         certificates: certificates
                     )
