@@ -1,6 +1,8 @@
 import EmbeddedBroker
 import Foundation
 import MQTT
+import NIOCore
+import NIOPosix
 import TestSupport
 import Testing
 
@@ -9,18 +11,42 @@ struct ClientProductTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    @Test("the article's example is the one that is built here, and does what it says")
-    func example() async throws {
+    /// Compares an article's example with the source that is built here.
+    private static func compare(_ article: String, _ source: String) throws {
         let article = try String(
-            contentsOf: Self.root.appending(path: "Sources/MQTT/MQTT.docc/GettingStarted.md"),
+            contentsOf: Self.root.appending(path: "Sources/MQTT/MQTT.docc/\(article).md"),
             encoding: .utf8
         )
         let source = try String(
-            contentsOf: Self.root.appending(path: "Tests/MQTTTests/ClientExample.swift"),
+            contentsOf: Self.root.appending(path: "Tests/MQTTTests/\(source).swift"),
             encoding: .utf8
         )
         let example = try #require(source.split(separator: "// ---\n", maxSplits: 1).last)
         #expect(article.contains("```swift\n\(example)```\n"))
+    }
+
+    @Test("the example of the article about connecting is the one that is built here, and does what it says")
+    func connecting() async throws {
+        try Self.compare("Connecting", "ConnectingExample")
+        let folder = try ScratchFolder()
+        let path = "\(folder.path)/mqtt"
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(SmallServer()) }
+            }
+            .bind(unixDomainSocketPath: path)
+            .get()
+        try await withBroker { broker in
+            let manager = try await moveToSocket(path, from: "127.0.0.1", port: UInt16(broker.port))
+            #expect(manager.configuration.keepAliveJitter == 0.2 && manager.configuration.will?.topic == "status")
+            await manager.shutDown()
+        }
+        try await server.close()
+    }
+
+    @Test("the article's example is the one that is built here, and does what it says")
+    func example() async throws {
+        try Self.compare("GettingStarted", "ClientExample")
         try await withBroker { broker in
             let greetings = try await sayHello(host: "127.0.0.1", port: UInt16(broker.port))
             #expect(greetings == ["hello, Ada", "hello, Grace"])
@@ -29,30 +55,7 @@ struct ClientProductTests {
 
     @Test("another package sees all of the face by one import, and only what is public")
     func otherPackage() async throws {
-        let products = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-        let source = Self.root.appending(path: "Tests/PackageClient/Sources/PackageClient/main.swift")
-        // The modules that this test was built with, and the headers of the C targets among the dependencies.
-        var arguments = [
-            "swiftc", "-typecheck", "-swift-version", "6", "-package-name", "package_client",
-            "-I", products.appending(path: "Modules").path,
-        ]
-        for map in Self.moduleMaps(products) { arguments += ["-Xcc", "-fmodule-map-file=\(map)"] }
-        let ending = try await RunningProgram("/usr/bin/env", arguments + [source.path]).ended()
-        #expect(ending.status == 0, "\(ending.errors)")
-    }
-
-    /// Those of the dependencies' C targets: written by hand, or made by the build.
-    private static func moduleMaps(_ products: URL) -> [String] {
-        let build = products.deletingLastPathComponent().deletingLastPathComponent()
-        let checkouts = build.appending(path: "checkouts").path
-        guard let files = FileManager.default.enumerator(atPath: checkouts) else { return [] }
-        let made = (try? FileManager.default.contentsOfDirectory(atPath: products.path)) ?? []
-        // Build tools for plugins and macros have their own copies of the modules.
-        var maps = made.filter { !$0.hasSuffix("-tool.build") }.map { "\(products.path)/\($0)/module.modulemap" }
-            .filter { FileManager.default.fileExists(atPath: $0) }
-        while let path = files.nextObject() as? String {
-            if path.hasSuffix("include/module.modulemap") { maps.append("\(checkouts)/\(path)") }
-        }
-        return maps
+        let errors = try await PackageClient.errors(of: "PackageClient")
+        #expect(errors == nil, "\(errors ?? "")")
     }
 }

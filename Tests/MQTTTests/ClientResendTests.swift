@@ -66,7 +66,7 @@ struct ClientResendTests {
                 $0.hooks.delivered = { message, _ in told.yield(message) }
             }
             var client = MQTTClient(configuration, store: store)
-            try await session.connect(client, number: 0, present: false, then: [.expectCount(109), .close])
+            try await session.connect(client, number: 0, present: false, then: [.expectCount(108), .close])
             let call = Task { [client] in await failure { try await client.publish(limit.message) } }
             await client.until(.closed)
             if isRestored {

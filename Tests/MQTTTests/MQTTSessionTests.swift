@@ -50,6 +50,24 @@ struct MQTTSessionTests {
 
     // MARK: CONNECT
 
+    @Test(
+        "after a clean start of MQTT 5 with an expiry interval the first session of 3.x is clean, and the next one is not",
+        arguments: [ProtocolVersion.v31, .v311]
+    )
+    func olderVersion(_ version: ProtocolVersion) {
+        var session = MQTTSession(SessionOptions(version: .v5, cleanStart: true, sessionExpiry: 90))
+        #expect(self.connect(&session) == .connected(resumed: false))
+        session.disconnect()
+        session.adopt(SessionOptions(version: version, cleanStart: false))
+        for isClean in [true, false] {
+            let connect = session.connect(clientID: "c", username: nil, password: nil, now: self.at(0))
+            #expect(connect.cleanStart == isClean)
+            // 3.1 has no flag: the client itself must not believe in a session that the server has ended.
+            #expect(session.received(ConnAck(), now: self.at(0)) == .connected(resumed: false))
+            session.disconnect()
+        }
+    }
+
     @Test("CONNECT says what was configured", arguments: [ProtocolVersion.v31, .v311, .v5])
     func connectContent(_ version: ProtocolVersion) {
         let options = SessionOptions(

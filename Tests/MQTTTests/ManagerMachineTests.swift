@@ -6,6 +6,7 @@ import Testing
 @Suite("The session manager's machine")
 struct ManagerMachineTests {
     static let lost = MQTTClientError.connectionLost(.closedByServer)
+    static let configured = ServerReference(host: "a", port: 1)
     static let refused = MQTTClientError.refused(MQTTRefusal(code: 5, version: .v311))
 
     func machine(
@@ -17,7 +18,11 @@ struct ManagerMachineTests {
         policy.hasJitter = false
         change(&policy)
         let generator = SeededGenerator(seed: 1)
-        return ManagerMachine(policy, cleanStart: cleanStart, usualPort: usualPort, generator: generator)
+        return ManagerMachine(
+            policy,
+            setup: ManagerMachine.Setup(server: Self.configured, cleanStart: cleanStart, usualPort: usualPort),
+            generator: generator
+        )
     }
 
     private func connected() -> ManagerMachine {
@@ -271,7 +276,7 @@ struct ManagerMachineTests {
         var isWanted = false
         for _ in 0..<200 {
             var actions: [ManagerMachine.Action] = []
-            switch Int.random(in: 0..<11, using: &generator) {
+            switch Int.random(in: 0..<13, using: &generator) {
             case 0: (actions, isWanted) = (machine.connect(), true)
             case 1: (actions, isWanted) = (machine.disconnect(), false)
             case 2: actions = machine.connected(sessionPresent: Bool.random(using: &generator))
@@ -282,6 +287,8 @@ struct ManagerMachineTests {
             case 7: actions = machine.ended(.cancelled)
             case 8: (actions, isWanted) = (machine.connect(to: ServerReference(host: "c", port: 3)), true)
             case 9: (actions, isWanted) = (machine.connect(to: nil), true)
+            case 10: (actions, isWanted) = (machine.connect(to: nil, .settings), true)
+            case 11: (actions, isWanted) = (machine.connect(to: nil, .client), true)
             default: actions = machine.ended(self.redirection(.useAnotherServer, "b"))
             }
             let connects = actions.contains { if case .connect = $0 { true } else { false } }
