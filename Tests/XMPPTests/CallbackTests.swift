@@ -29,7 +29,7 @@ struct CallbackTests {
         case failingWrite
     }
 
-    private final class Caller: XMPPConnectionObserver, XMPPModule {
+    private final class Caller: XMPPConnectionObserver, XMPPHandler {
         let place: Place
         let call: Call
         weak var connection: XMPPConnection?
@@ -158,32 +158,32 @@ struct CallbackTests {
 
         // As a module.
 
-        func ready(_ jid: JID, _ readiness: XMPPReadiness, on connection: XMPPConnection, now: NIODeadline) {
-            self.deadline = now + .seconds(3)
+        func ready(_ session: XMPPSession, in context: XMPPModuleContext) {
+            self.deadline = context.now + .seconds(3)
             self.reach(.moduleReady)
         }
 
-        func filterSent(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement? {
+        func filterSent(_ stanza: XMPPElement, in context: XMPPModuleContext) -> XMPPElement? {
             self.reach(.filterSent)
             return stanza
         }
 
-        func filterReceived(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement? {
+        func filterReceived(_ stanza: XMPPElement, in context: XMPPModuleContext) -> XMPPElement? {
             self.reach(.filterReceived)
             return stanza
         }
 
-        func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
+        func handle(_ stanza: XMPPElement, in context: XMPPModuleContext) -> Bool {
             self.reach(.handle)
             return false
         }
 
-        func timerFired(on connection: XMPPConnection, now: NIODeadline) {
+        func timerFired(in context: XMPPModuleContext) {
             self.deadline = .distantFuture
             self.reach(.moduleTimer)
         }
 
-        func ended(_ end: XMPPConnectionEnd, now: NIODeadline) { self.reach(.moduleEnded) }
+        func ended(_ end: XMPPClientEnd) { self.reach(.moduleEnded) }
 
         func told(_ isSent: Bool) { if self.ends.isEmpty { self.reach(.receipt) } else { self.act(.receipt) } }
     }
@@ -250,7 +250,7 @@ struct CallbackTests {
             if isSent { caller.tokens[token, default: 0] += 0 }
         }
         let message = XMPPElement("message", namespace: XMPPNamespace.client)
-        do { try connection.send(message) { caller.told($0) } } catch { Issue.record("\(error)") }
+        do { _ = try connection.offer(message) { caller.told($0) } } catch { Issue.record("\(error)") }
     }
 
     private struct Counter: XMPPReaderSink {

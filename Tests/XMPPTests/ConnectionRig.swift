@@ -19,7 +19,7 @@ final class ConnectionRig {
         account: XMPPAccount,
         place: StreamPlace? = nil,
         sharing context: LoopContext = LoopContext(eventLoop: EmbeddedEventLoop()),
-        modules: [any XMPPModule] = [],
+        modules: [any XMPPHandler] = [],
         observer: (any XMPPConnectionObserver)? = nil
     ) throws {
         self.context = context
@@ -42,6 +42,8 @@ final class ConnectionRig {
     deinit { _ = try? self.channel.finish(acceptAlreadyClosed: true) }
 
     var stream: UnsafeMutablePointer<XMPPStream> { self.place.pointer }
+    /// For calls of handlers.
+    var module: XMPPModuleContext { XMPPModuleContext(self.connection) }
     var unacknowledged: Int { self.stream.pointee.unacknowledged }
     var canResume: Bool { self.stream.pointee.canResume }
     var strays: XMPPStrays { self.stream.pointee.strays }
@@ -122,7 +124,7 @@ final class ConnectionRig {
     static func ready(
         _ options: XMPPStreamOptions = ConnectionRig.options(),
         features: String = "",
-        modules: [any XMPPModule] = [],
+        modules: [any XMPPHandler] = [],
         place: StreamPlace? = nil,
         sharing context: LoopContext = LoopContext(eventLoop: EmbeddedEventLoop())
     ) throws -> ConnectionRig {
@@ -193,6 +195,7 @@ final class RecordingObserver: XMPPConnectionObserver {
 
     var calls: [Call] = []
     var phases: [XMPPPhase: TimeAmount] = [:]
+    var readiness: XMPPReadiness?
     var timer = NIODeadline.distantFuture
     var tls: ((Result<Void, ConnectError.Reason>) -> Void)?
     var onRequest: ((XMPPElement) -> Bool)?
@@ -220,6 +223,7 @@ final class RecordingObserver: XMPPConnectionObserver {
     }
 
     func ready(_ client: Int, jid: JID, _ readiness: XMPPReadiness, now: NIODeadline) {
+        self.readiness = readiness
         self.calls.append(
             .ready(
                 jid.description,

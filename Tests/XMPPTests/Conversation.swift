@@ -14,6 +14,8 @@ struct Conversation: Sendable, CustomStringConvertible {
         case close
         case ready(String)
         case registered
+        case token(String)
+        case offers(String)
         case end(String)
     }
 
@@ -87,6 +89,10 @@ struct Conversation: Sendable, CustomStringConvertible {
                     steps.append(.ready(String(rest.dropFirst(6))))
                 } else if rest == "registered" {
                     steps.append(.registered)
+                } else if rest.hasPrefix("token ") {
+                    steps.append(.token(String(rest.dropFirst(6))))
+                } else if rest == "offers" || rest.hasPrefix("offers ") {
+                    steps.append(.offers(String(rest.dropFirst(7))))
                 } else if rest.hasPrefix("end ") {
                     steps.append(.end(String(rest.dropFirst(4))))
                 } else {
@@ -110,6 +116,8 @@ struct Conversation: Sendable, CustomStringConvertible {
         options.allowsPlainWithoutTLS = false
         options.mechanisms = nil
         options.keepAlive = .zero
+        options.wallClock = { Self.now }
+        var login = XMPPSASL2Options()
         for (key, value) in self.settings {
             switch key {
             case "tls":
@@ -124,11 +132,57 @@ struct Conversation: Sendable, CustomStringConvertible {
             case "framing": options.framing = value == "websocket" ? .webSocket : .stream
             case "keep-alive": options.keepAlive = .seconds(Int64(value) ?? 0)
             case "certificate": options.hasClientCertificate = value == "yes"
-            case "jid", "password", "secure": break
+            case "agent":
+                let parts = value.split(separator: " ", maxSplits: 2).map(String.init)
+                login.userAgent = XMPPUserAgent(
+                    id: parts.first,
+                    software: parts.dropFirst().first,
+                    device: parts.dropFirst(2).first
+                )
+            case "tag": login.tag = value
+            case "carbons": login.enablesCarbonsInline = value == "yes"
+            case "inactive": login.beginsInactive = value == "yes"
+            case "tokens": login.usesTokens = value == "yes"
+            case "jid", "password", "secure", "login", "token", "invalidate": break
             default: throw Broken(line: "\(key): \(value)")
             }
         }
+        if self.settings["login"] == "sasl2" { options.login = .sasl2(login) }
         return options
+    }
+
+    /// 2026-07-01T12:00:00Z, in seconds since 1970.
+    private static let now: Int64 = 1_782_907_200
+
+    /// What the owner has kept from the last login: mechanism, token, count, and expiry.
+    private func prepare(_ stream: UnsafeMutablePointer<XMPPStream>) throws {
+        if let text = self.settings["token"] {
+            let parts = text.split(separator: " ").map(String.init)
+            guard parts.count >= 3, let count = Int(parts[2]) else { throw Broken(line: text) }
+            stream.pointee.token = XMPPFastToken(
+                mechanism: parts[0],
+                token: parts[1],
+                expiry: parts.dropFirst(3).first,
+                count: count
+            )
+        }
+        stream.pointee.invalidatesToken = self.settings["invalidate"] == "yes"
+    }
+
+    private static func words(_ token: XMPPFastToken?) -> String {
+        guard let token else { return "none" }
+        return ["\(token.mechanism) \(token.token) \(token.count)", token.expiry].compactMap(\.self)
+            .joined(separator: " ")
+    }
+
+    private static func words(_ offers: XMPPStreamOffers, _ enabled: XMPPInlineFeatures) -> String {
+        var words: [String] = []
+        if offers.contains(.rosterVersioning) { words.append("rosterver") }
+        if offers.contains(.preApproval) { words.append("pre-approval") }
+        if offers.contains(.clientState) { words.append("csi") }
+        if enabled.contains(.carbons) { words.append("carbons-on") }
+        if enabled.contains(.inactive) { words.append("inactive-on") }
+        return words.joined(separator: " ")
     }
 
     var account: XMPPAccount {
@@ -168,6 +222,7 @@ struct Conversation: Sendable, CustomStringConvertible {
     /// - Returns: what went otherwise, one line each.
     func run(cut: Int? = nil, piece: Int? = nil) throws -> [String] {
         let rig = try ConnectionRig(try self.options(), account: try self.account)
+        try self.prepare(rig.stream)
         rig.start(within: .seconds(30), isSecure: self.settings["secure"] == "yes")
         var problems: [String] = []
         var offset = 0
@@ -196,6 +251,12 @@ struct Conversation: Sendable, CustomStringConvertible {
                 if !ready { problems.append("step \(index): not ready as \(jid) but \(rig.observer.calls)") }
             case .registered:
                 if !rig.observer.calls.contains(.registered) { problems.append("step \(index): not registered") }
+            case .token(let words):
+                let token = Self.words(rig.stream.pointee.token)
+                if token != words { problems.append("step \(index): the token is '\(token)', not '\(words)'") }
+            case .offers(let words):
+                let found = rig.observer.readiness.map { Self.words($0.offers, $0.enabled) } ?? "not ready"
+                if found != words { problems.append("step \(index): offers '\(found)', not '\(words)'") }
             case .end(let words):
                 let said = rig.end?.description ?? "nothing"
                 if said != words { problems.append("step \(index): ended with '\(said)' in place of '\(words)'") }

@@ -21,7 +21,9 @@ struct DiscoveryTests {
 
     @Test("[XEP-0115 §4] an available presence names what the client can do, and no other does")
     func presence() throws {
-        let rig = try ConnectionRig.ready(modules: [XMPPDiscovery()])
+        let rig = try ConnectionRig.ready(modules: [
+            DiscoveryHandler(.init(category: "client", type: "bot"), node: "urn:clamor")
+        ])
         try rig.connection.send(XMPPElement("presence", namespace: XMPPNamespace.client))
         let text = try rig.sent()
         #expect(text.hasPrefix("<presence><c xmlns='\(Self.hash)' hash='sha-1' node='urn:clamor' ver='"))
@@ -36,7 +38,8 @@ struct DiscoveryTests {
     @Test("[XEP-0030 §3, XEP-0115 §6.2] a query is answered, also by the hash; a query for another node is not")
     func answers() throws {
         let identity = XMPPDiscovery.Identity(category: "client", type: "bot", name: "B", language: "en")
-        let rig = try ConnectionRig.ready(modules: [XMPPDiscovery(identity, features: ["urn:x"])])
+        let rig = try ConnectionRig.ready(modules: [DiscoveryHandler(identity, features: ["urn:x"], node: "urn:clamor")]
+        )
         let info = XMPPDiscovery.Info(
             identities: [identity],
             features: ["urn:x", XMPPNamespace.discoInfo, XMPPNamespace.discoItems, XMPPNamespace.capabilities]
@@ -63,34 +66,6 @@ struct DiscoveryTests {
         )
     }
 
-    @Test("[XEP-0030 §3, §4] others are asked what they are, and what they have")
-    func asks() throws {
-        let rig = try ConnectionRig.ready()
-        var infos: [XMPPDiscovery.Info] = []
-        var items: [[JID]] = []
-        let server = try JID("im.example.com")
-        XMPPDiscovery.ask(server, on: rig.connection) { if case .success(let info) = $0 { infos.append(info) } }
-        XMPPDiscovery.items(of: server, on: rig.connection) { if case .success(let list) = $0 { items.append(list) } }
-        #expect(
-            try rig.sent() == """
-                <iq type='get' to='im.example.com' id='00000000000000002'>\
-                <query xmlns='\(XMPPNamespace.discoInfo)'/></iq>\
-                <iq type='get' to='im.example.com' id='00000000000000003'>\
-                <query xmlns='\(XMPPNamespace.discoItems)'/></iq>
-                """
-        )
-        try rig.receive(
-            """
-            <iq type='result' id='00000000000000002' from='im.example.com'><query xmlns='\(XMPPNamespace.discoInfo)'>\
-            <identity category='server' type='im'/><feature var='urn:xmpp:ping'/></query></iq>\
-            <iq type='result' id='00000000000000003' from='im.example.com'><query xmlns='\(XMPPNamespace.discoItems)'>\
-            <item jid='muc.example.com'/><item jid='@'/></query></iq>
-            """
-        )
-        #expect(infos == [.init(identities: [.init(category: "server", type: "im")], features: ["urn:xmpp:ping"])])
-        #expect(items == [[try JID("muc.example.com")]])
-    }
-
     // MARK: Receipts and markers
 
     private static func element(_ text: String) throws -> XMPPElement {
@@ -104,12 +79,12 @@ struct DiscoveryTests {
     func markers() throws {
         var seen: [String] = []
         let rig = try ConnectionRig.ready(modules: [
-            XMPPReceipts(displayed: { id, from in seen.append("\(id) \(from?.description ?? "-")") })
+            ReceiptsHandler(told: { seen.append("\($0.stage) \($0.id) \($0.from?.description ?? "-")") })
         ])
         let markable = "<markable xmlns='urn:xmpp:chat-markers:0'/>"
         for (from, type, to) in [("a@b/c", "chat", "a@b/c"), ("room@muc.b/c", "groupchat", "room@muc.b")] {
             let message = try Self.element("<message id='m1' from='\(from)' type='\(type)'>\(markable)</message>")
-            try rig.connection.send(try #require(XMPPReceipts.marker(for: message)))
+            try rig.connection.send(try #require(ReceiptsHandler.marker(for: message)))
             #expect(
                 try rig.sent() == """
                     <message to='\(to)' type='\(type)'><displayed xmlns='urn:xmpp:chat-markers:0' id='m1'/></message>
@@ -120,22 +95,22 @@ struct DiscoveryTests {
             "<message id='m' from='a@b'/>", "<message from='a@b'>\(markable)</message>",
             "<message id='m' from='a@b' type='error'>\(markable)</message>",
         ] {
-            #expect(XMPPReceipts.marker(for: try Self.element(text)) == nil)
+            #expect(ReceiptsHandler.marker(for: try Self.element(text)) == nil)
         }
         try rig.receive("<message from='a@b/c'><displayed xmlns='urn:xmpp:chat-markers:0' id='mine'/></message>")
-        #expect(seen == ["mine a@b/c"])
+        #expect(seen == ["displayed mine a@b/c"])
         var message = XMPPElement("message", namespace: XMPPNamespace.client)
-        XMPPReceipts.askForMarker(in: &message)
+        ReceiptsHandler.askForMarker(in: &message)
         #expect(message.children.isEmpty)
         message["id"] = "m"
-        XMPPReceipts.askForMarker(in: &message)
+        ReceiptsHandler.askForMarker(in: &message)
         #expect(message.child("markable", XMPPNamespace.chatMarkers) != nil)
     }
 
     @Test("[XEP-0184 §8] receipts may be kept to those who are known")
     func knownSenders() throws {
         let friend = try JID("a@b")
-        let rig = try ConnectionRig.ready(modules: [XMPPReceipts(answers: { $0.bare == friend })])
+        let rig = try ConnectionRig.ready(modules: [ReceiptsHandler(answers: { $0.bare == friend })])
         let ask = "<request xmlns='urn:xmpp:receipts'/>"
         try rig.receive("<message id='1' from='evil@b/c'>\(ask)</message>")
         #expect(try rig.sent() == "")

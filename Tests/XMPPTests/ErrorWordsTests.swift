@@ -18,7 +18,9 @@ struct ErrorWordsTests {
             .answered, .closedByPeer, .lost, .failed(104), .pingTimedOut, .closingTimedOut, .aborted,
             .insecure(.closed), .webSocket("two words"), .streamError(StreamError(.conflict)), .redirected(nil),
             .redirected(XMPPHost(name: "a", port: 1)), .elsewhere("a place"),
-            .notAuthenticated(XMPPAuthenticationFailure(.accountDisabled)), .bindRefused(refusal),
+            .notAuthenticated(XMPPAuthenticationFailure(.accountDisabled)),
+            .tokenRefused(XMPPAuthenticationFailure(.credentialsExpired)), .tasksRequired(["TOTP"]),
+            .tasksRequired([]), .bindRefused(refusal),
             .sessionRefused(refusal), .registrationRefused(refusal), .legacyRefused(refusal), .tlsRefused,
             .foreignServer("a"), .header("two words"), .noVersion, .tlsNotOffered, .tlsRequired, .plaintextInjected,
             .passwordInClear, .noMechanism(.nothingOffered), .serverNotAuthentic(.serverNotVerified),
@@ -46,7 +48,8 @@ struct ErrorWordsTests {
             switch error {
             case .answered, .closedByPeer, .lost, .failed, .timedOut, .pingTimedOut, .closingTimedOut, .aborted,
                 .insecure, .notConnected, .webSocket, .streamError, .redirected, .elsewhere, .notAuthenticated,
-                .bindRefused, .sessionRefused, .registrationRefused, .legacyRefused, .tlsRefused, .foreignServer,
+                .tokenRefused, .tasksRequired, .bindRefused, .sessionRefused, .registrationRefused, .legacyRefused,
+                .tlsRefused, .foreignServer,
                 .header, .noVersion, .tlsNotOffered, .tlsRequired, .plaintextInjected, .passwordInClear,
                 .noMechanism, .serverNotAuthentic, .bindUnreadable, .featureMissing, .featureRequired,
                 .featureFailed, .registrationImpossible, .tooManyRedirects, .malformed, .unexpected, .violation,
@@ -60,12 +63,12 @@ struct ErrorWordsTests {
         case let error as XMPPClientError:
             switch error {
             case .invalid, .alreadyConnected, .notConnected, .noConnection, .ended, .refused, .timedOut,
-                .disconnected, .cancelled:
+                .dropped, .disconnected, .cancelled:
                 true
             }
         case let error as XMPPRequestError:
             switch error {
-            case .refused, .timedOut, .connectionLost, .notSent, .invalid: true
+            case .refused, .timedOut, .connectionLost, .notSent, .invalid, .dropped: true
             }
         default: false
         }

@@ -248,11 +248,11 @@ struct KeptRequestTests {
     func receipts() throws {
         var told: [String] = []
         let rig = try ConnectionRig.ready()
-        try rig.connection.send(Self.message("1")) { told.append("1 \($0)") }
+        #expect(try rig.connection.offer(Self.message("1")) { told.append("1 \($0)") } == .sent)
         #expect(told == ["1 true"])
         rig.channel.close(promise: nil)
-        try rig.connection.send(Self.message("2")) { told.append("2 \($0)") }
-        #expect(told == ["1 true", "2 false"])
+        #expect(try rig.connection.offer(Self.message("2")) { told.append("2 \($0)") } == .refused)
+        #expect(told == ["1 true"])
 
         told = []
         let receipts = XMPPReceiptsOfSending()
@@ -270,15 +270,15 @@ struct KeptRequestTests {
         #expect(told == ["a true", "b true", "c false"])
     }
 
-    @Test("[A18] what a filter drops gets its receipt too")
+    @Test("[A18] a stanza that a filter drops leaves no receipt behind")
     func droppedReceipt() throws {
-        final class Dropper: XMPPModule {
-            func filterSent(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement? { nil }
+        final class Dropper: XMPPHandler {
+            func filterSent(_ stanza: XMPPElement, in context: XMPPModuleContext) -> XMPPElement? { nil }
         }
         var told: [Bool] = []
         let rig = try ConnectionRig.ready(modules: [Dropper()])
-        try rig.connection.send(Self.message("1")) { told.append($0) }
-        #expect(told == [false])
+        #expect(try rig.connection.offer(Self.message("1")) { told.append($0) } == .dropped)
+        #expect(told == [])
         #expect(try rig.sent() == "")
     }
 }

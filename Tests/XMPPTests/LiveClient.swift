@@ -22,7 +22,7 @@ final class LiveClient: Sendable {
         let place: StreamPlace
         let server: XMPPServer
         let way: Way
-        let modules: [any XMPPModule]
+        let modules: [any XMPPHandler]
         let heard: Heard
         private var connector: TCPConnector?
         private var tls: TLSLayer?
@@ -42,7 +42,7 @@ final class LiveClient: Sendable {
             _ place: StreamPlace,
             _ server: XMPPServer,
             _ way: Way,
-            _ modules: [any XMPPModule],
+            _ modules: [any XMPPHandler],
             _ heard: Heard
         ) {
             self.context = context
@@ -55,7 +55,7 @@ final class LiveClient: Sendable {
         }
 
         /// The module of this kind.
-        func module<Module: XMPPModule>(_ type: Module.Type) throws -> Module {
+        func module<Module: XMPPHandler>(_ type: Module.Type) throws -> Module {
             for module in self.modules { if let module = module as? Module { return module } }
             throw NotReady(description: "no \(type)")
         }
@@ -207,7 +207,7 @@ final class LiveClient: Sendable {
         _ account: XMPPAccount,
         _ way: Way,
         _ options: XMPPStreamOptions,
-        modules: @escaping @Sendable (Heard) -> [any XMPPModule] = { _ in [] }
+        modules: @escaping @Sendable (Heard) -> [any XMPPHandler] = { _ in [] }
     ) async throws {
         let loop = self.group.next()
         self.eventLoop = loop

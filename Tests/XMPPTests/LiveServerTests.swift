@@ -41,12 +41,14 @@ struct LiveServerTests {
             try await client.until { !$0.bodies.isEmpty }
             #expect(try await client.run { $0.bodies } == ["to <myself> & \"me\""])
             let time: TimeAmount = try await client.ask { connection, _, answer in
-                XMPPPing.ping(nil, on: connection, timeout: .seconds(30), answer)
+                PingHandler.ping(nil, in: XMPPModuleContext(connection), timeout: .seconds(30), answer)
             }
             #expect(time > .zero)
-            try await client.ask { connection, _, answer in
-                XMPPAccountRequests.changePassword("other", on: connection, answer)
-            } as Void
+            let domain = jid.domainOnly
+            _ =
+                try await client.ask { connection, _, answer in
+                    connection.request(RegistrationHandler.password("other", of: "live", at: domain), answer)
+                } as XMPPElement
             #expect(try await client.leave() == .answered)
             // The password is another one now.
             try await client.run { try $0.connect() }
@@ -60,8 +62,8 @@ struct LiveServerTests {
             // A server may close in place of an answer.
             _ =
                 try? await again.ask { connection, _, answer in
-                    XMPPAccountRequests.remove(on: connection, answer)
-                } as Void
+                    connection.request(RegistrationHandler.removal(), answer)
+                } as XMPPElement
             try await again.shutdown()
             let gone = try await LiveClient(server, account, .startTLS, XMPPStreamOptions())
             try await gone.run { try $0.connect() }
@@ -147,21 +149,21 @@ struct LiveServerTests {
         }
     }
 
-    private static func modules(_ heard: LiveClient.Heard) -> [any XMPPModule] {
+    private static func modules(_ heard: LiveClient.Heard) -> [any XMPPHandler] {
         [
-            XMPPPing(), XMPPRoster { heard.note("roster \($0.jid) \($0.name ?? "")") },
-            XMPPCarbons { heard.note("carbon \($0) \($1.child("body")?.text ?? "")") },
-            XMPPRooms { event in
+            PingHandler(), RosterHandler { heard.note("roster \($0.jid) \($0.name ?? "")") },
+            CarbonsHandler(isAutomatic: true) { heard.note("carbon \($0)") },
+            RoomsHandler { event in
                 switch event {
                 case .joined: heard.note("joined")
-                case .message(let stanza, true): heard.note("said \(stanza["id"] ?? "")")
+                case .message(let message) where message.isOwn: heard.note("said \(message.stanza["id"] ?? "")")
                 case .left: heard.note("left")
                 case .refused(_, let error): heard.note("\(error)")
                 default: break
                 }
             },
-            XMPPArchive(),
-            XMPPPubSub { if case .item(_, let node, let id, _) = $0 { heard.note("item \(node) \(id ?? "")") } },
+            ArchiveHandler(),
+            PubSubHandler { if case .published(let node, let item) = $0 { heard.note("item \(node.name) \(item)") } },
         ]
     }
 
@@ -179,10 +181,9 @@ struct LiveServerTests {
             for each in [client, other] {
                 try await each.connect()
                 let items: [JID: XMPPRoster.Item] = try await each.ask { connection, state, answer in
-                    try state.module(XMPPRoster.self).get(on: connection, answer)
+                    try state.module(RosterHandler.self).get(in: XMPPModuleContext(connection), answer)
                 }
                 #expect(items.isEmpty)
-                try await each.ask { connection, _, answer in XMPPCarbons.enable(on: connection, answer) } as Void
                 try await each.run { state in
                     _ = try state.connection?.send(XMPPElement("presence", namespace: XMPPNamespace.client))
                 }
@@ -201,7 +202,11 @@ struct LiveServerTests {
         let friend = try JID("friend@localhost")
         _ =
             try await client.ask { connection, state, answer in
-                try state.module(XMPPRoster.self).set(.init(friend, name: "F"), on: connection, answer)
+                try state.module(RosterHandler.self).set(
+                    XMPPRoster.Item(friend, name: "F"),
+                    in: XMPPModuleContext(connection),
+                    answer
+                )
             } as XMPPElement
         try await other.until { $0.heard.lines.contains("roster friend@localhost F") }
 
@@ -214,7 +219,7 @@ struct LiveServerTests {
         try await client.until { $0.bodies.contains("back") }
 
         let page: XMPPArchive.Page = try await client.ask { connection, state, answer in
-            try state.module(XMPPArchive.self).ask(.init(max: 50), on: connection, answer)
+            try state.module(ArchiveHandler.self).ask(.init(max: 50), in: XMPPModuleContext(connection), answer)
         }
         let bodies = page.messages.compactMap { $0.stanza.child("body")?.text }
         #expect(bodies.contains("hello"))
@@ -224,43 +229,50 @@ struct LiveServerTests {
 
     private static func tryRoom(_ client: LiveClient) async throws {
         let room = try JID("hall@conference.localhost")
-        try await client.run { state in
-            guard let connection = state.connection else { return }
-            try state.module(XMPPRooms.self).join(room, nick: "one", on: connection)
+        let joined: XMPPRooms.Joined = try await client.ask { connection, state, answer in
+            let context = XMPPModuleContext(connection)
+            try state.module(RoomsHandler.self).join(room, .init(nick: "one"), in: context, answer)
         }
-        try await client.until { $0.heard.lines.contains("joined") }
+        #expect(joined.nick == "one")
+        #expect(joined.isNew)
+        var query = XMPPElement("query", namespace: XMPPNamespace.mucOwner)
+        query.add(XMPPDataForm.submit().element)
+        let accepts = query
         _ =
-            try await client.ask { connection, state, answer in
-                try state.module(XMPPRooms.self).acceptDefaults(of: room, on: connection, answer)
+            try await client.ask { connection, _, answer in
+                connection.request(
+                    XMPPElement(
+                        "iq",
+                        namespace: XMPPNamespace.client,
+                        attributes: ["type": "set", "to": room.description],
+                        children: [.element(accepts)]
+                    ),
+                    answer
+                )
             } as XMPPElement
-        try await client.run { state in
-            guard let connection = state.connection else { return }
-            try state.module(XMPPRooms.self).say("in here", in: room, id: "g1", on: connection)
+        let id: String = try await client.ask { connection, state, answer in
+            let body = XMPPElement("body", namespace: XMPPNamespace.client, text: "in here")
+            try state.module(RoomsHandler.self).say(body, in: room, in: XMPPModuleContext(connection), answer)
         }
-        try await client.until { $0.heard.lines.contains("said g1") }
-        try await client.run { state in
-            guard let connection = state.connection else { return }
-            try state.module(XMPPRooms.self).leave(room, on: connection)
-        }
-        try await client.until { $0.heard.lines.contains("left") }
+        #expect(try await client.run { $0.heard.lines.contains("said \(id)") })
+        try await client.ask { connection, state, answer in
+            try state.module(RoomsHandler.self).leave(room, in: XMPPModuleContext(connection), answer)
+        } as Void
+        #expect(try await client.run { $0.heard.lines.contains("left") })
     }
 
     /// The account's own (XEP-0163): every server lets one write there.
     private static func tryNode(_ client: LiveClient) async throws {
         let entry = XMPPElement("entry", namespace: "urn:example:entry", text: "here")
-        _ =
-            try await client.ask { connection, _, answer in
-                XMPPPubSub.publish(entry, id: "i1", to: "urn:example:node", at: nil, on: connection, answer)
-            } as XMPPElement
-        let items: XMPPElement = try await client.ask { connection, _, answer in
-            XMPPPubSub.items(of: "urn:example:node", at: nil, on: connection, answer)
+        let node = XMPPPubSub.Node("urn:example:node")
+        func ask(_ iq: XMPPElement) async throws -> XMPPElement {
+            try await client.ask { connection, _, answer in connection.request(iq, answer) }
         }
+        _ = try await ask(PubSubHandler.publish(entry, id: "i1", to: node))
+        let items = try await ask(PubSubHandler.items(of: node))
         let item = items.child("pubsub", XMPPNamespace.pubsub)?.child("items")?.child("item")
         #expect(item?["id"] == "i1")
         #expect(item?.child("entry", "urn:example:entry")?.text == "here")
-        _ =
-            try await client.ask { connection, _, answer in
-                XMPPPubSub.delete("urn:example:node", at: nil, on: connection, answer)
-            } as XMPPElement
+        _ = try await ask(PubSubHandler.owner("set", "delete", node))
     }
 }

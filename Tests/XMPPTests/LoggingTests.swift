@@ -33,4 +33,17 @@ struct LoggingTests {
             #expect(!log.lines.contains { $0.contains(configuration.password) }, "\(log.lines)")
         }
     }
+
+    @Test("[A16] a tag stands in each line of its client")
+    func tag() async throws {
+        let log = CapturedLog()
+        var configuration = XMPPClientConfiguration(jid: "a@b", password: "c")
+        configuration.host = "127.0.0.1"
+        configuration.port = 1
+        configuration.tag = "seven"
+        let client = XMPPClient(configuration, logger: log.logger)
+        await #expect(throws: XMPPClientError.self) { try await client.connect() }
+        #expect(log.lines.count == 2)
+        #expect(log.lines.allSatisfy { $0.contains("tag=seven") }, "\(log.lines)")
+    }
 }

@@ -5,7 +5,7 @@ import XMPP
 @Suite("Modules on a stream")
 struct ModuleTests {
     /// Records the stanzas that it sees, and changes or drops them as configured.
-    private final class Probe: XMPPModule {
+    private final class Probe: XMPPHandler {
         let name: String
         let log: Log
         var drops: ((XMPPElement) -> Bool)?
@@ -24,24 +24,24 @@ struct ModuleTests {
             return stanza
         }
 
-        func ready(_ jid: JID, _ readiness: XMPPReadiness, on connection: XMPPConnection, now: NIODeadline) {
-            self.log.lines.append("\(self.name) ready \(jid)")
+        func ready(_ session: XMPPSession, in context: XMPPModuleContext) {
+            self.log.lines.append("\(self.name) ready \(session.jid)")
         }
 
-        func filterSent(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement? {
+        func filterSent(_ stanza: XMPPElement, in context: XMPPModuleContext) -> XMPPElement? {
             self.filter("sends", stanza)
         }
 
-        func filterReceived(_ stanza: XMPPElement, on connection: XMPPConnection) -> XMPPElement? {
+        func filterReceived(_ stanza: XMPPElement, in context: XMPPModuleContext) -> XMPPElement? {
             self.filter("gets", stanza)
         }
 
-        func handle(_ stanza: XMPPElement, on connection: XMPPConnection, now: NIODeadline) -> Bool {
+        func handle(_ stanza: XMPPElement, in context: XMPPModuleContext) -> Bool {
             self.log.lines.append("\(self.name) sees \(stanza.name) \(stanza["id"] ?? "")")
             return self.takes
         }
 
-        func ended(_ end: XMPPConnectionEnd, now: NIODeadline) { self.log.lines.append("\(self.name) ended") }
+        func ended(_ end: XMPPClientEnd) { self.log.lines.append("\(self.name) ended") }
     }
 
     private final class Log {
@@ -123,30 +123,11 @@ struct ModuleTests {
         #expect(!rig.connection.inject(try Self.element("<message id='1'/>")))
     }
 
-    @Test("[A18] the last broadcast presence is sent again, if it was an available one")
-    func ownPresence() throws {
-        let presence = XMPPOwnPresence()
-        let rig = try ConnectionRig.ready(modules: [presence])
-        #expect(try !presence.resend(on: rig.connection))
-        let show = XMPPElement("show", namespace: XMPPNamespace.client, text: "dnd")
-        try rig.connection.send(
-            XMPPElement("presence", namespace: XMPPNamespace.client, children: [.element(show)])
-        )
-        try rig.connection.send(XMPPElement("presence", namespace: XMPPNamespace.client, attributes: ["to": "a@b"]))
-        _ = try rig.sent()
-        #expect(try presence.resend(on: rig.connection))
-        #expect(try rig.sent() == "<presence><show>dnd</show></presence>")
-        try rig.connection.send(
-            XMPPElement("presence", namespace: XMPPNamespace.client, attributes: ["type": "unavailable"])
-        )
-        #expect(try !presence.resend(on: rig.connection))
-    }
-
     // MARK: Ping
 
     @Test("[XEP-0199 §4] pings are answered")
     func answersPing() throws {
-        let rig = try ConnectionRig.ready(modules: [XMPPPing()])
+        let rig = try ConnectionRig.ready(modules: [PingHandler()])
         try rig.receive("<iq type='get' id='p' from='im.example.com'><ping xmlns='urn:xmpp:ping'/></iq>")
         #expect(try rig.sent() == "<iq type='result' id='p' to='im.example.com'/>")
     }
@@ -159,9 +140,9 @@ struct ModuleTests {
         ]
     )
     func roundTrip(_ answer: String, _ counts: Bool) throws {
-        let rig = try ConnectionRig.ready(modules: [XMPPPing()])
+        let rig = try ConnectionRig.ready(modules: [PingHandler()])
         var results: [Result<TimeAmount, XMPPRequestError>] = []
-        XMPPPing.ping(nil, on: rig.connection, timeout: .seconds(5)) { results.append($0) }
+        PingHandler.ping(nil, in: rig.module, timeout: .seconds(5)) { results.append($0) }
         rig.advance(.milliseconds(30))
         let error = """
             <iq type='error' id='00000000000000002'><error type='cancel'>\
@@ -176,7 +157,7 @@ struct ModuleTests {
     func autoPing() throws {
         let rig = try ConnectionRig.ready(
             ConnectionRig.options { $0.keepAlive = .zero },
-            modules: [XMPPPing(interval: .seconds(60), timeout: .seconds(10))]
+            modules: [PingHandler(interval: .seconds(60), timeout: .seconds(10))]
         )
         rig.advance(.seconds(59))
         #expect(try rig.sent() == "")

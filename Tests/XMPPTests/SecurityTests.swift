@@ -209,10 +209,10 @@ struct SecurityTests {
 
     @Test("[C9 0313] an archive without end is cut at what was asked for")
     func endlessArchive() throws {
-        let archive = XMPPArchive()
+        let archive = ArchiveHandler()
         let rig = try ConnectionRig.ready(modules: [archive])
         var pages: [XMPPArchive.Page] = []
-        archive.ask(.init(max: 3), on: rig.connection) { if case .success(let page) = $0 { pages.append(page) } }
+        archive.ask(.init(max: 3), in: rig.module) { if case .success(let page) = $0 { pages.append(page) } }
         let result = """
             <message><result xmlns='urn:xmpp:mam:2' queryid='00000000000000002' id='i'><forwarded \
             xmlns='urn:xmpp:forward:0'><message xmlns='jabber:client'/></forwarded></result></message>
@@ -221,6 +221,26 @@ struct SecurityTests {
         try rig.receive("<iq type='result' id='00000000000000003'><fin xmlns='urn:xmpp:mam:2'/></iq>")
         #expect(pages.map(\.messages.count) == [3])
         #expect(archive.foreign == 997)
+    }
+
+    @Test("[C9 0313] a page of large messages fails before it fills the memory")
+    func largeArchive() throws {
+        let archive = ArchiveHandler()
+        let rig = try ConnectionRig.ready(modules: [archive])
+        var errors: [XMPPRequestError] = []
+        archive.ask(.init(max: 1_000), in: rig.module) { if case .failure(let error) = $0 { errors.append(error) } }
+        let text = String(repeating: "x", count: 900_000)
+        for _ in 0..<20 {
+            try rig.receive(
+                """
+                <message><result xmlns='urn:xmpp:mam:2' queryid='00000000000000002' id='i'><forwarded \
+                xmlns='urn:xmpp:forward:0'><message xmlns='jabber:client'><body>\(text)</body></message></forwarded>\
+                </result></message>
+                """
+            )
+        }
+        try rig.receive("<iq type='result' id='00000000000000003'><fin xmlns='urn:xmpp:mam:2'/></iq>")
+        #expect(errors == [.invalid("the page has more than 16777216 bytes; ask for fewer messages")])
     }
 
     private static let long = String(repeating: "é", count: 200_000)

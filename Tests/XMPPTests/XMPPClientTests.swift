@@ -161,4 +161,10 @@ struct FrontPageTests {
         #expect(example.count >= 10)
         #expect(page.contains(example.joined(separator: "\n")))
     }
+
+    @Test("another package sees all of the face by one import, and only what is public")
+    func otherPackage() async throws {
+        let errors = try await PackageClient.errors(of: "PackageXMPP")
+        #expect(errors == nil, "\(errors ?? "")")
+    }
 }

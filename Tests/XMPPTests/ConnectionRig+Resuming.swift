@@ -1,0 +1,46 @@
+import NIOCore
+import Testing
+import XMPP
+
+extension ConnectionRig {
+    private static let feature = "<sm xmlns='urn:xmpp:sm:3'/>"
+
+    /// A stream that is ready, and that can be resumed.
+    static func resumable(_ modules: [any XMPPHandler]) throws -> ConnectionRig {
+        let options = Self.options {
+            $0.management = .resume
+            $0.keepAlive = .zero
+        }
+        let rig = try ConnectionRig.ready(options, features: Self.feature, modules: modules)
+        try rig.receive("<enabled xmlns='urn:xmpp:sm:3' id='s1' resume='true'/>")
+        _ = try rig.sent()
+        return rig
+    }
+
+    /// The stream on a new connection of the same modules: resumed with this count, or bound anew without one.
+    ///
+    /// `early`: what the server says before the new stream is ready.
+    func reconnected(_ modules: [any XMPPHandler], resumed count: Int?, early: String = "") throws -> ConnectionRig {
+        self.channel.close(promise: nil)
+        let next = try ConnectionRig(
+            self.stream.pointee.options,
+            account: self.stream.pointee.account,
+            place: self.place,
+            modules: modules
+        )
+        next.start()
+        try next.login(features: Self.feature)
+        _ = try next.sent()
+        if let count {
+            try next.receive("<resumed xmlns='urn:xmpp:sm:3' previd='s1' h='\(count)'/>")
+        } else {
+            try next.receive("<failed xmlns='urn:xmpp:sm:3'/>")
+            let id = try #require(try next.sent().split(separator: "id='").last?.split(separator: "'").first)
+            let bind = "<bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><jid>juliet@im.example.com/balcony</jid></bind>"
+            try next.receive("<iq type='result' id='\(id)'>\(bind)</iq>")
+            _ = try next.sent()
+            try next.receive("\(early)<enabled xmlns='urn:xmpp:sm:3' id='s2' resume='true'/>")
+        }
+        return next
+    }
+}
