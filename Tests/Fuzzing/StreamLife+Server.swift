@@ -24,6 +24,13 @@ extension StreamLife {
                     ? "<success xmlns='\(XMPPNamespace.sasl)'/>"
                     : "<failure xmlns='\(XMPPNamespace.sasl)'><invalid-mechanism/></failure>"
             )
+        case .authenticate(let mechanism, let previous, let binds, let enables, let wantsToken):
+            guard ["PLAIN", "EXTERNAL", "ANONYMOUS"].contains(mechanism) else {
+                return self.say(
+                    "<failure xmlns='\(XMPPNamespace.sasl2)'><invalid-mechanism xmlns='\(XMPPNamespace.sasl)'/></failure>"
+                )
+            }
+            self.succeed(resuming: previous, binds: binds, enables: enables, wantsToken: wantsToken)
         case .response: self.say("<failure xmlns='\(XMPPNamespace.sasl)'><not-authorized/></failure>")
         case .request(let id, let payload, let namespace, let isSet):
             self.sendResult(id, payload, namespace, isSet: isSet)
@@ -38,6 +45,24 @@ extension StreamLife {
             )
         case .hello: self.say("<done xmlns='urn:example:hello'/>")
         }
+    }
+
+    private func succeed(resuming previous: String?, binds: Bool, enables: Bool, wantsToken: Bool) {
+        let management = XMPPNamespace.streamManagement
+        let token = wantsToken ? "<token xmlns='\(XMPPNamespace.fast)' token='t'/>" : ""
+        let success = { (resource: String, more: String) in
+            "<success xmlns='\(XMPPNamespace.sasl2)'><authorization-identifier>juliet@im.example.com\(resource)"
+                + "</authorization-identifier>\(more)\(token)</success>"
+        }
+        if let previous {
+            let count = self.observer.book.received
+            return self.say(success("", "<resumed xmlns='\(management)' previd='\(previous)' h='\(count)'/>"))
+        }
+        let enabled = enables ? "<enabled xmlns='\(management)' id='s' resume='true' max='60'/>" : ""
+        let bound = binds ? "<bound xmlns='\(XMPPNamespace.bind2)'>\(enabled)</bound>" : ""
+        self.say(success(binds ? "/balcony" : "", bound))
+        let features = "<bind xmlns='\(XMPPNamespace.bind)'/><sm xmlns='\(management)'/>"
+        self.say("<stream:features \(Self.names)>\(features)</stream:features>")
     }
 
     private func acknowledge() {
@@ -55,6 +80,15 @@ extension StreamLife {
                 .map { "<mechanism>\($0)</mechanism>" }.joined()
             features = "<mechanisms xmlns='\(XMPPNamespace.sasl)'>\(mechanisms)</mechanisms>"
             if !self.stream.pointee.facts.contains(.secure) { features += "<starttls xmlns='\(XMPPNamespace.tls)'/>" }
+            if self.options.login != .sasl {
+                let vars = [XMPPNamespace.carbons, XMPPNamespace.clientState, XMPPNamespace.streamManagement]
+                    .map { "<feature var='\($0)'/>" }.joined()
+                features +=
+                    "<authentication xmlns='\(XMPPNamespace.sasl2)'>\(mechanisms)<inline>"
+                    + "<bind xmlns='\(XMPPNamespace.bind2)'><inline>\(vars)</inline></bind>"
+                    + "<sm xmlns='\(XMPPNamespace.streamManagement)'/><fast xmlns='\(XMPPNamespace.fast)'>"
+                    + "<mechanism>HT-SHA-256-NONE</mechanism></fast></inline></authentication>"
+            }
             features += "<hello xmlns='urn:example:hello'/>"
         }
         let from = self.options.peerRole == nil ? "im.example.com" : "romeo@im.example.com"
@@ -89,6 +123,7 @@ extension StreamLife {
         guard self.isOpen, let connection = self.connection else {
             if code % 24 == 8 { try self.connect() }
             if code % 24 == 3 { self.loop.advanceTime(by: .milliseconds(Int64(argument) * 500)) }
+            if code % 24 == 21 { self.answerApplication(argument, in: nil) }
             return
         }
         switch code % 24 {
@@ -138,7 +173,8 @@ extension StreamLife {
             let place = self.receipts.count
             self.receipts.append(0)
             do throws(XMPPWriteError) {
-                try connection.send(message) { _ in self.receipts[place] += 1 }
+                let offer = try connection.offer(message) { _ in self.receipts[place] += 1 }
+                if offer != .sent { self.receipts[place] += 1 }
             } catch {
                 self.receipts[place] += 1
             }
@@ -160,20 +196,59 @@ extension StreamLife {
         guard self.settings.hasModules, self.state == .connected else { return }
         let place = self.closures.count
         func count<Value>(_ result: Result<Value, XMPPRequestError>) { self.closures[place] += 1 }
-        switch argument % 8 {
-        case 0: try? self.rooms.join(Self.room, nick: "jul", on: connection)
-        case 1: try? self.rooms.leave(Self.room, on: connection)
+        let context = XMPPModuleContext(connection)
+        switch argument % 16 {
+        case 12:
+            let isThere = argument & 16 == 0
+            let presence = isThere ? XMPPPresence.available(show: .away) : XMPPPresence.presence("unavailable")
+            _ = try? connection.send(presence)
+            return
+        case 13:
+            _ = self.activity.set(argument & 16 == 0 ? .inactive : .active, in: context)
+            return
+        case 14: return self.answerApplication(argument, in: context)
         default: self.closures.append(0)
         }
-        switch argument % 8 {
-        case 2: self.roster.get(on: connection, knowsVersions: true) { count($0) }
-        case 3: self.archive.ask(.init(max: 2), on: connection) { count($0) }
-        case 4: XMPPCarbons.enable(on: connection) { count($0) }
-        case 5: XMPPPing.ping(nil, on: connection, timeout: .seconds(5)) { count($0) }
-        case 6: XMPPPubSub.items(of: "n", at: nil, on: connection) { count($0) }
-        case 7: XMPPAccountRequests.remove(on: connection) { count($0) }
-        default: break
+        switch argument % 16 {
+        case 0: self.rooms.join(Self.room, .init(nick: "jul"), in: context) { count($0) }
+        case 1: self.rooms.leave(Self.room, in: context) { count($0) }
+        case 2: self.roster.get(in: context, knowsVersions: true) { count($0) }
+        case 3: self.archive.ask(.init(max: 2), in: context) { count($0) }
+        case 4: context.request(CarbonsHandler.request(argument & 16 == 0)) { count($0) }
+        case 5: PingHandler.ping(nil, in: context, timeout: .seconds(5)) { count($0) }
+        case 6: context.request(PubSubHandler.items(of: .init("n"))) { count($0) }
+        case 7:
+            self.removals += 1
+            self.registration.remove(in: context) { count($0) }
+        case 8: self.rooms.setNick("n\(argument)", of: Self.room, in: context) { count($0) }
+        case 9: self.rooms.say(Self.body, in: Self.room, in: context) { count($0) }
+        case 10: self.discovery.capabilities(of: Self.friend, in: context) { count($0) }
+        case 11: context.request(XMPPBlockList.listRequest) { count($0) }
+        default:
+            let message = XMPPElement(
+                "message",
+                namespace: XMPPNamespace.client,
+                attributes: ["to": Self.friend.description, "id": "1"]
+            )
+            self.receiptsAsked.deliver(
+                message,
+                to: Self.friend,
+                until: argument & 16 == 0 ? .received : .displayed,
+                timeout: argument & 32 == 0 ? .seconds(5) : nil,
+                in: context
+            ) { count($0) }
         }
+    }
+
+    private static let body = XMPPElement("body", namespace: XMPPNamespace.client, text: "x")
+
+    /// Answers the newest request, with or without a connection.
+    private func answerApplication(_ argument: UInt8, in context: XMPPModuleContext?) {
+        guard let number = self.pending.numbers.popLast() else { return }
+        let answers: [XMPPAnswer] = [
+            .result(nil), .error(StanzaError(.forbidden)), .result(XMPPElement("\u{1}", namespace: "")),
+        ]
+        self.responder.finished(number, answers[Int(argument >> 4) % 3], in: context)
     }
 
     /// From within a call of the connection's.

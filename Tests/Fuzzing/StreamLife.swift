@@ -21,12 +21,23 @@ final class StreamLife {
     /// The number of answers per request.
     var closures: [Int] = []
     var receipts: [Int] = []
+    /// Requests to remove the account.
+    var removals = 0
     var token: UInt64 = 0
     /// The states that there were, a bit each.
     var states: UInt32 = 0
-    let roster = XMPPRoster()
-    let archive = XMPPArchive()
-    let rooms = XMPPRooms { _ in }
+    let roster = RosterHandler()
+    let archive = ArchiveHandler()
+    let rooms = RoomsHandler { _ in }
+    let carbons = CarbonsHandler(isAutomatic: true) { _ in }
+    let pubSub = PubSubHandler { _ in }
+    let receiptsAsked = ReceiptsHandler()
+    let registration = RegistrationHandler()
+    let discovery = DiscoveryHandler(.init(category: "client", type: "bot"), node: "urn:clamor")
+    let presence = PresenceHandler(offersPreapproval: { _ in true }, maximum: 4, accepts: { $0.local == "a" })
+    let activity = ActivityHandler { _ in true }
+    let pending = PendingAnswers()
+    let responder: ResponderHandler
     private var isSecure = false
     private var readies = 0
 
@@ -57,6 +68,10 @@ final class StreamLife {
         self.loop = loop
         self.context = context
         self.options = settings.options(keys)
+        self.responder = ResponderHandler("x", "urn:example:r", maximum: 3) { [pending] _, number in
+            pending.numbers.append(number)
+            return nil
+        }
         let account =
             self.options.peerRole == .initiator ? Self.caller : settings.hasLocal ? Self.account : Self.nobody
         self.stream = .allocate(capacity: 1)
@@ -86,8 +101,11 @@ final class StreamLife {
         let connection = XMPPConnection(client: 1, loop: self.context, stream: self.stream, observer: self.observer)
         if self.settings.hasModules {
             connection.plugIn([
-                XMPPPing(interval: .seconds(60)), self.roster, XMPPCarbons { _, _ in }, self.rooms, self.archive,
-                XMPPPubSub { _ in }, XMPPReceipts(), XMPPOwnPresence(),
+                PingHandler(interval: .seconds(60)), self.roster, self.carbons, self.rooms, self.archive,
+                BookmarksHandler { _ in }, self.pubSub, self.receiptsAsked, self.registration, self.discovery,
+                self.presence, self.activity, EntityTimeHandler(),
+                SoftwareVersionHandler(.init(name: "fuzz", version: "1")), BlockListHandler(),
+                FilterHandler(sent: { $0 }, received: { $0["id"] == "drop" ? nil : $0 }), self.responder,
             ])
         }
         do {
@@ -152,20 +170,25 @@ final class StreamLife {
         }
         try Finding.unless(self.context.scratch.pointee.readableBytes == 0, "bytes left in the loop's scratch buffer")
         let pending = self.stream.pointee.pendingRequests
-        // The ping to a silent server belongs to the module, not to the test.
-        let own = self.settings.hasModules ? 1 : 0
+        // The ping to a silent server and the wish for copies belong to the modules, not to the test. A removal of the
+        // account ends with the connection, though the stream keeps its request for a resumption.
+        let own = self.settings.hasModules ? 2 + self.removals : 0
         let open = self.closures.count { $0 == 0 } + self.observer.tokens.values.count { $0 == 0 } + own
         try Finding.unless(pending <= open, "\(pending) requests wait, \(open) have no answer")
         try Finding.unless(!self.closures.contains { $0 > 1 }, "a request was answered twice")
         try Finding.unless(!self.observer.tokens.values.contains { $0 > 1 }, "a request by bytes was answered twice")
         try Finding.unless(!self.receipts.contains { $0 > 1 }, "a receipt came twice")
+        try Finding.unless(self.presence.count <= 4, "\(self.presence.count) presences are kept")
+        let tasks = self.responder.running
+        try Finding.unless(tasks == self.pending.numbers.count && tasks <= 3, "\(tasks) requests are being answered")
     }
 
     /// A stream is ready only after a login.
     private func checkLogin() throws(Finding) {
         guard self.options.peerRole == nil, !self.server.hasAskedLegacy else { return }
         try Finding.unless(self.server.authHeader > 0, "ready without a login")
-        try Finding.unless(self.server.headers > self.server.authHeader, "ready without a new stream after the login")
+        let isNew = self.server.hasAskedSASL2 || self.server.headers > self.server.authHeader
+        try Finding.unless(isNew, "ready without a new stream after the login")
         try Finding.unless(self.server.hasBound, "ready, and neither bound nor resumed")
         try Finding.unless(Self.find(Array("success".utf8), in: self.fed), "ready, and the server never said success")
     }
@@ -210,4 +233,9 @@ final class StreamLife {
             try Finding.unless(count == 1 || isKept && count == 0, "a request by bytes came back \(count) times")
         }
     }
+}
+
+/// The requests that an application has not answered yet.
+final class PendingAnswers {
+    var numbers: [UInt64] = []
 }

@@ -46,6 +46,7 @@ enum StreamSeeds {
             case "legacy": self.settings[0] |= 128
             case "register": self.settings[1] |= value == "create" ? 1 : 2
             case "management": self.settings[1] |= value == "resume" ? 8 : 4
+            case "login": self.settings[1] |= 64
             case "keep-alive": self.settings[1] |= 32
             case "mechanisms": self.settings[2] |= value == "ANONYMOUS" ? 3 : 2
             default: break
@@ -93,6 +94,20 @@ enum StreamSeeds {
             + "<items node='n'><item id='1'/></items></event></message>",
         "<message><result xmlns='urn:xmpp:mam:2' queryid='00000000000000002' id='1'><forwarded "
             + "xmlns='urn:xmpp:forward:0'><message xmlns='jabber:client'/></forwarded></result></message>",
+        "<presence from='a@b/c'><show>away</show><status>x</status><priority>-1</priority>"
+            + "<delay xmlns='urn:xmpp:delay' stamp='2002-09-10T23:41:07.5-05:00'/></presence>",
+        "<presence from='a@b' type='unavailable'/>", "<presence from='a@b/c' type='subscribe'/>",
+        "<presence from='a@b' type='subscribed'/>", "<presence from='a@b' type='unsubscribe'/>",
+        "<presence from='a@b' type='error'><error type='wait'/></presence>",
+        "<iq type='get' id='t' from='a@b/c'><time xmlns='urn:xmpp:time'/></iq>",
+        "<iq type='get' id='v' from='a@b/c'><query xmlns='jabber:iq:version'/></iq>",
+        "<iq type='set' id='b'><block xmlns='urn:xmpp:blocking'><item jid='a@b'/></block></iq>",
+        "<iq type='set' id='u' from='juliet@im.example.com'><unblock xmlns='urn:xmpp:blocking'/></iq>",
+        "<iq type='set' id='r' from='a@b/c'><x xmlns='urn:example:r'/></iq>",
+        "<message><event xmlns='http://jabber.org/protocol/pubsub#event'><items node='urn:xmpp:bookmarks:1'>"
+            + "<item id='hall@muc.example.com'><conference xmlns='urn:xmpp:bookmarks:1' autojoin='1'><nick>j</nick>"
+            + "</conference></item><retract id='a@b'/></items></event></message>",
+        "<csi xmlns='urn:xmpp:csi:0'/>",
         "<iq type='result' id='00000000000000002'/>", "<iq type='error' id='00000000000000002'/>",
         "<a xmlns='urn:xmpp:sm:3' h='1'/>", "<r xmlns='urn:xmpp:sm:3'/>",
         "<enabled xmlns='urn:xmpp:sm:3' id='s' resume='true' max='1' location='b:1'/>",
@@ -109,10 +124,11 @@ enum StreamSeeds {
         let management: UInt8 = index % 3 == 0 ? 8 : index % 3 == 1 ? 4 : 0
         let modules: UInt8 = index & 2 == 0 ? 16 : 0
         let peer: UInt8 = index % 12 == 11 ? (index % 24 == 23 ? 0xC0 : 0x80) : 0
+        let login: UInt8 = peer == 0 && index % 4 == 1 ? 64 : 0
         let mechanism: UInt8 = index % 4 == 3 ? 5 : UInt8(index & 1)
         let settings: [UInt8] = [
             tls | 8 | isWebSocket | (tls == 4 || index % 5 == 4 ? 16 : 0),
-            registration | management | modules | peer,
+            registration | management | modules | peer | login,
             mechanism | (index & 4 == 0 ? 16 : 0) | (index % 7 == 6 ? 64 : 0),
             index % 9 == 8 ? number : 0,
         ]

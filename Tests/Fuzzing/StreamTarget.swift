@@ -151,6 +151,14 @@ struct StreamSettings {
         if two & 128 != 0 { options.features = [FuzzFeature()] }
         options.customNamespaces = ["urn:example:c"]
         options.iterations = 1...4_096
+        if one & 192 == 64 {
+            var login = XMPPSASL2Options(userAgent: XMPPUserAgent(id: "d4565fa7-4d72-4749-b3d3-740edbf87770"))
+            login.enablesCarbonsInline = true
+            login.beginsInactive = true
+            login.usesTokens = true
+            options.login = .sasl2(login)
+        }
+        options.wallClock = { 0 }
         options.random = { 0 }
         options.nonce = { "fyko+d2lbbFgONRv9qkxdawL" }
         return options

@@ -8,6 +8,8 @@ struct WrittenStream: ~Copyable {
         case header
         case startTLS
         case auth(mechanism: String)
+        /// SASL2, with the session to resume and the resource to bind.
+        case authenticate(mechanism: String, previous: String?, binds: Bool, enables: Bool, wantsToken: Bool)
         case response
         case request(id: String, payload: String, namespace: String, isSet: Bool)
         case enable
@@ -29,6 +31,7 @@ struct WrittenStream: ~Copyable {
         var authHeader = 0
         var hasBound = false
         var hasAskedLegacy = false
+        var hasAskedSASL2 = false
         var isClosed = false
         /// Stanzas since the last `<enable/>` or `<resume/>`.
         var stanzas: [XMPPElement] = []
@@ -56,6 +59,7 @@ struct WrittenStream: ~Copyable {
             case "auth":
                 self.authHeader = self.headers
                 self.asked.append(.auth(mechanism: element.attribute("mechanism") ?? ""))
+            case "authenticate": self.authenticate(element.element())
             case "response": self.asked.append(.response)
             case "enable":
                 self.stanzas = []
@@ -70,6 +74,27 @@ struct WrittenStream: ~Copyable {
             default: break
             }
             return .goOn
+        }
+
+        private mutating func authenticate(_ element: XMPPElement) {
+            let bind = element.child("bind", XMPPNamespace.bind2)
+            let previous = element.child("resume", XMPPNamespace.streamManagement).map { $0["previd"] ?? "" }
+            let enables = bind?.child("enable", XMPPNamespace.streamManagement) != nil
+            self.authHeader = self.headers
+            self.hasAskedSASL2 = true
+            self.hasBound = self.hasBound || bind != nil || previous != nil
+            self.hasEnabled = self.hasEnabled || enables
+            // Sessions begin behind it, or go on.
+            self.stanzas = []
+            self.asked.append(
+                .authenticate(
+                    mechanism: element["mechanism"] ?? "",
+                    previous: previous,
+                    binds: bind != nil,
+                    enables: enables,
+                    wantsToken: element.child("request-token", XMPPNamespace.fast) != nil
+                )
+            )
         }
 
         private mutating func stanza(_ element: borrowing ElementView) -> ReadingGoesOn {
@@ -102,6 +127,7 @@ struct WrittenStream: ~Copyable {
     var authHeader: Int { self.log.authHeader }
     var hasBound: Bool { self.log.hasBound }
     var hasAskedLegacy: Bool { self.log.hasAskedLegacy }
+    var hasAskedSASL2: Bool { self.log.hasAskedSASL2 }
     var stanzas: [XMPPElement] { self.log.stanzas }
     var hasEnabled: Bool { self.log.hasEnabled }
     var isClosed: Bool { self.log.isClosed }
