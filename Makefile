@@ -39,6 +39,12 @@ test: needs-test
 	swift build -c release --product clamor $(CHECKS)
 	CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" CLAMOR_PYTHON="$(CURDIR)/$(VENV)/bin/python" $(SWIFT_TEST) $(CHECKS) $(WIDTH)
 
+# The lists of the libraries' public API, against which CI holds the code.
+.PHONY: api
+api: needs-build
+	swift build -c release
+	.ci/api write
+
 # Real runs whose figures depend on the host: five runs each, medians printed. Wants a quiet machine.
 check-meter: needs-test
 	swift build -c release --product clamor
@@ -201,6 +207,7 @@ ejabberd PATH="$$PATH:/usr/sbin" command -v ejabberdctl
 mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
 mosquitto-clients command -v mosquitto_sub
 prosody command -v prosody
+prosody-modules test -e /usr/lib/prosody/modules/mod_sasl2
 dnsmasq-base PATH="$$PATH:/usr/sbin" command -v dnsmasq
 libjemalloc2 PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -F libjemalloc.so.2
 python3-venv python3 -c 'import venv, ensurepip'

@@ -17,6 +17,8 @@ let addresses = MQTTProxyHeader.Addresses.claimed(
     destination: MQTTProxyHeader.Endpoint("192.0.2.2", port: 1_883)
 )
 configuration.transport = try MQTTTransport.tcp.sending(MQTTProxyHeader(.v2, addresses))
+configuration.addressPreference = .ipv4Only
+configuration.keepAliveJitter = 0.1
 configuration.outboundTopicAliases = 8
 configuration.rawConnect = nil
 configuration.hooks.delivered = { message, id in print(message.topic, id) }
@@ -57,6 +59,14 @@ print(manager.state.requiresTearDown, manager.subscriptions, manager.effectiveSu
 let (states, events, changes) = (manager.states, manager.events, manager.effectiveSubscriptionChanges)
 manager.connect()
 manager.connect(host: "127.0.0.1", port: 2)
+var changed = manager.configuration
+changed.will = nil
+changed.addressPreference = MQTTAddressPreference.ipv6First
+changed.transport = .custom(defaultPort: 1_883) { request in
+    print(request.host, request.port, request.eventLoop)
+    throw MQTTClientError.notConnected
+}
+manager.connect(changed)
 manager.suspend()
 manager.resume()
 manager.connectToLast()
