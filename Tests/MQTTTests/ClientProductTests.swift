@@ -27,7 +27,7 @@ struct ClientProductTests {
 
     @Test("the example of the article about connecting is the one that is built here, and does what it says")
     func connecting() async throws {
-        try Self.compare("Connecting", "ConnectingExample")
+        try Self.compare("WaysToServer", "ConnectingExample")
         let folder = try ScratchFolder()
         let path = "\(folder.path)/mqtt"
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
