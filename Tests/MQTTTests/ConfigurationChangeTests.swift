@@ -3,7 +3,7 @@ import MQTTCodec
 import NIOCore
 import Testing
 
-@Suite("What counts as another configuration")
+@Suite("Changes that make another configuration")
 struct ConfigurationChangeTests {
     typealias Edit = @Sendable (inout MQTTClientConfiguration) -> Void
 

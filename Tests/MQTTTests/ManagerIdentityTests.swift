@@ -69,7 +69,7 @@ struct ManagerIdentityTests {
                 manager.connect(Self.other(manager, port: new.port))
                 try await manager.publish(Self.message(1))
                 #expect(await newWatcher.take(1).map(\.payload) == [[1]])
-                // What the old server got would be before this.
+                // A message that went to the old server would come before this one.
                 try await oldWatcher.publish(Self.message(2))
                 #expect(await oldWatcher.take(1).map(\.payload) == [[2]])
                 await manager.shutDown()

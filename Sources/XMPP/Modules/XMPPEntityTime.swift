@@ -37,7 +37,7 @@ public final class XMPPEntityTime: XMPPModule {
     }
 
     package init(answers: Bool, offset: Int, clock: @escaping @Sendable () -> XMPPTimestamp) {
-        precondition(abs(offset) < 1_440, "a zone is less than a day ahead of UTC or behind it")
+        precondition(abs(offset) < 1_440, "a zone differs from UTC by less than a day")
         self.answers = answers
         self.offset = offset
         self.clock = clock

@@ -47,8 +47,7 @@ extension XMPPStream {
         return .registered(phases, answer: now - sent)
     }
 
-    /// Whether a secret may be sent for everyone on the way to read: inside TLS nobody reads it, and without TLS it has
-    /// to be switched off or allowed explicitly.
+    /// Whether a secret may be sent as it is: inside TLS, or where TLS is switched off, or if it is allowed explicitly.
     var mayExposeSecrets: Bool {
         self.facts.contains(.secure) || self.options.tlsPolicy == .off || self.options.allowsPlainWithoutTLS
     }
