@@ -78,6 +78,7 @@ struct RunRecordTests {
         (slow.group, slow.stream, slow.qos, slow.loopLag) = ("sensors", "telemetry", 1, 0.001)
         record.slowest = [slow, SlowMessage(metric: "iq_duration", seconds: 1, due: 3, client: nil)]
         record.tlsVersions = ["TLSv1.2": 3, "TLSv1.3": 94]
+        record.servers = [ServerRecord(product: "mosquitto", version: "2.0.11", source: "$SYS/broker/version")]
         let point = FindingPoint(second: 12, value: 0.5, metric: "publish_ack_duration qos=1", stage: "peak")
         let event = FindingEvent(number: 1, kind: .stall, second: 12, seconds: 1.5, stage: "peak", text: "acks stopped")
         var findings = FindingsRecord(sentence: "acks stopped at 12 s", evidence: 1, events: [event])

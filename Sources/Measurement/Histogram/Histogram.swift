@@ -141,7 +141,7 @@ public struct Histogram: Sendable {
     /// Restores the exact extremes, which an encoding rounds to buckets.
     ///
     /// A figure outside the outermost bucket is ignored.
-    mutating func restoreExtremes(min: Int64, max: Int64, clamped: UInt64) {
+    package mutating func restoreExtremes(min: Int64, max: Int64, clamped: UInt64) {
         let range = self.touched
         guard !range.isEmpty else { return }
         guard min >= 1, max >= min, max <= Self.highest else { return }

@@ -42,13 +42,43 @@ extension Histogram {
     }
 
     /// The mean, where the middle of its bucket represents each value; nil if empty.
-    package var mean: Double? {
-        guard self.total > 0 else { return nil }
-        var sum = 0.0
-        for index in self.touched where self.count(at: index) > 0 {
-            sum += Double(HistogramLayout.middle(at: index)) * Double(self.count(at: index))
+    package var mean: Double? { self.total > 0 ? self.sum / Double(self.total) : nil }
+
+    /// The sum in nanoseconds, where the middle of its bucket represents each value; 0 if empty.
+    package var sum: Double {
+        let range = self.touched
+        let sum = self.withCounts { counts in
+            var sum = 0.0
+            for index in range where counts[index] > 0 {
+                sum += Double(HistogramLayout.middle(at: index)) * Double(counts[index])
+            }
+            return sum
         }
-        return sum / Double(self.total)
+        return sum ?? 0
+    }
+
+    /// The number of values up to each bound, as the buckets of a Prometheus histogram count them.
+    ///
+    /// A value that equals a bound is below it. The bucket in which a bound lies is counted whole, so every value up to
+    /// the bound is in its count. Also in it are values above the bound that share its bucket: these exceed the bound
+    /// by less than one 1,024th. A bound below the minimum counts nothing, and one from 2,047 ns down is exact.
+    ///
+    /// `bounds`: nanoseconds, ascending.
+    package func cumulativeCounts(upTo bounds: [Int64]) -> [UInt64] {
+        var seen: UInt64 = 0
+        let range = self.touched
+        var index = range.lowerBound
+        return bounds.map { bound in
+            guard bound >= self.lowestValue else { return 0 }
+            let end = bound >= self.highestValue ? range.upperBound : HistogramLayout.index(of: bound) + 1
+            self.withCounts { counts in
+                while index < end {
+                    seen += counts[index]
+                    index += 1
+                }
+            }
+            return seen
+        }
     }
 
     /// The standard deviation of the whole population; nil if empty.

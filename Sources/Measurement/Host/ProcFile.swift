@@ -21,6 +21,44 @@ package enum ProcFile {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The names in a directory, without "." and ".."; `nil` if it cannot be read.
+    package static func list(_ path: String) -> [String]? {
+        guard let directory = opendir(path) else { return nil }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = Self.name(entry)
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// The number of open descriptors of a process, which may be `self`; `nil` if it cannot be read.
+    ///
+    /// A kernel older than 6.2 has to be asked for each of them, which costs 0.6 µs.
+    package static func descriptors(of process: String) -> Int? {
+        let path = "/proc/\(process)/fd"
+        if let count = Self.size(path), count > 0 { return count }
+        guard let directory = opendir(path) else { return nil }
+        defer { closedir(directory) }
+        var names = 0
+        while readdir(directory) != nil { names += 1 }
+        // Minus ".", ".." and the descriptor of the directory itself.
+        return max(0, names - (process == "self" ? 3 : 2))
+    }
+
+    /// Whether the kernel keeps the number of descriptors: since Linux 6.2 it is the size of the directory.
+    package static let countsDescriptors = Self.size("/proc/self/fd") ?? 0 > 0
+
+    private static func size(_ path: String) -> Int? {
+        var facts = stat()
+        return stat(path, &facts) == 0 ? Int(facts.st_size) : nil
+    }
+
+    private static func name(_ entry: UnsafeMutablePointer<dirent>) -> String {
+        withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+
     /// The first line without surrounding blanks; `nil` if there is none.
     static func line(_ path: String) -> String? { Self.read(path).flatMap(Self.firstLine) }
 

@@ -15,7 +15,7 @@ package struct ProcessFacts: Hashable, Sendable {
 
     /// Reads the facts.
     ///
-    /// Counting descriptors reads a directory (milliseconds at 100,000 of them), so it is optional.
+    /// Counting descriptors may read a directory (see ``ProcFile/descriptors(of:)``), so it is optional.
     package static func read(countingDescriptors: Bool = true) -> ProcessFacts {
         ProcessFacts(
             residentBytes: Self.readResidentBytes(),
@@ -25,10 +25,15 @@ package struct ProcessFacts: Hashable, Sendable {
     }
 
     private static func readResidentBytes() -> UInt64? {
-        // statm counts pages: total, resident, shared, ...
-        guard let text = ProcFile.read("/proc/self/statm") else { return nil }
+        ProcFile.read("/proc/self/statm").flatMap { Self.residentBytes(statm: $0) }
+    }
+
+    /// Parses /proc/PID/statm, which counts pages: total, resident, shared, ...
+    package static func residentBytes(statm text: String) -> UInt64? {
         let pages = ProcFile.numbers(text)
-        return pages.count > 1 ? pages[1] * UInt64(sysconf(Int32(_SC_PAGESIZE))) : nil
+        guard pages.count > 1 else { return nil }
+        let bytes = pages[1].multipliedReportingOverflow(by: UInt64(sysconf(Int32(_SC_PAGESIZE))))
+        return bytes.overflow ? nil : bytes.partialValue
     }
 
     private static func readCPU() -> Int64? {
@@ -40,12 +45,7 @@ package struct ProcessFacts: Hashable, Sendable {
     }
 
     private static func countDescriptors() -> Int? {
-        guard let directory = opendir("/proc/self/fd") else { return nil }
-        defer { closedir(directory) }
-        var names = 0
-        while readdir(directory) != nil { names += 1 }
-        // Minus ".", ".." and the descriptor of the directory itself.
-        return max(0, names - 3)
+        ProcFile.descriptors(of: "self")
     }
 }
 

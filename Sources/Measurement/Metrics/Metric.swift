@@ -169,7 +169,7 @@ extension Metric: Codable {
         case belowClockError = "below_clock_error"
     }
 
-    var kind: Kind {
+    package var kind: Kind {
         switch self.reading {
         case .duration: .duration
         case .counter: .counter

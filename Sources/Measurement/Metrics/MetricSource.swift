@@ -15,6 +15,17 @@ package struct MetricReading: Sendable {
     }
 }
 
+extension Metric {
+    /// Of a counter or gauge; `nil` for a duration, whose histogram is elsewhere.
+    package var levelReading: MetricReading? {
+        switch self.reading {
+        case .duration: nil
+        case .counter(let reading): MetricReading(labels: self.labels, value: .counter(reading))
+        case .gauge(let reading): MetricReading(labels: self.labels, value: .gauge(reading))
+        }
+    }
+}
+
 /// A source of metrics for thresholds: the current run, or a record.
 package protocol MetricSource {
     /// Every metric of that name, one per set of labels, for one stage or, without one, for the whole run.
@@ -24,12 +35,8 @@ package protocol MetricSource {
 extension RunRecord: MetricSource {
     package func readings(of name: String, stage: String?) -> [MetricReading] {
         self.metrics.filter { $0.name == name && $0.labels[Labels.stage] == stage }.compactMap { metric in
-            switch metric.reading {
-            case .duration(let reading):
-                reading.decodedHistogram().map { MetricReading(labels: metric.labels, value: .duration($0)) }
-            case .counter(let reading): MetricReading(labels: metric.labels, value: .counter(reading))
-            case .gauge(let reading): MetricReading(labels: metric.labels, value: .gauge(reading))
-            }
+            guard case .duration(let reading) = metric.reading else { return metric.levelReading }
+            return reading.decodedHistogram().map { MetricReading(labels: metric.labels, value: .duration($0)) }
         }
     }
 }

@@ -30,7 +30,7 @@ package struct RunAccumulator: Sendable {
     private(set) var stageTotals: [[StageDuration]]
     /// For a metric of the measured phase, and for one of the whole run.
     private let ways: (measured: MetricLane.Ways, wholeRun: MetricLane.Ways)
-    private var levels: [Level]
+    private var levels: [GaugeLevel]
     private(set) var loops: [LoopKey: LoopState] = [:]
     // Reused for each metric of each interval.
     private var measuredLane = Histogram()
@@ -56,7 +56,7 @@ package struct RunAccumulator: Sendable {
         )
         let catalog = self.joined.catalog
         self.ways = (catalog.lanes(wholeRun: false), catalog.lanes(wholeRun: true))
-        self.levels = Array(repeating: Level(), count: self.joined.gauges.count)
+        self.levels = Array(repeating: GaugeLevel(), count: self.joined.gauges.count)
     }
 
     /// Adds one interval.
@@ -242,14 +242,7 @@ extension RunAccumulator {
             return MetricReading(labels: definition.labels, value: .duration(self.totals[index]))
         }
         let levels = self.levelsAndCounts(measuredSeconds).filter { $0.name == name }
-        return durations
-            + levels.compactMap { metric in
-                switch metric.reading {
-                case .duration: nil
-                case .counter(let reading): MetricReading(labels: metric.labels, value: .counter(reading))
-                case .gauge(let reading): MetricReading(labels: metric.labels, value: .gauge(reading))
-                }
-            }
+        return durations + levels.compactMap(\.levelReading)
     }
 
     private func counterTotals() -> [UInt64] {

@@ -90,6 +90,8 @@ package struct FindingEvent: Codable, Hashable, Sendable {
         case threshold
         /// The generator was at its own limit.
         case generator
+        /// A thread of a watched server filled a core, and the generator did not.
+        case server
         /// A latency or a rate left its level.
         case change
     }

@@ -47,7 +47,7 @@ package struct GeneratorAudit: Sendable {
         static let scheduleLag: Int64 = 5_000_000
         static let lateSecondsShare = 0.1
         static let lateSeconds = 3
-        static let cpuShare = 0.9
+        package static let cpuShare = 0.9
         /// Share of one second; below it work waited by chance.
         static let waitingShare = 0.5
         static let busySecondsShare = 0.5

@@ -38,6 +38,8 @@ package struct RunRecord: Codable, Hashable, Sendable {
     package var slowest: [SlowMessage]?
     /// The versions of TLS that connections negotiated, with the number of connections; absent without TLS.
     package var tlsVersions: [String: UInt64]?
+    /// The servers under test, one for each group that knows its own; absent if none has named itself.
+    package var servers: [ServerRecord]?
 
     package static let slowestLimit = 100
 
@@ -81,7 +83,7 @@ package struct RunRecord: Codable, Hashable, Sendable {
         case startedAt = "started_at"
         case durationSeconds = "duration_seconds"
         case verdict, stages, thresholds, metrics, books, clients, generator, ledger, errors, notes, groups
-        case findings, slowest
+        case findings, slowest, servers
         case tlsVersions = "tls_versions"
     }
 }

@@ -188,6 +188,7 @@ extension Threshold {
         // Error kinds are known only after they occur.
         if self.name == Self.errorRate { return self.labelProblem(in: catalog, known: []) }
         if self.name == "errors" { return self.labelProblem(in: catalog, known: ["kind"]) }
+        if let labels = ObservedMetrics.labels[self.name] { return self.labelProblem(in: catalog, known: labels) }
         let all =
             catalog.durations.map { ($0.name, $0.labels, true) } + catalog.counters.map { ($0.name, $0.labels, false) }
             + catalog.gauges.map { ($0.name, $0.labels, false) }

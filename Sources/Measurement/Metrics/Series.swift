@@ -1,0 +1,10 @@
+/// One metric with one set of labels.
+package struct Series: Hashable, Sendable {
+    package var name: String
+    package var labels: Labels
+
+    package init(name: String, labels: Labels) {
+        self.name = name
+        self.labels = labels
+    }
+}
