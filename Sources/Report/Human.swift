@@ -78,3 +78,11 @@ package enum Human {
         return self.count(whole) + text[point...]
     }
 }
+
+extension UInt64 {
+    /// The nearest count to a number that a file may carry as anything.
+    init(rounding value: Double) {
+        // Beyond 2^53 no fraction is left, and no client.
+        self = value.isFinite ? UInt64(Swift.min(Swift.max(0, value), 9e15).rounded()) : 0
+    }
+}

@@ -88,12 +88,6 @@ extension [Metric] {
     var durationsFirst: [Metric] { self.filter { $0.duration != nil } + self.filter { $0.duration == nil } }
 }
 
-/// One metric with one set of labels.
-struct Series: Hashable {
-    var name: String
-    var labels: Labels
-}
-
 extension Metric {
     /// The same metric of several intervals as of one; nothing for none.
     fileprivate static func merging(_ metrics: [Metric], over seconds: Double, histogram: Histogram?) -> Metric? {

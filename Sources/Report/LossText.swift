@@ -6,9 +6,8 @@ extension LedgerRecord {
     ///
     /// `nil` if nothing was lost, or it is unknown.
     var lossText: String? {
-        let known = LossCause.allCases.map(\.rawValue)
         let lost = (self.lost ?? [:]).filter { $0.value > 0 }
-        let causes = known.filter { lost[$0] != nil } + lost.keys.filter { !known.contains($0) }.sorted()
+        let causes = Self.inOrder(lost.keys)
         guard !causes.isEmpty else { return nil }
         let parts = causes.map { "\(Self.words($0)) \(Human.count(lost[$0] ?? 0))" }
         let all = causes.count == 1 ? Self.words(causes[0]) : parts.joined(separator: ", ")
@@ -24,8 +23,13 @@ extension LedgerRecord {
         return text
     }
 
+    static func inOrder(_ causes: some Collection<String>) -> [String] {
+        let known = LossCause.allCases.map(\.rawValue)
+        return known.filter { causes.contains($0) } + causes.filter { !known.contains($0) }.sorted()
+    }
+
     /// `server admitted`.
-    private static func words(_ cause: String) -> String { cause.replacing("-", with: " ") }
+    static func words(_ cause: String) -> String { cause.replacing("-", with: " ") }
 }
 
 extension RunRecord {

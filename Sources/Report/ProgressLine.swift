@@ -37,66 +37,41 @@ package struct ProgressLine: Hashable, Sendable {
     ///   - clientsPlanned: the planned number of connected clients.
     ///   - errors: all since the start of the run.
     package init(_ interval: TimelineInterval, clientsPlanned: Int?, errors: UInt64) {
-        var interval = interval
-        // A few events in a moment make any rate.
-        if interval.seconds < Self.shortestRated { interval.metrics.removeAll { $0.counter != nil } }
-        func metrics(_ name: String) -> [Metric] { interval.metrics.filter { $0.name == name } }
-        func slowest(_ name: String) -> Double? {
-            metrics(name).filter { $0.labels["leg"] != "pubrec" }.compactMap(\.duration?.p99).max()
-        }
-        self.second = interval.second
-        self.phase = interval.phase
-        self.seconds = interval.seconds
+        let figures = IntervalFigures(interval)
+        self.second = figures.second
+        self.phase = figures.phase
+        self.seconds = figures.seconds
         self.clientsPlanned = clientsPlanned
-        let up = metrics("clients").filter { $0.labels["state"] ?? "connected" == "connected" }.compactMap(\.gauge)
-        self.clientsUp = up.isEmpty ? nil : UInt64(up.reduce(0) { $0 + max(0, $1.value) })
-        self.levels = Self.levels((metrics("publish_sent") + metrics("stanza_sent")).sorted { $0.labels < $1.labels })
-        // Of XMPP clients, only what they send each other.
-        let written = metrics("stanza_offered").map { ($0.labels["group"], $0.labels["stanza"]) }
-        self.received = metrics("received")
-            .filter { metric in
-                guard let stanza = metric.labels["stanza"] else { return true }
-                return stanza != "iq" && written.contains { $0 == (metric.labels["group"], stanza) }
+        self.clientsUp = figures.clientsUp.map(UInt64.init(rounding:))
+        self.levels = figures.rates.compactMap { rates in
+            rates.sent.map {
+                Level(name: rates.name.group ?? rates.name.stanza ?? "q\(rates.name.qos ?? "?")", sent: $0)
             }
-            .filter { $0.labels["from"] != "other" }
-            .compactMap(\.counter).sum { $0.rate }
-        self.ackP99 = slowest("publish_ack_duration") ?? slowest("iq_duration")
-        self.deliveryP99 = slowest("delivery_duration")
+        }
+        self.received = figures.total(\.received)
+        self.ackP99 = figures.slowest("publish_ack_duration") ?? figures.slowest("iq_duration")
+        self.deliveryP99 = figures.slowest("delivery_duration")
         self.errors = errors
-        self.packetTime = metrics("decode_packet_time").first?.gauge?.value
-        if self.packetTime != nil { self.decoded = metrics("decode_packets").first?.counter?.rate }
+        self.packetTime = interval.metrics.first { $0.name == "decode_packet_time" }?.gauge?.value
+        if self.packetTime != nil, figures.hasRates {
+            self.decoded = interval.metrics.first { $0.name == "decode_packets" }?.counter?.rate
+        }
     }
 
     /// The same for accounts that are made or removed, one connection each: ``clientsUp`` is the number completed.
     package func of(accounts: Double) -> ProgressLine {
         var line = self
         line.unit = "accounts"
-        line.clientsUp = UInt64(max(0, accounts))
+        line.clientsUp = UInt64(rounding: accounts)
         return line
     }
 
-    private static func levels(_ sent: [Metric]) -> [Level] {
-        sent.reduce(into: []) { levels, metric in
-            guard let rate = metric.counter?.rate else { return }
-            let group = metric.labels["group"]
-            let name = group ?? "q\(metric.labels["qos"] ?? "?")"
-            // The levels of a group are added up.
-            if group != nil, let place = levels.firstIndex(where: { $0.name == name }) {
-                levels[place].sent += rate
-            } else {
-                levels.append(Level(name: name, sent: rate))
-            }
-        }
-    }
-
-    /// Seconds: a rate over less is noise.
-    private static let shortestRated = 0.1
     /// Seconds: timers of a busy host are late by some of the rest.
     private static let shortestWhole = 0.9
 
     /// The parts by importance, for when the line is too narrow for all.
     private var parts: [String] {
-        var parts = ["\(String(self.second + 1).paddedLeft(to: 4)) s", self.phase.paddedRight(to: 7)]
+        var parts = ["\(String(self.second &+ 1).paddedLeft(to: 4)) s", self.phase.paddedRight(to: 7)]
         if let up = self.clientsUp {
             parts.append(
                 Human.count(up) + (self.clientsPlanned.map { "/\(Human.count(UInt64($0)))" } ?? "") + " \(self.unit)"
@@ -123,14 +98,19 @@ package struct ProgressLine: Hashable, Sendable {
 
     /// For a terminal: overwrites the previous line, with as many parts as fit in `width` columns.
     package func inPlace(width: Int) -> String {
+        // One column stays free: a full line makes some terminals wrap.
+        "\r\(self.fitting(width - 1))\(Self.eraseToEnd)"
+    }
+
+    /// As many parts as fit in `width` columns.
+    func fitting(_ width: Int) -> String {
         var line = ""
         for part in self.parts {
             let longer = line.isEmpty ? part : "\(line)  \(part)"
-            // One column stays free: a full line makes some terminals wrap.
-            if longer.count >= width { break }
+            if longer.count > width { break }
             line = longer
         }
-        return "\r\(line)\(Self.eraseToEnd)"
+        return line
     }
 
     /// Takes the line away, for what is printed next.

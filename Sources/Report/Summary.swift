@@ -57,7 +57,8 @@ package struct Summary {
         guard !self.nothingConnected else { return self.ownMeasurements + [self.whereFilesAre] }
         let thresholds = self.failed == nil ? self.thresholds : []
         return [self.notes] + self.measurements + [
-            self.stages, thresholds, self.books, self.generator, self.whereFilesAre,
+            self.stages, thresholds, self.books, self.generator, self.server,
+            self.whereFilesAre,
         ]
     }
 

@@ -10,7 +10,7 @@ extension Summary {
         guard !self.nothingConnected else { return self.ownMeasurements + [self.whereFilesAre] }
         let stages = self.stageMetrics.isEmpty ? [] : self.stageRows
         let head = [self.clientsLine, self.publishLine, self.deliveryLine].flatMap { $0 } + self.losses
-        let tail = [self.timeLine, self.errorLine, self.generatorLine].flatMap { $0 }
+        let tail = [self.timeLine, self.errorLine, self.generatorLine, self.serverLine].flatMap { $0 }
         return [
             self.notes, head + self.remark, self.groupRows, self.latencyRows, stages, tail, self.objectiveRows,
             self.compactFiles,
@@ -52,7 +52,7 @@ extension Summary {
         let connect = connects.count == 1 ? connects.first : nil
         let p99 = Cell.durations(connect, [\.p99]).compactMap(\.self).first { $0 != Human.unknown }
         let lost = self.total("disconnects") {
-            !["churn", "storm", "offline", "inactive"].contains($0["reason"] ?? "")
+            !$0.isOfPlannedDeparture
         }
         let reconnects = self.total("reconnects").flatMap { $0 > 0 ? "\(Human.number($0)) reconnects" : nil }
         let versions = (self.record.tlsVersions ?? [:]).sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map {
@@ -109,24 +109,17 @@ extension Summary {
 
     // MARK: - Tables
 
-    private static let compactLatencies: [(name: String, title: String)] = [
-        ("publish_ack_duration", "ack"), ("iq_duration", "request"), ("request_duration", "request"),
-        ("delivery_duration", "delivery"), ("muc_fanout_duration", "fan-out"), ("presence_fanout_duration", "fan-out"),
-        ("resume_duration", "resume"), ("downtime_duration", "downtime"),
-    ]
+    private static let compactLatencies = LatencyTitle.all.filter(\.isInSummary)
 
     /// Whole operations: with several groups they are in the row of their group.
     private var latencyRows: [String] {
         guard self.record.groups == nil else { return [] }
         var table = TextTable(["Latency", "count", "p50", "p99", "p99.9", "max"])
-        for (name, title) in Self.compactLatencies {
-            for metric in self.record.metrics(named: name) where metric.labels.isWhole() {
-                let kinds = [
-                    metric.labels["qos"].map { "QoS \($0)" }, metric.labels["stanza"], metric.labels["request"],
-                    metric.labels["receiver"], metric.labels[Labels.stream],
-                ]
+        for latency in Self.compactLatencies {
+            for metric in self.record.metrics(named: latency.name) where metric.labels.isWhole() {
+                let words = [latency.title] + metric.labels.operationKinds
                 table.add(
-                    [([title] + kinds.compactMap(\.self)).joined(separator: " "), Cell.count(metric.duration?.count)]
+                    [words.joined(separator: " "), Cell.count(metric.duration?.count)]
                         + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
                 )
             }
@@ -196,17 +189,17 @@ extension Summary {
     }
 
     private var errorLine: [String] {
-        let errors = self.record.errors.sorted { ($1.count, $0.kind) < ($0.count, $1.kind) }
+        let errors = self.record.errors.mostFrequentFirst
         guard let first = errors.first else { return [] }
-        let kinds = errors.prefix(3).map { error in
-            "\(Human.count(error.count)) \([error.group, error.kind].compactMap(\.self).joined(separator: " "))"
-        }
+        let kinds = errors.prefix(3).map { "\(Human.count($0.count)) \($0.words)" }
         let more = errors.count > 3 ? "\(errors.count - 3) other kinds" : nil
         return self.line(
             "Errors",
             kinds + [more, first.example.isEmpty ? nil : "e.g. \(first.example)".truncated(to: self.width - 20)]
         )
     }
+
+    private var serverLine: [String] { self.line("Server", self.serverParts) }
 
     private var generatorLine: [String] {
         let facts = self.record.generator

@@ -164,7 +164,7 @@ package enum Cell {
     }
 
     /// A value below the clock error is known only to be below it.
-    private static func duration(_ value: Double, knownTo error: Double?) -> String {
+    static func duration(_ value: Double, knownTo error: Double?) -> String {
         guard let error, value < error else { return Human.duration(value) }
         return "< ±\(Human.duration(error))"
     }

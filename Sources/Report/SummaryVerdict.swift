@@ -46,13 +46,7 @@ extension Summary {
 
     private var isValid: Bool { self.record.verdict?.state == .valid }
 
-    private var ink: TerminalStyle.Ink {
-        switch self.record.verdict?.state {
-        case .valid: .green
-        case .generatorLimited, nil: .yellow
-        case .unreconciled, .aborted: .red
-        }
-    }
+    private var ink: TerminalStyle.Ink { self.record.verdict?.state.ink ?? .yellow }
 
     private var reasons: [String] { self.reasons(self.record.verdict?.reasons ?? []) }
 
@@ -126,13 +120,12 @@ extension Summary {
 
     /// Every kind once, the most frequent first, with its example below.
     var errors: [String] {
-        let errors = self.record.errors.sorted { ($1.count, $0.kind) < ($0.count, $1.kind) }
+        let errors = self.record.errors.mostFrequentFirst
         guard !errors.isEmpty else { return [] }
         var table = TextTable(["Errors", "count", "first at"])
         for error in errors {
             // The time of day, to the millisecond.
-            let kind = [error.group, error.kind].compactMap(\.self).joined(separator: " ")
-            table.add([kind, Human.count(error.count), String(error.firstAt.prefix(23).dropFirst(11))])
+            table.add([error.words, Human.count(error.count), String(error.firstAt.prefix(23).dropFirst(11))])
         }
         let rows = self.section(table)
         var lines = [rows[0]]
@@ -143,6 +136,16 @@ extension Summary {
             }
         }
         return lines
+    }
+}
+
+extension Verdict.State {
+    var ink: TerminalStyle.Ink {
+        switch self {
+        case .valid: .green
+        case .generatorLimited: .yellow
+        case .unreconciled, .aborted: .red
+        }
     }
 }
 
@@ -157,4 +160,13 @@ extension ThresholdResult {
         case .plain, nil: Human.number(value)
         }
     }
+}
+
+extension ErrorRecord {
+    /// The kind, with the group in a run of several.
+    var words: String { [self.group, self.kind].compactMap(\.self).joined(separator: " ") }
+}
+
+extension [ErrorRecord] {
+    var mostFrequentFirst: [ErrorRecord] { self.sorted { ($1.count, $0.kind) < ($0.count, $1.kind) } }
 }

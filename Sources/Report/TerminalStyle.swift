@@ -16,6 +16,7 @@ package struct TerminalStyle: Hashable, Sendable {
         case red = "1;31"
         case green = "1;32"
         case yellow = "1;33"
+        case cyan = "36"
     }
 
     package func paint(_ text: String, _ ink: Ink) -> String {

@@ -139,7 +139,7 @@ extension Timeline.Column {
         self.max.append(row.max)
     }
 
-    fileprivate mutating func fill(upTo count: Int) {
+    mutating func fill(upTo count: Int) {
         while self.values.count < count {
             self.values.append(.nan)
             guard self.kind == .duration else { continue }

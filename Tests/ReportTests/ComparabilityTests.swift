@@ -8,6 +8,7 @@ struct ComparabilityTests {
     private static func run(_ path: String = "b", _ change: (inout RunRecord) -> Void) -> ComparedRun {
         var record = Samples.begun(["clamor", "pub"])
         record.verdict = .valid
+        record.servers = [ServerRecord(product: "mosquitto", version: "2.0", source: "x")]
         change(&record)
         return ComparedRun(path: path, record: record)
     }
@@ -30,14 +31,37 @@ struct ComparabilityTests {
         ),
         (.cpu, "the CPU differs: Example CPU in a, Other CPU in b", { $0.host.cpuModel = "Other CPU" }),
         (.cores, "the number of cores differs: 2 in a, 4 in b", { $0.host.cores = 4 }),
+        (
+            .server, "the server differs: mosquitto in a, emqx in b",
+            { $0.servers = [ServerRecord(product: "emqx", version: "5", source: "x")] }
+        ),
         (.verdict, "b was aborted: lost", { $0.verdict?.add(.aborted, Verdict.Reason(code: "x", text: "lost")) }),
     ]
 
-    @Test("runs of another plan or host are named with what differs", arguments: 0..<7)
+    @Test("runs of another plan or host are named with what differs", arguments: 0..<8)
     func differences(_ index: Int) {
         let row = Self.different[index]
         let found = Comparability.differences([Self.run("a") { _ in }, Self.run("b", row.change)])
         #expect(found == [Comparability.Difference(kind: row.kind, text: row.text)])
+    }
+
+    @Test("a server that one of the runs does not know is no difference")
+    func unknown() {
+        let servers = [("a", "mosquitto"), ("b", "ejabberd")].map {
+            ServerRecord(product: $1, version: nil, source: "x", group: $0)
+        }
+        let runs = [servers, Array(servers.dropFirst()), nil].map { servers in Self.run { $0.servers = servers } }
+        #expect(Comparability.differences(runs) == [])
+    }
+
+    @Test("two versions of one product are no difference, and headings show them")
+    func versions() {
+        let runs = ["2.0", "2.1"].map { version in
+            Self.run(version) { $0.servers = [ServerRecord(product: "mosquitto", version: version, source: "x")] }
+        }
+        #expect(Comparability.differences(runs) == [])
+        let text = ComparisonText(Comparison(base: [runs[0]], new: [runs[1]])).text
+        #expect(text.contains("1 run of base (mosquitto 2.0), 1 of new (mosquitto 2.1)"), "\(text)")
     }
 
     @Test("names and tags of runs are no difference, and headings show them")
@@ -52,7 +76,7 @@ struct ComparabilityTests {
         let comparison = Comparison(base: [runs[0]], new: [runs[1]])
         #expect(
             ComparisonText(comparison).text.contains(
-                "1 run of base (one, build=one, host=lab), 1 of new (two, build=two, host=lab)"
+                "1 run of base (one, build=one, host=lab, mosquitto 2.0), 1 of new (two, build=two, host=lab, mosquitto 2.0)"
             )
         )
         #expect(Summary(runs[0].record, detail: .full).text.contains("clamor pub · one · build=one · host=lab · "))

@@ -11,7 +11,11 @@ enum Golden {
             try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
             try text.write(to: file, atomically: true, encoding: .utf8)
         }
-        let wanted = try String(contentsOf: file, encoding: .utf8)
+        let wanted = try self.text(name)
         #expect(text == wanted, "differs from Golden/\(name)", sourceLocation: sourceLocation)
+    }
+
+    static func text(_ name: String) throws -> String {
+        try String(contentsOf: self.folder.appending(path: name), encoding: .utf8)
     }
 }

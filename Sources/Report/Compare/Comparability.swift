@@ -6,7 +6,10 @@ import Measurement
 package enum Comparability {
     /// The permitted kinds of difference, and the words that permit them.
     package enum Kind: String, CaseIterable, Sendable {
-        case plan, cpu, cores, verdict
+        case plan, cpu, cores
+        /// The product, not its version.
+        case server
+        case verdict
         /// Of what measured the noise, and of the runs.
         case version
     }
@@ -34,6 +37,7 @@ package enum Comparability {
             add(.plan, self.planDifference(first, run))
             add(.cpu, self.difference(first, run, "CPU") { $0.host.cpuModel })
             add(.cores, self.difference(first, run, "number of cores") { $0.host.cores.map(String.init) })
+            add(.server, self.serverDifference(first, run))
             add(.verdict, self.verdictProblem(run))
         }
         return found
@@ -76,6 +80,17 @@ package enum Comparability {
         // An unknown fact does not count as a difference.
         guard let one = fact(first.record), let two = fact(other.record), one != two else { return nil }
         return "the \(name) differs: \(one) in \(first.path), \(two) in \(other.path)"
+    }
+
+    /// Of the first group whose server is known in both runs, and of another product.
+    private static func serverDifference(_ first: ComparedRun, _ other: ComparedRun) -> String? {
+        for server in first.record.servers ?? [] {
+            let same = other.record.servers?.first { $0.group == server.group }
+            guard let same, same.product != server.product else { continue }
+            let group = server.group.map { " of \($0)" } ?? ""
+            return "the server\(group) differs: \(server.product) in \(first.path), \(same.product) in \(other.path)"
+        }
+        return nil
     }
 
     private static func verdictProblem(_ run: ComparedRun) -> String? {

@@ -81,9 +81,9 @@ extension Comparison {
         return "\(words) · \(sides)"
     }
 
-    /// The titles of a side in parentheses, if it has any.
+    /// The titles and the servers of a side in parentheses, if it has any.
     private static func titles(_ side: [ComparedRun]) -> String {
-        let words = RunTitle.words(side)
+        let words = RunTitle.words(side) + side.flatMap { $0.record.servers ?? [] }.words
         return words.isEmpty ? "" : " (\(words.joined(separator: ", ")))"
     }
 

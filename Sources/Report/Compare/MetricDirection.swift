@@ -16,6 +16,7 @@ package enum MetricDirection: String, Codable, Sendable {
         "subscription_churn_failed", "muc_fanout_unfinished",
         "presence_fanout_unfinished", "store_refused", "store_dropped", "generator_cpu", "generator_memory_bytes",
         "loop_lag", "decode_time", "decode_packet_time", "decode_packet_allocated_bytes",
+        "server_cpu_per_message", "server_memory_per_connection",
     ]
 
     package static func of(_ name: String) -> MetricDirection {
@@ -25,7 +26,7 @@ package enum MetricDirection: String, Codable, Sendable {
 
     /// Counters of errors and losses: their count matters, not their rate.
     static func isMishap(_ name: String) -> Bool {
-        self.lowerIsBetter.contains(name) && !name.hasPrefix("generator_") && !name.hasPrefix("decode_")
+        self.lowerIsBetter.contains(name) && !["generator_", "decode_", "server_"].contains(where: name.hasPrefix)
             && name != "loop_lag"
     }
 }

@@ -37,6 +37,10 @@ package struct MergedRun: Sendable {
         let ledgers = JoinedLedgers(segments)
         let metrics = Self.metrics(segments, without: ledgers.isSettled).withoutEmptyKinds
         record.metrics = ledgers.marking(metrics) + ledgers.metrics
+        // Those of a segment are of its own messages and clients alone.
+        record.metrics.removeAll { RunRecord.serverUseNames.contains($0.name) }
+        record.metrics += record.serverUse
+        record.servers = segments.lazy.compactMap(\.record.servers).first
         record.books = ledgers.completing(Self.books(segments))
         record.clients = Self.spreads(segments, self.clients)
         record.errors = Self.errors(segments)
@@ -97,7 +101,7 @@ extension MergedRun {
         let readings = metrics.compactMap(\.gauge)
         let rule = LevelRule.of(series.name)
         guard var joined = metrics.first, let value = rule.joined(readings.map(\.value)) else { return nil }
-        guard readings.count > 1 else { return joined }
+        guard readings.count > 1, ObservedMetrics.labels[series.name] == nil else { return joined }
         func all(_ part: KeyPath<GaugeReading, Double?>) -> [Double]? {
             let known = readings.compactMap { $0[keyPath: part] }
             return known.count == readings.count ? known : nil

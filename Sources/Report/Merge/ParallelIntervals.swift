@@ -26,6 +26,12 @@ package enum LevelRule: Hashable, Sendable {
 }
 
 extension TimelineInterval {
+    /// The place of a phase in the order in which a run has them.
+    static func rank(ofPhase phase: String) -> Int {
+        let phases = ["connect", "warmup", "measure", "drain"]
+        return phases.firstIndex(of: phase) ?? phases.count
+    }
+
     /// Joins the same interval of several processes; `nil` without any.
     package static func joining(_ intervals: [TimelineInterval]) -> TimelineInterval? {
         guard let first = intervals.first, intervals.count > 1 else { return intervals.first }
@@ -58,6 +64,8 @@ extension Metric {
     /// `histogram` is that of all of them, where it is a duration.
     static func joining(_ metrics: [Metric], histogram: Histogram?) -> Metric? {
         guard var joined = metrics.first else { return nil }
+        // Two processes that watch one server see the same.
+        if ObservedMetrics.labels[joined.name] != nil { return joined }
         switch joined.reading {
         case .duration:
             guard let histogram, var reading = DurationReading(histogram) else { return nil }
@@ -101,9 +109,7 @@ extension [SegmentResult] {
                 parts[key, default: [:]][place, default: []].append(interval)
             }
         }
-        // Phases of a second in the order in which a run has them.
-        let phases = ["connect", "warmup", "measure", "drain"]
-        func rank(_ key: IntervalKey) -> Int { phases.firstIndex(of: key.phase) ?? phases.count }
+        func rank(_ key: IntervalKey) -> Int { TimelineInterval.rank(ofPhase: key.phase) }
         return order.sorted { ($0.second, rank($0)) < ($1.second, rank($1)) }.compactMap { key in
             let own = (parts[key] ?? [:]).sorted { $0.key < $1.key }.compactMap { TimelineInterval.merging($0.value) }
             return TimelineInterval.joining(own)

@@ -1,0 +1,66 @@
+package import Measurement
+
+// A watched server in words, for the summary and the page.
+extension RunRecord {
+    /// Its name, and what it used; empty where nothing is known.
+    package var serverFacts: [(name: String, value: String)] {
+        var facts: [(name: String, value: String)] = []
+        func gauges(_ name: String) -> [Metric] {
+            self.metrics.filter { $0.name == name && $0.labels[Labels.stage] == nil && $0.gauge != nil }
+        }
+        func whose(_ metric: Metric, _ all: [Metric]) -> String {
+            let processes = Set(all.compactMap { $0.labels["process"] })
+            return processes.count > 1 ? metric.labels["process"].map { " of \($0)" } ?? "" : ""
+        }
+        for server in self.servers ?? [] {
+            let group = server.group.map { " of \($0)" } ?? ""
+            facts.append(("server\(group)", "\(server.words) (\(server.source))"))
+        }
+        let cpu = gauges("server_cpu")
+        for metric in cpu {
+            guard let mean = metric.gauge?.mean else { continue }
+            let most = metric.gauge?.max.map { ", at most \(Human.significant($0))" } ?? ""
+            facts.append(("CPU\(whose(metric, cpu))", "\(Human.significant(mean)) cores\(most)"))
+        }
+        let threads = gauges("server_thread_cpu")
+        if let busiest = threads.max(by: { $0.gauge?.mean ?? 0 < $1.gauge?.mean ?? 0 }), let share = busiest.gauge?.mean
+        {
+            let name = busiest.labels["thread"].map { "\($0) at " } ?? ""
+            let most = busiest.gauge?.max.map { ", at most \(Human.percent($0))" } ?? ""
+            facts.append(
+                ("busiest thread\(whose(busiest, threads))", "\(name)\(Human.percent(share)) of a core\(most)")
+            )
+        }
+        let memory = gauges("server_memory_bytes")
+        for metric in memory {
+            guard let most = metric.gauge?.max else { continue }
+            facts.append(("memory\(whose(metric, memory))", "at most \(Human.bytes(most))"))
+        }
+        let descriptors = gauges("server_descriptors")
+        for metric in descriptors {
+            guard let most = metric.gauge?.max else { continue }
+            facts.append(("descriptors\(whose(metric, descriptors))", "at most \(Human.number(most))"))
+        }
+        if let seconds = gauges("server_cpu_per_message").first?.gauge?.value {
+            facts.append(("CPU per message", Human.duration(seconds)))
+        }
+        if let bytes = gauges("server_memory_per_connection").first?.gauge?.value {
+            facts.append(("memory per connection", Human.bytes(bytes)))
+        }
+        return facts
+    }
+}
+
+extension Summary {
+    /// `Server      mosquitto 2.0.11 · CPU 0.98 cores`.
+    var serverParts: [String] {
+        self.record.serverFacts.map { $0.name.hasPrefix("server") ? $0.value : "\($0.name) \($0.value)" }
+    }
+
+    /// The watched server's use.
+    var server: [String] {
+        let parts = self.serverParts
+        guard !parts.isEmpty else { return [] }
+        return [self.style.paint("Server", .bold)] + self.paragraph(parts.joined(separator: " · "), indent: 2)
+    }
+}
