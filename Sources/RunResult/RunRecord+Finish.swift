@@ -32,6 +32,7 @@ extension RunRecord {
         var record = self.measured(samples)
         let accounts = groups.map(\.account)
         record.metrics += delivery.metrics + accounts.flatMap(\.metrics) + samples.stageMetrics
+        record.metrics += record.serverUse
         record.books = accounts.flatMap(\.books)
         record.clients = Self.spreads(groups)
         record.durationSeconds = (outcome.ended - outcome.began).seconds

@@ -61,7 +61,9 @@ struct FindingEvents {
     /// In the order of time.
     var all: [FoundEvent] {
         let kinds = [
-            self.generator, self.silent, self.storms, self.errors, self.broken, self.changes,
+            self.generator, FindingServer(run: self.record, intervals: self.intervals, lanes: self.lanes).events,
+            self.silent, self.storms, self.errors,
+            self.broken, self.changes,
         ]
         return kinds.flatMap { events in
             events.count <= Limit.marks

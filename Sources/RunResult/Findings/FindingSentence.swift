@@ -21,8 +21,27 @@ struct FindingSentence {
         case .aborted: self.aborted
         case .unreconciled: self.unreconciled
         case .generatorLimited: self.generator
-        case .valid, nil: self.first ?? self.loss ?? self.nothingDone ?? self.failed ?? self.minor ?? self.nothing
+        case .valid, nil:
+            self.withServer(
+                self.first ?? self.loss ?? self.nothingDone ?? self.failed ?? self.minor ?? self.nothing
+            )
         }
+    }
+
+    /// With the server's CPU, where that was the limit when a latency or the rate broke, or in a run without a break.
+    private func withServer(_ statement: Statement) -> Statement {
+        guard
+            let server = self.found.first(where: {
+                $0.event.kind == .server && $0.event.text.hasPrefix(FindingServer.limitWords)
+            }), let seconds = server.event.seconds
+        else { return statement }
+        if let evidence = statement.evidence, let broken = self.found.first(where: { $0.event.number == evidence }) {
+            // A lost connection or an error has causes of its own.
+            guard [.threshold, .stall, .change].contains(broken.event.kind) else { return statement }
+            // A break begins in the interval in which the core filled up, or later.
+            guard server.start - 1 <= broken.start, broken.start <= server.start + seconds else { return statement }
+        }
+        return ("\(statement.text); \(server.event.text)", statement.evidence ?? server.event.number)
     }
 
     private var reason: Verdict.Reason? { self.run.verdict?.reasons.first }

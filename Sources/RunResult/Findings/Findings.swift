@@ -8,6 +8,8 @@ package import Measurement
 /// 3. Without those: losses, objectives of other metrics, an objective that held but not in every second, an error.
 /// 4. Levels that changed and planned departures are marks, and never break anything.
 ///
+/// 5. A watched server whose thread filled a core at that time is named as the limit.
+///
 /// A cause is named only if the run recorded it: words of an error, a reason of the verdict, a cause of the ledger.
 package enum Findings {
     /// - Parameters:
