@@ -46,7 +46,9 @@ package struct RunPage {
     package static let latencyMetrics = RunLatency.all.map(\.name)
 
     /// - Throws: when a template is not valid.
-    package func text() throws -> String {
+    package func text() throws -> String { try self.layout.text() }
+
+    var layout: PageLayout {
         let summary = Summary(self.record)
         let title = self.heading(summary)
         var page = PageLayout(
@@ -63,14 +65,15 @@ package struct RunPage {
         page.data = strip?.data
         page.sections = [strip?.section].compactMap(\.self) + self.sections
         page.footer = self.footer
-        return try page.text(PackageResources.run_mustache)
+        return page
     }
 
     /// In the order of the page.
     private var sections: [PageSection] {
         let sections = [
             self.keyFigures, self.objectives, self.errors, self.losses, self.latency, self.stages, self.groups,
-            self.segmentTable, self.connects, self.clients, self.books, self.decoder, self.generator, self.slowest,
+            self.segmentTable, self.connects, self.clients, self.books, self.decoder, self.generator, self.server,
+            self.slowest,
             self.notes, self.plan,
         ]
         return sections.compactMap(\.self)
@@ -90,6 +93,7 @@ extension RunPage {
         if !targets.isEmpty {
             facts.append((targets.count == 1 ? "server " : "servers ") + targets.joined(separator: ", "))
         }
+        facts += (self.record.servers ?? []).words
         if case .array(let tags)? = self.record.plan["tags"] {
             facts += tags.compactMap { if case .string(let tag) = $0 { tag } else { nil } }
         }

@@ -22,7 +22,7 @@ package struct CapacityPage {
                 + " \(Human.duration(self.record.holdSeconds)); the server was not measured where the generator was at its"
                 + " own limit, or where the step was disturbed."
         ]
-        return try page.text(PackageResources.run_mustache)
+        return try page.text()
     }
 
     private var facts: [String] {

@@ -82,7 +82,7 @@ extension ComparePage {
         for (side, runs) in [("base", self.comparison.base), ("new", self.comparison.new)] {
             for run in runs {
                 let state = run.record.verdict?.state
-                let targets = run.record.targets
+                let targets = run.record.targets + (run.record.servers ?? []).words
                 table.add([
                     .text(side), .text(run.path), .text(run.record.startWords),
                     .text(state?.rawValue ?? "unfinished", tone: state == .valid ? .plain : .warn),

@@ -26,7 +26,7 @@ package struct ComparePage {
                 + " runs; its interval covers \(Human.percent(Comparison.confidence)). A figure is a regression when its"
                 + " whole interval lies beyond the limit, and chance alone would rarely do that."
         ]
-        return try page.text(PackageResources.run_mustache)
+        return try page.text()
     }
 
     /// More remarks than these push the answer off the screen.

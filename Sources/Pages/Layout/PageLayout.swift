@@ -18,6 +18,8 @@ package struct PageLayout {
     package var footer: [String] = []
     /// For the script; see ``PageData``.
     package var data: String?
+    /// Whether the page is of a running run, and follows it.
+    package var isLive = false
 
     package init(title: String, kind: String, heading: String) {
         self.title = title
@@ -25,19 +27,22 @@ package struct PageLayout {
         self.heading = heading
     }
 
-    /// The page.
-    ///
-    /// `template` inherits from `layout`, which has a block `main`.
-    package func text(_ template: [UInt8]) throws -> String {
+    /// The whole page.
+    package func text() throws -> String { try self.render("layout") }
+
+    /// Its header and its content, to replace those of the page that a browser shows.
+    package func body() throws -> String { try self.render("body") }
+
+    private func render(_ template: String) throws -> String {
         var library = MustacheLibrary()
         let parts = [
-            ("layout", PackageResources.layout_mustache), ("section", PackageResources.section_mustache),
-            ("page", template),
+            ("layout", PackageResources.layout_mustache), ("body", PackageResources.body_mustache),
+            ("section", PackageResources.section_mustache),
         ]
         for (name, bytes) in parts {
             library.register(try MustacheTemplate(string: String(decoding: bytes, as: UTF8.self)), named: name)
         }
-        return library.render(self.context, withTemplate: "page") ?? ""
+        return library.render(self.context, withTemplate: template) ?? ""
     }
 
     private var context: [String: Any] {
@@ -48,7 +53,11 @@ package struct PageLayout {
             "hasTiles": !self.tiles.isEmpty, "isSix": self.tiles.count <= 6, "tiles": self.tiles.map(\.context),
             "sections": self.sections.map(\.context), "footer": self.footer,
             "style": String(decoding: PackageResources.style_css, as: UTF8.self),
-            "script": String(decoding: PackageResources.script_js, as: UTF8.self),
+            "script": String(
+                decoding: self.isLive ? PackageResources.live_js : PackageResources.script_js,
+                as: UTF8.self
+            ),
+            "isLive": self.isLive,
         ]
         context["lead"] = self.lead?.context
         context["data"] = self.data

@@ -25,14 +25,16 @@
     return value.toFixed(value >= 9.995 ? 1 : value >= 0.0995 ? 2 : value >= 0.00995 ? 3 : 4);
   };
   const number = (value) => (value >= 1000 || value === Math.round(value) ? grouped(value) : significant(value));
-  const duration = (seconds) => {
-    let value = seconds * 1e9, unit = 0;
-    while (unit < 3 && value >= 999.5) { value /= 1000; unit += 1; }
-    return (unit === 0 ? grouped(value) : significant(value)) + " " + ["ns", "µs", "ms", "s"][unit];
+  const scaled = (value, units) => {
+    let unit = 0;
+    while (unit < units.length - 1 && value >= 999.5) { value /= 1000; unit += 1; }
+    return (unit === 0 ? grouped(value) : significant(value)) + " " + units[unit];
   };
+  const duration = (seconds) => scaled(seconds * 1e9, ["ns", "µs", "ms", "s"]);
   const written = (value, unit) => {
     if (value === null || value === undefined) return "–";
     if (unit === "s") return duration(value);
+    if (unit === "B") return scaled(value, ["B", "kB", "MB", "GB", "TB"]);
     if (unit === "%") return significant(value * 100) + " %";
     return number(value) + (unit === "/s" ? "/s" : "");
   };

@@ -150,6 +150,34 @@ extension RunPage {
         )
     }
 
+    /// The watched server, with the series that it reported itself.
+    var server: PageSection? {
+        let facts = self.whole.serverFacts
+        var table = PageTable(
+            "Series that the server reported",
+            ["series", "last", "increase", "lowest", "highest"],
+            words: 1
+        )
+        for metric in self.whole.metrics where ["server_metric", "server_sys"].contains(metric.name) {
+            table.add([
+                .text(SeriesName.text(metric.labels)), .figure(metric.gauge?.value, Human.number),
+                .figure(metric.counter?.value, Human.number), .figure(metric.gauge?.min, Human.number),
+                .figure(metric.gauge?.max, Human.number),
+            ])
+        }
+        guard !facts.isEmpty || !table.isEmpty else { return nil }
+        let isLimit =
+            self.record.verdict?.state == .valid
+            && self.record.findings?.sentence.contains("server's CPU was the limit") ?? false
+        return PageSection(
+            folded: "server",
+            "Server",
+            summary: isLimit ? "its CPU was the limit" : facts.first?.value,
+            isOpen: isLimit,
+            html: PageFigure.facts(facts) + table.html
+        )
+    }
+
     /// The command that reproduces the run, and every setting.
     var plan: PageSection? {
         let command = self.record.command.map(Self.quoted).joined(separator: " ")

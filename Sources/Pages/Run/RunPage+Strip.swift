@@ -88,6 +88,7 @@ extension RunPage {
         if rates.isEmpty { panels.append(StripPanel("connections", .count("clients"), self.connections, height: 110)) }
         panels.append(StripPanel("errors and disconnects", .count("per second"), self.troubles, height: 48))
         panels.append(StripPanel("CPU", .share, self.processors, height: 48))
+        panels.append(StripPanel("server memory", .bytes, self.serverMemory, height: 48))
         panels.removeAll { $0.series.isEmpty && $0.cells == nil }
         guard !panels.isEmpty else { return nil }
         var html = "<div class=\"strip\" id=\"strip\">\n"
@@ -156,7 +157,18 @@ extension RunPage {
             let style = ChartStyle(Hue.server, isDashed: true)
             series.append(StripSeries(name: "whole host", unit: "%", style: style, values: idle.map { 1 - $0 }))
         }
+        let threads = self.course.columns(["server_thread_cpu"])
+        if let busiest = self.course.highest(threads, \.values) {
+            let name = threads.count > 1 ? "server, busiest of \(threads.count) threads" : "server, thread"
+            series.append(StripSeries(name: name, unit: "%", style: ChartStyle(Hue.server), values: busiest))
+        }
         return series
+    }
+
+    /// Of a watched server.
+    private var serverMemory: [StripSeries] {
+        guard let values = self.course.sum(self.course.columns(["server_memory_bytes"])) else { return [] }
+        return [StripSeries(name: "resident", unit: "B", style: ChartStyle(Hue.server), values: values)]
     }
 
     /// The distribution over time, with its percentiles; nothing without either.
@@ -244,6 +256,7 @@ extension RunPage {
         switch unit {
         case "s": .text(Human.duration(high), key: high)
         case "%": .text(Human.percent(high), key: high)
+        case "B": .text(Human.bytes(high), key: high)
         default:
             .text(low == high ? Human.number(high) : "\(Human.number(low)) – \(Human.number(high))", key: high)
         }

@@ -24,7 +24,7 @@ package struct TrendPage {
                 + " at least three valid runs before and after, no value of up to five before among up to five after, and"
                 + " medians further apart than twice the wider spread of the two. One run that stands out is none."
         ]
-        return try page.text(PackageResources.run_mustache)
+        return try page.text()
     }
 
     private var title: String {
