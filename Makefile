@@ -181,7 +181,7 @@ if [ ! -e $$policy ]; then
 fi
 apt-get update -q || true
 apt-get install -q -y --no-install-recommends $$MISSING
-if [ -d /run/systemd/system ]; then for server in mosquitto ejabberd prosody; do
+if [ -d /run/systemd/system ]; then for server in mosquitto ejabberd prosody prometheus; do
 	case "$$MISSING " in *" $$server "*) systemctl disable --now $$server ;; esac
 done; fi
 endef
@@ -207,6 +207,8 @@ ejabberd PATH="$$PATH:/usr/sbin" command -v ejabberdctl
 mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
 mosquitto-clients command -v mosquitto_sub
 prosody command -v prosody
+prometheus command -v prometheus && command -v promtool
+tmux command -v tmux
 prosody-modules test -e /usr/lib/prosody/modules/mod_sasl2
 dnsmasq-base PATH="$$PATH:/usr/sbin" command -v dnsmasq
 libjemalloc2 PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -F libjemalloc.so.2

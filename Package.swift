@@ -90,6 +90,7 @@ let package = Package(
         source("FaultInjection", [nioCore, collections]),
         source("LoadEngine", ["LoopContext", "Measurement", nioCore]),
         source("HostFit", ["Measurement"]),
+        source("LiveServer", [nioCore, nioPosix, nioHTTP]),
         source("Report", ["Measurement", "Ledger"]),
         .target(
             name: "Pages",
@@ -124,6 +125,13 @@ let package = Package(
         // Floor 3
         source("MQTTSQLiteStore", ["MQTT", "MQTTCodec", grdb]),
         source(
+            "ServerWatch",
+            [
+                "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "Transport", "LoopContext", "Measurement", nioCore, nioPosix,
+                nioHTTP,
+            ]
+        ),
+        source(
             "Workloads",
             [
                 "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "Transport", "SASL", "LoadEngine", "LoopContext",
@@ -136,10 +144,8 @@ let package = Package(
             dependencies: [
                 "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy",
                 "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "RunResult",
-                "Report", "Pages", "CPosix", nioCore, nioPosix,
-                arguments, x509,
-                asn1,
-                crypto, yams,
+                "Report", "Pages", "LiveServer", "ServerWatch", "XMPP", "CPosix", nioCore, nioPosix, arguments, x509,
+                asn1, crypto, yams,
             ],
             swiftSettings: house
         ),
@@ -177,7 +183,18 @@ let package = Package(
             ["Pages", "Charts", "Measurement", "Report", "RunResult", "TestSupport"],
             data: ["Browser"]
         ),
-        test("ReportTests", ["Report", "Measurement", "Ledger", "TestSupport"], data: ["Golden"]),
+        // A process that the report's tests start on a terminal of their own.
+        .executableTarget(
+            name: "BoardPlayer",
+            dependencies: ["Report", "Measurement"],
+            path: "Tests/BoardPlayer",
+            swiftSettings: house
+        ),
+        test("ReportTests", ["Report", "Measurement", "Ledger", "BoardPlayer", "TestSupport"], data: ["Golden"]),
+        test(
+            "LiveServerTests",
+            ["LiveServer", "Report", "Measurement", "TestSupport", nioCore, nioPosix]
+        ),
         test(
             "MQTTTests",
             [
@@ -213,6 +230,13 @@ let package = Package(
             [
                 "EmbeddedBroker", "FaultInjection", "MQTTCodec", "Transport", "SASL", "TestSupport", nioCore, nioPosix,
                 nioSSL,
+            ]
+        ),
+        test(
+            "ServerWatchTests",
+            [
+                "ServerWatch", "MQTT", "MQTTCodec", "XMPP", "Transport", "LoopContext", "Measurement", "Report",
+                "TestSupport", nioCore, nioPosix, nioHTTP,
             ]
         ),
         test(

@@ -183,6 +183,7 @@ package struct Ejabberd: Sendable {
           mod_mam: {default: always}
           mod_caps: {}
           mod_disco: {}
+          mod_version: {show_os: false}
           mod_offline: {}
           mod_stream_mgmt: {max_ack_queue: infinity, resend_on_timeout: if_offline}
           mod_pubsub: {access_createnode: all, plugins: [flat, pep]}

@@ -132,8 +132,8 @@ package struct Prosody: Sendable {
             http_default_host = "localhost"
             network_settings = { tcp_backlog = 4096 }
             modules_enabled = {
-                "roster", "saslauth", "tls", "disco", "ping", "user_account_management", "carbons",
-                "mam", "smacks", "pep", "websocket", "offline", "blocklist", "csi", "csi_simple",
+                "roster", "saslauth", "tls", "disco", "ping", "version", "user_account_management",
+                "carbons", "mam", "smacks", "pep", "websocket", "offline", "blocklist", "csi", "csi_simple",
                 \(more.contains("allow_registration") ? "\"register_ibr\"," : "")
                 \(more.contains("limits") ? "\"limits\"," : "")
                 \(more.contains("plugin_paths") ? self.modulesOfSASL2 : "")

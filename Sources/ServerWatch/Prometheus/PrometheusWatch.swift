@@ -1,0 +1,101 @@
+import LoopContext
+import Measurement
+import NIOCore
+import Transport
+
+/// Scrapes one exporter, about once a second.
+///
+/// Confined to its event loop.
+final class PrometheusWatch {
+    /// From the end of an interval to the next scrape, so that its values are of the next interval's end.
+    private static let pause = TimeAmount.milliseconds(800)
+
+    private let address: ExporterAddress
+    private let patterns: [SeriesPattern]
+    private let client: ExporterClient
+    private let eventLoop: any EventLoop
+    private let warn: @Sendable (String) -> Void
+    private var values: PrometheusValues
+    private var isScraping = false
+    private var next: Scheduled<Void>?
+    private var isFailing = false
+    private var hasWarnedOfMany = false
+    private var hasEnded = false
+
+    init(
+        _ settings: PrometheusSettings,
+        page: String?,
+        _ context: LoopContext,
+        warn: @escaping @Sendable (String) -> Void
+    ) throws(TLSSettingsError) {
+        self.address = settings.address
+        self.patterns = settings.patterns
+        self.values = PrometheusValues(page: page)
+        self.eventLoop = context.eventLoop
+        self.client = try ExporterClient(settings.address, tls: settings.tls, context)
+        self.warn = warn
+    }
+
+    /// Makes the first scrape, to which counters refer.
+    func begin(_ done: @escaping () -> Void) { self.scrape(done) }
+
+    /// Ends an interval, and returns its metrics at once.
+    func look() -> [Metric] {
+        self.schedule()
+        return self.values.look()
+    }
+
+    func end() {
+        self.hasEnded = true
+        self.next?.cancel()
+        self.client.close()
+    }
+
+    private func schedule() {
+        guard !self.isScraping, self.next == nil, !self.hasEnded else { return }
+        let box = NIOLoopBound(self, eventLoop: self.eventLoop)
+        self.next = self.eventLoop.scheduleTask(in: Self.pause) {
+            box.value.next = nil
+            box.value.scrape {}
+        }
+    }
+
+    private func scrape(_ done: @escaping () -> Void) {
+        guard !self.isScraping, !self.hasEnded else { return done() }
+        self.isScraping = true
+        self.client.get { answer in
+            self.isScraping = false
+            self.take(answer)
+            done()
+        }
+    }
+
+    private func take(_ answer: ExporterClient.Answer) {
+        guard !self.hasEnded else { return }
+        switch answer {
+        case .success(let body):
+            if self.isFailing { self.warn("--watch-prometheus \(self.address): answers again") }
+            self.isFailing = false
+            let text = PrometheusText(body, patterns: self.patterns)
+            self.values.take(text.samples, at: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
+            self.warnOfNumber(text)
+        case .failure(let error):
+            guard !self.isFailing else { return }
+            self.isFailing = true
+            self.warn("--watch-prometheus \(self.address): \(error); its metrics are absent until it answers")
+        }
+    }
+
+    private func warnOfNumber(_ text: PrometheusText) {
+        let isCut = text.matching > text.samples.count
+        guard !self.hasWarnedOfMany, text.matching == 0 || isCut || self.values.hasDropped else { return }
+        self.hasWarnedOfMany = true
+        let number = isCut ? "\(text.matching) series match" : "its series change"
+        self.warn(
+            text.matching == 0
+                ? "--watch-prometheus \(self.address): no series matches: look at its text for their names"
+                : "--watch-prometheus \(self.address): \(number), and the first \(PrometheusText.mostKept) are kept: "
+                    + "give narrower names"
+        )
+    }
+}

@@ -1,0 +1,175 @@
+package import Measurement
+
+/// Makes metrics and books of the `$SYS` messages that one client receives.
+package struct SysValues: Sendable {
+    /// The broker's PUBLISH packets, without the packets to this client.
+    package struct Count: Hashable, Sendable {
+        package var received: Int64?
+        package var sent: Int64?
+
+        package init(received: Int64? = nil, sent: Int64? = nil) {
+            self.received = received
+            self.sent = sent
+        }
+    }
+
+    private struct Number {
+        let topic: SysTopic
+        var value: Double
+        /// For a counter of packets sent: the value without the packets to this client.
+        var others: Int64
+        /// The time at which the value was last known to be right.
+        var time: Int64
+        /// The value of `time` before the interval.
+        var since: Int64
+        var increase = 0.0
+        /// Whether the value came in this interval; a retained value is of an earlier time.
+        var isFresh = false
+    }
+
+    /// The numbers of a round follow its first message at once.
+    private static let roundLength: Int64 = 200_000_000
+
+    private var numbers: [String: Number] = [:]
+    private var order: [String] = []
+    /// PUBLISH packets that this client received.
+    private var own: Int64 = 0
+    /// The begin of the round that is under way.
+    private var round: Int64?
+    /// Whether a round ended in this interval.
+    private var hasRound = false
+    /// The counts at the end of each round.
+    package private(set) var rounds: [Count] = []
+    package private(set) var record: ServerRecord?
+
+    package init() {}
+
+    /// The number of messages so far.
+    var messages: Int { Int(clamping: self.own) }
+
+    package var isEmpty: Bool { self.numbers.isEmpty }
+
+    /// The counts by the last messages.
+    package var count: Count {
+        Count(received: self.sum(of: .received), sent: self.sum(of: .sent))
+    }
+
+    private func sum(of role: SysTopic.Role) -> Int64? {
+        // It is not known whether another broker counts the packets of `$SYS`.
+        if role == .sent, self.sentIncludesSys == nil { return nil }
+        let all = self.numbers.values.filter { $0.topic.role == role }
+        return all.isEmpty ? nil : all.reduce(0) { $0 &+ $1.others }
+    }
+
+    /// Whether the broker's count of PUBLISH packets sent includes those of `$SYS`; `nil` if that is not known.
+    private var sentIncludesSys: Bool? {
+        switch self.record?.product {
+        case "mosquitto": true
+        // EMQX, and the embedded broker.
+        case "emqx", "clamor": false
+        default: nil
+        }
+    }
+
+    /// Takes a message.
+    ///
+    /// - Parameters:
+    ///   - topic: begins with `$SYS/`.
+    ///   - payload: any bytes.
+    ///   - retained: whether it is of a time before the subscription.
+    ///   - nanoseconds: monotonic.
+    package mutating func take(topic: String, payload: [UInt8], retained: Bool, at nanoseconds: Int64) {
+        // A value of packets sent includes the packets to this client before it: a connection keeps the order.
+        let before = retained ? 0 : self.own
+        self.own += 1
+        if let record = ServerIdentity.record(topic: topic, payload: payload) { self.record = record }
+        guard topic.hasPrefix("$SYS/") else { return }
+        let name = String(topic.dropFirst(5))
+        if SysTopic.isClock(name) {
+            self.closeRound(at: nanoseconds, now: true)
+            if !retained { self.round = nanoseconds }
+            return
+        }
+        guard let topic = SysTopic.of(name), let value = Self.number(payload) else { return }
+        let others = Int64(value) - (topic.role == .sent && self.sentIncludesSys == true ? before : 0)
+        guard var number = self.numbers[name] else {
+            guard self.order.count < PrometheusText.mostKept else { return }
+            self.order.append(name)
+            self.numbers[name] = Number(
+                topic: topic,
+                value: value,
+                others: others,
+                time: nanoseconds,
+                since: nanoseconds,
+                isFresh: !retained
+            )
+            return
+        }
+        // A counter falls only when its broker was started again, and then counts from 0.
+        number.increase += value >= number.value ? value - number.value : value
+        number.value = value
+        number.others = others
+        number.time = nanoseconds
+        number.isFresh = true
+        self.numbers[name] = number
+    }
+
+    /// Ends the round whose messages have all come.
+    package mutating func closeRound(at nanoseconds: Int64) { self.closeRound(at: nanoseconds, now: false) }
+
+    private mutating func closeRound(at nanoseconds: Int64, now: Bool) {
+        guard let began = self.round, now || nanoseconds - began >= Self.roundLength else { return }
+        self.round = nil
+        self.hasRound = true
+        if self.rounds.count == 8 { self.rounds.removeFirst() }
+        self.rounds.append(self.count)
+        self.roundCount += 1
+        // A number without a message in the round has not changed.
+        for name in self.order where name.hasPrefix("broker/") {
+            if let time = self.numbers[name]?.time, time < began { self.numbers[name]?.time = began }
+        }
+    }
+
+    /// The number of rounds so far.
+    package private(set) var roundCount = 0
+
+    /// Ends an interval.
+    ///
+    /// - Returns: counters that the broker reported in the interval, and the last value of gauges. Counters have no
+    ///   rate: they arrive at the broker's interval, which is not that of the time line.
+    package mutating func look(at nanoseconds: Int64) -> [Metric] {
+        self.closeRound(at: nanoseconds)
+        var metrics: [Metric] = []
+        for name in self.order {
+            guard var number = self.numbers[name] else { continue }
+            switch number.topic.kind {
+            case .gauge:
+                metrics.append(Self.metric(name, number, .gauge(GaugeReading(value: number.value))))
+            case .counter:
+                let isKnown = number.isFresh || self.hasRound && name.hasPrefix("broker/")
+                guard isKnown, number.time > number.since else { continue }
+                let reading = CounterReading(value: number.increase, rate: nil)
+                metrics.append(Self.metric(name, number, .counter(reading)))
+            }
+            number.increase = 0
+            number.since = number.time
+            number.isFresh = false
+            self.numbers[name] = number
+        }
+        self.hasRound = false
+        return metrics
+    }
+
+    private static func metric(_ name: String, _ number: Number, _ reading: Metric.Reading) -> Metric {
+        let labels: Labels = ["topic": LabelText.safe(name)]
+        return Metric(name: "server_sys", labels: labels, unit: number.topic.unit, reading: reading)
+    }
+
+    /// A whole number that a counter of 2^53 can hold.
+    private static func number(_ payload: [UInt8]) -> Double? {
+        guard payload.count <= 20, let value = UInt64(String(decoding: payload, as: UTF8.self)), value < 1 << 53 else {
+            return nil
+        }
+        return Double(value)
+    }
+}
