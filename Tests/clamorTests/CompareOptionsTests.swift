@@ -75,7 +75,7 @@ struct CompareOptionsTests {
         ),
         (
             ["/", "/", "--allow-different", "time"],
-            ["--allow-different: 'time' is none of plan, cpu, cores, verdict, version"]
+            ["--allow-different: 'time' is none of plan, cpu, cores, server, verdict, version"]
         ),
         (
             ["/", "/", "--max-regression", "bytes_sent rate 5%"],

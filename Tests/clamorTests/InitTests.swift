@@ -45,6 +45,11 @@ struct InitTests {
         #expect(try self.draft("init").path == "fleet.yaml")
         #expect(try self.draft("init mixed --out -").path == "-")
         #expect(try self.draft("init --ci").path == ".github/workflows/load.yml")
+        #expect(
+            try self.draft("init --grafana").files.map(\.path)
+                == ["clamor-grafana/dashboard.json", "clamor-grafana/prometheus.yml"]
+        )
+        #expect(try self.draft("init --grafana --out x").path == "x/dashboard.json")
     }
 
     @Test("the workflow's run is one of a ready scenario, and fails where it says nothing about the broker")
@@ -65,6 +70,8 @@ struct InitTests {
         arguments: [
             ("init login-strom", "login-strom: is no ready scenario; did you mean login-storm? there are "),
             ("init mixed --ci", "mixed: --ci writes a workflow; leave one of the two out"),
+            ("init --ci --grafana", "--ci: writes other files than --grafana; give one of the two"),
+            ("init mixed --grafana", "mixed: --grafana writes a dashboard; leave one of the two out"),
         ]
     )
     func refusals(line: String, words: String) {

@@ -39,12 +39,6 @@ struct ProgramTests {
         #expect(result.errors.isEmpty)
     }
 
-    @Test("help is silent about what a later build has", arguments: MQTTOptions.Kind.allCases)
-    func laterFlags(_ kind: MQTTOptions.Kind) async throws {
-        let help = try await ClamorBinary.run([kind.rawValue, "--help"]).output
-        #expect(!help.contains("--prometheus"))
-    }
-
     @Test("help says where a default is not emqtt_bench's")
     func differences() async throws {
         let help = try await ClamorBinary.run(["pub", "--help-all"]).output

@@ -126,6 +126,10 @@ struct SeriesOptionsTests {
         ("--target h", "--target: is no server; write it like host:1884, mqtt://host:1884 or embedded"),
         ("--noise n.json", "--noise: is of a comparison; add --against, or give it to clamor compare"),
         (
+            "--against localhost:1999 --watch-pid mosquitto",
+            "--watch-pid: would measure the same process for both sides of --against; compare two runs with clamor compare"
+        ),
+        (
             "--repeat 2 --allow-different plan",
             "--allow-different: is of a comparison; add --against, or give it to clamor compare"
         ),

@@ -269,18 +269,6 @@ struct UsageTests {
         #expect(answer(refusal.line) == refusal.answer)
     }
 
-    @Test(
-        "what a later build has is named, in one line",
-        arguments: [
-            "--prometheus"
-        ]
-    )
-    func laterFlags(_ flag: String) {
-        for line in ["pub \(flag)", "pub -c 5 \(flag) x", "pub \(flag)=x -c 5"] {
-            #expect(answer(line) == ["clamor pub: \(flag) is not in this build"])
-        }
-    }
-
     @Test("the schemes of XMPP are those of other commands", arguments: ["xmpp", "xmpps"])
     func otherSchemes(_ scheme: String) {
         #expect(

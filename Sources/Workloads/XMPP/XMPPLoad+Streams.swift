@@ -1,6 +1,6 @@
 import NIOCore
 import Transport
-import XMPP
+package import XMPP
 
 // The stream options of a load, and their check.
 extension XMPPLoad {
@@ -25,7 +25,7 @@ extension XMPPLoad {
         return options
     }
 
-    func account(_ number: Int) -> XMPPAccount {
+    package func account(_ number: Int) -> XMPPAccount {
         let user = self.user(number)
         guard let jid = try? JID(user.full) else { preconditionFailure("problem() refuses what is no JID") }
         return XMPPAccount(jid, password: user.password)

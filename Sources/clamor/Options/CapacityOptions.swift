@@ -17,6 +17,8 @@ package struct CapacityOptions: Sendable {
     package var strict = false
     /// Whether the result directory gets a page.
     package var writesPage = true
+    /// Of the whole search; the steps watch servers by their own options.
+    package var live = LiveOptions()
     package var redactedCommand: [String] = []
 
     package init() {}

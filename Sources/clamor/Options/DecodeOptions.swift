@@ -9,6 +9,7 @@ protocol ResultOptions {
     var json: Bool { get set }
     var quiet: Bool { get set }
     var isPlain: Bool { get set }
+    var colour: ColourOption { get set }
     var summary: Summary.Detail { get set }
     var strict: Bool { get set }
     var files: ReportFileOptions { get set }
@@ -57,6 +58,7 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
     package var quiet = false
     /// As if standard output were no terminal.
     package var isPlain = false
+    package var colour = ColourOption.auto
     package var summary = Summary.Detail.compact
     package var strict = false
     /// Started by another decode, with jemalloc, to tell what is allocated.

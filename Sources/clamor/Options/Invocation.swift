@@ -91,9 +91,6 @@ package enum Invocation: Sendable {
         if arguments.count == 2, arguments[1] == "-h" {
             return "clamor \(first): -h is the host and needs a value; for help: clamor \(first) --help"
         }
-        if arguments.prefix(while: { $0 != "--" }).contains(where: { $0.prefix { $0 != "=" } == "--prometheus" }) {
-            return "clamor \(first): --prometheus is not in this build"
-        }
         if let refusal = self.refusal(ofVersion: arguments, name: name) { return refusal }
         let command = first == "help" && arguments.count > 1 ? arguments[1] : first
         guard command.hasPrefix("-") || command == "help" || Clamor.commandNames.contains(command) else {

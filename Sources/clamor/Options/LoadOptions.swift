@@ -136,8 +136,10 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
     package var quiet = false
     /// As if standard output were no terminal.
     package var isPlain = false
+    package var colour = ColourOption.auto
     package var summary = Summary.Detail.compact
     package var strict = false
+    package var live = LiveOptions()
 
     package init(name: String, port: Int, operates: Bool) {
         self.name = name

@@ -1,5 +1,6 @@
 import LoadEngine
 import NIOCore
+package import Report
 
 /// A stretch of a scenario with metrics of its own.
 package struct StageOption: Hashable, Sendable {
@@ -135,6 +136,13 @@ extension LoadOptions {
         case .poisson(let number):
             let own = seed &+ number &* 0x9E37_79B9_7F4A_7C15
             return .shaped(ShapedLoad(curve, .poisson(seed: own)))
+        }
+    }
+
+    /// The planned rate of the whole load, for the board.
+    package func stretches(_ perSecond: Double) -> [LiveCourse.Stretch] {
+        self.pieces(perSecond).map { piece in
+            LiveCourse.Stretch(seconds: Double(piece.length.nanoseconds) / 1e9, from: piece.from, to: piece.to)
         }
     }
 

@@ -10,6 +10,7 @@ package struct MergeOptions: Sendable, ResultOptions {
     package var quiet = false
     /// As if standard output were no terminal.
     package var isPlain = false
+    package var colour = ColourOption.auto
     package var summary = Summary.Detail.compact
     package var strict = false
     package var redactedCommand: [String] = []

@@ -65,7 +65,7 @@ extension SegmentOptions.Processes {
         let specs = CommandName(arguments: words).map { OptionTable.specs(of: $0) } ?? []
         // Each segment decides for itself, or its parent for it.
         for option in CommandLineWords(words, specs).options.reversed()
-        where [.process, .command].contains(option.spec.scope) {
+        where [.process, .command].contains(option.spec.scope) || option.spec.scope == .single && index > 0 {
             words.removeSubrange(option.range)
         }
         return words + [

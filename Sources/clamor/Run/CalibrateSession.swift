@@ -1,4 +1,3 @@
-import ArgumentParser
 import EmbeddedBroker
 import FaultInjection
 import Foundation
@@ -48,7 +47,7 @@ struct CalibrateSession {
         defer { signals.cancel() }
         defer { try? FileManager.default.removeItem(at: self.folder) }
         var calibration = Calibration(
-            tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
+            tool: .own,
             host: HostFacts.read(),
             startedAt: WallClock.rfc3339(Int64(Date().timeIntervalSince1970 * 1e9)),
             quick: self.options.quick

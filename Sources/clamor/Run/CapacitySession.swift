@@ -27,10 +27,34 @@ struct CapacitySession {
         let runs = self.runs
         let signals = Task { for await _ in Signals.stream() { await runs.stop() } }
         defer { signals.cancel() }
-        return await self.search(directory)
+        let endpoint = await LiveEndpoint.start(self.options.live, self.screen)
+        let status = await self.search(directory, endpoint)
+        await endpoint?.finish(files: nil)
+        return status
     }
 
-    private func search(_ directory: ResultDirectory) async -> ExitStatus {
+    /// One step; the endpoint shows it.
+    private func perform(
+        _ step: Int,
+        _ arguments: [String],
+        _ load: Double,
+        in directory: String,
+        _ endpoint: LiveEndpoint?
+    ) async -> (status: Int32, errors: String) {
+        guard let endpoint else { return await self.runs.perform(arguments) }
+        let seconds = Double(self.options.hold) / 1e9
+        let rate = self.options.variesClients ? [] : [LiveCourse.Stretch(seconds: seconds, from: load, to: load)]
+        let run = LiveRun(
+            .begun(self.options.redactedCommand, plan: ["name": .string("step \(step)")]),
+            course: LiveCourse(stages: [LiveCourse.Stage("measure", seconds: seconds)], stretches: rate),
+            clients: self.options.variesClients ? Int(load) : 0,
+            keepsDurations: true,
+            keepsTimeline: true
+        )
+        return await self.runs.perform(arguments, in: directory, showing: run, at: endpoint)
+    }
+
+    private func search(_ directory: ResultDirectory, _ endpoint: LiveEndpoint?) async -> ExitStatus {
         let settings = CapacitySearch.Settings(
             first: self.options.first,
             most: self.options.most,
@@ -46,7 +70,13 @@ struct CapacitySession {
         while case .offer(let load, let phase) = search.next {
             let name = "steps/\(record.steps.count + 1)"
             let arguments = self.options.arguments(load: load, directory: "\(directory.partial)/\(name)")
-            let (status, errors) = await self.runs.perform(arguments)
+            let (status, errors) = await self.perform(
+                record.steps.count + 1,
+                arguments,
+                load,
+                in: "\(directory.partial)/\(name)",
+                endpoint
+            )
             if await self.runs.isStopped { break }
             guard let outcome = StepOutcome(directory: "\(directory.partial)/\(name)", status: status) else {
                 let words = errors.split(separator: "\n").first?.trimmingPrefix("clamor: ") ?? "exit status \(status)"

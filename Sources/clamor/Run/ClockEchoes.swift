@@ -60,22 +60,17 @@ final class ClockEchoes: Sendable {
         }
     }
 
-    /// `nil` with SCRAM, a raw CONNECT or an Alibaba Cloud account: only the load itself can build such clients.
+    /// `nil` where only the load itself can build clients.
     init?(_ load: MQTTLoad, _ options: LoadOptions, host: String, layers: RunLayers?, signals: SignalRoute) {
-        guard load.scram == nil, load.raw == nil, load.account == nil, let part = options.segment.part else {
-            return nil
-        }
-        let targets = options.targets()
-        guard let target = targets.first else { return nil }
-        var configuration = MQTTClientConfiguration(host: target.host, port: UInt16(target.port))
-        configuration.version = load.version
-        configuration.transport = MQTTTransport(defaultPort: 1_883, key: nil) { layers?.make(on: $0) ?? [] }
-        configuration.timeouts.connect = .nanoseconds(options.connectTimeout)
-        var random = SplitMix64(seed: load.seed)
-        let fields = load.credentials(of: load.values(of: part.index), random: &random)
-        if fields.userName != nil || fields.password != nil {
-            configuration.credentials = .password(user: fields.userName, fields.password)
-        }
+        guard let part = options.segment.part,
+            let configuration = MQTTClientConfiguration(
+                beside: load,
+                options,
+                client: part.index,
+                to: options.targets().first,
+                layers: layers
+            )
+        else { return nil }
         self.client = MQTTClient(configuration)
         self.topics = "clamor-clock/\(String(load.run, radix: 16))"
         self.index = part.index

@@ -1,4 +1,3 @@
-import ArgumentParser
 import CPosix
 import Measurement
 import NIOCore
@@ -17,12 +16,7 @@ struct DecodeSession {
 
     init(_ options: DecodeOptions) {
         self.options = options
-        self.screen = ProgressScreen(
-            quiet: options.quiet,
-            json: options.json,
-            plain: options.isPlain,
-            detail: options.summary
-        )
+        self.screen = ProgressScreen(options)
         self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
         self.seed = options.seed ?? UInt64.random(in: 1...(1 << 53))
         self.startedAt = clamor_realtime_nanoseconds()
@@ -104,7 +98,7 @@ struct DecodeSession {
     private var firstRecord: RunRecord {
         var record = RunRecord(
             command: self.options.redactedCommand,
-            tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
+            tool: .own,
             host: HostFacts.read(),
             plan: self.options.planRecord(seed: self.seed),
             startedAt: WallClock.rfc3339(self.startedAt)

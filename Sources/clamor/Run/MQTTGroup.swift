@@ -1,8 +1,11 @@
 import EmbeddedBroker
 import LoadEngine
 import LoopContext
+import MQTT
 import Measurement
+import NIOPosix
 import RunResult
+import ServerWatch
 import Transport
 import Workloads
 
@@ -179,6 +182,33 @@ final class MQTTGroup: RunGroup {
         // All clients have ended, and their last commits too, unless a commit did not return.
         guard let line = await self.store?.close(within: .seconds(30)) else { return [] }
         return ["--store: \(line)"]
+    }
+
+    /// The embedded broker is known; another one is asked by a client beside the load.
+    var server: ServerRecord? {
+        get async {
+            if self.run.isEmbedded {
+                return ServerRecord(product: ToolRecord.own.name, version: ToolRecord.own.version, source: "embedded")
+            }
+            guard let configuration = self.watcher else { return nil }
+            return await ServerProbe.mqtt(
+                configuration,
+                patience: .seconds(1),
+                on: MultiThreadedEventLoopGroup.singleton
+            )
+        }
+    }
+
+    /// A client beside the load.
+    var watcher: MQTTClientConfiguration? {
+        guard let load = self.prepared?.load.load else { return nil }
+        return MQTTClientConfiguration(
+            beside: load,
+            self.options,
+            client: 0,
+            to: self.targets.first,
+            layers: self.layers
+        )
     }
 
     /// The broker's counters know no groups, so the last group compares the sums.

@@ -9,12 +9,7 @@ struct MergeSession {
 
     init(_ options: MergeOptions) {
         self.options = options
-        self.screen = ProgressScreen(
-            quiet: options.quiet,
-            json: options.json,
-            plain: options.isPlain,
-            detail: options.summary
-        )
+        self.screen = ProgressScreen(options)
     }
 
     /// `clamor merge`.

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import Measurement
 import Pages
 import Report
@@ -11,6 +11,11 @@ enum PageFiles {
     static let name = "report.html"
 
     static func exists(in directory: String) -> Bool { access("\(directory)/\(self.name)", F_OK) == 0 }
+
+    /// The page in a result directory; `nil` if there is none.
+    static func read(in directory: String) -> String? {
+        try? String(contentsOfFile: "\(directory)/\(self.name)", encoding: .utf8)
+    }
 
     /// Writes the page of one run.
     ///

@@ -15,15 +15,20 @@ final class ParentLink: Sendable {
         case complete(group: Int)
     }
 
+    /// The environment of a child that runs by itself, and only sends its intervals.
+    static let tellsIntervals = ["CLAMOR_INTERVALS": "1"]
+
     private let starts: AsyncStream<Int64>
     /// Supports one listener.
     let orders: AsyncStream<Order>
 
-    init() {
+    /// `isTold`: the parent sends orders on standard input.
+    init(isTold: Bool = true) {
         let (starts, start) = AsyncStream<Int64>.makeStream()
         let (orders, order) = AsyncStream<Order>.makeStream()
         self.starts = starts
         self.orders = orders
+        guard isTold else { return }
         // Reading blocks, so it has its own thread.
         Thread.detachNewThread {
             guard let began = Self.readLine().flatMap({ Int64($0) }) else { return start.finish() }
@@ -39,6 +44,12 @@ final class ParentLink: Sendable {
         }
     }
 
+    /// The link of a child that runs by itself; `nil` if its parent does not want its intervals.
+    static func telling(_ environment: [String: String]) -> ParentLink? {
+        guard let (name, value) = self.tellsIntervals.first, environment[name] == value else { return nil }
+        return ParentLink(isTold: false)
+    }
+
     /// Writes `ready`, and waits for the start; `nil` if the parent gives up.
     func start() async -> Int64? {
         self.write("ready\n")
@@ -48,6 +59,10 @@ final class ParentLink: Sendable {
     func tell(_ interval: TimelineInterval) {
         guard let text = try? JSONEncoder().encode(interval) else { return }
         self.write(String(decoding: text, as: UTF8.self) + "\n")
+    }
+
+    static func interval(_ line: String) -> TimelineInterval? {
+        try? JSONDecoder().decode(TimelineInterval.self, from: Data(line.utf8))
     }
 
     /// Reports that the load could begin.

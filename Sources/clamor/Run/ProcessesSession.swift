@@ -22,8 +22,11 @@ final class ProcessesSession {
     private var hasLoad = false
     private var balances: [Int: [Int: DeliveryBalance]] = [:]
     private var complete: Set<Int> = []
-    private var latest: [Int: TimelineInterval] = [:]
-    private var errors = 0.0
+    private var join: IntervalJoin
+    /// By kind and group.
+    private var errors: [Labels: UInt64] = [:]
+    private var view: LiveView?
+    private let thresholds: [Threshold]
     private var hasBegun = false
     private var signals = 0
     /// Warnings already printed: segments often report the same ones.
@@ -41,12 +44,9 @@ final class ProcessesSession {
         self.options = options
         self.groups = groups
         self.count = options.segment.processes?.count ?? 1
-        self.screen = ProgressScreen(
-            quiet: options.quiet,
-            json: options.json,
-            plain: options.isPlain,
-            detail: options.summary
-        )
+        self.join = IntervalJoin(0..<self.count)
+        self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
+        self.screen = ProgressScreen(options)
     }
 
     func perform() async -> ExitStatus {
@@ -61,7 +61,27 @@ final class ProcessesSession {
         let segments = (1...self.count).map { "\(directory.partial)/segments/\($0)" }
         await self.run(segments)
         self.screen.endProgress()
-        return self.end(directory, segments)
+        return await self.end(directory, segments)
+    }
+
+    /// The whole run as it is shown.
+    private func openView(_ seed: UInt64) async -> LiveView {
+        var plan = self.groups.count == 1 && self.groups[0].name == nil ? self.groups[0].planRecord(seed: seed) : [:]
+        if let title = self.options.title { plan["name"] = .string(title) }
+        var record = RunRecord.begun(self.options.redactedCommand, plan: plan)
+        record.thresholds = self.thresholds.map { ThresholdResult(expression: $0.expression, ok: false, value: nil) }
+        return LiveView(
+            self.screen,
+            LiveRun(
+                record,
+                course: LiveCourse(self.options, self.groups),
+                clients: self.clients,
+                processes: self.count,
+                keepsDurations: self.options.live.endpoint != nil || !self.thresholds.isEmpty,
+                keepsTimeline: self.options.live.endpoint != nil
+            ),
+            endpoint: await LiveEndpoint.start(self.options.live, self.screen)
+        )
     }
 
     /// The reason why this host cannot carry all segments; each process checks its own limits.
@@ -90,6 +110,9 @@ final class ProcessesSession {
         let listening = Task { for await _ in Signals.stream() { continuation.yield(.signal) } }
         defer { listening.cancel() }
         let seed = self.options.seed ?? UInt64.random(in: 1...(1 << 53))
+        self.view = await self.openView(seed)
+        let terminal = self.screen.followTerminal()
+        defer { terminal?.cancel() }
         let offset = HostClock.realtimeOffset()
         let name = String(UInt64.random(in: 1...UInt64.max), radix: 16)
         var running = 0
@@ -183,15 +206,28 @@ final class ProcessesSession {
     }
 
     private func show(_ interval: TimelineInterval, of index: Int) {
-        self.latest[index] = interval
-        self.errors += interval.metrics.filter { $0.name == "errors" }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
-        // One line a second, printed when the first remaining segment has reported that second.
-        guard index == self.latest.keys.min() else { return }
-        guard var joined = TimelineInterval.joining(self.latest.sorted { $0.key < $1.key }.map(\.value)) else { return }
-        // The other segments may still be a second behind.
-        joined.seconds = interval.seconds
-        let line = ProgressLine(joined, clientsPlanned: self.clients, errors: UInt64(max(0, self.errors)))
-        self.screen.show(line)
+        for metric in interval.metrics where metric.name == "errors" {
+            self.errors[metric.labels, default: 0] += UInt64(max(0, metric.counter?.value ?? 0))
+        }
+        self.show(self.join.add(interval, of: index))
+    }
+
+    private func show(_ intervals: [TimelineInterval]) {
+        for interval in intervals { self.view?.add(interval, self.standing) }
+    }
+
+    /// The state of the whole before the segments are merged.
+    private var standing: LiveStanding {
+        let errors = self.errors.sorted { $0.key < $1.key }.map { labels, count in
+            ErrorRecord(
+                kind: labels["kind"] ?? "",
+                count: count,
+                firstAt: "",
+                example: "",
+                group: labels[Labels.group]
+            )
+        }
+        return LiveStanding(thresholds: self.view?.results(of: self.thresholds) ?? [], errors: errors)
     }
 
     private func tell(_ line: String, of index: Int) {
@@ -203,12 +239,11 @@ final class ProcessesSession {
 
     private func warn(_ words: String, of index: Int) {
         guard self.told.insert(words).inserted else { return }
-        self.screen.endProgress()
         self.screen.warn("segment \(index + 1): \(words)")
     }
 
     private func ended(_ index: Int, _ status: Int32, _ isSignal: Bool, _ directory: String) {
-        self.latest[index] = nil
+        self.show(self.join.end(index))
         // A segment with complete results has ended regularly, with any status.
         guard isSignal || (try? RunJSON.read(directory: directory)) == nil else { return }
         let isFirst = self.failure == nil
@@ -223,13 +258,12 @@ final class ProcessesSession {
         let how = isSignal ? "was ended by signal \(status)" : "ended with exit status \(status), without results"
         let last = self.lastLine[index].map { ": \($0)" } ?? ""
         let left = self.hasBegun ? "; what it had measured is in \(directory).partial" : ""
-        self.screen.endProgress()
         self.screen.warn("segment \(index + 1) \(how)\(left)\(last)")
     }
 
     // MARK: - The end
 
-    private func end(_ directory: ResultDirectory, _ segments: [String]) -> ExitStatus {
+    private func end(_ directory: ResultDirectory, _ segments: [String]) async -> ExitStatus {
         guard self.hasBegun else {
             // Nothing was measured: removes the created directories if they are empty.
             rmdir(directory.partial + "/segments")
@@ -248,6 +282,8 @@ final class ProcessesSession {
             self.screen.warn("\(directory.partial): the segments are not merged; those that ended are in segments/")
             return self.failure ?? .dataError
         }
-        return session.finish(merged, in: directory)
+        let status = session.finish(merged, in: directory)
+        await self.view?.finish(merged.record, files: directory.path)
+        return status
     }
 }

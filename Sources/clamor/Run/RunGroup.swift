@@ -84,6 +84,8 @@ protocol RunGroup: AnyObject, SendableMetatype {
     var cpuBeside: Int64 { get }
     /// The reason to print if no client connected.
     var nothingCameUp: String { get }
+    /// The server as it names itself, asked after the run; `nil` if it does not say.
+    var server: ServerRecord? { get async }
     /// Counts of the run's own servers that differ from the books.
     func mismatches(_ books: [Books]) -> [Verdict.Reason]
     /// Lines for standard error after the summary.
@@ -132,6 +134,7 @@ extension RunGroup {
     func remarks(_ record: RunRecord) -> [String] { [] }
     func close() {}
     var exchange: Int? { nil }
+    var server: ServerRecord? { get async { nil } }
 }
 
 // MARK: - The run's steps for each group

@@ -18,13 +18,17 @@ actor RunMonitor: RunObserver {
     private var audit: GeneratorAudit
     private var writer: RunWriter
     private let screen: ProgressScreen
+    /// `nil` in a segment, whose parent shows the run.
+    private let view: LiveView?
     private let parent: ParentLink?
+    private let watch: ServerMonitor?
+    /// Levels and counts of the watched servers.
+    private var observed = MetricTotals()
     private var record: RunRecord
     private var host = HostLoad(HostLoad.Look(time: clamor_monotonic_nanoseconds()))
     /// Second 0.
     private var began: NIODeadline?
     private var measuredSeconds = 0.0
-    private var accountsDone = 0.0
     private var loopShares: [[Double]] = []
     private var memory = MemoryLevel()
     private var writeError: ResultError?
@@ -36,7 +40,9 @@ actor RunMonitor: RunObserver {
         writer: sending RunWriter,
         record: RunRecord,
         screen: ProgressScreen,
-        parent: ParentLink? = nil
+        view: LiveView?,
+        parent: ParentLink? = nil,
+        watch: ServerMonitor? = nil
     ) {
         self.thresholds = thresholds
         self.groups = groups.map { GroupMonitor($0) }
@@ -49,7 +55,9 @@ actor RunMonitor: RunObserver {
         self.writer = writer
         self.record = record
         self.screen = screen
+        self.view = view
         self.parent = parent
+        self.watch = watch
     }
 
     /// By group and shard: take back the memory of a sample.
@@ -86,26 +94,36 @@ actor RunMonitor: RunObserver {
             interval.metrics.append(MemoryLevel.metric(GaugeReading(value: Double(bytes))))
         }
         interval.metrics += self.host.take(HostLoad.Look(time: clamor_monotonic_nanoseconds()))
+        if let watch = self.watch {
+            let observed = await watch.look()
+            self.observed.add(observed, isMeasured: phase == .measure)
+            interval.metrics += observed
+        }
         if phase == .measure { self.measuredSeconds += seconds }
         if phase == .measure || phase == .warmup {
             for group in self.groups.indices { self.groups[group].second(interval) }
         }
         self.judge(interval, samples, phase: phase, span: span)
         self.write(interval)
-        self.show(interval)
+        self.show(interval, samples)
         return self.brokenAbort() ? .thresholdBroken : nil
     }
 
-    private func show(_ interval: TimelineInterval) {
-        if let parent = self.parent { return parent.tell(interval) }
-        let line = ProgressLine(
-            interval,
-            clientsPlanned: self.groups.reduce(0) { $0 + $1.facts.clients },
-            errors: self.accumulator.errors.reduce(0) { $0 + $1.count }
+    private func show(_ interval: TimelineInterval, _ samples: [GroupSample<LoadSample>]) {
+        self.parent?.tell(interval)
+        guard let view = self.view else { return }
+        var standing = LiveStanding(errors: self.accumulator.errors)
+        standing.verdict.add(.generatorLimited, self.audit.reasons)
+        let source = self.source
+        standing.thresholds = self.thresholds.map { $0.evaluate(in: source) }.filter { $0.value != nil }
+        let balance = self.deliveries.withShares(
+            samples.flatMap(\.facts).reduce(into: DeliveryBalance()) { $0 += $1.balance }
         )
-        guard self.groups.allSatisfy(\.facts.load.isOfAccounts) else { return self.screen.show(line) }
-        self.accountsDone += interval.accountsDone
-        self.screen.show(line.of(accounts: self.accountsDone))
+        if balance.expected > 0, self.record.ledger.on {
+            standing.expected = UInt64(balance.expected)
+            standing.delivered = UInt64(clamping: balance.received)
+        }
+        view.add(interval, standing)
     }
 
     func isComplete(_ balance: DeliveryBalance, of group: Int) -> Bool {
@@ -187,7 +205,7 @@ actor RunMonitor: RunObserver {
     }
 
     private func brokenAbort() -> Bool {
-        let source = self.accumulator.source(measuredSeconds: self.measuredSeconds)
+        let source = self.source
         for threshold in self.thresholds where threshold.aborts {
             if threshold.isBroken(in: source) {
                 self.brokenThreshold = threshold.expression
@@ -197,12 +215,23 @@ actor RunMonitor: RunObserver {
         return false
     }
 
+    /// Adds what the watched servers had behind the last interval.
+    func add(_ last: [Metric]) { self.observed.add(last, isMeasured: false) }
+
+    /// The run so far, as thresholds read it.
+    private var source: RunSource {
+        RunSource(
+            load: self.accumulator.source(measuredSeconds: self.measuredSeconds),
+            observed: self.observed.metrics(measuredSeconds: self.measuredSeconds)
+        )
+    }
+
     private func allMetrics() -> [Metric] {
         let seconds = self.measuredSeconds > 0 ? self.measuredSeconds : nil
         var metrics = self.accumulator.metrics(measuredSeconds: seconds)
         metrics += self.groups.compactMap { $0.decodeTime(measuredSeconds: seconds) }
         if let memory = self.memory.reading { metrics.append(MemoryLevel.metric(memory)) }
-        return metrics + self.host.metrics
+        return metrics + self.host.metrics + self.observed.metrics(measuredSeconds: seconds)
     }
 
     // MARK: - The end
@@ -255,5 +284,16 @@ actor RunMonitor: RunObserver {
         ledger: SegmentLedger?
     ) throws(ResultError) -> String {
         try self.writer.finish(record, clients: clients, ledger: ledger)
+    }
+}
+
+/// The metrics of the load, and those of the watched servers.
+private struct RunSource: MetricSource {
+    let load: LiveMetrics
+    let observed: [Metric]
+
+    func readings(of name: String, stage: String?) -> [MetricReading] {
+        self.load.readings(of: name, stage: stage)
+            + (stage == nil ? self.observed.filter { $0.name == name }.compactMap(\.levelReading) : [])
     }
 }

@@ -1,4 +1,3 @@
-import ArgumentParser
 import CPosix
 import Foundation
 import HostFit
@@ -15,12 +14,12 @@ import Workloads
 
 /// One run, from its options to its files and its exit status.
 struct RunSession {
-    private let groups: [any RunGroup]
-    private let options: LoadOptions
+    let groups: [any RunGroup]
+    let options: LoadOptions
     private let plan: @Sendable (_ seed: UInt64) -> [String: JSONValue]?
     /// The servers of all groups forward messages to each other.
     private let isBridged: Bool
-    private let screen: ProgressScreen
+    let screen: ProgressScreen
     private let thresholds: [Threshold]
     private let segment: RunSegment
     private let seed: UInt64
@@ -45,12 +44,7 @@ struct RunSession {
         self.isBridged = isBridged
         self.plan = plan
         self.segment = RunSegment(options.segment)
-        self.screen = ProgressScreen(
-            quiet: options.quiet,
-            json: options.json,
-            plain: options.isPlain,
-            detail: options.summary
-        )
+        self.screen = ProgressScreen(options)
         self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
         self.seed = options.seed ?? UInt64.random(in: 1...(1 << 53))
         self.host = HostFacts.read()
@@ -89,13 +83,14 @@ struct RunSession {
         for group in self.groups { try await group.open() }
         // A child segment starts its servers before the parent sends the start.
         if self.options.segment.isChild { try self.startServers() }
+        let watch = try await self.openWatch()
         let start = try await self.segment.start()
         let startedAt = start ?? self.startedAt
         let record = self.firstRecord(startedAt: startedAt)
         let name = self.options.directoryName
         let writer = try RunWriter.open(self.options.outputDirectory, name: name, record, startedAt: startedAt)
         if !self.options.segment.isChild { try self.startServers() }
-        return await self.perform(record, writer, start: start)
+        return await self.perform(record, writer, start: start, watch)
     }
 
     private func startServers() throws(RunRefusal) {
@@ -115,16 +110,22 @@ struct RunSession {
     private func perform(
         _ record: RunRecord,
         _ writer: sending RunWriter,
-        start: Int64?
+        start: Int64?,
+        _ watch: ServerMonitor?
     ) async -> ExitStatus {
+        let view = await self.openView(record)
         let monitor = RunMonitor(
             self.groups.map(\.facts),
             thresholds: self.judged,
             writer: writer,
             record: record,
             screen: self.screen,
-            parent: self.segment.parent
+            view: view,
+            parent: self.segment.parent ?? ParentLink.telling(ProcessInfo.processInfo.environment),
+            watch: watch
         )
+        let terminal = self.screen.followTerminal()
+        defer { terminal?.cancel() }
         let threads = MultiThreadedEventLoopGroup(numberOfThreads: self.threads)
         let loops = Array(threads.makeIterator())
         let events = AsyncStream<RunEvent>.makeStream()
@@ -150,6 +151,12 @@ struct RunSession {
         )
         let outcome = await run.perform()
         self.screen.endProgress()
+        let cpu = ProcessFacts.read(countingDescriptors: false).cpuNanoseconds
+        let observed = outcome.wasAborted ? nil : await watch?.end()
+        if let observed { await monitor.add(observed.last) }
+        // Before the groups end: they may remove accounts.
+        let servers = outcome.stop == .planned ? await self.servers(known: observed?.server) : []
+        let cpuBehind = (ProcessFacts.read(countingDescriptors: false).cpuNanoseconds ?? 0) - (cpu ?? 0)
         for group in self.groups {
             for line in await group.end() { self.screen.warn(line) }
         }
@@ -159,15 +166,21 @@ struct RunSession {
             thresholds: self.judged,
             stages: self.options.stages.map { RunTerms.Stage(name: $0.name, isWarmup: $0.isWarmup) }
         )
-        let samples = await monitor.finish(outcome, terms, cpuBeside: self.groups.reduce(0) { $0 + $1.cpuBeside })
+        let samples = await monitor.finish(
+            outcome,
+            terms,
+            cpuBeside: self.groups.reduce(cpuBehind) { $0 + $1.cpuBeside }
+        )
         var begun = record
+        begun.servers = servers.isEmpty ? nil : servers
         if start != nil { begun.startedAt = WallClock.rfc3339(RunSegment.realtime(outcome.began)) }
         let measured = begun.measured(samples)
         let delivery = MQTTGroup.delivery(of: self.groups, samples)
         let results = self.groups.map { $0.result(measured, delivery: delivery) }
         let account = delivery?.account ?? DeliveryAccount()
-        let finished = begun.finished(samples, outcome, results, delivery: account, by: terms)
-        let status = await self.save(finished, outcome, results, account.segment, monitor)
+        var finished = begun.finished(samples, outcome, results, delivery: account, by: terms)
+        if let observed { observed.complete(&finished) }
+        let status = await self.save(finished, outcome, results, account.segment, monitor, view)
         try? await threads.shutdownGracefully()
         withExtendedLifetime(shards) {}
         return status
@@ -178,7 +191,8 @@ struct RunSession {
         _ outcome: RunOutcome,
         _ results: [GroupResult],
         _ ledger: SegmentLedger?,
-        _ monitor: RunMonitor
+        _ monitor: RunMonitor,
+        _ view: LiveView?
     ) async -> ExitStatus {
         // A merge of segments needs every client of each.
         let isListed = self.options.perClient || self.options.segment.part != nil
@@ -192,12 +206,20 @@ struct RunSession {
             self.screen.warn("\(error)")
         }
         let remarks = self.groups.flatMap { $0.remarks(record.part($0.name)) }
-        return self.screen.show(record, files, self.options.files, isStrict: self.options.strict, remarks: remarks)
+        let status = self.screen.show(
+            record,
+            files,
+            self.options.files,
+            isStrict: self.options.strict,
+            remarks: remarks
+        )
+        await view?.finish(record, files: files)
+        return status
     }
 
     // MARK: - Before the first socket
 
-    private var clients: Int { self.groups.reduce(0) { $0 + $1.clients } }
+    var clients: Int { self.groups.reduce(0) { $0 + $1.clients } }
 
     private var threads: Int {
         self.options.threads
@@ -213,7 +235,7 @@ struct RunSession {
         generator.eventLoops = self.threads
         var record = RunRecord(
             command: self.options.redactedCommand,
-            tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
+            tool: .own,
             host: self.host,
             plan: self.planRecord,
             startedAt: WallClock.rfc3339(startedAt),

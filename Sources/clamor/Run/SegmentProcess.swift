@@ -71,8 +71,7 @@ final class SegmentProcess {
         if line == "ready" { return .ready(index) }
         if line == "settled" { return .settled(index) }
         if let (group, balance) = Self.balance(line) { return .balance(index, balance, group: group) }
-        let interval = try? JSONDecoder().decode(TimelineInterval.self, from: Data(line.utf8))
-        return interval.map { .interval(index, $0) }
+        return ParentLink.interval(line).map { .interval(index, $0) }
     }
 
     private static func balance(_ line: String) -> (group: Int, balance: DeliveryBalance)? {

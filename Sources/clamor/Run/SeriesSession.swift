@@ -1,4 +1,3 @@
-import ArgumentParser
 import Measurement
 import Report
 import RunResult
@@ -11,7 +10,11 @@ struct SeriesSession {
 
     init(_ options: SeriesOptions) {
         self.options = options
-        self.screen = ProgressScreen(quiet: options.comparison.quiet, json: options.comparison.json)
+        self.screen = ProgressScreen(
+            quiet: options.comparison.quiet,
+            json: options.comparison.json,
+            colour: options.sides[0].scenario.common.colour
+        )
     }
 
     func perform() async -> ExitStatus {
@@ -31,10 +34,33 @@ struct SeriesSession {
         let runs = self.runs
         let signals = Task { for await _ in Signals.stream() { await runs.stop() } }
         defer { signals.cancel() }
-        return await self.perform(in: directory)
+        let endpoint = await LiveEndpoint.start(self.options.sides[0].scenario.common.live, self.screen)
+        let status = await self.perform(in: directory, endpoint)
+        await endpoint?.finish(files: nil)
+        return status
     }
 
-    private func perform(in directory: ResultDirectory) async -> ExitStatus {
+    /// One run; the endpoint shows it.
+    private func perform(
+        _ side: SeriesOptions.Side,
+        _ name: String,
+        in directory: String,
+        _ endpoint: LiveEndpoint?
+    ) async -> (status: Int32, errors: String) {
+        let arguments = self.options.arguments(of: side, directory: directory)
+        guard let endpoint else { return await self.runs.perform(arguments) }
+        let groups = side.scenario.groups.map(\.runGroup)
+        let run = LiveRun(
+            .begun(side.scenario.common.redactedCommand, plan: ["name": .string(name)]),
+            course: LiveCourse(side.scenario.common, groups),
+            clients: groups.reduce(0) { $0 + $1.options.clients },
+            keepsDurations: true,
+            keepsTimeline: true
+        )
+        return await self.runs.perform(arguments, in: directory, showing: run, at: endpoint)
+    }
+
+    private func perform(in directory: ResultDirectory, _ endpoint: LiveEndpoint?) async -> ExitStatus {
         var statuses: [ExitStatus] = []
         var end: String?
         let turns = (1...self.options.runs).flatMap { number in self.options.sides.map { (number, $0) } }
@@ -43,7 +69,7 @@ struct SeriesSession {
                 .joined(separator: "/")
             let name = "run \(statuses.count + 1) of \(turns.count), \(path)"
             let whole = "\(directory.partial)/\(path)"
-            let (code, errors) = await self.runs.perform(self.options.arguments(of: side, directory: whole))
+            let (code, errors) = await self.perform(side, name, in: whole, endpoint)
             // Any other exit code means that the run was ended from outside.
             let status = ExitStatus(rawValue: code) ?? .interrupted
             statuses.append(status)
@@ -123,7 +149,7 @@ extension ScenarioOptions {
         plan["groups"] = .object(Dictionary(groups, uniquingKeysWith: { $1 }))
         return RunRecord(
             command: [],
-            tool: ToolRecord(name: "clamor", version: Clamor.configuration.version),
+            tool: .own,
             host: HostFacts.read(),
             plan: plan,
             startedAt: ""

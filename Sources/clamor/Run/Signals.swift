@@ -1,10 +1,27 @@
 import CPosix
 import Foundation
+import Synchronization
 
-/// SIGINT and SIGTERM as events.
+/// SIGINT and SIGTERM as events, and what the terminal asks of the board.
 ///
 /// They are blocked in every thread and awaited in one, so no code runs in a signal handler.
 enum Signals {
+    /// A change of the terminal.
+    enum TerminalEvent: Sendable {
+        case resized
+        /// The shell wants to stop this process (Ctrl-Z); it has to stop itself.
+        case stop
+    }
+
+    private struct State {
+        var isAwaited = false
+        var number = 0
+        var listeners: [Int: AsyncStream<Int32>.Continuation] = [:]
+        var terminal: AsyncStream<TerminalEvent>.Continuation?
+    }
+
+    private static let state = Mutex(State())
+
     /// Must be called first in `main`: threads inherit the blocked signals.
     static func block() {
         var set = Self.set
@@ -13,25 +30,68 @@ enum Signals {
         signal(SIGPIPE, SIG_IGN)
     }
 
-    /// The signals from now on, by number.
+    /// The signals to end from now on, by number; every stream gets each of them.
     static func stream() -> AsyncStream<Int32> {
-        AsyncStream { continuation in
-            Thread.detachNewThread {
-                var set = Self.set
-                while true {
-                    var signal: Int32 = 0
-                    guard sigwait(&set, &signal) == 0 else { continue }
-                    continuation.yield(signal)
-                }
+        let (stream, continuation) = AsyncStream<Int32>.makeStream()
+        let number = Self.state.withLock { state in
+            state.number += 1
+            state.listeners[state.number] = continuation
+            return state.number
+        }
+        continuation.onTermination = { _ in Self.state.withLock { $0.listeners[number] = nil } }
+        Self.startAwaiting()
+        return stream
+    }
+
+    /// The changes of the terminal, for the only board of this process.
+    static func terminal() -> AsyncStream<TerminalEvent> {
+        let (stream, continuation) = AsyncStream<TerminalEvent>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        Self.state.withLock { $0.terminal = continuation }
+        Self.startAwaiting()
+        return stream
+    }
+
+    /// Waits for a value; a signal to end cancels the wait.
+    static func cancelling<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
+        let waiting = Task { await body() }
+        let signals = Task {
+            for await _ in Self.stream() { waiting.cancel() }
+        }
+        defer { signals.cancel() }
+        return await waiting.value
+    }
+
+    /// Starts the thread that awaits them, once.
+    private static func startAwaiting() {
+        let isFirst = Self.state.withLock { state in
+            defer { state.isAwaited = true }
+            return !state.isAwaited
+        }
+        guard isFirst else { return }
+        Thread.detachNewThread {
+            var set = Self.set
+            while true {
+                var signal: Int32 = 0
+                if sigwait(&set, &signal) == 0 { Self.take(signal) }
             }
+        }
+    }
+
+    private static func take(_ signal: Int32) {
+        let (listeners, terminal) = Self.state.withLock { (Array($0.listeners.values), $0.terminal) }
+        switch signal {
+        case SIGWINCH: terminal?.yield(.resized)
+        case SIGTSTP:
+            // Without a board the process stops as if the signal were not blocked.
+            if terminal == nil { kill(getpid(), SIGSTOP) } else { terminal?.yield(.stop) }
+        default: for listener in listeners { listener.yield(signal) }
         }
     }
 
     private static var set: sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
-        sigaddset(&set, SIGINT)
-        sigaddset(&set, SIGTERM)
+        for signal in [SIGINT, SIGTERM, SIGWINCH, SIGTSTP] { sigaddset(&set, signal) }
         return set
     }
 }

@@ -50,7 +50,7 @@ extension XMPPGroup {
     }
 
     private var screen: ProgressScreen {
-        ProgressScreen(quiet: self.options.quiet, json: self.options.json, plain: self.options.isPlain)
+        ProgressScreen(self.options)
     }
 
     /// The occasions of a pass, with the words shown in place of a phase.

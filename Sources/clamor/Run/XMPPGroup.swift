@@ -3,8 +3,11 @@ import LoadEngine
 import LoopContext
 import Measurement
 import NIOCore
+import NIOPosix
+import ServerWatch
 import Transport
 import Workloads
+import XMPP
 
 /// A run of XMPP clients.
 final class XMPPGroup: RunGroup {
@@ -71,6 +74,22 @@ final class XMPPGroup: RunGroup {
             metrics: XMPPMetrics(for: load, loops: loops),
             tls: self.deferredTLS
         )
+    }
+
+    /// Asked by one more login.
+    var server: ServerRecord? {
+        get async {
+            let target: Target?
+            if case .service = self.options.target { target = nil } else { target = self.targets.first }
+            guard let load = self.prepared?.load.load,
+                let configuration = XMPPClientConfiguration(beside: load, self.run, to: target)
+            else { return nil }
+            return await ServerProbe.xmpp(
+                configuration,
+                patience: .seconds(2),
+                on: MultiThreadedEventLoopGroup.singleton
+            )
+        }
     }
 
     func complete(_ plan: inout LoadPlan) {

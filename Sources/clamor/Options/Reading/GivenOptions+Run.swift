@@ -14,6 +14,7 @@ extension GivenOptions {
             options.duration = nil
         }
         self.readResults(hasLedger: hasLedger, into: &options)
+        self.readLive(into: &options)
         self.readSegments(into: &options)
         self.checkStorms(options)
     }
@@ -23,6 +24,7 @@ extension GivenOptions {
         options.json = self[\.json] ?? false
         options.quiet = self[\.quiet] ?? false
         options.isPlain = self[\.plainLines] ?? false
+        options.colour = self[\.colour] ?? .auto
         options.summary = self[\.summary] ?? .compact
         options.strict = self[\.strict] ?? false
         options.outputDirectory = self[\.outputDirectory]

@@ -65,6 +65,14 @@ extension GivenOptions {
             case nil: break
             }
         }
+        if isPair, sides.last?.scenario.common.live.processes.isEmpty == false,
+            (self[\.against] ?? []).contains(where: { !$0.contains("=") })
+        {
+            self.refuse(
+                \.watchedProcesses,
+                "would measure the same process for both sides of \(\.against); compare two runs with clamor compare"
+            )
+        }
         var options = SeriesOptions(runs: self[\.repeats] ?? (isPair ? Self.usualRuns : 1), sides: sides)
         options.isCheck = self[\.check] ?? false
         options.outputDirectory = self[\.outputDirectory]
@@ -139,15 +147,17 @@ extension GivenOptions {
     /// Options of the run as they are typed for one of several.
     private var ofEachRun: [String] {
         // A side has its own; a child prints nothing.
-        let others = OptionTable.specs(\.variables, \.target, \.plainLines, \.summary).map(\.id)
+        let others = OptionTable.specs(\.variables, \.target, \.plainLines, \.colour, \.summary).map(\.id)
         return OptionTable.specs(of: .run).flatMap { spec -> [String] in
-            guard [.run, .process].contains(spec.scope), !others.contains(spec.id), let found = self.found[spec.id],
+            guard [.run, .process, .single].contains(spec.scope), !others.contains(spec.id),
+                let found = self.found[spec.id],
                 let name = spec.names.last(where: { $0.hasPrefix("--") })
             else { return [] }
             switch spec.shape {
             case .flag: return [name]
             case .repeated, .pairs: return found.texts.flatMap { $0.hasPrefix("-") ? ["\(name)=\($0)"] : [name, $0] }
-            case .one, .list, .words, .toggle: return ["\(name)=\(found.texts.last ?? "")"]
+            case .words: return [name] + found.texts
+            case .one, .list, .toggle: return ["\(name)=\(found.texts.last ?? "")"]
             }
         }
     }

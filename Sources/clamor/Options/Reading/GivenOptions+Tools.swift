@@ -190,6 +190,8 @@ extension GivenOptions {
         options.quiet = self[\.quiet] ?? false
         options.strict = self[\.strict] ?? false
         options.writesPage = !(self[\.withoutPage] ?? false)
+        options.live.endpoint = self[\.prometheus]
+        options.live.linger = self[\.prometheusLinger] ?? options.live.linger
         options.redactedCommand = self.redactedCommand
         guard !options.load.isEmpty else {
             self.refuse(argument: "load", "is missing; end with a command, such as pub -h embedded -c 50 -q 1")
@@ -255,7 +257,7 @@ extension GivenOptions {
         let own = Set(
             [
                 OptionTable[\.duration], OptionTable[\.outputDirectory], OptionTable[\.thresholds],
-                OptionTable[\.quiet], OptionTable[\.json], OptionTable[\.rate],
+                OptionTable[\.quiet], OptionTable[\.json], OptionTable[\.rate], OptionTable[\.prometheus],
                 OptionTable[\.messageInterval], OptionTable[\.limit],
             ].map(\.id) + (options.variesClients ? [OptionTable[\.count].id] : [])
         )

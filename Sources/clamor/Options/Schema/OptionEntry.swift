@@ -195,6 +195,8 @@ package enum OptionScope: Hashable, Sendable {
     case run
     /// To the run; a parent decides it for each of its segments.
     case process
+    /// To the run; of several segments on a host the first one has it.
+    case single
     /// To this invocation alone: no child process is given it.
     case command
 }

@@ -368,13 +368,37 @@ package struct OptionTable: Sendable {
     .plan(.none("it says where results go")).scope(.command)
     .excluding(\.json, "\(\.json) writes to stdout; leave one of the two out")
     let plainLines = OptionEntry("--no-tty", .flag, of: .results)
-        .help("Print plain lines even on a terminal.").plan(.none("it says how results are shown")).scope(.run)
+        .help("Print a line a second instead of the board, even on a terminal.").plan(
+            .none("it says how results are shown")
+        ).scope(.run)
+    let colour = OptionEntry<ColourOption>("--color", .choice("when"), of: .results)
+        .help("Colours: auto (on a terminal, unless NO_COLOR is set), always, never.").usual("auto")
+        .plan(.none("it says how results are shown")).scope(.run)
     let summary = OptionEntry<Summary.Detail>("--summary", .choice("detail"), of: .results.union([.report]))
         .help("Text of the result: compact, or full with every figure.").usual("compact")
         .plan(.none("it says how results are shown")).scope(.run)
     let strict = OptionEntry("--strict", .flag, of: .results.union([.capacity]))
         .help("Exit 97 or 98 if the verdict is 'unreconciled' or 'generator-limited'.").plan(.none("it judges a run"))
         .scope(.process)
+
+    let liveTitle = OptionTitle("While it runs")
+    let prometheus = OptionEntry("--prometheus --restapi", .endpoint, of: .runs.union([.capacity]))
+        .help("Serve the metrics at /metrics for Prometheus, and a live page at /; alone: at 127.0.0.1:9464.")
+        .plan(.none("it says how a run is watched")).scope(.command)
+    let prometheusLinger = OptionEntry("--prometheus-linger", .duration, of: .runs.union([.capacity]))
+        .help("Longest wait for one more request of the final result, if it was requested before.").usual("5s")
+        .plan(.none("it says how a run is watched")).scope(.command)
+        .needing(\.prometheus, "is the wait of \(\.prometheus); add that, or leave it out")
+    let watchedProcesses = OptionEntry("--watch-pid", .repeated("pid|name"), of: .runs)
+        .help("Measure CPU, memory and descriptors of a server on this host, children included. Repeatable.")
+        .example("--watch-pid mosquitto").plan(.none("it says what a run observes")).scope(.single)
+    let watchedPages = OptionEntry("--watch-prometheus", .words("url series"), of: .runs)
+        .help("Read the server's own metrics: a URL, and names of series with * and ?. Repeatable.")
+        .example("--watch-prometheus http://127.0.0.1:18083/api/v5/prometheus/stats 'emqx_connections*'")
+        .plan(.none("it says what a run observes")).scope(.single).secret(.part(Redaction.hideURLSecrets))
+    let readsSys = OptionEntry("--watch-sys", .flag, of: .mqtt.union([.run]))
+        .help("Read the server's $SYS topics, and compare its counts with the run's; up to 25 s longer.")
+        .plan(.none("it says what a run observes")).scope(.single)
 
     let seriesTitle = OptionTitle("Several runs")
     let repeats = OptionEntry("--repeat", .number(1...1_000), of: [.run])
@@ -697,7 +721,9 @@ package struct OptionTable: Sendable {
         .usual("with one run a side results/calibration.json, if it is of this host and version")
         .plan(.none("it judges a comparison")).scope(.command)
     let allowDifferent = OptionEntry("--allow-different", .list("kind,..."), of: [.run, .compare])
-        .help("Differences between the sides that are allowed: plan, cpu, cores, verdict, version (of --noise).")
+        .help(
+            "Differences between the sides that are allowed: plan, cpu, cores, server, verdict, version (of --noise)."
+        )
         .plan(.none("it judges a comparison")).scope(.command)
     let showsAll = OptionEntry("--all", .flag, of: [.compare])
         .help("Show figures without a difference as well.").plan(.none("it says how results are shown"))
@@ -796,7 +822,11 @@ package struct OptionTable: Sendable {
     let isQuick = OptionEntry("--quick", .flag, of: [.calibrate])
         .help("Take half a minute instead of four, and be less exact.").into(\CalibrateOptions.quick).basic
     let draftFile = OptionEntry("--out", .name("file", remedy: "name a file"), of: [.draft])
-        .help("The file to write; -: stdout.").usual("NAME.yaml").basic
+        .help("The file to write, with --grafana the directory; -: stdout, of --grafana the dashboard.").usual(
+            "NAME.yaml"
+        ).basic
+    let writesDashboard = OptionEntry("--grafana", .flag, of: [.draft])
+        .help("Write a dashboard for Grafana, and the scrape configuration of Prometheus, into clamor-grafana/.").basic
     let writesWorkflow = OptionEntry("--ci", .flag, of: [.draft])
         .help("Write .github/workflows/load.yml, which runs the scenario on each pull request.").basic
 }

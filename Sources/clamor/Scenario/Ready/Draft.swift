@@ -1,10 +1,20 @@
 import Foundation
+import Report
 import RunResult
 
 extension GivenOptions {
     /// The file that `init` writes.
     mutating func draft(_ name: String?) -> Invocation {
         let path = self[\.draftFile]
+        if self[\.writesDashboard] == true {
+            if self[\.writesWorkflow] == true {
+                self.refuse(\.writesWorkflow, "writes other files than \(\.writesDashboard); give one of the two")
+            }
+            if let name {
+                self.refuse(argument: name, "\(\.writesDashboard) writes a dashboard; leave one of the two out")
+            }
+            return .draft(Draft(dashboardIn: path ?? "clamor-grafana"))
+        }
         if self[\.writesWorkflow] == true {
             if let name {
                 self.refuse(argument: name, "\(\.writesWorkflow) writes a workflow; leave one of the two out")
@@ -25,33 +35,63 @@ extension GivenOptions {
     }
 }
 
-/// A file that is written once, and then the user's.
+/// Files that are written once, and then the user's.
 package struct Draft: Hashable, Sendable {
-    package let path: String
-    package let text: String
+    package struct File: Hashable, Sendable {
+        package var path: String
+        package var text: String
+    }
 
-    /// Writes the file; an existing file is kept.
+    package let files: [File]
+
+    init(path: String, text: String) { self.files = [File(path: path, text: text)] }
+
+    /// Grafana's dashboard, and Prometheus' configuration of its scrapes.
+    init(dashboardIn directory: String) {
+        guard let dashboard = try? GrafanaDashboard.text() else { preconditionFailure("a constant can be encoded") }
+        guard directory != "-" else {
+            self.files = [File(path: "-", text: dashboard)]
+            return
+        }
+        self.files = [
+            File(path: "\(directory)/dashboard.json", text: dashboard),
+            File(path: "\(directory)/prometheus.yml", text: GrafanaDashboard.scrapeConfiguration()),
+        ]
+    }
+
+    /// The first file's.
+    package var path: String { self.files.first?.path ?? "" }
+    package var text: String { self.files.first?.text ?? "" }
+
+    /// Writes the files; if one of them exists, none is written.
     func write(_ screen: ProgressScreen) -> ExitStatus {
         if self.path == "-" {
             screen.write(self.text)
             return .success
         }
-        let url = URL(filePath: self.path)
-        do {
-            try FileManager.default.createDirectory(
-                at: url.deletingLastPathComponent(),
-                withIntermediateDirectories: true
-            )
-            try Data(self.text.utf8).write(to: url, options: .withoutOverwriting)
-        } catch {
-            let isThere = FileManager.default.fileExists(atPath: self.path)
-            let remedy =
-                isThere ? "it is there already; move it away, or name another file with --out" : "check its directory"
-            screen.warn("init: cannot write \(self.path): \(remedy)")
-            return .cannotCreate
+        if let file = self.files.first(where: { FileManager.default.fileExists(atPath: $0.path) }) {
+            return self.refuse(file, "it is there already; move it away, or name another file with --out", screen)
         }
-        let next = self.path.hasSuffix(".yml") ? "" : "; what would run: clamor run \(self.path) --check"
-        screen.show("wrote \(self.path)\(next)\n")
+        for file in self.files {
+            let url = URL(filePath: file.path)
+            do {
+                try FileManager.default.createDirectory(
+                    at: url.deletingLastPathComponent(),
+                    withIntermediateDirectories: true
+                )
+                try Data(file.text.utf8).write(to: url, options: .withoutOverwriting)
+            } catch {
+                return self.refuse(file, "check its directory", screen)
+            }
+        }
+        let paths = self.files.map(\.path).joined(separator: " and ")
+        let next = self.path.hasSuffix(".yaml") ? "; what would run: clamor run \(self.path) --check" : ""
+        screen.show("wrote \(paths)\(next)\n")
         return .success
+    }
+
+    private func refuse(_ file: File, _ remedy: String, _ screen: ProgressScreen) -> ExitStatus {
+        screen.warn("init: cannot write \(file.path): \(remedy)")
+        return .cannotCreate
     }
 }

@@ -1,0 +1,101 @@
+import CPosix
+import LoadEngine
+import Measurement
+import RunResult
+import ServerWatch
+
+/// The watched servers of a run: read once a second, beside the load.
+struct ServerMonitor: Sendable {
+    private let watch: ServerWatch
+    private let screen: ProgressScreen
+    private let readsSys: Bool
+    /// Whether the broker counts the messages of this process alone.
+    private let comparesBooks: Bool
+
+    /// Finds the servers, and reads them as they are before the first client.
+    ///
+    /// `isAlone`: this process has the whole load.
+    init(
+        _ options: LiveOptions,
+        _ groups: [any RunGroup],
+        isAlone: Bool,
+        _ screen: ProgressScreen
+    ) async throws(RunRefusal) {
+        var settings = ServerWatch.Settings()
+        settings.processes = options.processes
+        settings.exporters = options.pages.compactMap { page in
+            ExporterAddress(page.url).map {
+                PrometheusSettings(address: $0, patterns: page.patterns.compactMap { SeriesPattern($0) })
+            }
+        }
+        let clients = groups.compactMap { $0 as? MQTTGroup }
+        let targets = clients.map(\.targets)
+        self.comparesBooks = isAlone && Set(targets).count == 1 && targets.first?.count == 1
+        self.readsSys = options.readsSys
+        if options.readsSys {
+            if clients.contains(where: \.options.isEmbedded) {
+                throw RunRefusal(
+                    "--watch-sys: the counts of the embedded broker are in the books already; leave it out"
+                )
+            }
+            guard let client = clients.lazy.compactMap(\.watcher).first else {
+                throw RunRefusal(
+                    "--watch-sys: no client beside the load can log in as this one does; use --watch-prometheus"
+                )
+            }
+            var sys = SysWatch.Settings(client: client)
+            if !self.comparesBooks { sys.lastPatience = .zero }
+            settings.sys = sys
+        }
+        self.screen = screen
+        self.watch = ServerWatch(settings) { screen.warn($0) }
+        do throws(ServerWatchError) {
+            try await self.watch.begin(at: clamor_monotonic_nanoseconds())
+        } catch {
+            _ = await self.watch.end()
+            throw RunRefusal("\(error)")
+        }
+    }
+
+    /// The metrics of the interval that ends now; it does not wait for a server.
+    func look() async -> [Metric] { await self.watch.look(at: clamor_monotonic_nanoseconds()) }
+
+    /// Ends the watch; with `$SYS` it takes until two updates of the broker agree, or until a signal.
+    func end() async -> Observed {
+        if self.readsSys, self.comparesBooks {
+            self.screen.say("reading $SYS until two updates agree, at most 25 s")
+        }
+        let result = await Signals.cancelling { [watch] in await watch.end() }
+        return Observed(
+            last: result.last,
+            server: result.server,
+            books: self.comparesBooks ? result.books : nil
+        )
+    }
+
+    /// The results of the watch that only the end of a run has.
+    struct Observed {
+        /// The metrics since the last interval.
+        var last: [Metric]
+        var server: ServerRecord?
+        var books: SysBooks?
+
+        /// Adds a note for each count of the broker that differs from the run's.
+        func complete(_ record: inout RunRecord) {
+            guard let books = self.books else { return }
+            func total(_ names: String..., where isWanted: (Labels) -> Bool) -> UInt64 {
+                let counters = record.metrics.filter {
+                    names.contains($0.name) && $0.labels[Labels.stage] == nil && isWanted($0.labels)
+                }
+                return counters.compactMap { $0.counter.map { UInt64($0.value) } }.reduce(0, +)
+            }
+            var sent = (0...2).map { qos in total("publish_sent", "publish_resent") { $0["qos"] == "\(qos)" } }
+            // A responder answers at QoS 0.
+            sent[0] += total("requests_answered") { _ in true }
+            let received = total("received") { $0["stanza"] == nil }
+            let lines = books.differences(sent: sent, received: received)
+            guard !lines.isEmpty else { return }
+            record.notes = (record.notes ?? []) + lines.map { Verdict.Reason(code: "server-books", text: $0) }
+        }
+    }
+}
