@@ -1,6 +1,9 @@
+import LoadEngine
 import Measurement
 import Report
+import RunResult
 import Transport
+import Workloads
 
 // The run as others see it, and the servers as the run sees them.
 extension RunSession {
