@@ -105,10 +105,12 @@ extension Integration {
             let line = "run \(file) --repeat 2 --prometheus 0"
             try await ClamorBinary.with(ClamorRun.arguments(line, in: folder)) { run in
                 let address = try await self.address(run)
+                let start = "clamor_run_start_time_seconds"
                 var text = ""
-                while !text.contains("name=\"run 2 of 2, ") || self.sum("clamor_publish_sent_total", in: text) == 0 {
-                    text = try await self.get(address + "metrics")
-                }
+                while self.sum(start, in: text) == 0 { text = try await self.get(address + "metrics") }
+                // The endpoint is there until the last run's result was asked for.
+                let first = self.sum(start, in: text)
+                while self.sum(start, in: text) == first { text = try await self.get(address + "metrics") }
                 #expect(try await run.ended().status == 0)
             }
         }

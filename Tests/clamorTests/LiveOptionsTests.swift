@@ -126,13 +126,14 @@ struct LiveOptionsTests {
     @Test("of several segments the first one watches the server, and none has the endpoint")
     func segments() {
         let words = [
-            "pub", "-h", "a", "--watch-pid", "mosquitto", "--watch-prometheus", "http://b/m", "up", "--watch-sys",
+            "pub", "-h", "a", "-c", "2", "--watch-pid", "mosquitto", "--watch-prometheus", "http://b/m", "up",
+            "--watch-sys",
             "--prometheus", "0", "-q", "1", "--threshold", "server_cpu max < 9",
         ]
         let processes = SegmentOptions.Processes(count: 2, arguments: words)
         let own = (0..<2).map { processes.arguments(of: $0, seed: 1, threads: 1, directory: "d") }
         #expect(own[0].starts(with: words.filter { !["--prometheus", "0"].contains($0) }))
-        #expect(own[1].starts(with: ["pub", "-h", "a", "-q", "1", "--threshold", "server_cpu max < 9"]))
+        #expect(own[1].starts(with: ["pub", "-h", "a", "-c", "2", "-q", "1", "--threshold", "server_cpu max < 9"]))
         // A segment takes the threshold although another one watches.
         for arguments in own {
             guard case .run = Invocation.parse(arguments) else {
