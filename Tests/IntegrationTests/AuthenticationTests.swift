@@ -69,8 +69,7 @@ extension Integration {
                 Self.refusal(try await ClamorRun.of("\(line) -V 4 -u ann -P Sesame"), "0x04")
                 Self.refusal(try await ClamorRun.of(line), "0x87")
             }
-            // Two clients of each run, and one that asks for the server's name where a password is enough for it.
-            #expect(broker.connects == 10)
+            #expect(broker.connects == 8)
             #expect(broker.connectsRefused == 6)
         }
 

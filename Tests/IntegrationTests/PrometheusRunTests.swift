@@ -15,7 +15,6 @@ extension Integration {
             """
             name: mixed
             seed: 11
-            duration: 6s
             groups:
               sensors:
                 target: mqtt://127.0.0.1:\(server.port)
@@ -43,7 +42,7 @@ extension Integration {
                 let folder = try ScratchFolder()
                 let file = try folder.write(Self.scenario(server, certificates.authority), to: "mixed.yaml")
                 let line =
-                    "run \(file) --prometheus 0 --prometheus-linger 60s --watch-pid \(server.program.pid) --threads 2"
+                    "run \(file) --duration 0 --prometheus 0 --prometheus-linger 60s --watch-pid \(server.program.pid) --threads 2"
                 try await ClamorBinary.with(ClamorRun.arguments(line, in: folder)) { run in
                     try await self.check(run, folder)
                 }
@@ -55,6 +54,12 @@ extension Integration {
             let address = try #require(said.split(separator: "/").dropFirst().first)
             let configuration = GrafanaDashboard.scrapeConfiguration(address: String(address))
             try await PrometheusServer.with(configuration: configuration) { prometheus in
+                // Windows of 5 s in the queries need some seconds of load.
+                var scrapes = 0.0
+                while scrapes < 9 {
+                    scrapes = try await prometheus.query("count_over_time(clamor_run_finished[2m])").first?.value ?? 0
+                }
+                run.send(SIGINT)
                 let ending = try await run.ended()
                 #expect(ending.status == 0, "\(ending.errors)")
                 let record = try ClamorRun(ending, folder).record

@@ -14,7 +14,7 @@ extension Integration {
         func process() async throws {
             let run = try await Mosquitto.with { broker in
                 try await ClamorRun.of(
-                    "pubsub -p \(broker.port) -c 20 -q 1 -s 64 --rate 2000/s --duration 3s --watch-pid \(broker.program.pid)",
+                    "pubsub -p \(broker.port) -c 20 -q 1 -s 64 --rate 2000/s --duration 3s --server-name on --watch-pid \(broker.program.pid)",
                     "--threshold",
                     "server_cpu_per_message < 1s"
                 )
@@ -39,7 +39,7 @@ extension Integration {
         func segments() async throws {
             let run = try await Mosquitto.with { broker in
                 try await ClamorRun.of(
-                    "pubsub -p \(broker.port) -c 20 -q 1 -s 64 --rate 1000/s --duration 2s --processes 2 --watch-pid \(broker.program.pid)",
+                    "pubsub -p \(broker.port) -c 20 -q 1 -s 64 --rate 1000/s --duration 2s --server-name on --processes 2 --watch-pid \(broker.program.pid)",
                     "--threshold",
                     "server_cpu_per_message < 1s"
                 )
@@ -124,7 +124,7 @@ extension Integration {
 
         @Test("compare refuses another product until that is allowed, and its heading has the versions")
         func products() async throws {
-            let line = "-c 2 -q 1 -s 64 --rate 100/s --duration 2s --seed 5"
+            let line = "-c 2 -q 1 -s 64 --rate 100/s --duration 2s --seed 5 --server-name on"
             let base = try await ClamorRun.of("pub -h embedded \(line)")
             let new = try await Mosquitto.with { broker in
                 try await ClamorRun.of("pub -h 127.0.0.1 -p \(broker.port) \(line)")

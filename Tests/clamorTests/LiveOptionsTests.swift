@@ -62,6 +62,20 @@ struct LiveOptionsTests {
         #expect(try self.options("pub -h a --watch-sys").readsSys)
     }
 
+    @Test("the server is asked for its name unless the option or the environment say otherwise")
+    func serverName() throws {
+        #expect(try self.options("pub -h a").asksServer)
+        #expect(try !self.options("pub -h a --server-name off").asksServer)
+        for (words, isAsked) in [("", false), (" --server-name on", true)] {
+            let words = "pub -h a\(words)".split(separator: " ").map(String.init)
+            guard case .run(let options) = Invocation.parse(words, environment: ["CLAMOR_SERVER_NAME": "off"]) else {
+                Issue.record("\(words)")
+                continue
+            }
+            #expect(options.common.live.asksServer == isAsked)
+        }
+    }
+
     static let refusals: [(line: String, answer: String)] = [
         (
             "pub -h a --prometheus 70000",

@@ -33,6 +33,8 @@ package struct LiveOptions: Hashable, Sendable {
     /// Process identifiers or names.
     package var processes: [String] = []
     package var pages: [MetricsPage] = []
+    /// Whether a client asks the server for its name and version after the run.
+    package var asksServer = true
     /// Whether the server's `$SYS` topics are read.
     package var readsSys = false
 

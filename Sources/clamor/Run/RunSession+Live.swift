@@ -39,7 +39,7 @@ extension RunSession {
     ///
     /// `known`: the server of the first MQTT group, if its `$SYS` was read.
     func servers(known: ServerRecord?) async -> [ServerRecord] {
-        guard self.options.part.index == 0 else { return [] }
+        guard self.options.part.index == 0, self.options.live.asksServer else { return [] }
         // Groups of one target have one server, which is asked once.
         var answers: [Target?: ServerRecord?] = [:]
         var known = known

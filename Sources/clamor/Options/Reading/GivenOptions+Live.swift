@@ -17,6 +17,7 @@ extension GivenOptions {
         }
         options.live.pages = self.watchedPages()
         options.live.readsSys = self[\.readsSys] ?? false
+        options.live.asksServer = self[\.asksServer] ?? (self.inherited(\.asksServer) != "off")
         // The parent of a segment has checked them: it leaves the watch to the first segment.
         guard self[\.isChild] != true else { return }
         for (index, sentence) in options.thresholds.enumerated() {

@@ -400,6 +400,10 @@ package struct OptionTable: Sendable {
         .help("Read the server's $SYS topics, and compare its counts with the run's; up to 25 s longer.")
         .plan(.none("it says what a run observes")).scope(.single)
 
+    let asksServer = OptionEntry("--server-name", .toggle(yes: "on", no: "off"), of: .runs)
+        .help("Ask the server for its name and version after the run, with one more client.").usual("on")
+        .plan(.none("it says what a run observes")).scope(.run).environment("CLAMOR_SERVER_NAME")
+
     let seriesTitle = OptionTitle("Several runs")
     let repeats = OptionEntry("--repeat", .number(1...1_000), of: [.run])
         .help("Runs, one after the other; with --against of each side.").usual("1; with --against 5")
