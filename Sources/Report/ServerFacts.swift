@@ -5,9 +5,11 @@ extension RunRecord {
     /// Its name, and what it used; empty where nothing is known.
     package var serverFacts: [(name: String, value: String)] {
         var facts: [(name: String, value: String)] = []
-        func gauges(_ name: String) -> [Metric] {
-            self.metrics.filter { $0.name == name && $0.labels[Labels.stage] == nil && $0.gauge != nil }
+        let observed = self.metrics.filter {
+            $0.name.hasPrefix("server_") && $0.labels[Labels.stage] == nil && $0.gauge != nil
         }
+        guard !observed.isEmpty || self.servers != nil else { return [] }
+        func gauges(_ name: String) -> [Metric] { observed.filter { $0.name == name } }
         func whose(_ metric: Metric, _ all: [Metric]) -> String {
             let processes = Set(all.compactMap { $0.labels["process"] })
             return processes.count > 1 ? metric.labels["process"].map { " of \($0)" } ?? "" : ""
