@@ -124,7 +124,8 @@ package final class LiveServer: Sendable {
 
     /// Sends an event to the clients of all event streams, and to each one that comes until the next event.
     ///
-    /// Where no stream is open, only the last event is kept for later clients; behind it no event is sent. A client that has not taken the one before gets only the latest of those that followed.
+    /// Where no stream is open, only the last event is kept for later clients, and no event is sent after it. A client
+    /// that has not taken one event gets only the latest of those that followed.
     package func send(event: LiveEvent) {
         self.counter.whileOpen {
             self.channel.eventLoop.execute { [hub] in hub.value.send(event) }

@@ -33,6 +33,9 @@ package final class SysWatch: Sendable {
         var client: MQTTClient?
     }
 
+    /// Between two looks at values that arrive on another task.
+    ///
+    /// The broker decides when they come, and does not say that they were all.
     private static let pause = Duration.milliseconds(50)
     private static let looksBetweenAttempts = 5
     /// The longest connect: a broker that is slow to accept delays the run no longer.

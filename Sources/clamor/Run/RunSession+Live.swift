@@ -18,9 +18,10 @@ extension RunSession {
         )
     }
 
-    /// The board, the endpoint; none in a segment, whose parent has them.
+    /// The board and the endpoint; none in a segment, whose parent has them, nor where nothing is shown.
     func openView(_ record: RunRecord) async -> LiveView? {
-        guard !self.options.segment.isChild else { return nil }
+        let isSilent = self.options.quiet || self.options.json
+        guard !self.options.segment.isChild, !isSilent || self.options.live.endpoint != nil else { return nil }
         return LiveView(
             self.screen,
             LiveRun(
