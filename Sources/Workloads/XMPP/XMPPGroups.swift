@@ -43,7 +43,7 @@ final class XMPPGroups {
         var sentAt = NIODeadline.distantPast
         /// Contacts that the client waits for, plus one for the server itself.
         var waits: Int32 = 0
-        /// Position in the order of joining; 0 for clients that have not joined.
+        /// Position in the order in which the server got the presences; 0 before.
         var order: UInt32 = 0
         /// The server has the client's presence.
         var isKnown = false
@@ -52,6 +52,9 @@ final class XMPPGroups {
         var from: [UInt64] = []
         /// By member, the messages sent while the client was not in the group; empty for none.
         var missed: [SequenceRanges] = []
+
+        /// The contacts are known, and roster pushes change them.
+        var hasRoster: Bool { self.step == .subscribing || self.step == .within }
     }
 
     struct Group {

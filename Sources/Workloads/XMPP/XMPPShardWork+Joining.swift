@@ -136,9 +136,7 @@ extension XMPPShardWork {
             )
         case Request.roster: self.rosterCame(place, groups, answer.element())
         // An error is an answer too: the server has received everything sent before.
-        case Request.barrier:
-            groups.members[place].isKnown = true
-            self.countMutualContact(place, groups, now: now)
+        case Request.barrier: self.presenceIsKnown(place, groups, now: now)
         default: break
         }
     }

@@ -9,7 +9,8 @@ package import XMPPCodec
 //
 // A client that comes later arranges the mutual subscriptions with the members that came before, and has joined when
 // both rosters show them. So clients do not wait for later ones, and subscriptions of an earlier run are used as they
-// are.
+// are. Both clients' presences are at the server before either subscribes: a request that crosses the contact's first
+// presence can reach it neither as a stanza nor from the store (seen with ejabberd).
 extension XMPPShardWork {
     /// The roster entry of one contact.
     enum Contact {
@@ -46,13 +47,26 @@ extension XMPPShardWork {
             guard let contact = self.contact(item["jid"], groups, of: seat.group) else { continue }
             groups.contacts[place * groups.size + contact] = Self.subscription(item)
         }
-        groups.lastOrder += 1
-        groups.members[place].order = groups.lastOrder
         groups.members[place].step = .subscribing
         // One for the server's confirmation that it has the presence.
         groups.members[place].waits = 1
         groups.members[place].isKnown = false
         self.tell(place, .presence(to: nil))
+        self.ask(
+            place,
+            Request.barrier,
+            "get",
+            to: self.server,
+            "<ping xmlns='\(XMPPNamespace.ping)'/>"
+        )
+    }
+
+    /// The server has the client's presence: subscriptions with the members that came before are requested.
+    func presenceIsKnown(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
+        let seat = groups.seat(place)
+        groups.lastOrder += 1
+        groups.members[place].order = groups.lastOrder
+        groups.members[place].isKnown = true
         for member in 0..<groups.size where member != seat.member {
             let other = groups.place(group: seat.group, member: member)
             guard groups.members[other].order != 0, !self.isMutual(place, other, groups) else { continue }
@@ -61,13 +75,7 @@ extension XMPPShardWork {
             // An earlier run, or another program, may have left one direction of it.
             self.subscribe(other, groups, to: seat.member)
         }
-        self.ask(
-            place,
-            Request.barrier,
-            "get",
-            to: self.server,
-            "<ping xmlns='\(XMPPNamespace.ping)'/>"
-        )
+        self.countMutualContact(place, groups, now: now)
     }
 
     private func subscribe(_ place: Int, _ groups: XMPPGroups, to member: Int) {
@@ -119,11 +127,14 @@ extension XMPPShardWork {
         let group = groups.seat(place).group
         switch type {
         case "subscribe":
-            guard groups.members[place].order != 0, let from = element.attribute("from"),
+            guard groups.members[place].hasRoster, let from = element.attribute("from"),
                 let contact = self.contact(from, groups, of: group)
             else { return }
             self.tell(place, .presence(to: self.bare(groups, place, contact), type: "subscribed"))
-            self.subscribe(place, groups, to: contact)
+            // A request of an earlier run comes from the store, perhaps before the contact is there.
+            if groups.members[groups.place(group: group, member: contact)].order != 0 {
+                self.subscribe(place, groups, to: contact)
+            }
         case "error":
             if self.contact(element.attribute("from"), groups, of: group) != nil {
                 return self.refused(place, groups, byContact: element)
@@ -143,7 +154,7 @@ extension XMPPShardWork {
         connection.answer(push)
         let seat = groups.seat(place)
         for item in push.child("query", XMPPNamespace.roster)?.elements ?? [] {
-            guard groups.members[place].order != 0, let member = self.contact(item["jid"], groups, of: seat.group)
+            guard groups.members[place].hasRoster, let member = self.contact(item["jid"], groups, of: seat.group)
             else {
                 continue
             }
@@ -153,7 +164,7 @@ extension XMPPShardWork {
             groups.contacts[index] = groups.contacts[index] & Contact.asked | Self.subscription(item)
             guard !wasMutual, self.isMutual(place, other, groups) else { continue }
             let (one, two) = (groups.members[place].order, groups.members[other].order)
-            if two != 0 { self.countMutualContact(one > two ? place : other, groups, now: now) }
+            if one != 0, two != 0 { self.countMutualContact(one > two ? place : other, groups, now: now) }
         }
         return true
     }
