@@ -14,10 +14,13 @@ package struct BrokerListener: Hashable, Sendable, CustomStringConvertible {
     package var transport: Transport
     /// 0 takes a free port.
     package var port: Int
+    /// An address or a name; `nil`: the configuration's.
+    package var host: String?
 
-    package init(_ transport: Transport, port: Int) {
+    package init(_ transport: Transport, port: Int, host: String? = nil) {
         self.transport = transport
         self.port = port
+        self.host = host
     }
 
     package var description: String { "\(self.transport.rawValue) \(self.port)" }

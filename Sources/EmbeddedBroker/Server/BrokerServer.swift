@@ -60,7 +60,9 @@ package final class BrokerServer: Sendable {
                 sockets.append(try await Self.bind(listener, configuration, on: eventLoop, doors))
             }
             let bound = zip(wanted, sockets).map { listener, socket in
-                BrokerListener(listener.transport, port: socket.localAddress?.port ?? listener.port)
+                var bound = listener
+                bound.port = socket.localAddress?.port ?? listener.port
+                return bound
             }
             return BrokerServer(listeners: bound, group: group, sockets: sockets, loop: loop)
         } catch {
@@ -75,14 +77,15 @@ package final class BrokerServer: Sendable {
         on eventLoop: any EventLoop,
         _ doors: NIOLoopBound<BrokerDoors>
     ) async throws -> any Channel {
+        let host = listener.host ?? configuration.host
         do {
             return try await Self.bootstrap(configuration, on: eventLoop)
                 .childChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture { try doors.value.admit(channel, by: listener.transport) }
                 }
-                .bind(host: configuration.host, port: listener.port).get()
+                .bind(host: host, port: listener.port).get()
         } catch {
-            throw BrokerStartError.cannotListen(listener, host: configuration.host, error)
+            throw BrokerStartError.cannotListen(listener, host: host, error)
         }
     }
 
