@@ -64,9 +64,15 @@ struct ClockTests {
         #expect(first.error(with: try estimate(-3_000_000, 60_000)) == 4_060_000)
     }
 
-    private func clock(_ host: String, _ offset: Int64 = 0, error: Double? = nil) -> ClockRecord {
+    private func clock(
+        _ host: String,
+        _ offset: Int64 = 0,
+        error: Double? = nil,
+        correction: Double? = nil,
+        to reference: String? = nil
+    ) -> ClockRecord {
         var clock = ClockRecord(host: host, realtimeOffset: offset)
-        clock.errorSeconds = error
+        (clock.errorSeconds, clock.correctionSeconds, clock.reference) = (error, correction, reference)
         return clock
     }
 
@@ -78,9 +84,49 @@ struct ClockTests {
         #expect(ClockAgreement(three) == .within(seconds: 0.75))
         // It was set between the two.
         #expect(ClockAgreement([clock("a"), clock("a", 2_000_000_000)]) == .within(seconds: 2))
-        #expect(ClockAgreement([clock("a"), clock("b")]) == .unknown(segment: 2))
-        #expect(ClockAgreement([clock("a"), clock("b", error: 1), nil]) == .unknown(segment: 3))
+        #expect(ClockAgreement([clock("a"), clock("b")]) == .unknown(clock: 2))
+        #expect(ClockAgreement([clock("a"), clock("b", error: 1), nil]) == .unknown(clock: 3))
         #expect(ClockAgreement([clock("a")]) == .within(seconds: 0))
+        #expect(ClockAgreement([nil, clock("a")]) == .unknown(clock: 1))
+    }
+
+    @Test("if the reference is the coordinator, the error of the first segment counts as any other")
+    func coordinator() {
+        let clocks = [
+            clock("a", error: 0.5, correction: 1, to: "c"), clock("b", error: 0.25, correction: 2, to: "c"),
+            clock("d", error: 0.125, correction: 3, to: "c"),
+        ]
+        #expect(ClockAgreement(clocks) == .within(seconds: 0.75))
+        // A segment on the coordinator's host needs no correction, in whatever place it is.
+        #expect(ClockAgreement([clocks[0], clock("c")]) == .within(seconds: 0.5))
+        #expect(ClockAgreement([clock("c"), clocks[0]]) == .within(seconds: 0.5))
+        #expect(ClockAgreement([clock("c"), clock("c")]) == .within(seconds: 0))
+        // Any other one does.
+        #expect(ClockAgreement([clock("a"), clocks[1]]) == .unknown(clock: 1))
+        #expect(ClockAgreement([clocks[0], clocks[1], clock("d")]) == .unknown(clock: 3))
+        #expect(ClockAgreement([clocks[0], clock("a")]) == .unknown(clock: 2))
+    }
+
+    @Test("clocks that were corrected by different references do not agree")
+    func references() {
+        let first = clock("a", error: 0.5, correction: 1, to: "c")
+        #expect(ClockAgreement([first, clock("b", error: 0.5, correction: 1, to: "e")]) == .unknown(clock: 2))
+        #expect(ClockAgreement([first, clock("b", error: 0.5, correction: 1)]) == .unknown(clock: 2))
+        #expect(ClockAgreement([clock("a"), clock("b", error: 0.5, correction: 1, to: "c")]) == .unknown(clock: 1))
+        #expect(ClockAgreement([clock("a"), clock("b", error: 0.5, correction: 1)]) == .within(seconds: 0.5))
+    }
+
+    @Test("processes of a host that was corrected once share a clock, others of that host do not")
+    func shared() {
+        let one = clock("a", error: 0.5, correction: 1, to: "c")
+        #expect(ClockAgreement([one, one]) == .within(seconds: 0))
+        #expect(ClockAgreement([one, clock("a", error: 0.25, correction: 1.5, to: "c")]) == .within(seconds: 0.75))
+        let other = clock("b", error: 0.25, correction: 2, to: "c")
+        #expect(ClockAgreement([one, one, other, other]) == .within(seconds: 0.75))
+        // It was set between the two.
+        let later = clock("a", 2_000_000_000, error: 0.5, correction: 1, to: "c")
+        #expect(ClockAgreement([one, later]) == .within(seconds: 2))
+        #expect(ClockAgreement([one, later, other]) == .within(seconds: 2.75))
     }
 
     @Test("this host has a clock, which is looked at twice alike")

@@ -186,4 +186,36 @@ struct GeneratorAuditTests {
         for _ in 0..<10 { audit.second([late], stealShare: nil, length: 600 * Self.ms) }
         #expect(audit.reasons.map(\.code) == ["schedule-lag", "generator-cpu"])
     }
+
+    @Test(
+        "a CPU quota may stop the generator for 1 % of the measured time",
+        arguments: [
+            ([0, 0, 0], nil),
+            ([10, 10, 10], nil),
+            ([31, 0, 0], 0.0103),
+            ([0, 0, 450], 0.15),
+        ] as [([Int64], Double?)]
+    )
+    func quota(_ milliseconds: [Int64], _ share: Double?) throws {
+        var audit = GeneratorAudit(isOpenLoop: false)
+        for time in milliseconds { audit.throttled(time * Self.ms, of: 1_000 * Self.ms) }
+        #expect(audit.reasons.map(\.code) == (share == nil ? [] : ["cpu-quota"]))
+        guard let share else { return }
+        let reason = try #require(audit.reasons.first)
+        #expect(abs(try #require(reason.measured) - share) < 1e-4)
+        #expect(reason.limit == 0.01)
+    }
+
+    @Test("the words of a quota name its share; less than half a second is too short to judge")
+    func quotaWords() {
+        var audit = GeneratorAudit(isOpenLoop: false)
+        audit.throttled(100 * Self.ms, of: 400 * Self.ms)
+        #expect(audit.reasons.isEmpty)
+        audit.throttled(0, of: 600 * Self.ms)
+        #expect(
+            audit.reasons.map(\.text) == [
+                "the CPU quota of the control group (cpu.max) stopped it for 10 % of the measured time, over 1 %"
+            ]
+        )
+    }
 }

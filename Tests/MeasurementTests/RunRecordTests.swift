@@ -23,6 +23,18 @@ struct RunRecordTests {
         record.segment.plan = "fedcba9876543210"
         record.segment.thresholds = ["errors count == 0"]
         record.segment.merged = 4
+        var clock = ClockRecord(host: "0123456789abcdef", realtimeOffset: 5)
+        (clock.correctionSeconds, clock.errorSeconds, clock.exchanges) = (0.5, 0.001, 16)
+        clock.reference = "fedcba9876543210"
+        record.segment.processes = [
+            ProcessRecord(clock: clock, measured: ProcessRecord.Span(start: 0.5, end: 10)),
+            ProcessRecord(clock: nil, measured: nil),
+        ]
+        record.segment.levels = [
+            HeldLevel(name: "clients", labels: ["state": "connected"], second: 3, value: 7),
+            HeldLevel(name: "clients", labels: [:], second: 4, value: nil),
+        ]
+        record.segment.lost = [LostSegment(index: 3, words: "host3: its connection was lost")]
         record.durationSeconds = 12.5
         record.verdict = Verdict()
         let reason = Verdict.Reason(code: "schedule-lag", text: "late", measured: 0.2, limit: 0.005)

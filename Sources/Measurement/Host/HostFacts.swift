@@ -80,6 +80,9 @@ extension HostFacts {
         read("/sys/devices/system/clocksource/clocksource0/current_clocksource").flatMap(ProcFile.firstLine)
     }
 
+    /// The host's name, without asking a name server.
+    package static var name: String? { ProcFile.line("/proc/sys/kernel/hostname") }
+
     private mutating func readSystem() {
         var names = utsname()
         if uname(&names) == 0 {

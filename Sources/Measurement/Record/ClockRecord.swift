@@ -6,12 +6,14 @@ package struct ClockRecord: Codable, Hashable, Sendable {
     package var host: String
     /// CLOCK_REALTIME minus CLOCK_MONOTONIC in nanoseconds; it does not change during a run.
     package var realtimeOffset: Int64
-    /// How far the clock of segment 1 is ahead, which was added to this clock; absent without a measurement.
+    /// How far the reference clock is ahead, which was added to this clock; absent without a measurement.
     package var correctionSeconds: Double?
     /// The error bound of the correction.
     package var errorSeconds: Double?
     /// Number of echoes in the measurement.
     package var exchanges: Int?
+    /// The host of the reference clock, if it is not that of segment 1, such as the coordinator's.
+    package var reference: String?
 
     package init(host: String, realtimeOffset: Int64) {
         self.host = host
@@ -23,7 +25,7 @@ package struct ClockRecord: Codable, Hashable, Sendable {
         case realtimeOffset = "realtime_offset_nanoseconds"
         case correctionSeconds = "correction_seconds"
         case errorSeconds = "error_seconds"
-        case exchanges
+        case exchanges, reference
     }
 }
 
@@ -59,32 +61,45 @@ package enum HostClock {
 package enum ClockAgreement: Hashable, Sendable {
     /// The time between any two of them is wrong by at most this much.
     case within(seconds: Double)
-    /// The difference between this segment's clock and that of segment 1 was not measured; segments are counted from 1.
-    case unknown(segment: Int)
+    /// The difference between this clock and the reference clock was not measured; clocks are counted from 1.
+    case unknown(clock: Int)
 
     /// Repeated readings of the clocks of one process are no closer than this.
     private static let exactness = 1e-6
 
-    /// - Parameter clocks: in the order of the segments.
+    /// The key of processes that read one clock and corrected it alike.
+    private struct Clock: Hashable {
+        var host: String
+        var correction: Double?
+        var error: Double?
+    }
+
+    /// - Parameter clocks: one of each process, in the order of the segments.
     package init(_ clocks: [ClockRecord?]) {
-        var errors: [Double] = []
-        for (index, clock) in clocks.enumerated().dropFirst() {
-            guard let clock, let first = clocks[0] else {
-                self = .unknown(segment: index + 1)
+        self = .within(seconds: 0)
+        guard let first = clocks.first, clocks.count > 1 else { return }
+        // Without a name the reference is the clock of segment 1, which then has no correction itself.
+        let own = first?.errorSeconds == nil ? first?.host : nil
+        let corrected = clocks.lazy.compactMap { $0 }.first { $0.errorSeconds != nil }
+        let reference = corrected.flatMap(\.reference) ?? own
+        var offsets: [Clock: (lowest: Int64, highest: Int64)] = [:]
+        for (index, clock) in clocks.enumerated() {
+            guard let clock, (clock.errorSeconds == nil ? clock.host : clock.reference ?? own) == reference else {
+                self = .unknown(clock: index + 1)
                 return
             }
-            if let error = clock.errorSeconds {
-                errors.append(error)
-            } else if clock.host == first.host {
-                // It is the same clock. If it was set between the two readings, their times differ by as much.
-                let apart = Double((clock.realtimeOffset - first.realtimeOffset).magnitude) / 1e9
-                errors.append(apart > Self.exactness ? apart : 0)
-            } else {
-                self = .unknown(segment: index + 1)
-                return
-            }
+            let key = Clock(host: clock.host, correction: clock.correctionSeconds, error: clock.errorSeconds)
+            let range = offsets[key] ?? (clock.realtimeOffset, clock.realtimeOffset)
+            offsets[key] = (min(range.lowest, clock.realtimeOffset), max(range.highest, clock.realtimeOffset))
         }
-        // The two largest errors together.
+        // If a clock was set between the readings of two processes, their times differ by as much.
+        let all = offsets.map { clock, range in
+            let apart = Double(range.highest - range.lowest) / 1e9
+            return (error: clock.error ?? 0, apart: apart > Self.exactness ? apart : 0)
+        }
+        // A correction does not change the time between two readings of one clock. Of several clocks the two largest
+        // errors count together.
+        let errors = all.count == 1 ? all.map(\.apart) : all.map { $0.error + $0.apart }
         self = .within(seconds: errors.sorted().suffix(2).reduce(0, +))
     }
 }

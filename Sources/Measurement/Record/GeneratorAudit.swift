@@ -59,6 +59,8 @@ package struct GeneratorAudit: Sendable {
         /// A ready thread may wait that long for its core, and a plan of a few milliseconds has to tolerate it.
         static let connectSlack: Int64 = 20_000_000
         static let stealShare = 0.1
+        /// Of the measured time; a group that its quota stops for a moment sends late by as much.
+        static let throttledShare = 0.01
         /// In nanoseconds.
         ///
         /// A shorter last second or run is not judged by its shares: the kernel counts CPU in ticks of 10 ms, and steal
@@ -76,6 +78,8 @@ package struct GeneratorAudit: Sendable {
     private var busiest = 0.0
     private var stolen = 0.0
     private var stealTime = 0.0
+    private var throttled = 0.0
+    private var throttleTime = 0.0
     /// At most one per group.
     private var connectReasons: [(group: String?, reason: Verdict.Reason)] = []
     private var portsExhausted: UInt64 = 0
@@ -170,6 +174,12 @@ package struct GeneratorAudit: Sendable {
         )
     }
 
+    /// Adds how long the CPU quota of a control group stopped this process, of `length` nanoseconds that were measured.
+    package mutating func throttled(_ nanoseconds: Int64, of length: Int64) {
+        self.throttled += Double(nanoseconds)
+        self.throttleTime += Double(length)
+    }
+
     /// Counts connects that failed because this host had no free local port or descriptor.
     package mutating func exhausted(ports: UInt64 = 0, descriptors: UInt64 = 0) {
         self.portsExhausted += ports
@@ -181,7 +191,7 @@ extension GeneratorAudit {
     /// The rules broken so far; empty if the generator kept up.
     package var reasons: [Verdict.Reason] {
         [self.unsentReason, self.lagReason, self.cpuReason].compactMap { $0 } + self.connectReasons.map(\.reason)
-            + [self.portReason, self.descriptorReason, self.stealReason].compactMap { $0 }
+            + [self.portReason, self.descriptorReason, self.stealReason, self.quotaReason].compactMap { $0 }
     }
 
     private var unsentReason: Verdict.Reason? {
@@ -261,6 +271,19 @@ extension GeneratorAudit {
             text: "the host took \(Words.percent(share, digits: 1)) of this machine's CPU for others, over 10 %",
             measured: share,
             limit: Limit.stealShare
+        )
+    }
+
+    private var quotaReason: Verdict.Reason? {
+        guard self.throttleTime >= Double(Limit.shortestSecond) else { return nil }
+        let share = self.throttled / self.throttleTime
+        guard share > Limit.throttledShare else { return nil }
+        return Verdict.Reason(
+            code: "cpu-quota",
+            text: "the CPU quota of the control group (cpu.max) stopped it for \(Words.percent(share, digits: 1)) of "
+                + "the measured time, over 1 %",
+            measured: share,
+            limit: Limit.throttledShare
         )
     }
 }

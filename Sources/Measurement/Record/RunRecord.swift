@@ -99,27 +99,6 @@ package struct ToolRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// The part of a plan that several processes share: `index` of `count`, from 1.
-package struct SegmentRecord: Codable, Hashable, Sendable {
-    package var index: Int
-    package var count: Int
-    /// The same for all segments of one run; absent if the run is no segment.
-    package var run: String?
-    /// A hash of the plan that the segments share.
-    package var plan: String?
-    /// Thresholds for all segments together; no single segment checks them.
-    package var thresholds: [String]?
-    /// For merged results: the number of segments.
-    package var merged: Int?
-    /// For a segment whose messages arrive in other segments.
-    package var clock: ClockRecord?
-
-    package init(index: Int = 1, count: Int = 1) {
-        self.index = index
-        self.count = count
-    }
-}
-
 /// A part of the run: a phase, or a stage of a scenario.
 package struct StageRecord: Codable, Hashable, Sendable {
     package var name: String

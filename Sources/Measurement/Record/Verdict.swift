@@ -56,3 +56,15 @@ package struct Verdict: Hashable, Sendable, Codable {
         for reason in reasons { self.add(state, reason) }
     }
 }
+
+extension Verdict.Reason {
+    /// A signal ended the run.
+    package static let signalCode = "interrupted"
+    /// A threshold with `abort` ended it.
+    package static let thresholdCode = "threshold"
+
+    package static func threshold(_ expression: String?) -> Self {
+        let words = expression.map { ": \($0)" } ?? ""
+        return Self(code: Self.thresholdCode, text: "a threshold that aborts was broken\(words)")
+    }
+}

@@ -81,6 +81,17 @@ package struct ThresholdResult: Codable, Hashable, Sendable {
     }
 }
 
+extension [Threshold] {
+    /// The result of each threshold; `broken` ended the run, and counts as failed even if it would pass now.
+    package func results(in record: some MetricSource, broken: String?) -> [ThresholdResult] {
+        self.map { threshold in
+            var result = threshold.evaluate(in: record)
+            if threshold.expression == broken { result.ok = false }
+            return result
+        }
+    }
+}
+
 extension Threshold {
     /// Checks the threshold.
     ///
