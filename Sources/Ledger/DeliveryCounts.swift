@@ -110,6 +110,8 @@ package struct LedgerExport: Sendable {
     package var counts: PerQoS<DeliveryCounts>
     /// Arrivals whose header names an impossible publisher or QoS.
     package var foreign: UInt64
+    /// Messages that reached members of a share group in several processes; each arrival but the first counts.
+    package var repeated: UInt64 = 0
     /// The streams of this ledger together exceeded its memory limit.
     package var overflowed: Bool
 }

@@ -2,7 +2,7 @@
 struct JointLedger {
     private let segments: [SegmentLedger]
     private(set) var problems: [LedgerProblem] = []
-    /// Messages that reached members of a share group in several segments; each arrival but the first counts.
+    /// Messages that reached members of a share group in several processes; each arrival but the first counts.
     private(set) var repeated: UInt64 = 0
 
     init(_ segments: [SegmentLedger]) { self.segments = segments }
@@ -19,6 +19,7 @@ struct JointLedger {
         for own in self.segments.map(\.received) {
             for qos: UInt8 in 0...2 { joint.counts[qos] += own.counts[qos] }
             joint.foreign += own.foreign
+            self.repeated += own.repeated
             joint.overflowed = joint.overflowed || own.overflowed
             joint.late.formUnion(own.late)
             joint.absent.formUnion(own.absent)
@@ -37,8 +38,9 @@ struct JointLedger {
                 }
             }
         }
+        joint.repeated = self.repeated
         guard self.repeated > 0 else { return joint }
-        // Each segment recorded the first arrival that it saw.
+        // Each process recorded the first arrival that it saw.
         self.problems.append(.durationsOfDuplicates(messages: self.repeated))
         return joint
     }
@@ -75,13 +77,14 @@ struct JointLedger {
     /// Subscribers that left while publishers elsewhere still sent may have missed messages.
     mutating func checkLeaving() {
         var worst: (gap: Int64, of: Int, by: Int)?
-        for (subscriber, own) in self.segments.enumerated() where !own.receivers.isEmpty {
-            guard let left = own.subscribersLeft else { continue }
-            for (publisher, segment) in self.segments.enumerated() where publisher != subscriber {
-                guard segment.published.contains(where: { !$0.fates.isEmpty }), let ended = segment.publishersEnded,
-                    ended > left
-                else { continue }
-                if ended - left > worst?.gap ?? 0 { worst = (ended - left, subscriber, publisher) }
+        let processes = self.segments.enumerated().flatMap { index, segment in
+            segment.ownTimes.map { (segment: index, times: $0) }
+        }
+        for (subscriber, own) in processes.enumerated() {
+            guard let left = own.times.subscribersLeft else { continue }
+            for (publisher, other) in processes.enumerated() where publisher != subscriber {
+                guard let ended = other.times.publishersEnded, ended > left else { continue }
+                if ended - left > worst?.gap ?? 0 { worst = (ended - left, own.segment, other.segment) }
             }
         }
         guard let worst else { return }
@@ -101,11 +104,17 @@ extension Reconciliation {
         terms.neverBegan = joint.neverBegan
         for segment in segments { terms.granted.merge(segment.granted, uniquingKeysWith: min) }
         terms.use(segments.first?.places ?? LedgerPlaces())
-        self.init(arrivals: [received], published: segments.flatMap(\.published), terms: terms)
+        // Examples are the first of their kind, in an order that does not depend on what was joined before.
+        let published = segments.flatMap(\.published).sorted { $0.firstPublisher < $1.firstPublisher }
+        self.init(arrivals: [received], published: published, terms: terms)
         self.problems += joint.problems
         let lost = self.rows.reduce(0) { $0 + ($1.lost ?? 0) }
         if let problem = joint.missedBehind(lost) { self.problems.append(problem) }
     }
+}
+
+extension PublishedExport {
+    fileprivate var firstPublisher: UInt32 { self.fates.lazy.map(\.publisher).min() ?? .max }
 }
 
 extension ReconciliationTerms {

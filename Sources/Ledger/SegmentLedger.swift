@@ -1,14 +1,23 @@
 /// The records of one segment about messages whose publishers and subscribers may be in different segments.
 ///
-/// Times are CLOCK_REALTIME nanoseconds of the segment's own host. ``Reconciliation/init(joining:)`` joins the
-/// records of all segments. The size depends on the plan and on missing messages, and not on the length of the run.
+/// Times are CLOCK_REALTIME nanoseconds of the segment's own host. A segment may be several processes on one host,
+/// which ``init(joining:)`` joins. ``Reconciliation/init(joining:)`` joins the records of all segments. The size
+/// depends on the plan and on missing messages, and not on the length of the run.
 package struct SegmentLedger: Sendable {
-    /// No publisher of the segment wrote before this time; `nil`: none ever did.
-    package var loadBegan: Int64?
-    /// Time when the last publisher closed.
-    package var publishersEnded: Int64?
-    /// Time when the first subscriber was asked to leave.
-    package var subscribersLeft: Int64?
+    /// The times of a process.
+    package struct Times: Hashable, Sendable {
+        /// No publisher wrote before this time; `nil`: none ever did.
+        package var loadBegan: Int64?
+        /// Time when the last publisher closed.
+        package var publishersEnded: Int64?
+        /// Time when the first subscriber was asked to leave.
+        package var subscribersLeft: Int64?
+
+        package init() {}
+    }
+
+    /// One of each process of the segment, in order; never empty.
+    package var times = [Times()]
     /// Receivers of the segment's clients; a share group is one, and may be in several segments.
     package var receivers: [UInt32] = []
     /// Those that ever had a subscription in effect.
@@ -22,6 +31,45 @@ package struct SegmentLedger: Sendable {
     package var received: LedgerExport
 
     package init(received: LedgerExport) { self.received = received }
+
+    /// Joins the ledgers of all processes of a segment, in order.
+    package init(joining processes: [SegmentLedger]) {
+        var joint = JointLedger(processes)
+        self.init(received: joint.received())
+        self.times = processes.flatMap(\.ownTimes)
+        self.receivers = Set(processes.flatMap(\.receivers)).sorted()
+        self.began = processes.reduce(into: []) { $0.formUnion($1.began) }
+        for process in processes { self.granted.merge(process.granted, uniquingKeysWith: min) }
+        self.places = processes.first?.places ?? LedgerPlaces()
+        self.published = processes.flatMap(\.published)
+    }
+
+    /// The times that are of clients: a process without publishers has none of their end.
+    var ownTimes: [Times] {
+        let publishes = self.published.contains { !$0.fates.isEmpty }
+        return self.times.map { times in
+            var times = times
+            if !publishes { times.publishersEnded = nil }
+            if self.receivers.isEmpty { times.subscribersLeft = nil }
+            return times
+        }
+    }
+}
+
+// The times of a segment of a single process.
+extension SegmentLedger {
+    package var loadBegan: Int64? {
+        get { self.times[0].loadBegan }
+        set { self.times[0].loadBegan = newValue }
+    }
+    package var publishersEnded: Int64? {
+        get { self.times[0].publishersEnded }
+        set { self.times[0].publishersEnded = newValue }
+    }
+    package var subscribersLeft: Int64? {
+        get { self.times[0].subscribersLeft }
+        set { self.times[0].subscribersLeft = newValue }
+    }
 }
 
 /// Which publishers and receivers of a run belong together, as ranges of their numbers.

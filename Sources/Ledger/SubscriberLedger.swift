@@ -13,6 +13,10 @@ package struct SubscriberLedger: ~Copyable {
     private var irregular: [Int: Irregularity] = [:]
     /// Runs of messages that came late, over all streams together: without their numbers the books are exact too.
     private var overtakenLeft: Int
+    /// Runs of late messages of one stream, since a server may reorder all the time.
+    ///
+    /// The record of a segment must not grow with that.
+    private static let overtakenLimit = 256
     /// By slot: one ledger for each further copy of a message.
     private var copies: [Int: [StreamLedger]] = [:]
     /// By slot, as ``copies``: messages with a permitted repeat instead of a further copy.
@@ -113,8 +117,8 @@ package struct SubscriberLedger: ~Copyable {
 
     private mutating func reordered(_ slot: Int, _ sequence: UInt64) {
         self.irregular[slot, default: Irregularity()].reordered += 1
-        guard self.overtakenLeft > 0 else { return }
         let runs = self.irregular[slot]?.overtaken.runs.count ?? 0
+        guard self.overtakenLeft > 0, runs < Self.overtakenLimit else { return }
         self.irregular[slot, default: Irregularity()].overtaken.insert(sequence)
         self.overtakenLeft -= (self.irregular[slot]?.overtaken.runs.count ?? 0) - runs
     }

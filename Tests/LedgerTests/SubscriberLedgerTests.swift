@@ -341,6 +341,22 @@ struct SubscriberLedgerTests {
         #expect(ledger.export().late == [6])
     }
 
+    @Test("of a stream that is reordered all the time, all late messages count and the numbers of the first are kept")
+    func reorderedAllTheTime() {
+        var ledger = SubscriberLedger()
+        let subscription = ledger.addSubscription(0)
+        for pair: UInt64 in 0..<1_000 {
+            for sequence in [3 * pair + 1, 3 * pair, 3 * pair + 2] {
+                _ = ledger.arrived(subscription: subscription, publisher: 0, qos: 1, sequence: sequence)
+            }
+        }
+        let export = ledger.export()
+        #expect(export.irregular[0]?.reordered == 1_000)
+        let first: [UInt64] = (0..<256).map { 3 * $0 }
+        #expect(export.irregular[0]?.overtaken == SequenceRanges(first.map { $0..<$0 + 1 }))
+        #expect(!export.overflowed && export.streams[0].missing.isEmpty)
+    }
+
     @Test("more gaps over all streams than the loop may keep are reported")
     func sharedBound() {
         var ledger = SubscriberLedger(limits: .init(window: 128, gaps: 100), gaps: 10)
