@@ -99,10 +99,12 @@ package actor LoadRun<Observer: RunObserver> {
             await self.look()
         case .look: await self.look()
         case .begin(let origin):
-            guard self.awaitsOthers, self.loadBegan == nil else { return }
+            // The others may not wait for the last clients of this process.
+            guard self.awaitOthers != nil, self.loadBegan == nil else { return }
             await self.sample()
             self.startLoad(at: origin)
         case .stop(let reason): await self.endLoad(reason)
+        case .wind(let reason): if self.stop == nil { await self.endLoad(reason) }
         case .abort:
             await self.endLoad(.interrupted)
             self.abort()
@@ -180,7 +182,7 @@ package actor LoadRun<Observer: RunObserver> {
     private func endLoad(_ reason: StopReason) async {
         guard self.stop == nil else {
             // A stop during the drain ends it.
-            if reason == .interrupted { self.drainDeadline = self.clock.now }
+            if reason == .interrupted || reason == .ordered { self.drainDeadline = self.clock.now }
             return self.lookSoon()
         }
         self.stop = reason

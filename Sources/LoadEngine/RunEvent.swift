@@ -12,6 +12,8 @@ package enum StopReason: Hashable, Sendable {
     case planned
     /// Stopped from outside before the plan's end, by a signal.
     case interrupted
+    /// Stopped by the process that leads the segments of the run.
+    case ordered
     /// A threshold that aborts was broken.
     case thresholdBroken
     case everyConnectFailed
@@ -27,6 +29,8 @@ package enum RunEvent: Hashable, Sendable {
     /// The other processes are ready too: the load begins then.
     case begin(at: NIODeadline)
     case stop(StopReason)
+    /// The same, but a drain goes on.
+    case wind(StopReason)
     /// The second signal: close everything now.
     case abort
 }
