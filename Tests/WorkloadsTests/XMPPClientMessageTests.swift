@@ -46,6 +46,36 @@ struct XMPPClientMessageTests {
         #expect(messages.allSatisfy { $0.element["to"] == "user\(($0.client ^ 1) + 1)@localhost/r" })
     }
 
+    @Test(
+        "in segments, all clients together send and receive what they do in one process",
+        arguments: [XMPPLoad.Pairing.neighbour, .random],
+        [2, 3]
+    )
+    func segments(_ pairing: XMPPLoad.Pairing, _ count: Int) {
+        var books: [Books] = []
+        var sent: [Int: UInt64] = [:]
+        var received: [Int: UInt64] = [:]
+        for index in 0..<count {
+            let segment = PlanSegment(index: index, of: count)
+            let run = XMPPVirtualRun(.init(clients: 8, pairing: pairing, rate: 50, segment: segment))
+            run.perform()
+            books.append(run.books)
+            #expect(run.account.unreconciled == [] && run.errorCounts == [:])
+            #expect(run.account.ledger.publishers == segment.share(of: 8))
+            for client in run.account.clients {
+                sent[client.number] = client.tally.sent
+                received[client.number] = client.tally.received
+            }
+        }
+        let all = Books.sums(books)
+        #expect(all.map(\.sent) == [100] && all.map(\.confirmed) == [100])
+        #expect(all.map(\.expected) == [100] && all.map(\.received) == [100] && all.map(\.lost) == [0])
+        let whole = XMPPVirtualRun(.init(clients: 8, pairing: pairing, rate: 50))
+        whole.perform()
+        #expect(whole.account.clients.allSatisfy { sent[$0.number] == $0.tally.sent } && sent.count == 8)
+        #expect(received.values.reduce(0, +) == 100)
+    }
+
     @Test("a message that comes back is refused, and the drain does not wait for it", arguments: [1, 7, 20])
     func bounced(count: Int) {
         let run = XMPPVirtualRun(.init())

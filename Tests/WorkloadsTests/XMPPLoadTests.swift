@@ -1,3 +1,4 @@
+import LoadEngine
 import NIOCore
 import Testing
 import Workloads
@@ -7,6 +8,7 @@ struct XMPPLoadTests {
     private func load(
         _ clients: Int,
         _ pairing: XMPPLoad.Pairing = .neighbour,
+        segment: PlanSegment = .whole,
         jid: (String, String, String) = ("user%i", "example.org", "clamor")
     ) -> XMPPLoad {
         XMPPLoad(
@@ -17,6 +19,7 @@ struct XMPPLoadTests {
             resource: Template(parsing: jid.2),
             password: Template(parsing: "p%i"),
             pairing: pairing,
+            segment: segment,
             run: 1,
             seed: 42,
             realtimeOffset: 0
@@ -58,6 +61,29 @@ struct XMPPLoadTests {
         #expect(Set(seen).count == 100)
         #expect(load.peer(of: seen[99]) == 0)
         #expect((0..<100).map { load.peer(of: $0) } == (0..<100).map { self.load(100, .random).peer(of: $0) })
+    }
+
+    @Test(
+        "clients write to clients of their own segment, and each has one writer",
+        arguments: [XMPPLoad.Pairing.neighbour, .random],
+        [(8, 4), (8, 2), (7, 3), (101, 5), (3, 1)]
+    )
+    func segments(_ pairing: XMPPLoad.Pairing, _ division: (clients: Int, segments: Int)) {
+        var readers: [Int] = []
+        for index in 0..<division.segments {
+            let segment = PlanSegment(index: index, of: division.segments)
+            let load = self.load(division.clients, pairing, segment: segment)
+            let own = (0..<division.clients).filter(segment.contains)
+            for number in own {
+                let peer = load.peer(of: number)
+                #expect(own.contains(peer))
+                #expect(load.writers(to: peer) == number..<number + 1)
+                readers.append(peer)
+            }
+            let others = (0..<division.clients).filter { !segment.contains($0) }
+            #expect(others.allSatisfy { load.writers(to: $0).isEmpty })
+        }
+        #expect(readers.sorted() == Array(0..<division.clients))
     }
 
     @Test("an invalid or duplicate JID is reported before anything is sent")

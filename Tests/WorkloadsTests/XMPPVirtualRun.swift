@@ -29,6 +29,7 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
         var reconnectPeriod = TimeAmount.milliseconds(300)
         var ackTimeout = TimeAmount.seconds(30)
         var departures = DeparturePlan()
+        var segment = PlanSegment.whole
         var streamManagement = false
         var mechanism: String?
         var unregistered: [String: AccountRefusal] = [:]
@@ -49,6 +50,7 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
             resource: Template(parsing: "r"),
             password: Template(parsing: "secret"),
             pairing: setup.pairing,
+            segment: setup.segment,
             run: 7,
             seed: 1,
             realtimeOffset: 1_700_000_000_000_000_000
@@ -87,6 +89,7 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
             measure: setup.work.isOfAccounts ? nil : setup.duration,
             drain: setup.drain
         )
+        plan.segment = setup.segment
         plan.departures = setup.departures
         plan.operatorsListen = setup.work == .message || load.hasGroups
         if load.hasGroups { plan.row = setup.clients / setup.groupSize }

@@ -29,6 +29,8 @@ package struct MQTTMetrics: Sendable {
         package let duration: DurationID
         /// Answers after their timeout, also by the publisher's QoS.
         package let late: CounterID?
+        /// Arrivals before the message was due, where clocks of several hosts meet.
+        package let negative: CounterID?
     }
 
     /// The metrics of a flow store.
@@ -109,10 +111,16 @@ package struct MQTTMetrics: Sendable {
                     retained: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"])
                 )
             }
-        self.deliveries = Self.deliveries(plan, heardBy: group, isRequest: isRequest, &catalog)
+        self.deliveries = Self.deliveries(
+            plan,
+            heardBy: group,
+            isRequest: isRequest,
+            isJoint: load.joint != nil,
+            &catalog
+        )
         self.sharedDeliveries = Dictionary(
             uniqueKeysWithValues: plan.sharedNames(group).map { name in
-                (name, Self.deliveries(plan, heardBy: group, isRequest: false, as: name, &catalog))
+                (name, Self.deliveries(plan, heardBy: group, isRequest: false, isJoint: false, as: name, &catalog))
             }
         )
         self.traffic = TrafficMetrics(protocolName: "mqtt", loops: loops, &catalog)
@@ -146,6 +154,7 @@ package struct MQTTMetrics: Sendable {
         _ plan: DeliveryPlan,
         heardBy group: Int,
         isRequest: Bool,
+        isJoint: Bool,
         as name: String? = nil,
         _ catalog: inout MetricCatalog
     ) -> [Delivery] {
@@ -156,7 +165,8 @@ package struct MQTTMetrics: Sendable {
             let labels = name.map { labels.adding(Labels.group, $0) } ?? labels
             known[key] = Delivery(
                 duration: catalog.duration(isRequest ? "request_duration" : "delivery_duration", labels),
-                late: isRequest ? catalog.counter("requests_late", labels) : nil
+                late: isRequest ? catalog.counter("requests_late", labels) : nil,
+                negative: isJoint ? catalog.counter("delivery_negative", labels) : nil
             )
         }
         let first = known[rows[0].key]

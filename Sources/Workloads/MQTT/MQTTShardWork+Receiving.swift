@@ -61,6 +61,8 @@ extension MQTTShardWork {
     /// Returns whether it is known here to be the first.
     private func isFirst(_ header: PayloadHeader, _ place: Int, _ view: PublishView, now: NIODeadline) -> Bool {
         if let member = self.member(place, view.topic) {
+            let due = header.due &- self.clock.pointee
+            self.countNegative(Int64(now.uptimeNanoseconds) &- due, self.ids(of: header))
             // Another member may have it already, so durations are recorded when the batches are merged.
             self.members.arrived(
                 member: member,
@@ -70,7 +72,7 @@ extension MQTTShardWork {
                     qos: header.qos,
                     sequence: header.sequence,
                     lane: self.lane(of: header),
-                    due: header.due &- self.load.realtimeOffset,
+                    due: due,
                     at: Int64(now.uptimeNanoseconds)
                 )
             )
@@ -106,17 +108,26 @@ extension MQTTShardWork {
         // `sub` alone does not know the publisher's plan, so the stages of its own plan count, by their times.
         guard !self.deliveries.hasPublishers else { return header.lane(stages: self.load.stages.count) }
         guard !self.load.stages.isEmpty else { return MetricLane.measured }
-        let due = header.due &- self.load.realtimeOffset
+        let due = header.due &- self.clock.pointee
         return self.slab.times.lane(NIODeadline.uptimeNanoseconds(UInt64(max(0, due))))
     }
 
+    private func ids(of header: PayloadHeader) -> UnsafeMutablePointer<MQTTMetrics.Delivery> {
+        self.durations + (self.deliveries.stream(of: header.publisher) * 3 + Int(min(header.qos, 2)))
+    }
+
+    /// A histogram has no negative values; the clocks of two hosts may make some.
+    private func countNegative(_ duration: Int64, _ ids: UnsafeMutablePointer<MQTTMetrics.Delivery>) {
+        if duration < 0, let negative = ids.pointee.negative { self.meter.add(negative) }
+    }
+
     private func recordDelivery(_ place: Int, _ header: PayloadHeader, now: NIODeadline) {
-        let due = header.due &- self.load.realtimeOffset
+        let due = header.due &- self.clock.pointee
         let duration = Int64(now.uptimeNanoseconds) &- due
-        let stream = self.deliveries.stream(of: header.publisher)
-        let ids = self.durations + (stream * 3 + Int(min(header.qos, 2)))
+        let ids = self.ids(of: header)
         let lane = self.lane(of: header)
         self.meter.record(ids.pointee.duration, duration, lane: lane)
+        self.countNegative(duration, ids)
         if self.meter.isSlow(.arrival, duration) {
             var entry = SlowEntry(
                 .arrival,

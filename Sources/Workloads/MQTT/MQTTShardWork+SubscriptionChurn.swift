@@ -164,7 +164,7 @@ extension MQTTLoad {
     }
 
     /// Whether a topic may match both filters.
-    static func overlap(_ one: String, _ other: String) -> Bool {
+    package static func overlap(_ one: String, _ other: String) -> Bool {
         func levels(_ filter: String) -> ArraySlice<Substring> {
             let levels = filter.split(separator: "/", omittingEmptySubsequences: false)
             return levels.first == "$share" ? levels.dropFirst(2) : levels[...]

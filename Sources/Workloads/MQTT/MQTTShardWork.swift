@@ -60,6 +60,8 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     // Pointers, since exclusivity checks of a class's property cost as much as a message.
     /// By stream.
     let writers: UnsafeMutablePointer<MessageWriter>
+    /// The clock of time stamps minus the loop's clock, in nanoseconds; the writers have it too.
+    let clock: UnsafeMutablePointer<Int64>
     let ledger: UnsafeMutablePointer<SubscriberLedger>
     let audiences: UnsafeMutablePointer<AudienceTable>
     /// Only in a load with several audiences per publisher.
@@ -146,10 +148,12 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         }
         let count = places.count
         self.sessions = .allocate(capacity: max(1, count))
+        self.clock = .allocate(capacity: 1)
+        self.clock.initialize(to: load.realtimeOffset)
         self.writers = .allocate(capacity: load.streams.count)
         for stream in load.streams.indices {
             (self.writers + stream).initialize(
-                to: MessageWriter(load, stream: stream, group: group, deliveries: deliveries)
+                to: MessageWriter(load, stream: stream, group: group, deliveries: deliveries, clock: self.clock)
             )
         }
         let publishers = deliveries.publishers > 0 ? UInt32(deliveries.publishers) : nil
@@ -184,6 +188,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         self.sessions.deallocate()
         self.writers.deinitialize(count: self.load.streams.count)
         self.writers.deallocate()
+        self.clock.deallocate()
         self.audiences.deinitialize(count: 1)
         self.audiences.deallocate()
         self.published.deinitialize(count: 1)
@@ -200,6 +205,9 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
 
     /// Whether the client publishes at QoS 1 or 2, and so awaits acknowledgements.
     func awaitsAnswers(_ place: Int) -> Bool { self.clients[place].own.qos != .atMostOnce }
+
+    /// Corrects the clock of time stamps, which another host's clock drifts from.
+    package func correct(clock offset: Int64) { self.clock.pointee = offset }
 
     package func observe(_ now: NIODeadline) {}
 

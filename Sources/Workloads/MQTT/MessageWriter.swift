@@ -10,6 +10,8 @@ import NIOCore
 /// time, at about 5 ns per message. One per event loop.
 struct MessageWriter: ~Copyable {
     private let load: MQTTLoad
+    /// The loop's offset of time stamps, which may be corrected during the run.
+    private let clock: UnsafeMutablePointer<Int64>
     private let stream: MQTTLoad.Stream
     /// Draws the receivers of messages to one client.
     private let deliveries: DeliveryPlan
@@ -53,12 +55,19 @@ struct MessageWriter: ~Copyable {
     var audience: UInt32 = 0
     private var qos = QoS.atMostOnce
 
-    init(_ load: MQTTLoad, stream place: Int = 0, group: Int = 0, deliveries: DeliveryPlan) {
+    init(
+        _ load: MQTTLoad,
+        stream place: Int = 0,
+        group: Int = 0,
+        deliveries: DeliveryPlan,
+        clock: UnsafeMutablePointer<Int64>
+    ) {
         let stream = load.streams[place]
         let topic = stream.p2p == nil ? stream.topic : nil
         let templates = [topic, stream.responseTopic, stream.payload.template].compactMap { $0 }
         let sizes = stream.payload.sizes
         self.load = load
+        self.clock = clock
         self.stream = stream
         self.hasHeader = load.hasLedger && stream.hasHeader
         self.deliveries = deliveries
@@ -298,7 +307,7 @@ struct MessageWriter: ~Copyable {
     }
 
     private func realtime(_ due: NIODeadline) -> Int64 {
-        Int64(due.uptimeNanoseconds) &+ self.load.realtimeOffset
+        Int64(due.uptimeNanoseconds) &+ self.clock.pointee
     }
 }
 

@@ -47,9 +47,10 @@ package struct XMPPLoad: Sendable {
     /// The peer that a client sends to.
     package enum Pairing: String, CaseIterable, Sendable {
         /// Clients 1 and 2 send to each other, as do 3 and 4, and so on. With an odd number the last one sends to
-        /// itself.
+        /// itself. A segment counts its own clients.
         case neighbour
-        /// A ring over all clients in an order drawn from the seed: each client has one sender and one receiver.
+        /// A ring over all clients in an order drawn from the seed: each client has one sender and one receiver. A
+        /// segment has a ring of its own.
         case random
         /// Every client sends to the first one, which sends to the second.
         case hotspot
@@ -98,7 +99,9 @@ package struct XMPPLoad: Sendable {
     package var service = ""
     package var nick = Template(parsing: "clamor%i")
     package private(set) var pairing: Pairing
-    /// The order of a random ring, and each client's position in it.
+    /// The segment whose clients send to each other: no message leaves it.
+    private let segment: PlanSegment
+    /// The order of a random ring, and each client's position in it, by the numbers in the segment.
     private let ring: [Int32]
     private let placeInRing: [Int32]
     /// Operations in flight per client in closed loop.
@@ -133,6 +136,7 @@ package struct XMPPLoad: Sendable {
         resource: Template,
         password: Template,
         pairing: Pairing = .neighbour,
+        segment: PlanSegment = .whole,
         run: UInt32,
         seed: UInt64,
         realtimeOffset: Int64
@@ -144,6 +148,7 @@ package struct XMPPLoad: Sendable {
         self.resource = resource
         self.password = password
         self.pairing = pairing
+        self.segment = segment
         self.run = run
         self.seed = seed
         self.realtimeOffset = realtimeOffset
@@ -153,8 +158,8 @@ package struct XMPPLoad: Sendable {
             return
         }
         var random = SplitMix64(seed: seed)
-        let ring = (0..<Int32(clients)).shuffled(using: &random)
-        var places = [Int32](repeating: 0, count: clients)
+        let ring = (0..<Int32(segment.share(of: clients))).shuffled(using: &random)
+        var places = [Int32](repeating: 0, count: ring.count)
         for (place, client) in ring.enumerated() { places[Int(client)] = Int32(place) }
         self.ring = ring
         self.placeInRing = places
@@ -202,24 +207,30 @@ package struct XMPPLoad: Sendable {
 
     /// The number of the client's peer.
     package func peer(of number: Int) -> Int {
-        switch self.pairing {
-        case .neighbour: number ^ 1 < self.clients ? number ^ 1 : number
-        case .random: Int(self.ring[(Int(self.placeInRing[number]) + 1) % self.ring.count])
-        case .hotspot: number == 0 ? min(1, self.clients - 1) : 0
-        }
+        let (own, count) = (number / self.segment.count, self.segment.share(of: self.clients))
+        let peer =
+            switch self.pairing {
+            case .neighbour: own ^ 1 < count ? own ^ 1 : own
+            case .random: Int(self.ring[(Int(self.placeInRing[own]) + 1) % count])
+            case .hotspot: own == 0 ? min(1, count - 1) : 0
+            }
+        return peer * self.segment.count + self.segment.index
     }
 
-    /// The number of senders to a client.
+    /// The numbers of the senders to a client; none for a client of another segment.
     package func writers(to number: Int) -> Range<Int> {
+        guard self.segment.contains(number) else { return 0..<0 }
         switch self.pairing {
         case .neighbour:
             let writer = self.peer(of: number)
             return writer..<writer + 1
         case .random:
             let count = self.ring.count
-            let writer = Int(self.ring[(Int(self.placeInRing[number]) + count - 1) % count])
+            let own = Int(self.ring[(Int(self.placeInRing[number / self.segment.count]) + count - 1) % count])
+            let writer = own * self.segment.count + self.segment.index
             return writer..<writer + 1
         case .hotspot:
+            precondition(self.segment == .whole, "the senders to one client are in all segments")
             switch number {
             case 0: return self.clients == 1 ? 0..<1 : 1..<self.clients
             case 1: return 0..<1
