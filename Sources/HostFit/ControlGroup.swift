@@ -15,21 +15,38 @@ package struct ControlGroup: Hashable, Sendable {
     /// - Parameter read: returns the text of a file. In a container the path in /proc/self/cgroup may exist only on the
     ///   host, so missing files are skipped.
     init(reading read: FileReader) {
-        for line in (read("/proc/self/cgroup") ?? "").split(separator: "\n") {
+        for folder in Self.folders(read) {
+            switch folder {
+            case .second(let path): self.readSecond(path, read)
+            case .firstMemory(let path): self.readFirstMemory(path, read)
+            case .firstCPU(let path): self.readFirstCPU(path, read)
+            }
+        }
+    }
+
+    /// A folder of the process's own group or of an ancestor, by the files in it.
+    enum Folder {
+        case second(String)
+        case firstMemory(String)
+        case firstCPU(String)
+    }
+
+    static func folders(_ read: FileReader) -> [Folder] {
+        (read("/proc/self/cgroup") ?? "").split(separator: "\n").flatMap { line -> [Folder] in
             // 0::/path in version 2, 4:memory:/path in version 1.
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-            guard fields.count == 3 else { continue }
+            guard fields.count == 3 else { return [] }
             let controllers = fields[1].split(separator: ",")
-            for path in Self.upwards(fields[2]) {
+            return Self.upwards(fields[2]).flatMap { path -> [Folder] in
+                var folders: [Folder] = []
                 if fields[1].isEmpty {
-                    for root in ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] { self.readSecond(root + path, read) }
+                    folders += ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map { .second($0 + path) }
                 }
-                if controllers.contains("memory") { self.readFirstMemory("/sys/fs/cgroup/memory\(path)", read) }
+                if controllers.contains("memory") { folders.append(.firstMemory("/sys/fs/cgroup/memory\(path)")) }
                 if controllers.contains("cpu") {
-                    for root in ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"] {
-                        self.readFirstCPU(root + path, read)
-                    }
+                    folders += ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"].map { .firstCPU($0 + path) }
                 }
+                return folders
             }
         }
     }
@@ -90,7 +107,7 @@ package struct ControlGroup: Hashable, Sendable {
 
     private static func number(_ text: String?) -> UInt64? { text.flatMap { ProcFile.numbers($0).first } }
 
-    private static func statistic(_ name: String, _ text: String?) -> UInt64? {
+    static func statistic(_ name: String, _ text: String?) -> UInt64? {
         for line in (text ?? "").split(separator: "\n") where line.hasPrefix("\(name) ") {
             return ProcFile.numbers(line).first
         }

@@ -7,6 +7,7 @@ package enum HostRemedy: Hashable, Sendable {
     case moreSourceAddresses
     case split(LoadSplit)
     case severalMachines
+    case moreHosts
 
     // Event loops of this process.
     case moreThreads

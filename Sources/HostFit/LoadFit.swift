@@ -49,22 +49,6 @@ package struct LoadFit: Sendable {
     package static let mostClients = 10_000_000
 }
 
-/// Costs per client and per message, measured on Linux 6.18, x86-64; every use states them.
-package struct ClientCosts: Hashable, Sendable {
-    /// In this process: a resident idle MQTT client (3.5 KiB with 18,000 of them).
-    package var client: UInt64 = 4_096
-    /// In the kernel: a TCP socket with its inode, file, directory entry and epoll entry.
-    package var socket: UInt64 = 4_096
-    /// In the embedded broker: one of its clients (2.7 KiB).
-    package var brokerClient: UInt64 = 3_072
-    /// CPU-µs per message in a write of its own, mostly in the kernel; at QoS 2 it is twice that.
-    package var sent = 10.0
-    /// CPU-µs per message in a read of its own.
-    package var delivered = 6.0
-
-    package init() {}
-}
-
 extension LoadFit {
     /// All checks, in the order of the report.
     package var checks: [HostCheck] {
