@@ -106,10 +106,12 @@ extension RunPage {
         case (false, nil): break
         }
         let segment = self.record.segment
-        if let merged = segment.merged {
-            facts.append("merged from \(merged) segments")
-        } else if segment.run != nil {
-            facts.append("segment \(segment.index) of \(segment.count)")
+        if segment.isPart {
+            let processes = segment.merged.map { ", merged from \($0) processes" } ?? ""
+            facts.append("segment \(segment.index) of \(segment.count)\(processes)")
+        } else if let merged = segment.merged {
+            let lost = segment.lost.map { " of \(merged + $0.count)" } ?? ""
+            facts.append("merged from \(merged)\(lost) segments")
         }
         return facts
     }

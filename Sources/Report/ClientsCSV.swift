@@ -67,9 +67,9 @@ package enum ClientsCSV {
             guard cells.count == header.count else { return nil }
             rows.append(ClientRow(Dictionary(zip(header, cells), uniquingKeysWith: { $1 })))
         }
-        // All clients of a run have the same time; an idle one does not show it.
+        // All clients of a process have the same time; an idle one does not show it.
         let seconds = rows.lazy.compactMap(\.seconds).first
-        for place in rows.indices { rows[place].seconds = seconds }
+        for place in rows.indices { rows[place].seconds = rows[place].seconds ?? seconds }
         return rows
     }
 

@@ -46,11 +46,14 @@ package enum LedgerCSV {
     }
 
     private static func rows(of ledger: SegmentLedger, _ add: (LedgerRow) -> Void) {
-        for (kind, time) in [
-            (LedgerRow.Kind.loadBegan, ledger.loadBegan), (.publishersEnded, ledger.publishersEnded),
-            (.subscribersLeft, ledger.subscribersLeft),
-        ] {
-            if let time { add(LedgerRow(kind, at: time)) }
+        for (process, times) in ledger.times.enumerated() {
+            if process > 0 { add(LedgerRow(.process)) }
+            for (kind, time) in [
+                (LedgerRow.Kind.loadBegan, times.loadBegan), (.publishersEnded, times.publishersEnded),
+                (.subscribersLeft, times.subscribersLeft),
+            ] {
+                if let time { add(LedgerRow(kind, at: time)) }
+            }
         }
         self.rows(of: ledger.receivers, LedgerRow(.receivers), add)
         self.rows(of: ledger.began.sorted(), LedgerRow(.began), add)
@@ -123,6 +126,7 @@ package enum LedgerCSV {
             }
         }
         if received.foreign > 0 { add(LedgerRow(.foreign, count: received.foreign)) }
+        if received.repeated > 0 { add(LedgerRow(.repeated, count: received.repeated)) }
         if received.overflowed { add(LedgerRow(.overflowed)) }
         self.rows(of: received.late.sorted(), LedgerRow(.late), add)
         self.rows(of: received.absent.sorted(), LedgerRow(.absent), add)

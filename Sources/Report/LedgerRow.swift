@@ -3,6 +3,8 @@ import Ledger
 /// A row of `ledger.csv`.
 struct LedgerRow {
     enum Kind: String, CaseIterable {
+        /// The times after it are of the segment's next process.
+        case process
         case loadBegan = "load_began"
         case publishersEnded = "publishers_ended"
         case subscribersLeft = "subscribers_left"
@@ -15,7 +17,7 @@ struct LedgerRow {
         case publisher
         // Of the publisher in the row before.
         case unsent, resent, admitted
-        case distinct, duplicated, reordered, overlapped, foreign, overflowed, late, absent
+        case distinct, duplicated, reordered, overlapped, foreign, repeated, overflowed, late, absent
         case stream
         // Of the stream in the row before.
         case streamDuplicated = "stream_duplicated"

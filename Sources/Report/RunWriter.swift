@@ -70,7 +70,7 @@ package final class RunWriter {
             try OutputFile.replace(self.directory.file("clients.csv"), with: ClientsCSV.text(clients))
         }
         if let ledger { try LedgerCSV.write(ledger, to: self.directory.file(LedgerCSV.fileName)) }
-        if record.segment.run != nil, record.segment.merged == nil {
+        if record.segment.isPart {
             let names = HistogramLog.segmentFiles + (ledger == nil ? [] : [LedgerCSV.fileName])
             let sizes = names.map { ($0, OutputFile.size(self.directory.file($0)) ?? 0) }
             try self.log.write(HistogramLog.end(ofSegment: sizes))

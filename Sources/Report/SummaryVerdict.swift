@@ -89,7 +89,7 @@ extension Summary {
     /// Nothing of a run that is whole, or merged.
     var segment: String? {
         let segment = self.record.segment
-        guard segment.run != nil, segment.merged == nil else { return nil }
+        guard segment.isPart else { return nil }
         return "segment \(segment.index) of \(segment.count): a part of the load; clamor merge adds the results of all"
     }
 

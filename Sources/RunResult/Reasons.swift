@@ -3,8 +3,6 @@ package import Measurement
 
 extension Verdict.Reason {
     static let noConnectionCode = "no-connection"
-    static let signalCode = "interrupted"
-    static let thresholdCode = "threshold"
     static let decodedCode = "decoded"
     static let connectionsLostCode = "connections-lost"
     private static let connectionCode = "connection"
@@ -13,10 +11,8 @@ extension Verdict.Reason {
 
     static let signal = Self(code: Self.signalCode, text: "a signal ended the run before its time")
 
-    static func threshold(_ expression: String?) -> Self {
-        let words = expression.map { ": \($0)" } ?? ""
-        return Self(code: Self.thresholdCode, text: "a threshold that aborts was broken\(words)")
-    }
+    /// A segment was ended by its leader; it has the code of a signal, which the leader may have got.
+    static let ordered = Self(code: Self.signalCode, text: "the coordinator ended the run before its time")
 
     /// The reason for a decode whose connection was lost.
     static func connection(_ words: String) -> Self { Self(code: Self.connectionCode, text: words) }
@@ -36,7 +32,7 @@ extension Verdict.Reason {
         case .everyConnectFailed: return Self(code: Self.noConnectionCode, text: nothingCameUp + words)
         case .everyConnectionLost:
             return Self(code: Self.connectionsLostCode, text: "all connections were lost and none came back\(words)")
-        case .planned, .interrupted, .thresholdBroken: return nil
+        case .planned, .interrupted, .ordered, .thresholdBroken: return nil
         }
     }
 

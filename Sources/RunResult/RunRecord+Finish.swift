@@ -80,6 +80,7 @@ extension RunRecord {
         switch outcome.stop {
         case .planned: break
         case .interrupted: verdict.add(.aborted, .signal)
+        case .ordered: verdict.add(.aborted, .ordered)
         case .thresholdBroken: verdict.add(.aborted, .threshold(broken))
         case .everyConnectFailed, .everyConnectionLost:
             let nothingCameUp = groups.count == 1 ? groups[0].nothingCameUp : "every connect attempt failed"
@@ -123,17 +124,6 @@ extension RunSamples {
         func count(_ kind: String) -> UInt64 { self.errors.filter { $0.kind == kind }.reduce(0) { $0 + $1.count } }
         audit.exhausted(ports: count("ports"), descriptors: count("descriptors"))
         return audit.reasons
-    }
-}
-
-extension [Threshold] {
-    /// The result of each threshold; `broken` ended the run, and counts as failed even if it would pass now.
-    func results(in record: RunRecord, broken: String?) -> [ThresholdResult] {
-        self.map { threshold in
-            var result = threshold.evaluate(in: record)
-            if threshold.expression == broken { result.ok = false }
-            return result
-        }
     }
 }
 

@@ -34,7 +34,8 @@ struct LedgerCSVTests {
         #expect(rows.first == "kind,receiver,publisher,audience,qos,at,count,sequences,flags,group,name")
         let expected = [
             "load_began,,,,,1700000000123456789", "publishers_ended,,,,,1700000010000000000",
-            "subscribers_left,,,,,1700000011000000000", "receivers,,,,,,,1-3 7 5-6", "began,,,,,,,1-3 6",
+            "subscribers_left,,,,,1700000011000000000", "process", "subscribers_left,,,,,1700000012000000000",
+            "receivers,,,,,,,1-3 7 5-6", "began,,,,,,,1-3 6",
             "granted,,,,0,,,2 6", "granted,,,,1,,,3", "place_publishers,1,0,,,,2,,,ops,\"a, \"\"b\"\"\r\n\"",
             "place_publishers,,2,,,,0,,,ops,\"\"\"\"", "place_publishers,,2,,,,7", "place_receivers,0,,,,,7,,,devices,",
             "place_receivers,7,,,,,1,,,devices+audit,", "audiences,,,,,,4", "members,,,1,1,,1,1",
@@ -44,7 +45,8 @@ struct LedgerCSVTests {
             "members,,,1,1,,1,2-3,shared", "members,,,1,2,,2,5", "no_local,,,,0,,1", "members,,,1,2,,2,6",
             "no_local,,,,1,,1", "publisher,,5,1,2,,7,,ordered", "distinct,,,,0,,2", "duplicated,,,,0,,1",
             "overlapped,,,,0,,1", "distinct,,,,1,,5", "duplicated,,,,1,,1", "reordered,,,,1,,1", "foreign,,,,,,1",
-            "overflowed", "late,,,,,,,3", "absent,,,,,,,3", "stream,1,0,1,1,,10,2-3 6-8", "stream_duplicated,,,,,,1,9",
+            "repeated,,,,,,4", "overflowed", "late,,,,,,,3", "absent,,,,,,,3", "stream,1,0,1,1,,10,2-3 6-8",
+            "stream_duplicated,,,,,,1,9",
             "stream_reordered,,,,,,1,4", "stream,3,2,2,0,,4,0-1", "stream_permitted,,,,,,1", "stream_overlapped,,,,,,1",
             "stream_excused,,,,,,,4-1125899906842623",
         ]
@@ -157,6 +159,10 @@ struct LedgerCSVTests {
         ("load_began,,,,,1700000000123456789,,,,,", "load_began,,,,,1,,,,a,"),
         ("load_began,,,,,1700000000123456789,,,,,", "load_began,,,,,1,,3,,,"),
         ("load_began,,,,,1700000000123456789,,,,,", "end,,,,,,50,,,,"),
+        ("process,,,,,,,,,,", "process,,,,,,2,,,,"),
+        ("process,,,,,,,,,,", "load_began,,,,,1,,,,,"),
+        ("repeated,,,,,,4,,,,", "repeated,,,,,,0,,,,"),
+        ("repeated,,,,,,4,,,,", "repeated,,,,1,,4,,,,"),
         ("receivers,,,,,,,1-3 7 5-6,,,", "receivers,,,,,,,0-16777216,,,"),
         ("receivers,,,,,,,1-3 7 5-6,,,", "receivers,,,,,,,0-4294967295,,,"),
         ("receivers,,,,,,,1-3 7 5-6,,,", "receivers,,,,,,,4294967296,,,"),

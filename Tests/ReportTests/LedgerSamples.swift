@@ -32,6 +32,10 @@ enum LedgerSamples {
         ledger.loadBegan = 1_700_000_000_123_456_789
         ledger.publishersEnded = 1_700_000_010_000_000_000
         ledger.subscribersLeft = 1_700_000_011_000_000_000
+        // A second process, without publishers.
+        ledger.times.append(SegmentLedger.Times())
+        ledger.times[1].subscribersLeft = 1_700_000_012_000_000_000
+        ledger.received.repeated = 4
         ledger.receivers = [1, 2, 3, 7, 5, 6]
         ledger.began = [1, 2, 3, 6]
         ledger.granted = [2: 0, 3: 1, 6: 0]
@@ -121,6 +125,10 @@ enum LedgerSamples {
         var ledger = SegmentLedger(received: LedgerExport())
         if number(2) == 0 { ledger.loadBegan = Int64(number(1 << 60)) }
         if number(2) == 0 { ledger.subscribersLeft = Int64(number(1 << 60)) }
+        for process in 1..<1 + Int(number(3)) {
+            ledger.times.append(SegmentLedger.Times())
+            if number(2) == 0 { ledger.times[process].publishersEnded = Int64(number(1 << 60)) }
+        }
         ledger.receivers = (0..<number(20)).map { _ in UInt32(number(40)) }
         ledger.began = Set(ledger.receivers.filter { _ in number(3) > 0 })
         for receiver in ledger.began where number(3) == 0 { ledger.granted[receiver] = UInt8(number(3)) }
@@ -199,6 +207,7 @@ enum LedgerSamples {
             )
         }
         ledger.received.foreign = number(2)
+        ledger.received.repeated = number(3)
         ledger.received.overflowed = number(2) == 0
         return ledger
     }
@@ -218,7 +227,7 @@ struct LedgerContents: Equatable {
         var excused: SequenceRanges?
     }
 
-    private let times: [Int64?]
+    private let times: [SegmentLedger.Times]
     private let receivers: [UInt32]
     private let began: Set<UInt32>
     private let granted: [UInt32: UInt8]
@@ -229,10 +238,11 @@ struct LedgerContents: Equatable {
     private let absent: Set<UInt32>
     private let counts: PerQoS<DeliveryCounts>
     private let foreign: UInt64
+    private let repeated: UInt64
     private let overflowed: Bool
 
     init(_ ledger: SegmentLedger) {
-        self.times = [ledger.loadBegan, ledger.publishersEnded, ledger.subscribersLeft]
+        self.times = ledger.times
         (self.receivers, self.began, self.granted) = (ledger.receivers, ledger.began, ledger.granted)
         (self.places, self.published) = (ledger.places, ledger.published)
         let received = ledger.received
@@ -252,5 +262,6 @@ struct LedgerContents: Equatable {
         }
         (self.late, self.absent, self.counts) = (received.late, received.absent, received.counts)
         (self.foreign, self.overflowed) = (received.foreign, received.overflowed)
+        self.repeated = received.repeated
     }
 }

@@ -3,8 +3,17 @@ import Measurement
 
 /// The ledgers that the segments of a run left to their merge, as one.
 struct JoinedLedgers {
-    /// `nil` where the segments left none.
-    private let delivery: Reconciliation?
+    private enum Joint {
+        /// The segments left none.
+        case none
+        case balanced(Reconciliation)
+        /// Of the processes of one segment, for the merge of all segments.
+        case kept(SegmentLedger)
+        /// With publishers and receivers of other segments missing, nothing can be balanced.
+        case unknown(_ reason: String)
+    }
+
+    private let joint: Joint
     private let places: LedgerPlaces
     /// The groups that it is of; `nil` stands for the single group of a run without groups.
     private let groups: [String?]
@@ -13,13 +22,28 @@ struct JoinedLedgers {
     private var streams: [StreamKey: Bool] = [:]
     /// How exactly the clocks go together by which deliveries were measured; `nil` where none went between segments.
     private let agreement: ClockAgreement?
+    /// The names of the segments, once for each of their clocks.
+    private let owners: [String]
 
-    init(_ segments: [SegmentResult]) {
+    init(_ set: SegmentSet) {
+        let segments = set.segments
         let ledgers = segments.compactMap(\.ledger)
-        self.agreement = ledgers.isEmpty ? nil : ClockAgreement(segments.map(\.record.segment.clock))
-        self.delivery = ledgers.isEmpty ? nil : Reconciliation(joining: ledgers)
         self.places = ledgers.first?.places ?? LedgerPlaces()
         self.groups = segments.first { $0.ledger != nil }?.record.pendingGroups ?? []
+        self.owners = segments.flatMap { segment in segment.record.segment.clocks.map { _ in set.name(of: segment) } }
+        self.agreement =
+            ledgers.isEmpty || set.host != nil ? nil : ClockAgreement(segments.flatMap(\.record.segment.clocks))
+        switch (set.host, set.lost.first) {
+        case _ where ledgers.isEmpty: self.joint = .none
+        case (.some, _): self.joint = .kept(SegmentLedger(joining: ledgers))
+        case (nil, let lost?):
+            self.joint = .unknown(
+                set.lost.count == 1
+                    ? "segment \(lost.index) is lost, so what was expected is not known"
+                    : "\(set.lost.count) segments are lost, so what was expected is not known"
+            )
+        case (nil, nil): self.joint = .balanced(Reconciliation(joining: ledgers))
+        }
         for ledger in ledgers {
             self.receivers.formUnion(ledger.receivers)
             for (key, stream) in zip(ledger.received.keys, ledger.received.streams) {
@@ -28,10 +52,24 @@ struct JoinedLedgers {
         }
     }
 
+    private var delivery: Reconciliation? { if case .balanced(let delivery) = self.joint { delivery } else { nil } }
+
+    /// Of the processes of one segment.
+    var kept: SegmentLedger? { if case .kept(let ledger) = self.joint { ledger } else { nil } }
+
     /// Whether the metric belongs to such a ledger: segments hold parts of it that cannot be added up.
     func isSettled(_ metric: Metric) -> Bool {
         Reconciliation.Row.metricNames.contains(metric.name)
             && self.groups.contains(metric.labels[Labels.group].map(Labels.firstGroup))
+    }
+
+    /// Without an answer to what only the ledgers of all segments know: its count is not 0.
+    func withoutUnknown(_ result: ThresholdResult) -> ThresholdResult {
+        guard case .unknown = self.joint, let threshold = try? Threshold.parse(result.expression),
+            Reconciliation.Row.metricNames.contains(threshold.name),
+            threshold.labels[Labels.group].map({ self.groups.contains(Labels.firstGroup(of: $0)) }) ?? true
+        else { return result }
+        return ThresholdResult(expression: result.expression, ok: false, value: nil)
     }
 
     var metrics: [Metric] {
@@ -40,13 +78,13 @@ struct JoinedLedgers {
 
     var problems: [Verdict.Reason] {
         let clocks: [Verdict.Reason]
-        if case .unknown(let segment) = self.agreement {
+        if case .unknown(let clock) = self.agreement {
             clocks = [
                 Verdict.Reason(
                     code: "clock-offset",
                     text:
-                        "how far the clock of segment \(segment) is from that of segment 1 is not known, so neither is "
-                        + "how long deliveries between them took, nor what was sent before a subscription came"
+                        "how far the clock of \(self.owners[clock - 1]) is from those of others is not known, so neither "
+                        + "is how long deliveries between them took, nor what was sent before a subscription came"
                 )
             ]
         } else {
@@ -80,8 +118,8 @@ struct JoinedLedgers {
                 Verdict.Reason(
                     code: "clock-error",
                     text:
-                        "deliveries between segments are known to ±\(Human.duration(error)), which is what the clocks of "
-                        + "their hosts may differ by; what is below that is marked",
+                        "deliveries between segments are known to ±\(Human.duration(error)), which is what the clocks "
+                        + "of their hosts may differ by; what is below that is marked",
                     measured: error
                 )
             ]
@@ -92,7 +130,7 @@ struct JoinedLedgers {
     ///
     /// A group has books of each QoS that it received, even if its own segments saw nothing of it.
     func completing(_ books: [Books]) -> [Books] {
-        guard let delivery = self.delivery else { return books }
+        guard let delivery = self.delivery else { return books.map(self.withoutDeliveries) }
         var all = books
         for group in self.groups {
             let levels = Set(delivery.rows(ofReceivers: group, in: self.places).map { Int($0.qos) })
@@ -119,29 +157,45 @@ struct JoinedLedgers {
         }
     }
 
+    /// The books without what only the ledgers of all segments know.
+    private func withoutDeliveries(_ books: Books) -> Books {
+        guard self.groups.contains(books.group) else { return books }
+        var books = books
+        (books.expected, books.received, books.lost, books.duplicated) = (nil, nil, nil, nil)
+        return books
+    }
+
     /// Adds the ledgers' results to the record.
     func complete(_ record: inout RunRecord) {
-        guard let delivery = self.delivery else { return }
+        if case .none = self.joint { return }
         guard var groups = record.groups else {
-            self.complete(&record.ledger, delivery, of: nil)
+            self.complete(&record.ledger, of: nil)
             return
         }
         for place in groups.indices where self.groups.contains(groups[place].name) {
-            self.complete(&groups[place].ledger, delivery, of: groups[place].name)
+            self.complete(&groups[place].ledger, of: groups[place].name)
         }
         record.groups = groups
         record.ledger = .joined(groups)
     }
 
-    private func complete(_ ledger: inout LedgerRecord, _ delivery: Reconciliation, of group: String?) {
+    private func complete(_ ledger: inout LedgerRecord, of group: String?) {
         func belongs(_ receiver: UInt32) -> Bool {
             group.map { self.places.group(ofReceiver: receiver) == $0 } ?? true
         }
+        if case .unknown(let reason) = self.joint {
+            ledger = LedgerRecord(on: false, reason: reason)
+            return
+        }
         let streams = self.streams.filter { belongs($0.key.subscription) }
-        (ledger.pending, ledger.reason) = (nil, nil)
         ledger.subscriptions = self.receivers.count(where: belongs)
         ledger.streams = streams.count
         ledger.overflowed = streams.count { $0.value }
+        guard let delivery = self.delivery else {
+            ledger.pending = true
+            return
+        }
+        (ledger.pending, ledger.reason) = (nil, nil)
         ledger.take(delivery, ofReceivers: group, in: self.places) { example in
             LedgerExample(
                 example,

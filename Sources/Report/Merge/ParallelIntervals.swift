@@ -118,25 +118,64 @@ extension [SegmentResult] {
 
     /// A gauge over all segments, second by second from the time when all have reported it; an ended segment keeps its
     /// last value.
-    func levels(of series: Series) -> [Double] {
+    func levels(of series: Series) -> [(second: Int, value: Double)] {
         let start = self.map(\.startedAt).min() ?? 0
         let rule = LevelRule.of(series.name)
         var looks: [Int: [Int: Double]] = [:]
         var owners: Set<Int> = []
         for (place, segment) in self.enumerated() {
             let offset = Int((Double(segment.startedAt - start) / 1e9).rounded())
-            for interval in segment.intervals {
-                let metric = interval.metrics.first { $0.name == series.name && $0.labels == series.labels }
-                guard let value = metric?.gauge?.value else { continue }
-                looks[interval.second + offset, default: [:]][place] = value
+            for (second, value) in segment.looks(at: series) {
+                looks[second + offset, default: [:]][place] = value
                 owners.insert(place)
             }
         }
         var latest: [Int: Double] = [:]
         return looks.keys.sorted().compactMap { second in
             latest.merge(looks[second] ?? [:]) { $1 }
-            return latest.count == owners.count ? rule.joined(latest.sorted { $0.key < $1.key }.map(\.value)) : nil
+            guard latest.count == owners.count else { return nil }
+            return rule.joined(latest.sorted { $0.key < $1.key }.map(\.value)).map { (second, $0) }
         }
+    }
+
+    /// The levels of these metrics that the joined intervals do not show: seconds that some have no interval in.
+    func heldLevels(_ metrics: [Metric], in intervals: [TimelineInterval]) -> [HeldLevel]? {
+        var held: [HeldLevel] = []
+        for metric in metrics where metric.gauge != nil && ObservedMetrics.labels[metric.name] == nil {
+            let series = Series(name: metric.name, labels: metric.labels)
+            guard LevelRule.of(metric.name) == .sum else { continue }
+            let levels = Dictionary(self.levels(of: series).map { ($0.second, $0.value) }) { $1 }
+            for (second, value) in intervals.looks(at: series).sorted(by: { $0.key < $1.key })
+            where levels[second] != value {
+                held.append(
+                    HeldLevel(name: series.name, labels: series.labels, second: second, value: levels[second])
+                )
+            }
+        }
+        return held.isEmpty ? nil : held
+    }
+}
+
+extension [TimelineInterval] {
+    /// The last value of a gauge in each second.
+    fileprivate func looks(at series: Series) -> [Int: Double] {
+        var looks: [Int: Double] = [:]
+        for interval in self {
+            let metric = interval.metrics.first { $0.name == series.name && $0.labels == series.labels }
+            if let value = metric?.gauge?.value { looks[interval.second] = value }
+        }
+        return looks
+    }
+}
+
+extension SegmentResult {
+    /// The held levels of all processes of the segment.
+    fileprivate func looks(at series: Series) -> [Int: Double] {
+        var looks = self.intervals.looks(at: series)
+        for held in self.record.segment.levels ?? [] where held.name == series.name && held.labels == series.labels {
+            looks[held.second] = held.value
+        }
+        return looks
     }
 }
 

@@ -36,7 +36,7 @@ package struct SegmentResult: Sendable {
             let known = RunRecord.currentSchema
             throw ResultError(path: file, reason: "its schema is '\(record.schema)', not \(known)")
         }
-        guard record.segment.merged == nil else {
+        guard record.segment.merged == nil || record.segment.isPart else {
             throw ResultError(path: path, reason: "is merged already; give the directories of the segments")
         }
         guard record.segment.run != nil, record.segment.plan != nil else {
@@ -63,7 +63,7 @@ package struct SegmentResult: Sendable {
         )
         if clients == nil { throw ResultError(path: path + "/clients.csv", reason: "is cut, or no list of clients") }
         try segment.checkWhole()
-        return segment.naming(loopsOf: record.segment.index)
+        return segment
     }
 
     private static func ledger(_ record: RunRecord, _ path: String) throws(ResultError) -> SegmentLedger? {
@@ -131,10 +131,11 @@ package struct SegmentResult: Sendable {
         )
     }
 
-    /// Event loops of different processes are different ones: `loop=2/0` is the first of segment 2.
-    private func naming(loopsOf index: Int) -> SegmentResult {
+    /// Event loops of different processes are different ones: `loop=2/0` is the first of segment 2, `loop=2/3/0` that
+    /// of its process 3.
+    func naming(loopsOf number: Int) -> SegmentResult {
         func named(_ labels: Labels) -> Labels {
-            labels["loop"].map { labels.adding("loop", "\(index)/\($0)") } ?? labels
+            labels["loop"].map { labels.adding("loop", "\(number)/\($0)") } ?? labels
         }
         func named(_ metrics: [Metric]) -> [Metric] {
             metrics.map { metric in

@@ -1,17 +1,53 @@
 import Ledger
-import Measurement
+package import Measurement
 
-/// The segments of one run, all of them, in their order.
+/// The segments of one run, in their order: all of them, all that are left, or all that one host has.
 package struct SegmentSet: Sendable {
     package let segments: [SegmentResult]
+    /// The segment of which these are the processes; `nil` for those of a whole run.
+    let host: SegmentRecord?
+    /// The segments that have no results.
+    let lost: [LostSegment]
 
     /// Why these are not the segments of one run: a line for each reason.
     package struct Refusal: Error, Hashable, Sendable {
         package let lines: [String]
     }
 
-    /// Reads them and checks that they belong together and none is missing or doubled.
-    package init(_ directories: [String]) throws(Refusal) {
+    /// Reads them and checks that they belong together and none is doubled, or missing without being lost.
+    ///
+    /// - Parameters:
+    ///   - directories: of the segments, in any order. A segment may be merged of several processes.
+    ///   - lost: the segments that have none.
+    /// - Throws: with a line for each reason against it.
+    package init(_ directories: [String], without lost: [LostSegment] = []) throws(Refusal) {
+        try self.init(try Self.read(directories), nil, lost)
+    }
+
+    /// The processes of one host as a single segment.
+    ///
+    /// Segment i of N consists of the segments i + N × j of N × P, j < P, if indices begin with 0.
+    ///
+    /// - Parameters:
+    ///   - directories: of all P of them, in any order.
+    ///   - segment: its index, from 1, and the count.
+    /// - Throws: with a line for each reason against it.
+    package init(_ directories: [String], as segment: SegmentRecord) throws(Refusal) {
+        precondition((1...max(1, segment.count)).contains(segment.index), "a segment is one of them")
+        try self.init(try Self.read(directories), segment, [])
+    }
+
+    private init(_ segments: [SegmentResult], _ host: SegmentRecord?, _ lost: [LostSegment]) throws(Refusal) {
+        let lines = Self.problems(segments, host, lost)
+        guard lines.isEmpty else { throw Refusal(lines: lines) }
+        self.host = host
+        self.lost = lost.sorted { $0.index < $1.index }
+        self.segments = segments.sorted { $0.index < $1.index }.map { segment in
+            segment.naming(loopsOf: Self.number(of: segment.index, in: host))
+        }
+    }
+
+    private static func read(_ directories: [String]) throws(Refusal) -> [SegmentResult] {
         var read: [SegmentResult] = []
         var lines: [String] = []
         for directory in directories {
@@ -23,28 +59,51 @@ package struct SegmentSet: Sendable {
         }
         // With contradictory segments, missing ones cannot be determined.
         guard lines.isEmpty else { throw Refusal(lines: lines) }
-        try self.init(read)
+        return read
     }
 
-    package init(_ segments: [SegmentResult]) throws(Refusal) {
-        let lines = Self.problems(segments)
-        guard lines.isEmpty else { throw Refusal(lines: lines) }
-        self.segments = segments.sorted { $0.index < $1.index }
+    /// `segment 3` of a run, or `process 2` of a segment.
+    func name(of segment: SegmentResult) -> String {
+        "\(self.host == nil ? "segment" : "process") \(Self.number(of: segment.index, in: self.host))"
     }
 
-    private static func problems(_ segments: [SegmentResult]) -> [String] {
+    /// The number of a segment in its run, or of a process in its segment, from 1.
+    private static func number(of index: Int, in host: SegmentRecord?) -> Int {
+        host.map { (index - 1) / $0.count + 1 } ?? index
+    }
+
+    private static func problems(
+        _ segments: [SegmentResult],
+        _ host: SegmentRecord?,
+        _ lost: [LostSegment]
+    ) -> [String] {
         guard let first = segments.first else { return ["there is no segment to merge"] }
         let foreign = segments.compactMap { segment in
             self.difference(first, segment).map { "\(segment.path): \($0) \(first.path)" }
         }
         guard foreign.isEmpty else { return foreign }
+        var wanted = Array(1...first.count)
+        if let host {
+            wanted = Array(stride(from: host.index, through: first.count, by: host.count))
+            let others = segments.filter { !wanted.contains($0.index) || !first.count.isMultiple(of: host.count) }
+            guard others.isEmpty else {
+                return others.map { segment in
+                    "\(segment.path): segment \(segment.index) of \(segment.count) is no process of segment "
+                        + "\(host.index) of \(host.count)"
+                }
+            }
+        }
         var lines: [String] = []
         let places = Dictionary(grouping: segments, by: \.index)
         for (index, same) in places.sorted(by: { $0.key < $1.key }) where same.count > 1 {
             let paths = same.map(\.path).joined(separator: " and ")
             lines.append("segment \(index) of \(first.count) is given \(same.count) times, \(paths); give each once")
         }
-        let missing = (1...first.count).filter { places[$0] == nil }
+        for segment in lost where places[segment.index] != nil || !wanted.contains(segment.index) {
+            let why = places[segment.index]?.first.map { "is given, \($0.path)," } ?? "is not there"
+            lines.append("segment \(segment.index) of \(first.count) \(why) and cannot be lost")
+        }
+        let missing = wanted.filter { index in places[index] == nil && !lost.contains { $0.index == index } }
         if !missing.isEmpty {
             let names =
                 missing.prefix(10).map(String.init).joined(separator: ", ") + (missing.count > 10 ? ", ..." : "")

@@ -75,6 +75,7 @@ extension MetricHelp {
         .counter("delivery_duplicated", "Messages that arrived again."),
         .counter("delivery_overlap", "Further copies of a message for further matching filters of one client."),
         .counter("delivery_reordered", "Messages that arrived after a later one."),
+        .counter("delivery_negative", "Messages that arrived before they were due, by clocks that differ."),
         .counter("delivery_gaps", "Missing message numbers, of subscribers without publishers in the run."),
     ]
 
