@@ -138,14 +138,21 @@ let package = Package(
                 "Measurement", "Ledger", "Report", "RunResult", "CPosix", nioCore,
             ]
         ),
+        source(
+            "Coordination",
+            [
+                "MQTT", "MQTTCodec", "EmbeddedBroker", "LoadEngine", "Measurement", "DataEncodings", "SASL", "CPosix",
+                nioCore, nioSSL, crypto,
+            ]
+        ),
         // Floor 4
         .executableTarget(
             name: "clamor",
             dependencies: [
                 "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy",
                 "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "RunResult",
-                "Report", "Pages", "LiveServer", "ServerWatch", "XMPP", "CPosix", nioCore, nioPosix, arguments, x509,
-                asn1, crypto, yams,
+                "Report", "Pages", "LiveServer", "ServerWatch", "Coordination", "DataEncodings", "XMPP", "CPosix",
+                nioCore, nioPosix, nioSSL, arguments, x509, asn1, crypto, yams,
             ],
             swiftSettings: house
         ),
@@ -156,6 +163,10 @@ let package = Package(
             dependencies: ["CSpawn", "LoadEngine", nioCore, nioPosix, nioEmbedded, logging],
             path: "Tests/TestSupport",
             swiftSettings: house
+        ),
+        test(
+            "CoordinationTests",
+            ["Coordination", "LoadEngine", "Measurement", "TestSupport", nioCore]
         ),
         test("DataEncodingsTests", ["DataEncodings"]),
         test("MQTTCodecTests", ["MQTTCodec", "TestSupport", nioCore]),
@@ -250,7 +261,8 @@ let package = Package(
         test(
             "clamorTests",
             [
-                "clamor", "MQTTCodec", "Measurement", "HostFit", "RunResult", "Report", "LoadEngine", "Workloads",
+                "clamor", "Coordination", "MQTTCodec", "Measurement", "HostFit", "RunResult", "Report", "LoadEngine",
+                "Workloads",
                 "EmbeddedBroker", "FaultInjection", "FaultProxy",
                 "SASL", "Transport", "TestSupport", nioCore, nioPosix,
             ]
@@ -338,6 +350,13 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
             name: "CLimit",
             path: "Benchmarks/CLimit",
             linkerSettings: ["ssl", "crypto", "expat", "mosquitto"].map { .linkedLibrary($0) }
+        ),
+        // For `make check-coordinator`.
+        .executableTarget(
+            name: "StubSegments",
+            dependencies: ["Coordination", "Measurement", "Report"],
+            path: "Benchmarks/Answers/StubSegments",
+            swiftSettings: house
         ),
         .executableTarget(
             name: "Limits",

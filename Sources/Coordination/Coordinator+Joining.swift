@@ -1,0 +1,56 @@
+extension Coordinator {
+    mutating func join(_ hello: SegmentHello, _ address: Address, _ now: Now) -> [Action] {
+        if let known = self.members[address.index], known.address == address {
+            // A message at QoS 1 may come twice.
+            return [.tell(.welcome(self.terms.welcome), address)]
+        }
+        if let reason = self.refusal(hello, address) {
+            let line = "segment \(hello.segment)/\(hello.segments) (\(hello.host)) is refused: \(reason)"
+            let isNew = self.refused.insert("\(line) \(address.instance)").inserted
+            let order = self.isTaken(address) ? SegmentOrder.taken(reason) : .refused(reason)
+            return (isNew ? [.warn(line)] : []) + [.tell(order, address)]
+        }
+        var actions: [Action] = []
+        let isAgain = self.members[address.index] != nil
+        self.members[address.index] = Member(address: address, host: hello.host, heard: now.uptime)
+        self.lost[address.index] = nil
+        self.conductor.notReady(address.index)
+        let processes = hello.processes > 1 ? ", \(hello.processes) processes" : ""
+        let again = isAgain ? " again" : ""
+        actions.append(
+            .say(
+                "segment \(hello.segment)/\(hello.segments) (\(hello.host)\(processes)) has joined\(again); "
+                    + "\(self.members.count) of \(self.terms.segments) are there"
+            )
+        )
+        return actions + [.tell(.welcome(self.terms.welcome), address)]
+    }
+
+    /// Whether another process is that segment, and may be lost without being missed yet.
+    private func isTaken(_ address: Address) -> Bool {
+        !self.hasBegun && self.failure == nil && self.members[address.index].map { !$0.isLost } ?? false
+    }
+
+    /// The reason why a segment does not belong to the run.
+    private func refusal(_ hello: SegmentHello, _ address: Address) -> String? {
+        if !hello.run.isEmpty, !self.terms.run.isEmpty, hello.run != self.terms.run {
+            return "it belongs to the run '\(hello.run)', and this is '\(self.terms.run)'; set CLAMOR_RUN alike"
+        }
+        if hello.version != self.terms.version {
+            return "it is clamor \(hello.version), and the coordinator \(self.terms.version); install one version"
+        }
+        if hello.segments != self.terms.segments {
+            return "it is one of \(hello.segments) segments, and the run has \(self.terms.segments)"
+        }
+        guard (1...self.terms.segments).contains(hello.segment), address.index == hello.segment - 1 else {
+            return "there is no segment \(hello.segment) of \(self.terms.segments)"
+        }
+        if hello.plan != self.terms.plan {
+            return "its file has another plan; give all hosts the same FILE and the same options"
+        }
+        if self.stop != nil || self.failure != nil { return "the run is being ended" }
+        if self.hasBegun { return "the run has begun; a segment joins before the begin, and not after" }
+        guard let known = self.members[address.index], !known.isLost else { return nil }
+        return "segment \(hello.segment) is there already, on \(known.host); give each host its own index"
+    }
+}

@@ -1,0 +1,76 @@
+package import Measurement
+package import NIOCore
+
+extension Coordinator {
+    package struct Terms: Sendable {
+        package var version: String
+        /// The name that segments have to give, if they give one; empty takes any.
+        package var run: String
+        package var plan: String
+        package var segments: Int
+        package var welcome: SegmentWelcome
+        /// All segments have to be ready by then.
+        package var joinBy: NIODeadline
+        /// The run goes on without a segment that is lost.
+        package var continuesWithoutLost: Bool
+        /// The load begins when so many clients are up; `nil`: when all segments have settled.
+        package var leastClients: Int?
+
+        package init(
+            version: String,
+            run: String,
+            plan: String,
+            segments: Int,
+            welcome: SegmentWelcome,
+            joinBy: NIODeadline,
+            continuesWithoutLost: Bool
+        ) {
+            self.version = version
+            self.run = run
+            self.plan = plan
+            self.segments = segments
+            self.welcome = welcome
+            self.joinBy = joinBy
+            self.continuesWithoutLost = continuesWithoutLost
+        }
+    }
+
+    /// A process of a segment.
+    package struct Address: Hashable, Sendable {
+        /// The run as the process names it.
+        package var run: String
+        /// From 0.
+        package var index: Int
+        package var instance: String
+
+        package init(run: String, index: Int, instance: String) {
+            self.run = run
+            self.index = index
+            self.instance = instance
+        }
+    }
+
+    package struct Now: Hashable, Sendable {
+        package var uptime: NIODeadline
+        /// CLOCK_REALTIME in nanoseconds.
+        package var realtime: Int64
+
+        package init(uptime: NIODeadline, realtime: Int64) {
+            self.uptime = uptime
+            self.realtime = realtime
+        }
+    }
+
+    package enum Action: Hashable, Sendable {
+        case tell(SegmentOrder, Address)
+        /// A line of progress.
+        case say(String)
+        case warn(String)
+        case show(TimelineInterval, of: Int)
+        /// No more intervals come from the segment.
+        case left(Int)
+        /// The segment's files are to be fetched; ``collected(_:words:at:)`` ends it.
+        case collect(SegmentEnding, Address)
+        case over
+    }
+}

@@ -1,0 +1,170 @@
+import CPosix
+import EmbeddedBroker
+import MQTT
+import MQTTCodec
+package import NIOSSL
+import NIOPosix
+import SASL
+import Synchronization
+
+/// User and password of a conversation; SCRAM-SHA-256 proves them, so the password is not sent.
+package struct CoordinationCredentials: Hashable, Sendable {
+    package var user: String
+    package var password: String
+
+    package init(user: String, password: String) {
+        self.user = user
+        self.password = password
+    }
+}
+
+/// The coordinator's end of the conversation: an embedded broker, and a client of it.
+package final class CoordinatorServer: Sendable {
+    package enum Event: Sendable {
+        case report(SegmentReport, Coordinator.Address)
+        /// A part of a file.
+        case part(file: String, offset: Int64, bytes: [UInt8], Coordinator.Address)
+    }
+
+    /// Messages of segments, in their order.
+    package let events: AsyncStream<Event>
+    /// The bound port.
+    package let port: Int
+    private let broker: BrokerServer
+    private let client: MQTTClient
+    private let outgoing: AsyncStream<MQTTMessage>.Continuation
+    private let orders = Atomic<UInt64>(0)
+    private let tasks: [Task<Void, Never>]
+
+    private init(
+        _ broker: BrokerServer,
+        _ client: MQTTClient,
+        port: Int,
+        events: AsyncStream<Event>,
+        outgoing: AsyncStream<MQTTMessage>.Continuation,
+        tasks: [Task<Void, Never>]
+    ) {
+        self.broker = broker
+        self.client = client
+        self.port = port
+        self.events = events
+        self.outgoing = outgoing
+        self.tasks = tasks
+    }
+
+    /// Listens, and is ready for segments.
+    ///
+    /// - Parameters:
+    ///   - host: where segments connect to.
+    ///   - port: 0 takes a free one.
+    ///   - tls: of that port; `nil`: plain TCP.
+    ///   - credentials: that segments need; `nil`: none.
+    /// - Returns: the server, until ``close()``.
+    /// - Throws: ``BrokerStartError``, or an error of the client.
+    package static func start(
+        host: String,
+        port: Int,
+        tls: NIOSSLContext?,
+        credentials: CoordinationCredentials?
+    ) async throws -> CoordinatorServer {
+        // The coordinator's own client uses a port that other hosts do not see.
+        var configuration = BrokerConfiguration(host: "127.0.0.1", port: 0)
+        configuration.listeners = [BrokerListener(tls == nil ? .tcp : .tls, port: port, host: host)]
+        configuration.maximumPacketSize = Self.mostBytes
+        if let credentials {
+            let user = BrokerAccess.User(password: Array(credentials.password.utf8))
+            configuration.access = BrokerAccess(users: [credentials.user: user])
+            configuration.access.scram = .sha256
+        }
+        let broker = try await BrokerServer.start(configuration, tls: tls)
+        do {
+            return try await self.connected(broker, credentials)
+        } catch {
+            await broker.stop()
+            throw error
+        }
+    }
+
+    /// A part of a file with its properties, or an interval with all its histograms.
+    static let mostBytes = 8 << 20
+
+    private static func connected(
+        _ broker: BrokerServer,
+        _ credentials: CoordinationCredentials?
+    ) async throws -> CoordinatorServer {
+        var configuration = MQTTClientConfiguration(host: "127.0.0.1", port: UInt16(broker.port))
+        configuration.version = .v5
+        configuration.clientID = "clamor-coordinator"
+        configuration.receiveMaximum = 1_024
+        // Both ends are in this process, which may be stopped for a while.
+        configuration.keepAlive = 0
+        configuration.limits.inbox = 8_192
+        configuration.limits.inboxBytes = 64 << 20
+        configuration.limits.messages = 65_535
+        configuration.authentication = credentials.map { .scramSHA256(user: $0.user, password: $0.password) }
+        let client = MQTTClient(configuration)
+        try await client.connect()
+        try await client.subscribe(CoordinationTopic.filters.map { Subscription(filter: $0, qos: .atLeastOnce) })
+        let (events, event) = AsyncStream<Event>.makeStream()
+        let (messages, outgoing) = AsyncStream<MQTTMessage>.makeStream()
+        let receiving = Task {
+            for await message in client.messages { if let read = Self.event(message.message) { event.yield(read) } }
+            event.finish()
+        }
+        let sending = Task {
+            for await message in messages { _ = try? await client.publish(message) }
+        }
+        return CoordinatorServer(
+            broker,
+            client,
+            port: broker.listeners[1].port,
+            events: events,
+            outgoing: outgoing,
+            tasks: [receiving, sending]
+        )
+    }
+
+    private static func event(_ message: MQTTMessage) -> Event? {
+        guard let (run, index, part) = CoordinationTopic.read(message.topic) else { return nil }
+        switch part {
+        case .up:
+            guard let envelope = Envelope(message.payload), let report = envelope.report else { return nil }
+            return .report(report, Coordinator.Address(run: String(run), index: index, instance: envelope.instance))
+        case .file(let name):
+            let properties = message.properties.userProperties
+            func value(_ name: String) -> String? { properties.first { $0.name == name }?.value }
+            guard let offset = value("offset").flatMap({ Int64($0) }), let instance = value("instance") else {
+                return nil
+            }
+            return .part(
+                file: name,
+                offset: offset,
+                bytes: message.payload,
+                Coordinator.Address(run: String(run), index: index, instance: instance)
+            )
+        }
+    }
+
+    /// Sends an order; it waits at the broker while the segment is not connected.
+    package func send(_ order: SegmentOrder, to address: Coordinator.Address) {
+        var isEcho = false
+        if case .echo = order { isEcho = true }
+        var envelope = Envelope(order, to: address.instance)
+        if !isEcho { envelope.number = self.orders.wrappingAdd(1, ordering: .relaxed).newValue }
+        self.outgoing.yield(
+            MQTTMessage(
+                topic: CoordinationTopic.down(address.run, address.index),
+                payload: envelope.bytes,
+                qos: isEcho ? .atMostOnce : .atLeastOnce
+            )
+        )
+    }
+
+    /// Sends what is left, and closes all connections.
+    package func close() async {
+        self.outgoing.finish()
+        for task in self.tasks.dropFirst() { await task.value }
+        await self.client.shutDown()
+        await self.broker.stop()
+    }
+}

@@ -1,0 +1,101 @@
+package import LoadEngine
+package import Measurement
+
+/// A message of a segment to the coordinator of its run.
+package enum SegmentReport: Hashable, Sendable {
+    case hello(SegmentHello)
+    /// The segment is prepared, and knows the coordinator's clock.
+    case ready
+    /// All its clients are up: its load waits for the others'.
+    case settled
+    case interval(TimelineInterval)
+    /// In the drain: the messages that its publishers caused, and those that its subscribers received.
+    case balance(DeliveryBalance, group: Int)
+    /// A line of its standard error.
+    case line(String)
+    /// The request of one exchange of times, in nanoseconds of the segment's clock.
+    case echo(sent: Int64)
+    /// The segment has ended; its files can be fetched.
+    case ended(SegmentEnding)
+    /// The will: the segment's connection was lost, and it did not come back in time.
+    case lost
+}
+
+/// The introduction of a segment.
+package struct SegmentHello: Codable, Hashable, Sendable {
+    /// Of the program.
+    package var version: String
+    /// The name of the run; empty if the segment joins any.
+    package var run: String
+    /// The hash of the schedule.
+    package var plan: String
+    /// From 1.
+    package var segment: Int
+    package var segments: Int
+    /// The host's name, for messages.
+    package var host: String
+    /// Processes that share the segment.
+    package var processes: Int
+
+    package init(
+        version: String,
+        run: String,
+        plan: String,
+        segment: Int,
+        segments: Int,
+        host: String,
+        processes: Int = 1
+    ) {
+        self.version = version
+        self.run = run
+        self.plan = plan
+        self.segment = segment
+        self.segments = segments
+        self.host = host
+        self.processes = processes
+    }
+}
+
+/// The end of a segment.
+package struct SegmentEnding: Codable, Hashable, Sendable {
+    /// The exit status of a run alone.
+    package var status: Int32
+    /// The reason why it has no results.
+    package var words: String?
+    package var files: [ResultFile]
+
+    package init(status: Int32, words: String? = nil, files: [ResultFile] = []) {
+        self.status = status
+        self.words = words
+        self.files = files
+    }
+}
+
+/// A result file of a segment.
+package struct ResultFile: Codable, Hashable, Sendable {
+    /// Without a directory.
+    package var name: String
+    /// In bytes.
+    package var length: Int64
+    /// Hexadecimal.
+    package var sha256: String
+
+    package init(name: String, length: Int64, sha256: String) {
+        self.name = name
+        self.length = length
+        self.sha256 = sha256
+    }
+
+    /// Whether the name is one that a result file may have: nothing leaves its directory, and nothing is hidden.
+    package var isSafe: Bool {
+        !self.name.isEmpty && self.name.utf8.count <= 100 && !self.name.hasPrefix(".") && self.length >= 0
+            && self.name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+}

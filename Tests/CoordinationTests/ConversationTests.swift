@@ -1,0 +1,176 @@
+import Coordination
+import LoadEngine
+import Measurement
+import TestSupport
+import Testing
+
+/// The conversation over loopback sockets.
+@Suite("The conversation of a coordinator with its segments", .timeLimit(.minutes(2)))
+struct ConversationTests {
+    private static func hello(_ segment: Int, of count: Int) -> SegmentHello {
+        SegmentHello(version: "1", run: "r 1", plan: "p", segment: segment, segments: count, host: "h")
+    }
+
+    private static func link(
+        _ server: CoordinatorServer,
+        _ hello: SegmentHello = Self.hello(1, of: 1),
+        credentials: CoordinationCredentials? = nil,
+        ahead: Int64 = 0,
+        joinTimeout: Duration = .seconds(60)
+    ) -> SegmentLink {
+        var settings = SegmentLink.Settings(host: "127.0.0.1", port: UInt16(server.port), joinTimeout: joinTimeout)
+        settings.credentials = credentials
+        return SegmentLink(settings, hello, clock: OwnClock(ahead: ahead)) { _ in }
+    }
+
+    /// A coordinator that welcomes every segment and answers its exchanges of times.
+    private static func answer(
+        _ server: CoordinatorServer,
+        clock: OwnClock = OwnClock(),
+        _ event: @escaping @Sendable (SegmentReport, Coordinator.Address) -> Void = { _, _ in }
+    ) -> Task<Void, Never> {
+        Task {
+            for await read in server.events {
+                guard case .report(let report, let address) = read else { continue }
+                switch report {
+                case .hello:
+                    server.send(.welcome(SegmentWelcome(run: "r", seed: 3, clock: clock.identity)), to: address)
+                case .echo(let sent):
+                    server.send(.echo(sent: sent, received: clock.now, answered: clock.now), to: address)
+                default: break
+                }
+                event(report, address)
+            }
+        }
+    }
+
+    @Test("reports and orders arrive as they were sent, in their order")
+    func messages() async throws {
+        let server = try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: nil)
+        let reports: [SegmentReport] = [
+            .ready, .settled, .balance(DeliveryBalance(expected: 5, received: 3, uncertain: 1), group: 2), .line("a b"),
+            .interval(TimelineInterval(second: 3, phase: "measure", seconds: 1, metrics: [], lanes: [])),
+            .ended(
+                SegmentEnding(status: 99, words: "w", files: [ResultFile(name: "run.json", length: 1, sha256: "f")])
+            ),
+        ]
+        let orders: [SegmentOrder] = [
+            .start(at: 5), .load(at: .max), .complete(group: 7), .stop(.ordered), .stop(.lost),
+            .stop(.threshold("a < 5ms abort")),
+        ]
+        let (seen, see) = AsyncStream<SegmentReport>.makeStream()
+        let answering = Self.answer(server) { report, address in
+            if case .hello = report { for order in orders { server.send(order, to: address) } }
+            see.yield(report)
+        }
+        let link = Self.link(server)
+        let welcome = try await link.join()
+        #expect(welcome.run == "r" && welcome.seed == 3)
+        for report in reports { link.tell(report) }
+        var came: [SegmentReport] = []
+        for await report in seen {
+            came.append(report)
+            if came.count == reports.count + 1 { break }
+        }
+        #expect(came == [.hello(Self.hello(1, of: 1))] + reports)
+        var read: [SegmentOrder] = []
+        for await order in link.orders {
+            read.append(order)
+            if read.count == orders.count { break }
+        }
+        #expect(read == orders)
+        await link.close()
+        answering.cancel()
+        await server.close()
+    }
+
+    @Test("a segment with the wrong password, or none, does not join", arguments: [nil, "wrong"])
+    func password(_ password: String?) async throws {
+        let credentials = CoordinationCredentials(user: "segment", password: "right")
+        let server = try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: credentials)
+        let answering = Self.answer(server)
+        let link = Self.link(
+            server,
+            credentials: password.map { CoordinationCredentials(user: "segment", password: $0) }
+        )
+        await #expect(throws: SegmentLinkError.self) { try await link.join() }
+        await link.close()
+        let right = Self.link(server, credentials: credentials)
+        #expect(try await right.join().run == "r")
+        await right.close()
+        answering.cancel()
+        await server.close()
+    }
+
+    @Test("the coordinator's clock is measured within the stated error, and the same clock is not corrected")
+    func clock() async throws {
+        let server = try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: nil)
+        let clock = OwnClock()
+        let answering = Self.answer(server, clock: clock)
+        let ahead: Int64 = 3_600_000_000_000
+        let link = Self.link(server, ahead: ahead)
+        try await link.synchronize(try await link.join()) { _ in }
+        let record = try #require(link.clockRecord)
+        let (offset, error) = (try #require(record.correctionSeconds), try #require(record.errorSeconds))
+        #expect(abs(offset + Double(ahead) / 1e9) <= error)
+        #expect(record.host != clock.identity)
+        await link.close()
+        let same = Self.link(server)
+        try await same.synchronize(try await same.join()) { _ in }
+        #expect(same.clockRecord?.host == clock.identity && same.clockRecord?.correctionSeconds == nil)
+        await same.close()
+        answering.cancel()
+        await server.close()
+    }
+
+    @Test("the coordinator fetches all files of a segment that has ended")
+    func files() async throws {
+        let (source, target) = (try ScratchFolder(), try ScratchFolder())
+        for size in [0, 5, 600_000] { try source.write(String(repeating: "x", count: size), to: "\(size).csv") }
+        let server = try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: nil)
+        let collecting = Task { await Self.collect(server, into: target.path) }
+        let link = Self.link(server)
+        let welcome = try await link.join()
+        try await link.synchronize(welcome) { _ in }
+        let files = ResultFile.all(in: source.path)
+        let isFetched = await link.finish(SegmentEnding(status: 0, files: files), directory: source.path)
+        #expect(isFetched)
+        await collecting.value
+        #expect(ResultFile.all(in: target.path) == files)
+        await link.close()
+        await server.close()
+    }
+
+    private static func collect(_ server: CoordinatorServer, into path: String) async {
+        var collector: ResultCollector?
+        for await event in server.events {
+            switch event {
+            case .report(.hello, let address):
+                server.send(.welcome(SegmentWelcome(run: "r", seed: 3, clock: OwnClock().identity)), to: address)
+            case .report(.ended(let ending), let address):
+                let made = ResultCollector(ending.files, into: path)
+                collector = made
+                if Self.tell(made.begin(), address, server) { return }
+            case .part(let file, let offset, let bytes, let address):
+                if Self.tell(collector?.add(bytes, of: file, at: offset), address, server) { return }
+            case .report: break
+            }
+        }
+    }
+
+    private static func tell(
+        _ step: ResultCollector.Step?,
+        _ address: Coordinator.Address,
+        _ server: CoordinatorServer
+    ) -> Bool {
+        switch step {
+        case .want(let file, let offset):
+            server.send(.want(file: file, offset: offset), to: address)
+            return false
+        case .done:
+            server.send(.done, to: address)
+            return true
+        case .failed, nil: return false
+        }
+    }
+}

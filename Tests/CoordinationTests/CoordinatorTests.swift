@@ -1,0 +1,309 @@
+import Coordination
+import LoadEngine
+import Measurement
+import NIOCore
+import Testing
+
+/// A coordinator and the time, as a test moves it.
+private struct Stage {
+    var coordinator: Coordinator
+    var seconds: Int64 = 100
+
+    static let plan = "2:abc"
+
+    init(_ segments: Int, run: String = "nightly", continues: Bool = false, least: Int? = nil) {
+        var terms = Coordinator.Terms(
+            version: "1.0",
+            run: run,
+            plan: Self.plan,
+            segments: segments,
+            welcome: SegmentWelcome(run: "nightly-1", seed: 7, clock: "c"),
+            joinBy: .uptimeNanoseconds(220 * 1_000_000_000),
+            continuesWithoutLost: continues
+        )
+        terms.leastClients = least
+        self.coordinator = Coordinator(terms)
+    }
+
+    var now: Coordinator.Now {
+        Coordinator.Now(uptime: .uptimeNanoseconds(UInt64(self.seconds) * 1_000_000_000), realtime: self.seconds)
+    }
+
+    func address(_ index: Int, _ instance: String = "a", run: String = "nightly") -> Coordinator.Address {
+        Coordinator.Address(run: run, index: index, instance: instance)
+    }
+
+    mutating func take(_ report: SegmentReport, of index: Int, _ instance: String = "a") -> [Coordinator.Action] {
+        self.coordinator.receive(report, from: self.address(index, instance), at: self.now)
+    }
+
+    mutating func join(_ index: Int, of count: Int, _ instance: String = "a") -> [Coordinator.Action] {
+        self.take(.hello(Self.hello(index, of: count)), of: index, instance)
+    }
+
+    static func hello(_ index: Int, of count: Int) -> SegmentHello {
+        SegmentHello(
+            version: "1.0",
+            run: "nightly",
+            plan: Self.plan,
+            segment: index + 1,
+            segments: count,
+            host: "host\(index + 1)"
+        )
+    }
+
+    /// All segments have joined and are ready.
+    mutating func begin(_ count: Int) -> [Coordinator.Action] {
+        var last: [Coordinator.Action] = []
+        for index in 0..<count { _ = self.join(index, of: count) }
+        for index in 0..<count { last = self.take(.ready, of: index) }
+        return last
+    }
+}
+
+extension [Coordinator.Action] {
+    /// The orders, by the segment that they go to.
+    fileprivate var orders: [Int: [SegmentOrder]] {
+        self.reduce(into: [:]) { orders, action in
+            if case .tell(let order, let address) = action { orders[address.index, default: []].append(order) }
+        }
+    }
+
+    fileprivate var warnings: [String] {
+        self.compactMap { if case .warn(let line) = $0 { line } else { nil } }
+    }
+
+    fileprivate var isOver: Bool { self.contains(.over) }
+}
+
+@Suite("The coordinator of a run over many machines")
+struct CoordinatorTests {
+    @Test("all segments begin at one moment, when the last one is ready")
+    func begins() {
+        var stage = Stage(3)
+        for index in 0..<3 {
+            #expect(
+                stage.join(index, of: 3).orders == [
+                    index: [.welcome(SegmentWelcome(run: "nightly-1", seed: 7, clock: "c"))]
+                ]
+            )
+        }
+        #expect(stage.take(.ready, of: 0).isEmpty)
+        #expect(stage.take(.ready, of: 2).isEmpty)
+        let actions = stage.take(.ready, of: 1)
+        let start = SegmentOrder.start(at: stage.seconds + 1_000_000_000)
+        #expect(actions.orders == [0: [start], 1: [start], 2: [start]])
+        #expect(stage.coordinator.hasBegun)
+    }
+
+    @Test("loads begin together, and the drain ends when everything has arrived in all segments")
+    func conducts() {
+        var stage = Stage(2)
+        _ = stage.begin(2)
+        #expect(stage.take(.settled, of: 0).isEmpty)
+        let load = SegmentOrder.load(at: stage.seconds + 1_000_000_000)
+        #expect(stage.take(.settled, of: 1).orders == [0: [load], 1: [load]])
+        #expect(stage.take(.balance(DeliveryBalance(expected: 10, received: 4), group: 1), of: 0).isEmpty)
+        #expect(stage.take(.balance(DeliveryBalance(expected: 0, received: 5), group: 1), of: 1).isEmpty)
+        let done = stage.take(.balance(DeliveryBalance(expected: 0, received: 6), group: 1), of: 1)
+        #expect(done.orders == [0: [.complete(group: 1)], 1: [.complete(group: 1)]])
+    }
+
+    struct Refusal: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let change: @Sendable (inout SegmentHello) -> Void
+        let words: String
+    }
+
+    private static let refusals = [
+        Refusal(testDescription: "another run", change: { $0.run = "other" }, words: "set CLAMOR_RUN alike"),
+        Refusal(testDescription: "another version", change: { $0.version = "2.0" }, words: "install one version"),
+        Refusal(testDescription: "another plan", change: { $0.plan = "2:def" }, words: "another plan"),
+        Refusal(testDescription: "another number", change: { $0.segments = 4 }, words: "one of 4 segments"),
+        Refusal(testDescription: "no such index", change: { $0.segment = 9 }, words: "no segment 9 of 2"),
+    ]
+
+    @Test("a segment that is not of the run is refused by name, and the others go on", arguments: refusals)
+    func refuses(_ refusal: Refusal) throws {
+        var stage = Stage(2)
+        var hello = Stage.hello(0, of: 2)
+        refusal.change(&hello)
+        let actions = stage.take(.hello(hello), of: 0, "stranger")
+        let reason = try #require(actions.orders[0]?.first)
+        guard case .refused(let words) = reason else { return #expect(Bool(false), "\(reason)") }
+        #expect(words.contains(refusal.words))
+        #expect(actions.warnings.count == 1)
+        #expect(actions.warnings[0].contains("host1"))
+        #expect(stage.begin(2).orders.count == 2)
+    }
+
+    @Test("an index that is there twice is refused, and one whose process was lost before the begin is replaced")
+    func doubles() {
+        var stage = Stage(2)
+        _ = stage.join(0, of: 2)
+        let second = stage.join(0, of: 2, "b")
+        #expect(second.warnings.count == 1 && second.warnings[0].contains("there already, on host1"))
+        // It may take the place of a process that is not missed yet.
+        guard case .taken? = second.orders[0]?.first else { return #expect(Bool(false), "\(second)") }
+        // QoS 1 may deliver the greeting twice.
+        #expect(stage.join(0, of: 2).orders[0]?.count == 1)
+        _ = stage.take(.ready, of: 0)
+        _ = stage.take(.lost, of: 0)
+        #expect(stage.join(0, of: 2, "b").warnings.isEmpty)
+        _ = stage.join(1, of: 2)
+        // The one that was lost is no longer ready.
+        #expect(stage.take(.ready, of: 1).isEmpty)
+        #expect(stage.take(.ready, of: 0, "b").orders.count == 2)
+        #expect(stage.join(1, of: 2, "c").warnings[0].contains("the run has begun"))
+    }
+
+    @Test("after --join-timeout the missing and the unready segments are named, and the rest gives up")
+    func timesOut() {
+        var stage = Stage(9)
+        for index in [1, 2, 5] { _ = stage.join(index, of: 9) }
+        _ = stage.take(.ready, of: 1)
+        stage.seconds = 219
+        for index in [1, 2, 5] { _ = stage.take(.echo(sent: 1), of: index) }
+        #expect(stage.coordinator.tick(stage.now).isEmpty)
+        stage.seconds = 220
+        let actions = stage.coordinator.tick(stage.now)
+        #expect(
+            actions.warnings == [
+                "of 9 segments 1, 4-5, 7-9 did not join; segments 3, 6 joined, and did not get ready within --join-timeout"
+            ]
+        )
+        #expect(actions.orders == [1: [.stop(.ordered)], 2: [.stop(.ordered)], 5: [.stop(.ordered)]])
+        #expect(stage.coordinator.failure?.status == 69)
+    }
+
+    @Test("ten seconds of silence are a stall, and a segment that comes back is named")
+    func stalls() {
+        var stage = Stage(2)
+        _ = stage.begin(2)
+        stage.seconds += 9
+        _ = stage.take(.echo(sent: 1), of: 1)
+        #expect(stage.coordinator.tick(stage.now).isEmpty)
+        stage.seconds += 1
+        #expect(stage.coordinator.tick(stage.now).warnings == ["segment 1 (host1) has been silent for 10 s"])
+        #expect(stage.coordinator.tick(stage.now).isEmpty)
+        stage.seconds += 2
+        #expect(stage.take(.echo(sent: 1), of: 0).warnings == ["segment 1 (host1) is back after 12 s"])
+    }
+
+    @Test("a short silence is named when it is over")
+    func shortSilence() {
+        var stage = Stage(1)
+        _ = stage.begin(1)
+        stage.seconds += 5
+        #expect(stage.take(.echo(sent: 1), of: 0).warnings == ["segment 1 (host1) is back after 5 s"])
+        stage.seconds += 2
+        #expect(stage.take(.echo(sent: 1), of: 0).warnings.isEmpty)
+    }
+
+    @Test("with --on-lost abort a lost segment ends the run; with continue the others go on", arguments: [false, true])
+    func loses(continues: Bool) {
+        var stage = Stage(3, continues: continues)
+        _ = stage.begin(3)
+        stage.seconds += 12
+        let actions = stage.take(.lost, of: 1)
+        #expect(actions.warnings.first == "segment 2 (host2): its connection was lost 12 s after the begin")
+        // The lost one may come back, and then ends too.
+        let stop = [SegmentOrder.stop(.lost)]
+        #expect(actions.orders == (continues ? [:] : [0: stop, 1: stop, 2: stop]))
+        #expect(stage.coordinator.lost == [1: "host2: its connection was lost 12 s after the begin"])
+        let file = ResultFile(name: "run.json", length: 1, sha256: "")
+        for index in [0, 2] {
+            _ = stage.take(.ended(SegmentEnding(status: 0, files: [file])), of: index)
+            let last = stage.coordinator.collected(index, words: nil, at: stage.now)
+            #expect(last.isOver == (index == 2))
+        }
+    }
+
+    @Test("a segment that was lost and comes back has had all orders, and its results count")
+    func comesBack() {
+        var stage = Stage(2, continues: true)
+        _ = stage.begin(2)
+        _ = stage.take(.lost, of: 1)
+        let load = SegmentOrder.load(at: stage.seconds + 1_000_000_000)
+        // The order waits for it at the broker.
+        #expect(stage.take(.settled, of: 0).orders == [0: [load], 1: [load]])
+        stage.seconds += 9
+        #expect(stage.take(.settled, of: 1).warnings == ["segment 2 (host2) is back after 9 s"])
+        #expect(stage.coordinator.lost.isEmpty)
+        let file = ResultFile(name: "run.json", length: 1, sha256: "")
+        for index in 0..<2 { _ = stage.take(.ended(SegmentEnding(status: 0, files: [file])), of: index) }
+        // The connection is lost again while its files are fetched.
+        _ = stage.take(.lost, of: 1)
+        #expect(!stage.coordinator.collected(1, words: nil, at: stage.now).isOver)
+        #expect(stage.coordinator.lost.isEmpty)
+        #expect(stage.coordinator.collected(0, words: nil, at: stage.now).isOver)
+    }
+
+    @Test("a ready segment that was away before the begin is still ready")
+    func readyAgain() {
+        var stage = Stage(2)
+        _ = stage.join(0, of: 2)
+        _ = stage.take(.ready, of: 0)
+        _ = stage.take(.lost, of: 0)
+        _ = stage.join(1, of: 2)
+        #expect(stage.take(.ready, of: 1).orders.isEmpty)
+        let start = SegmentOrder.start(at: stage.seconds + 1_000_000_000)
+        #expect(stage.take(.echo(sent: 1), of: 0).orders[1] == [start])
+    }
+
+    @Test("a segment that cannot run ends the others before the begin, with its status")
+    func refusesItself() {
+        var stage = Stage(2)
+        _ = stage.join(0, of: 2)
+        _ = stage.join(1, of: 2)
+        let actions = stage.take(.ended(SegmentEnding(status: 64, words: "-c 90000 needs 90000 descriptors")), of: 0)
+        #expect(actions.warnings == ["segment 1 (host1): -c 90000 needs 90000 descriptors"])
+        #expect(actions.orders == [0: [.done], 1: [.stop(.ordered)]])
+        #expect(stage.coordinator.failure?.status == 64)
+        #expect(stage.take(.ended(SegmentEnding(status: 105, words: "given up")), of: 1).isOver)
+    }
+
+    @Test("a broken threshold and a signal end all segments")
+    func ends() {
+        var stage = Stage(2)
+        _ = stage.begin(2)
+        let stop = SegmentOrder.stop(.threshold("publish_ack_duration p99 < 5ms abort"))
+        #expect(
+            stage.coordinator.end(.threshold("publish_ack_duration p99 < 5ms abort")).orders == [0: [stop], 1: [stop]]
+        )
+        #expect(stage.coordinator.broken == "publish_ack_duration p99 < 5ms abort")
+        #expect(stage.coordinator.end(.ordered).orders == [0: [.stop(.ordered)], 1: [.stop(.ordered)]])
+        #expect(stage.coordinator.broken == "publish_ack_duration p99 < 5ms abort")
+    }
+
+    @Test("with min_clients the load begins when so many are up in all segments together, once")
+    func leastClients() {
+        var stage = Stage(2, least: 15)
+        _ = stage.begin(2)
+        func interval(_ up: Double) -> SegmentReport {
+            let metrics = ["connected": up, "idle": 99].map { state, count in
+                Metric(
+                    name: "clients",
+                    labels: ["state": state],
+                    unit: "clients",
+                    reading: .gauge(GaugeReading(value: count))
+                )
+            }
+            return .interval(TimelineInterval(second: 0, phase: "connect", seconds: 1, metrics: metrics, lanes: []))
+        }
+        #expect(stage.take(interval(10), of: 0).orders.isEmpty)
+        #expect(stage.take(interval(4), of: 1).orders.isEmpty)
+        let load = SegmentOrder.load(at: stage.seconds + 1_000_000_000)
+        #expect(stage.take(interval(5), of: 1).orders == [0: [load], 1: [load]])
+        #expect(stage.take(interval(9), of: 1).orders.isEmpty)
+        #expect(stage.take(.settled, of: 0).isEmpty && stage.take(.settled, of: 1).isEmpty)
+    }
+
+    @Test("the coordinator answers an exchange of times with its own clock")
+    func echoes() {
+        var stage = Stage(1)
+        _ = stage.join(0, of: 1)
+        let actions = stage.take(.echo(sent: 5), of: 0)
+        #expect(actions.orders == [0: [.echo(sent: 5, received: stage.seconds, answered: stage.seconds)]])
+    }
+}
