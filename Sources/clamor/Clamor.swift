@@ -9,8 +9,8 @@ struct Clamor: ParsableCommand {
         abstract: "A load generator for MQTT brokers and XMPP servers.",
         version: "0.1.0",
         subcommands: [
-            Conn.self, Pub.self, Sub.self, PubSub.self, XMPPCommand.self, RunFile.self, DecodeCommand.self,
-            DoctorCommand.self,
+            Conn.self, Pub.self, Sub.self, PubSub.self, XMPPCommand.self, RunFile.self,
+            CoordinateCommand.self, DecodeCommand.self, DoctorCommand.self,
             BrokerCommand.self, ProxyCommand.self, ReportCommand.self, CompareCommand.self, MergeCommand.self,
             CapacityCommand.self, CalibrateCommand.self, InitCommand.self,
         ],
@@ -34,6 +34,7 @@ enum Main {
         case .xmpp(let options): self.perform { await Wiring.run(options) }
         case .scenario(let options): self.perform { await Wiring.run(options) }
         case .series(let options): self.perform { await SeriesSession(options).perform() }
+        case .coordinate(let options): self.perform { await CoordinateSession(options).perform() }
         case .decode(let options): self.perform { await Wiring.decode(options) }
         case .broker(let options): self.perform { await Wiring.serve(options) }
         case .proxy(let options): self.perform { await ProxyService(options).perform() }

@@ -1,3 +1,4 @@
+import Coordination
 import EmbeddedBroker
 import Foundation
 import MQTTCodec
@@ -46,28 +47,47 @@ enum Wiring {
         var options = options
         options.segment.schedule = ScenarioGroup.Work.mqtt(options).schedule
         guard options.segment.processes == nil else {
-            return await ProcessesSession(options.common, [MQTTGroup(options)]).perform()
+            return await ProcessesSession(options.common, [MQTTGroup(options)]).perform().status
         }
-        return await RunSession([MQTTGroup(options)], options.common).perform()
+        return await RunSession([MQTTGroup(options)], options.common).perform().status
     }
 
     static func run(_ options: XMPPOptions) async -> ExitStatus {
         var options = options
         options.segment.schedule = ScenarioGroup.Work.xmpp(options).schedule
         guard options.segment.processes == nil else {
-            return await ProcessesSession(options.common, [XMPPGroup(options)]).perform()
+            return await ProcessesSession(options.common, [XMPPGroup(options)]).perform().status
         }
-        return await RunSession([XMPPGroup(options)], options.common).perform()
+        return await RunSession([XMPPGroup(options)], options.common).perform().status
     }
 
     static func run(_ options: ScenarioOptions) async -> ExitStatus {
         guard !options.isCheck else { return ScenarioCheck(options).perform() }
         var options = options
         if options.common.segment.part != nil { options.common.segment.schedule = options.scheduleHash }
-        guard options.common.segment.processes == nil else {
-            return await ProcessesSession(options.common, options.groups.map(\.runGroup)).perform()
+        guard let coordinator = options.common.segment.coordinator else { return await self.end(of: options).status }
+        let screen = ProgressScreen(options.common)
+        do throws(RunRefusal) {
+            let plan = options.common.segment.schedule
+            let segment = options.common.segment
+            let joining = await Signals.cancelling {
+                await CoordinatorLink.joined(coordinator, segment, plan: plan, screen)
+            }
+            let (link, welcome) = try joining.get()
+            options.join(run: welcome.run, seed: welcome.seed, thresholds: welcome.thresholds)
+            let end = await self.end(of: options, leader: link)
+            await link.finish(end.status, directory: end.directory, words: end.words)
+            return end.status
+        } catch {
+            return screen.refuse(error)
         }
-        return await RunSession(options).perform()
+    }
+
+    private static func end(of options: ScenarioOptions, leader: (any RunLeader)? = nil) async -> SessionEnd {
+        guard options.common.segment.processes == nil else {
+            return await ProcessesSession(options.common, options.groups.map(\.runGroup), leader: leader).perform()
+        }
+        return await RunSession(options, leader: leader).perform()
     }
 
     static func decode(_ options: DecodeOptions) async -> ExitStatus {

@@ -25,6 +25,13 @@ struct SegmentOptionsTests {
         ]
     }
 
+    /// A task of `srun`, or, without a step, a batch script.
+    private static func task(_ id: Int, of count: Int, step: String? = "0") -> [String: String] {
+        var environment = ["SLURM_JOB_ID": "77", "SLURM_PROCID": "\(id)", "SLURM_NTASKS": "\(count)"]
+        environment["SLURM_STEP_ID"] = step
+        return environment
+    }
+
     static let places = [
         Place(1, of: 4, ["JOB_COMPLETION_INDEX": "0", "CLAMOR_SEGMENTS": "4"]),
         Place(4, of: 4, ["JOB_COMPLETION_INDEX": "3", "CLAMOR_SEGMENTS": "4"]),
@@ -33,6 +40,19 @@ struct SegmentOptionsTests {
         Place(2, of: 4, Self.slurm(7, 5, 11, 2)),
         Place(2, of: 2, Self.slurm(2, 1, 2, 1).merging(["SLURM_ARRAY_TASK_COUNT": "2"]) { $1 }),
         Place(3, of: 8, ["OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "8"]),
+        Place(1, of: 3, Self.task(0, of: 3)),
+        Place(3, of: 3, Self.task(2, of: 3, step: "4")),
+        Place(1, of: 1, Self.task(0, of: 1)),
+        // Tasks of a step in an array divide the load of their array element; a step of one task is that element.
+        Place(2, of: 4, Self.slurm(3, 1, 3, 1).merging(Self.task(1, of: 4)) { $1 }),
+        Place(3, of: 3, Self.slurm(3, 1, 3, 1).merging(Self.task(0, of: 1)) { $1 }),
+        // The variables of a batch script are those of no task.
+        Place(3, of: 3, Self.slurm(3, 1, 3, 1).merging(Self.task(0, of: 4, step: nil)) { $1 }),
+        Place(
+            3,
+            of: 8,
+            ["OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "8"].merging(Self.task(0, of: 4, step: nil)) { $1 }
+        ),
     ]
 
     @Test("auto takes index and size from the environment", arguments: places)
@@ -54,12 +74,14 @@ struct SegmentOptionsTests {
         #expect(segment.part == nil && segment.processes == nil && segment.startAt == nil && !segment.isChild)
     }
 
-    @Test("what names the run is CLAMOR_RUN, else the job's id")
+    @Test("what names the run is CLAMOR_RUN, else the job's id, with that of the step")
     func run() throws {
-        var environment = Self.slurm(1, 1, 2, 1)
+        var environment = Self.task(1, of: 2, step: "3")
         func name() throws -> String {
             try options("pub -c 8 --seed 1 --segment auto", environment: environment).segment.run
         }
+        #expect(try name() == "77.3")
+        environment = Self.slurm(1, 1, 2, 1)
         #expect(try name() == "")
         environment["SLURM_ARRAY_JOB_ID"] = "77"
         #expect(try name() == "77")
@@ -98,7 +120,7 @@ struct SegmentOptionsTests {
         Refusal(
             "pub -c 8 --seed 1 --segment auto",
             "clamor pub: --segment: auto: the environment has none of JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID, "
-                + "OMPI_COMM_WORLD_RANK; write the segment like 2/4"
+                + "SLURM_PROCID, OMPI_COMM_WORLD_RANK; write the segment like 2/4"
         ),
         Refusal(
             "pub -c 8 --seed 1 --segment auto",
@@ -131,6 +153,34 @@ struct SegmentOptionsTests {
             slurm(1, 1, 2, 1).merging(["OMPI_COMM_WORLD_RANK": "0"]) { $1 },
             "clamor pub: --segment: auto: the environment has SLURM_ARRAY_TASK_ID and OMPI_COMM_WORLD_RANK, and which "
                 + "is meant is not known; write it like 2/4"
+        ),
+        Refusal(
+            "pub -c 8 --seed 1 --segment auto",
+            task(0, of: 3).merging(["JOB_COMPLETION_INDEX": "0"]) { $1 },
+            "clamor pub: --segment: auto: the environment has JOB_COMPLETION_INDEX and SLURM_PROCID, and which is meant "
+                + "is not known; write it like 2/4"
+        ),
+        Refusal(
+            "pub -c 8 --seed 1 --segment auto",
+            task(0, of: 3).merging(["OMPI_COMM_WORLD_RANK": "0"]) { $1 },
+            "clamor pub: --segment: auto: the environment has SLURM_PROCID and OMPI_COMM_WORLD_RANK, and which is meant "
+                + "is not known; write it like 2/4"
+        ),
+        Refusal(
+            "pub -c 8 --seed 1 --segment auto",
+            task(0, of: 3, step: nil),
+            "clamor pub: --segment: auto: SLURM_PROCID without SLURM_STEP_ID is the batch script's own, which is no task; "
+                + "start the segments with srun"
+        ),
+        Refusal(
+            "pub -c 8 --seed 1 --segment auto",
+            ["SLURM_PROCID": "0", "SLURM_STEP_ID": "0"],
+            "clamor pub: --segment: auto: SLURM_NTASKS is missing in the environment"
+        ),
+        Refusal(
+            "pub -c 8 --seed 1 --segment auto",
+            task(3, of: 3),
+            "clamor pub: --segment: auto: SLURM_PROCID: segment 4 of 3 is out of range"
         ),
         Refusal(
             "pub -c 3 --seed 1 --segment 1/4",
@@ -176,7 +226,8 @@ struct SegmentOptionsTests {
         ),
         Refusal(
             "pub -c 8 --processes 2 --segment 1/2 --seed 1",
-            "clamor pub: --processes: starts the segments itself; leave --segment out"
+            "clamor pub: --processes: starts the segments itself; leave --segment out, or join a coordinator with "
+                + "--coordinator"
         ),
         Refusal("pub -c 8 --processes 0", "clamor pub: --processes: '0' is not a whole number of 1 to 1024"),
         Refusal(
@@ -184,9 +235,13 @@ struct SegmentOptionsTests {
             "clamor pub: --store: each process needs a file of its own; give the segments theirs with --segment I/N"
         ),
         Refusal(
-            "xmpp message --jid u%i@h --password p -c 8 --processes 2",
-            "clamor xmpp message: --processes: clients write to others that may be in other segments, which in this "
-                + "build no ledger follows"
+            "xmpp message --jid u%i@h --password p -c 8 --rate 1/s --pairing hotspot --processes 2",
+            "clamor xmpp message: --processes: with --pairing hotspot clients of all segments would write to one, where "
+                + "in this build no ledger follows them; take another pairing, or one process"
+        ),
+        Refusal(
+            "xmpp message --jid u%i@h --password p -c 7 --processes 4",
+            "clamor xmpp message: --processes: 4 segments of -c 7 would not have two clients each; ask for fewer"
         ),
         Refusal(
             "xmpp login --jid u%i@h --password p --register -c 8 --processes 2",
@@ -228,10 +283,20 @@ struct SegmentOptionsTests {
         _ = try options("pubsub \(shape) --processes 4")
     }
 
+    @Test("writers and readers of messages are in one segment", arguments: ["neighbour", "random"])
+    func messages(_ pairing: String) throws {
+        let line = "xmpp message --jid u%i@h --password p -c 8 --pairing \(pairing)"
+        let words = "\(line) --processes 4".split(separator: " ").map(String.init)
+        guard case .refused(let lines) = Invocation.parse(words, environment: [:]) else { return }
+        Issue.record("\(lines)")
+    }
+
     @Test("a threshold that ends the run would end a part of it by what it sees")
     func abort() {
-        let words = ["pub", "-c", "8", "--processes", "2", "--threshold", "errors count == 0 abort"]
-        guard case .refused(let lines) = Invocation.parse(words) else {
+        let load = ["pub", "-c", "8", "--seed", "1", "--threshold", "errors count == 0 abort"]
+        // The process that started the segments sees the whole.
+        if case .refused(let lines) = Invocation.parse(load + ["--processes", "2"]) { Issue.record("\(lines)") }
+        guard case .refused(let lines) = Invocation.parse(load + ["--segment", "1/2"]) else {
             Issue.record("it is taken")
             return
         }

@@ -241,6 +241,10 @@ struct UsageTests {
         Refusal("doctor --json --quiet", "clamor doctor: --quiet: --json writes to stdout; leave one of the two out"),
         Refusal("doctor -c 0", "clamor doctor: -c: '0' is not a whole number of 1 to 10000000"),
         Refusal("doctor --threads 0", "clamor doctor: --threads: '0' is not a whole number of 1 to 1024"),
+        Refusal(
+            "doctor --hosts 3",
+            "clamor doctor: --hosts: is about a scenario; give its FILE, or leave it out"
+        ),
         Refusal("doctor --rate 0", "clamor doctor: --rate: '0' is not above 0; leave it out for no limit"),
         Refusal("doctor -h a,embedded", "clamor doctor: -h: 'embedded' stands alone; leave the other hosts out"),
         Refusal(

@@ -7,6 +7,13 @@ struct RunFile: TableCommand {
     func invocation(_ given: inout GivenOptions) -> Invocation { given.scenario(self.file) }
 }
 
+struct CoordinateCommand: TableCommand {
+    static let name = CommandName.coordinate
+    @Argument(help: ArgumentHelp("The scenario, YAML.", valueName: "file")) var file: String
+    @OptionGroup var options: CommandOptions<Self>
+    func invocation(_ given: inout GivenOptions) -> Invocation { given.coordinate(self.file) }
+}
+
 struct CapacityCommand: TableCommand {
     static let name = CommandName.capacity
     @OptionGroup var options: CommandOptions<Self>
@@ -31,8 +38,10 @@ struct CalibrateCommand: TableCommand {
 
 struct DoctorCommand: TableCommand {
     static let name = CommandName.doctor
+    @Argument(help: ArgumentHelp("A scenario, YAML: how many hosts like this one it needs.", valueName: "file"))
+    var file: String?
     @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .doctor(given.doctor()) }
+    func invocation(_ given: inout GivenOptions) -> Invocation { given.doctor(self.file) }
 }
 
 struct BrokerCommand: TableCommand {

@@ -18,6 +18,8 @@ package enum Invocation: Sendable {
     case scenario(ScenarioOptions)
     /// A scenario several times.
     case series(SeriesOptions)
+    /// One over many machines.
+    case coordinate(CoordinateOptions)
     case decode(DecodeOptions)
     case broker(BrokerOptions)
     case proxy(ProxyOptions)

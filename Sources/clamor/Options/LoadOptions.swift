@@ -110,6 +110,8 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
     package var think: Int64 = 0
     /// Operations wait until every client is up or has failed.
     package var waitsForAll = true
+    /// Under a coordinator: clients that are up when the load begins; `nil`: all that can be.
+    package var leastClients: TurnoutOption?
     package var ackTimeout: Int64 = 30_000_000_000
 
     // Phases.

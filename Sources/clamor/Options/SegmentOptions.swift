@@ -11,6 +11,8 @@ package struct SegmentOptions: Hashable, Sendable {
     package var schedule = ""
     /// Nanoseconds that this process takes its clock to be ahead of its host's, as another host's might be.
     package var clockAhead: Int64 = 0
+    /// Nanoseconds per second that it takes its clock to gain.
+    package var clockGain: Int64 = 0
     /// CLOCK_REALTIME less CLOCK_MONOTONIC as who started this process has it, so that all its segments have one clock to
     /// the nanosecond; `nil`: as this process has it.
     package var realtimeOffset: Int64?
@@ -18,6 +20,10 @@ package struct SegmentOptions: Hashable, Sendable {
     package var startAt: Int64?
     /// Started by another `clamor`, which says when to begin.
     package var isChild = false
+    /// Which process begins the run of this segment together with others on other hosts; `nil`: none.
+    package var coordinator: CoordinatorOptions?
+    /// Of a coordinator: the number of segments that it waits for.
+    package var expected: Int?
     /// Segments on this host, each a process of its own, and the command line of this one; `nil`: this process alone.
     package var processes: Processes?
 
@@ -39,6 +45,15 @@ extension LoadOptions {
 }
 
 extension SegmentOptions {
+    /// Another process begins the run, and knows all segments.
+    var isLed: Bool { self.isChild || self.coordinator != nil }
+
+    /// The number of parts of the whole load; `nil` if it is not divided.
+    var count: Int? {
+        guard let processes = self.processes?.count else { return self.part?.count ?? self.expected }
+        return processes * (self.part?.count ?? 1)
+    }
+
     /// How a load is to be divided so that no process has more clients than `most`.
     func split(_ plan: LoadPlan, of most: Int, where isDivisible: (SegmentOptions) -> Bool) -> LoadSplit? {
         let isBySegment = self.part != nil && !self.isChild
@@ -60,16 +75,29 @@ extension SegmentOptions {
 
 extension SegmentOptions.Processes {
     /// The command line of one segment.
-    package func arguments(of index: Int, seed: UInt64, threads: Int, directory: String) -> [String] {
+    ///
+    /// `part`: of the load, which the processes share; `nil`: all of it.
+    package func arguments(
+        of index: Int,
+        in part: PlanSegment? = nil,
+        seed: UInt64,
+        threads: Int,
+        directory: String
+    ) -> [String] {
         var words = self.arguments
         let specs = CommandName(arguments: words).map { OptionTable.specs(of: $0) } ?? []
         // Each segment decides for itself, or its parent for it.
         for option in CommandLineWords(words, specs).options.reversed()
-        where [.process, .command].contains(option.spec.scope) || option.spec.scope == .single && index > 0 {
+        where [.process, .command].contains(option.spec.scope)
+            || option.spec.scope == .single && index + (part?.index ?? 0) > 0
+        {
             words.removeSubrange(option.range)
         }
+        // Clients k mod N of a host are those k mod N·P of its P processes together.
+        let (first, hosts) = (part?.index ?? 0, part?.count ?? 1)
         return words + [
-            "--segment", "\(index + 1)/\(self.count)", "--child", "--seed", "\(seed)", "--threads", "\(threads)",
+            "--segment", "\(first + hosts * index + 1)/\(hosts * self.count)", "--child", "--seed", "\(seed)",
+            "--threads", "\(threads)",
             "--out", directory, "--quiet",
         ]
     }

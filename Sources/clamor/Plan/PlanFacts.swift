@@ -1,4 +1,5 @@
 import Crypto
+import DataEncodings
 import Foundation
 import MQTTCodec
 import Measurement

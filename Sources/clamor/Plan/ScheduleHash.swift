@@ -1,4 +1,5 @@
 import Crypto
+import DataEncodings
 import Workloads
 
 extension ScenarioGroup.Work {

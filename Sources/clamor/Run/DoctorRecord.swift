@@ -32,12 +32,12 @@ package struct DoctorRecord: Codable, Sendable {
         package var needed: Double?
         package var largestClients: Int?
 
-        init(_ check: HostCheck) {
+        init(_ check: HostCheck, isFile: Bool = false) {
             self.name = check.name
             self.state = check.state
             self.found = check.found
             self.needs = check.needs
-            self.change = check.change(isFile: false)
+            self.change = check.change(isFile: isFile)
             self.available = check.available
             self.needed = check.needed
             self.largestClients = check.largestClients
@@ -63,6 +63,8 @@ package struct DoctorRecord: Codable, Sendable {
     package var largestClients: Int?
     package var limitedBy: String?
     package var checks: [Check]
+    /// Of a scenario; its checks are those of one of the hosts.
+    package var machines: Machines?
     /// The load in the form of command-line flags.
     package var flags: String?
 
@@ -74,7 +76,7 @@ package struct DoctorRecord: Codable, Sendable {
             sources: sources,
             eventLoops: fit.loops
         )
-        self.checks = fit.checks.map(Check.init)
+        self.checks = fit.checks.map { Check($0) }
         self.fits = self.checks.allSatisfy { $0.state != .fail }
         let largest = fit.largest
         self.largestClients = largest?.clients
@@ -89,6 +91,7 @@ package struct DoctorRecord: Codable, Sendable {
         case largestClients = "largest_clients"
         case limitedBy = "limited_by"
         case checks
+        case machines
         case flags
     }
 
@@ -101,22 +104,28 @@ package struct DoctorRecord: Codable, Sendable {
 
     /// One line per check, between the requested load and the largest number of clients.
     package func text(_ style: TerminalStyle) -> String {
+        if let machines = self.machines { return self.text(of: machines, style) }
         let asked = self.flags ?? "what it allows at most"
         let rate = self.load.rate.map { ", \(Human.rate($0))" } ?? ""
         var lines = ["This host · \(asked)\(rate) to \(self.load.targets.joined(separator: ","))", ""]
-        let width = self.checks.map(\.name.count).max() ?? 0
-        for check in self.checks {
-            var line = check.found
-            if let needs = check.needs { line += "; needs \(needs)" }
-            if let change = check.change { line += "; \(change)" }
-            let state = style.paint(check.state.rawValue.paddedRight(to: 4), check.state.ink)
-            lines.append("  \(state)  \(check.name.paddedRight(to: width))  \(line)")
-        }
+        lines += self.lines(style)
         if let most = self.largestClients {
             let limit = self.limitedBy.map { ", limited by \($0)" } ?? ""
             lines += ["", "The largest number of clients: \(Human.count(UInt64(max(0, most))))\(limit)."]
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// A line per check.
+    func lines(_ style: TerminalStyle) -> [String] {
+        let width = self.checks.map(\.name.count).max() ?? 0
+        return self.checks.map { check in
+            var line = check.found
+            if let needs = check.needs { line += "; needs \(needs)" }
+            if let change = check.change { line += "; \(change)" }
+            let state = style.paint(check.state.rawValue.paddedRight(to: 4), check.state.ink)
+            return "  \(state)  \(check.name.paddedRight(to: width))  \(line)"
+        }
     }
 }
 

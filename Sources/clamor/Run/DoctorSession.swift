@@ -19,6 +19,9 @@ struct DoctorSession {
         let steal = await self.steal()
         var limits = HostLimits.read()
         limits.stealShare = steal
+        if let scenario = self.options.scenario {
+            return MachinesSession(scenario, self.options, limits: limits, screen: self.screen).perform()
+        }
         let load = self.options.load
         let threads =
             load.threads

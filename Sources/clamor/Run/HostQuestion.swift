@@ -24,6 +24,9 @@ struct HostQuestion {
     /// The resources that the load needs of this host, with the available ones.
     var needs: [HostCheck] { self.questions.flatMap(\.fit.checks).filter { $0.needs != nil } }
 
+    /// The host as a whole first; in a run of several groups the ports of each target after it.
+    var fits: [LoadFit] { self.questions.map(\.fit) }
+
     private typealias Question = (fit: LoadFit, load: String)
 
     private var questions: [Question] {

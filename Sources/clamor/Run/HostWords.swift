@@ -32,6 +32,7 @@ extension HostRemedy {
             "split the load over several processes (\(\.processes, "\(count)"))"
         case .split(.segments(let count)): "make it more segments (\(\.segment, "1/\(count)") to \(count)/\(count))"
         case .severalMachines: "split the load over several machines"
+        case .moreHosts: "take more hosts"
         case .moreThreads: "give more \(\.threads)"
         case .fewerThreads(let count): "\(\.threads, "\(count)")"
         case .raiseDescriptors(let count, let most):

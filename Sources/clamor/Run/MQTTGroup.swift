@@ -26,6 +26,7 @@ final class MQTTGroup: RunGroup {
     private var broker: EmbeddedProcess?
     private(set) var clock: ClockRecord?
     private var echoes: ClockEchoes?
+    private var leader: (any RunLeader)?
 
     /// `name`: the group's name, in a run of several groups.
     init(_ run: MQTTOptions, name: String? = nil) {
@@ -61,7 +62,7 @@ final class MQTTGroup: RunGroup {
         }
         let load = plan.groups[place].load
         if load.joint != nil {
-            self.clock = HostClock.host(ahead: self.run.segment.clockAhead)
+            self.clock = self.run.segment.clock.identity
                 .map { ClockRecord(host: $0, realtimeOffset: load.realtimeOffset) }
         }
         if self.run.validates, let problem = load.problem() {
@@ -157,9 +158,15 @@ final class MQTTGroup: RunGroup {
         return { load.route(of: $0) }
     }
 
-    /// Adjusts the clock of a separately started segment to that of segment 1.
+    /// Adjusts the clock of a segment to that of its leader; of a separately started one to that of segment 1.
     func begin(_ load: MQTTWorkload, beside setting: RunSetting) async -> MQTTWorkload {
-        guard let part = self.options.segment.part, !self.options.segment.isChild, load.load.joint != nil,
+        if let leader = setting.leader {
+            self.leader = leader
+            var led = load.load
+            led.realtimeOffset = leader.clockOffset
+            return load.with(led)
+        }
+        guard let part = self.options.segment.part, load.load.joint != nil,
             let host = self.clock?.host
         else { return load }
         self.echoes = ClockEchoes(load.load, self.options, host: host, layers: self.layers, signals: setting.signals)
@@ -173,12 +180,19 @@ final class MQTTGroup: RunGroup {
         return load.with(corrected)
     }
 
+    var clockCorrections: [@Sendable (Int64) -> Void] {
+        (self.prepared?.handles ?? []).map { handle in
+            { offset in handle.tell { $0.work?.correct(clock: offset) } }
+        }
+    }
+
     func clientsEnded(_ results: [MQTTResult]) async -> [String] {
         if let estimate = await self.echoes?.end() {
             self.clock?.correctionSeconds = Double(estimate.offset) / 1e9
             self.clock?.errorSeconds = Double(estimate.error) / 1e9
             self.clock?.exchanges = estimate.exchanges
         }
+        if self.clock != nil, let clock = self.leader?.clock { self.clock = clock }
         // All clients have ended, and their last commits too, unless a commit did not return.
         guard let line = await self.store?.close(within: .seconds(30)) else { return [] }
         return ["--store: \(line)"]

@@ -1,4 +1,5 @@
 import Crypto
+import DataEncodings
 import LoadEngine
 package import Measurement
 import NIOCore

@@ -1,3 +1,4 @@
+import LoadEngine
 import Measurement
 import Report
 import RunResult
@@ -25,10 +26,31 @@ struct MergeSession {
     }
 
     /// All segments as one; reports the error if they do not belong together.
-    func merged() -> MergedRun? {
+    ///
+    /// - Parameters:
+    ///   - lost: the segments without results.
+    ///   - part: the segment that they share; `nil`: they are the whole run.
+    ///   - broken: the threshold that ended the run.
+    /// - Returns: `nil` if they do not belong together.
+    func merged(
+        without lost: [LostSegment] = [],
+        as part: PlanSegment? = nil,
+        broken: String? = nil
+    ) -> MergedRun? {
         do throws(SegmentSet.Refusal) {
-            let set = try SegmentSet(self.options.directories)
-            return MergedRun(set, command: self.options.redactedCommand, thresholds: self.options.thresholds)
+            let directories = self.options.directories
+            let set =
+                if let part {
+                    try SegmentSet(directories, as: SegmentRecord(index: part.index + 1, count: part.count))
+                } else {
+                    try SegmentSet(directories, without: lost)
+                }
+            return MergedRun(
+                set,
+                command: self.options.redactedCommand,
+                thresholds: self.options.thresholds,
+                broken: broken
+            )
         } catch {
             for line in error.lines { self.screen.warn(line) }
             return nil
@@ -36,14 +58,23 @@ struct MergeSession {
     }
 
     /// Writes and shows the result.
-    func finish(_ merged: MergedRun, in directory: ResultDirectory) -> ExitStatus {
+    ///
+    /// `clock`: of a segment whose clock was corrected.
+    func finish(_ merged: MergedRun, in directory: ResultDirectory, clock: ClockRecord? = nil) -> ExitStatus {
         var record = merged.record
+        if record.segment.isPart {
+            record.segment.thresholds = self.options.thresholds
+            for place in record.segment.processes?.indices ?? 0..<0 where clock != nil {
+                guard record.segment.processes?[place].clock != nil else { continue }
+                record.segment.processes?[place].clock = clock
+            }
+        }
         var files: String?
         do throws(ResultError) {
             let writer = try RunWriter(directory, record: record, startedAt: merged.startedAt)
             for interval in merged.intervals { try writer.append(interval) { merged.record } }
             record.findings = record.findings(in: try writer.wholeTimeline())
-            files = try writer.finish(record, clients: merged.clients)
+            files = try writer.finish(record, clients: merged.clients, ledger: merged.ledger)
         } catch {
             self.screen.warn("\(error)")
         }

@@ -1,57 +1,76 @@
 import Foundation
 import LoadEngine
 import Measurement
+import NIOCore
+import Synchronization
 
 /// A segment's link to the `clamor` that started it: receives the start, and sends measurements.
 ///
-/// It writes lines to standard output: `ready`, then an interval each second. If segments wait for each other it also
-/// writes `settled` when all clients are up, and `balance GROUP EXPECTED RECEIVED UNCERTAIN` in the drain. It reads the
-/// start and then the begin of the load, in nanoseconds of CLOCK_REALTIME, and `complete GROUP` when all messages have
-/// arrived. If standard input ends, the parent is gone, and the run ends as after SIGINT.
-final class ParentLink: Sendable {
-    /// An order after the start.
-    enum Order: Hashable, Sendable {
-        case load(at: Int64)
-        case complete(group: Int)
-    }
-
+/// It writes lines to standard output: `ready`, then an interval each second, `settled` when all clients are up, and
+/// `balance GROUP EXPECTED RECEIVED UNCERTAIN` in the drain. It reads the start and then the begin of the load, in
+/// nanoseconds of the common clock, `complete GROUP` when all messages have arrived, `stop` with the threshold that was
+/// broken, `stop-lost`, and `clock OFFSET`. If standard input ends, the parent is gone, and the run ends as after SIGINT.
+final class ParentLink: RunLeader {
     /// The environment of a child that runs by itself, and only sends its intervals.
     static let tellsIntervals = ["CLAMOR_INTERVALS": "1"]
 
-    private let starts: AsyncStream<Int64>
-    /// Supports one listener.
-    let orders: AsyncStream<Order>
+    private let starts: AsyncStream<NIODeadline>
+    let orders: AsyncStream<RunOrder>
+    private let offset: Mutex<Int64>
+    var clockOffset: Int64 { self.offset.withLock(\.self) }
+    var clock: ClockRecord? { nil }
 
-    /// `isTold`: the parent sends orders on standard input.
-    init(isTold: Bool = true) {
-        let (starts, start) = AsyncStream<Int64>.makeStream()
-        let (orders, order) = AsyncStream<Order>.makeStream()
+    /// - Parameters:
+    ///   - clockOffset: the common clock minus CLOCK_MONOTONIC.
+    ///   - isTold: the parent sends orders on standard input.
+    init(clockOffset: Int64, isTold: Bool = true) {
+        self.offset = Mutex(clockOffset)
+        let (starts, start) = AsyncStream<NIODeadline>.makeStream()
+        let (orders, order) = AsyncStream<RunOrder>.makeStream()
         self.starts = starts
         self.orders = orders
         guard isTold else { return }
         // Reading blocks, so it has its own thread.
-        Thread.detachNewThread {
-            guard let began = Self.readLine().flatMap({ Int64($0) }) else { return start.finish() }
-            start.yield(began)
+        Thread.detachNewThread { [self] in
+            var hasStart = false
             while let line = Self.readLine() {
-                if line.hasPrefix("complete "), let group = Int(line.dropFirst("complete ".count)) {
-                    order.yield(.complete(group: group))
-                } else if let time = Int64(line) {
-                    order.yield(.load(at: time))
+                guard let read = self.order(line) else { continue }
+                if case .load(let time) = read, !hasStart {
+                    hasStart = true
+                    start.yield(time)
+                } else {
+                    order.yield(read)
                 }
             }
-            kill(getpid(), SIGINT)
+            start.finish()
+            if hasStart { kill(getpid(), SIGINT) }
         }
     }
 
     /// The link of a child that runs by itself; `nil` if its parent does not want its intervals.
     static func telling(_ environment: [String: String]) -> ParentLink? {
         guard let (name, value) = self.tellsIntervals.first, environment[name] == value else { return nil }
-        return ParentLink(isTold: false)
+        return ParentLink(clockOffset: 0, isTold: false)
     }
 
-    /// Writes `ready`, and waits for the start; `nil` if the parent gives up.
-    func start() async -> Int64? {
+    /// Reads a line of the parent; a time is the start, and after it the begin of the load.
+    private func order(_ line: String) -> RunOrder? {
+        let words = line.split(separator: " ", maxSplits: 1)
+        let rest = words.count > 1 ? String(words[1]) : nil
+        switch words.first {
+        case "complete": return rest.flatMap { Int($0) }.map { .complete(group: $0) }
+        case "stop": return .stop(rest.map { .threshold($0) } ?? .signal)
+        case "stop-lost": return .stop(.lost)
+        case "clock":
+            guard let offset = rest.flatMap({ Int64($0) }) else { return nil }
+            self.offset.withLock { $0 = offset }
+            return .clock(offset)
+        default: return Int64(line).map { .load(at: RunSegment.deadline($0, clockOffset: self.clockOffset)) }
+        }
+    }
+
+    /// Writes `ready`, and waits for the start.
+    func start() async -> NIODeadline? {
         self.write("ready\n")
         return await self.starts.first { _ in true }
     }
@@ -65,7 +84,6 @@ final class ParentLink: Sendable {
         try? JSONDecoder().decode(TimelineInterval.self, from: Data(line.utf8))
     }
 
-    /// Reports that the load could begin.
     func tellSettled() { self.write("settled\n") }
 
     func tell(_ balance: DeliveryBalance, of group: Int) {

@@ -1,4 +1,5 @@
 import CPosix
+import Coordination
 import Foundation
 import Glibc
 import HostFit
@@ -9,25 +10,19 @@ import Report
 import RunResult
 
 /// One run over several processes on this host: starts them together, shows their progress, and merges their results.
+///
+/// Under a coordinator they are one segment of its run.
 final class ProcessesSession {
     private let options: LoadOptions
-    private let groups: [any RunGroup]
-    private let screen: ProgressScreen
+    private let run: SegmentedRun
+    private var screen: ProgressScreen { self.run.screen }
+    private let leader: (any RunLeader)?
     private let count: Int
     private var processes: [SegmentProcess] = []
-    private var ready: Set<Int> = []
-    /// Segments that have all clients up, or have ended.
-    private var settled: Set<Int> = []
-    private var ended: Set<Int> = []
-    private var hasLoad = false
-    private var balances: [Int: [Int: DeliveryBalance]] = [:]
-    private var complete: Set<Int> = []
-    private var join: IntervalJoin
-    /// By kind and group.
-    private var errors: [Labels: UInt64] = [:]
-    private var view: LiveView?
-    private let thresholds: [Threshold]
+    private var conductor: Conductor
     private var hasBegun = false
+    /// A begin of the load that came with the start.
+    private var earlyLoad: NIODeadline?
     private var signals = 0
     /// Warnings already printed: segments often report the same ones.
     private var told: Set<String> = []
@@ -38,25 +33,26 @@ final class ProcessesSession {
     private var failure: ExitStatus?
 
     /// - Parameters:
-    ///   - options: the options of the whole run.
+    ///   - options: the options of the whole run, or of the segment that the processes share.
     ///   - groups: the groups as if this process ran all of them.
-    init(_ options: LoadOptions, _ groups: [any RunGroup]) {
+    ///   - leader: the coordinator, if there is one.
+    init(_ options: LoadOptions, _ groups: [any RunGroup], leader: (any RunLeader)? = nil) {
         self.options = options
-        self.groups = groups
+        self.leader = leader
         self.count = options.segment.processes?.count ?? 1
-        self.join = IntervalJoin(0..<self.count)
-        self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
-        self.screen = ProgressScreen(options)
+        self.conductor = Conductor(segments: self.count)
+        self.run = SegmentedRun(options, groups, count: self.count)
+        self.run.above = leader ?? ParentLink.telling(ProcessInfo.processInfo.environment)
     }
 
-    func perform() async -> ExitStatus {
+    func perform() async -> SessionEnd {
         let directory: ResultDirectory
         do throws(RunRefusal) {
             try self.options.files.check()
             if let problem = self.hostProblem { throw RunRefusal(problem) }
             directory = try .open(self.options.outputDirectory, name: self.options.directoryName)
         } catch {
-            return self.screen.refuse(error)
+            return SessionEnd(self.screen.refuse(error), words: error.line)
         }
         let segments = (1...self.count).map { "\(directory.partial)/segments/\($0)" }
         await self.run(segments)
@@ -64,41 +60,19 @@ final class ProcessesSession {
         return await self.end(directory, segments)
     }
 
-    /// The whole run as it is shown.
-    private func openView(_ seed: UInt64) async -> LiveView {
-        var plan = self.groups.count == 1 && self.groups[0].name == nil ? self.groups[0].planRecord(seed: seed) : [:]
-        if let title = self.options.title { plan["name"] = .string(title) }
-        var record = RunRecord.begun(self.options.redactedCommand, plan: plan)
-        record.thresholds = self.thresholds.map { ThresholdResult(expression: $0.expression, ok: false, value: nil) }
-        return LiveView(
-            self.screen,
-            LiveRun(
-                record,
-                course: LiveCourse(self.options, self.groups),
-                clients: self.clients,
-                processes: self.count,
-                keepsDurations: self.options.live.endpoint != nil || !self.thresholds.isEmpty,
-                keepsTimeline: self.options.live.endpoint != nil
-            ),
-            endpoint: await LiveEndpoint.start(self.options.live, self.screen)
-        )
-    }
-
     /// The reason why this host cannot carry all segments; each process checks its own limits.
     private var hostProblem: String? {
-        var limits = HostLimits.read(clients: self.clients)
+        var limits = HostLimits.read(clients: self.run.clients)
         limits.descriptorsSoft = nil
-        return HostQuestion(self.groups, limits: limits, threads: self.threads * self.count).problem
+        return HostQuestion(self.run.groups, limits: limits, threads: self.threads * self.count).problem
     }
-
-    private var clients: Int { self.groups.reduce(0) { $0 + $1.options.clients } }
 
     /// Event loops of each process.
     private var threads: Int {
         if let given = self.options.threads { return given }
         let all = LoadOptions.defaultThreads(
             cores: HostFacts.read().cores ?? System.coreCount,
-            loopback: self.groups.contains { $0.options.isLoopback }
+            loopback: self.run.groups.contains { $0.options.isLoopback }
         )
         return max(1, all / self.count)
     }
@@ -110,51 +84,80 @@ final class ProcessesSession {
         let listening = Task { for await _ in Signals.stream() { continuation.yield(.signal) } }
         defer { listening.cancel() }
         let seed = self.options.seed ?? UInt64.random(in: 1...(1 << 53))
-        self.view = await self.openView(seed)
+        await self.run.open(seed)
         let terminal = self.screen.followTerminal()
         defer { terminal?.cancel() }
-        let offset = HostClock.realtimeOffset()
-        let name = String(UInt64.random(in: 1...UInt64.max), radix: 16)
-        var running = 0
+        let running = self.start(directories, seed: seed, continuation)
+        guard running > 0 else { return }
+        let obeying = self.leader.map { leader in
+            Task { for await order in leader.orders { continuation.yield(.order(order)) } }
+        }
+        defer { obeying?.cancel() }
+        await self.follow(events, continuation, running: running, directories)
+    }
+
+    /// Starts the processes; returns how many there are.
+    private func start(
+        _ directories: [String],
+        seed: UInt64,
+        _ events: AsyncStream<SegmentEvent>.Continuation
+    ) -> Int {
+        let offset = self.leader?.clockOffset ?? HostClock.realtimeOffset()
+        let name = self.leader == nil ? String(UInt64.random(in: 1...UInt64.max), radix: 16) : self.options.segment.run
         for (index, directory) in directories.enumerated() {
-            let arguments = self.options.segment.processes?
-                .arguments(of: index, seed: seed, threads: self.threads, directory: directory)
+            let arguments = self.options.segment.processes?.arguments(
+                of: index,
+                in: self.options.segment.part,
+                seed: seed,
+                threads: self.threads,
+                directory: directory
+            )
             do {
                 self.processes.append(
-                    try SegmentProcess(
-                        index,
-                        arguments ?? [],
-                        run: name,
-                        realtimeOffset: offset,
-                        events: continuation
-                    )
+                    try SegmentProcess(index, arguments ?? [], run: name, realtimeOffset: offset, events: events)
                 )
-                running += 1
             } catch {
                 self.screen.warn("segment \(index + 1) did not start: \(error.localizedDescription)")
                 self.fail(.usage)
                 break
             }
         }
-        guard running > 0 else { return }
+        return self.processes.count
+    }
+
+    private func follow(
+        _ events: AsyncStream<SegmentEvent>,
+        _ continuation: AsyncStream<SegmentEvent>.Continuation,
+        running: Int,
+        _ directories: [String]
+    ) async {
+        var running = running
         for await event in events {
             switch event {
             case .ready(let index):
-                self.ready.insert(index)
-                if self.ready.count == self.count, self.failure == nil, self.signals == 0 { self.begin() }
-            case .interval(let index, let interval): self.show(interval, of: index)
-            case .settled(let index):
-                self.settled.insert(index)
-                self.beginLoad()
+                guard self.conductor.ready(index) == .start, self.failure == nil, self.signals == 0 else { break }
+                guard let leader = self.leader else {
+                    self.begin(at: self.soon)
+                    break
+                }
+                Task { continuation.yield(.start(await leader.start())) }
+            case .start(let time):
+                if let time { self.begin(at: self.common(time)) } else { self.fail(.interrupted) }
+            case .interval(let index, let interval): self.broke(self.run.add(interval, of: index))
+            case .settled(let index): self.act(self.conductor.settled(index))
             case .balance(let index, let balance, let group):
-                self.balances[group, default: [:]][index] = balance
-                self.checkComplete(group)
+                let decision = self.conductor.balance(balance, of: group, in: index)
+                if let leader = self.leader {
+                    if let sum = self.conductor.balance(of: group) { leader.tell(sum, of: group) }
+                } else {
+                    self.act(decision)
+                }
+            case .order(let order): self.obey(order)
             case .line(let index, let line): self.tell(line, of: index)
             case .ended(let index, let status, let isSignal):
                 running -= 1
                 self.ended(index, status, isSignal, directories[index])
-                self.ended.insert(index)
-                self.beginLoad()
+                self.act(self.conductor.ended(index))
             case .signal: self.signal()
             }
             if running == 0 { break }
@@ -164,29 +167,51 @@ final class ProcessesSession {
     /// A start time late enough that every process knows it in time; a late process begins after the others.
     private var soon: Int64 { clamor_realtime_nanoseconds() + 500_000_000 }
 
-    private func begin() {
+    /// A time in nanoseconds of the common clock.
+    private func common(_ time: NIODeadline) -> Int64 {
+        Int64(time.uptimeNanoseconds) + (self.leader?.clockOffset ?? HostClock.realtimeOffset())
+    }
+
+    private func begin(at start: Int64) {
+        guard self.failure == nil, !self.hasBegun else { return }
         self.hasBegun = true
         for (index, words) in self.early { self.warn(words, of: index) }
-        let start = self.soon
         for process in self.processes { process.begin(at: start) }
+        if let earlyLoad { self.load(at: self.common(earlyLoad)) }
     }
 
-    /// Starts the load of waiting segments when all remaining ones have their clients up.
-    private func beginLoad() {
-        guard !self.hasLoad, !self.settled.isEmpty else { return }
-        guard self.settled.union(self.ended).count == self.count else { return }
-        self.hasLoad = true
-        let start = self.soon
-        for process in self.processes where !self.ended.contains(process.index) { process.begin(at: start) }
+    private func act(_ decision: Conductor.Decision?) {
+        switch decision {
+        case .load:
+            if let leader = self.leader { leader.tellSettled() } else { self.load(at: self.soon) }
+        case .complete(let group): self.complete(group)
+        case .start, nil: break
+        }
     }
 
-    /// Ends the drain when all messages from publishers of all segments have arrived.
-    private func checkComplete(_ group: Int) {
-        guard !self.complete.contains(group), let parts = self.balances[group], parts.count == self.count,
-            parts.values.reduce(into: DeliveryBalance(), { $0 += $1 }).isComplete
-        else { return }
-        self.complete.insert(group)
-        for process in self.processes where !self.ended.contains(process.index) { process.complete(group) }
+    /// Starts the load of waiting segments.
+    private func load(at start: Int64) { for process in self.present { process.begin(at: start) } }
+
+    /// Ends the drain: all messages from publishers of all segments have arrived.
+    private func complete(_ group: Int) { for process in self.present { process.complete(group) } }
+
+    private var present: [SegmentProcess] { self.processes.filter { !self.conductor.hasEnded($0.index) } }
+
+    private func obey(_ order: RunOrder) {
+        switch order {
+        case .load(let time):
+            if self.hasBegun { self.load(at: self.common(time)) } else { self.earlyLoad = time }
+        case .complete(let group): self.complete(group)
+        case .clock(let offset): for process in self.present { process.correct(offset) }
+        case .stop(let stop):
+            guard self.hasBegun else { return self.fail(.interrupted) }
+            for process in self.present { process.stop(stop) }
+        }
+    }
+
+    private func broke(_ threshold: String?) {
+        guard let threshold else { return }
+        for process in self.present { process.stop(.threshold(threshold)) }
     }
 
     private func signal() {
@@ -205,31 +230,6 @@ final class ProcessesSession {
         for process in self.processes { process.giveUp() }
     }
 
-    private func show(_ interval: TimelineInterval, of index: Int) {
-        for metric in interval.metrics where metric.name == "errors" {
-            self.errors[metric.labels, default: 0] += UInt64(max(0, metric.counter?.value ?? 0))
-        }
-        self.show(self.join.add(interval, of: index))
-    }
-
-    private func show(_ intervals: [TimelineInterval]) {
-        for interval in intervals { self.view?.add(interval, self.standing) }
-    }
-
-    /// The state of the whole before the segments are merged.
-    private var standing: LiveStanding {
-        let errors = self.errors.sorted { $0.key < $1.key }.map { labels, count in
-            ErrorRecord(
-                kind: labels["kind"] ?? "",
-                count: count,
-                firstAt: "",
-                example: "",
-                group: labels[Labels.group]
-            )
-        }
-        return LiveStanding(thresholds: self.view?.results(of: self.thresholds) ?? [], errors: errors)
-    }
-
     private func tell(_ line: String, of index: Int) {
         let prefix = "clamor: "
         let words = line.hasPrefix(prefix) ? String(line.dropFirst(prefix.count)) : line
@@ -243,7 +243,7 @@ final class ProcessesSession {
     }
 
     private func ended(_ index: Int, _ status: Int32, _ isSignal: Bool, _ directory: String) {
-        self.show(self.join.end(index))
+        self.broke(self.run.end(of: index))
         // A segment with complete results has ended regularly, with any status.
         guard isSignal || (try? RunJSON.read(directory: directory)) == nil else { return }
         let isFirst = self.failure == nil
@@ -258,32 +258,31 @@ final class ProcessesSession {
         let how = isSignal ? "was ended by signal \(status)" : "ended with exit status \(status), without results"
         let last = self.lastLine[index].map { ": \($0)" } ?? ""
         let left = self.hasBegun ? "; what it had measured is in \(directory).partial" : ""
-        self.screen.warn("segment \(index + 1) \(how)\(left)\(last)")
+        let line = "segment \(index + 1) \(how)\(left)\(last)"
+        self.screen.warn(line)
+        // A host without one of its processes has no result: the coordinator decides what that means for the others.
+        guard let leader = self.leader, self.hasBegun else { return }
+        leader.tell(line: line)
+        for process in self.present where process.index != index { process.stop(.lost) }
     }
 
     // MARK: - The end
 
-    private func end(_ directory: ResultDirectory, _ segments: [String]) async -> ExitStatus {
+    private func end(_ directory: ResultDirectory, _ segments: [String]) async -> SessionEnd {
         guard self.hasBegun else {
             // Nothing was measured: removes the created directories if they are empty.
             rmdir(directory.partial + "/segments")
             rmdir(directory.partial)
-            if self.failure == .interrupted { self.screen.warn("the run was given up before it began") }
-            return self.failure ?? .usage
+            let words = "the run was given up before it began"
+            if self.failure == .interrupted { self.screen.warn(words) }
+            return SessionEnd(self.failure ?? .usage, words: words)
         }
-        var options = MergeOptions()
-        options.directories = segments
-        options.files = self.options.files
-        (options.json, options.quiet, options.strict) = (self.options.json, self.options.quiet, self.options.strict)
-        options.summary = self.options.summary
-        options.redactedCommand = self.options.redactedCommand
-        let session = MergeSession(options)
-        guard self.failure == nil, let merged = session.merged() else {
-            self.screen.warn("\(directory.partial): the segments are not merged; those that ended are in segments/")
-            return self.failure ?? .dataError
+        let merged = self.failure == nil ? await self.run.finish(segments, in: directory) : nil
+        guard let merged else {
+            let words = "\(directory.partial): the segments are not merged; those that ended are in segments/"
+            self.screen.warn(words)
+            return SessionEnd(self.failure ?? .dataError, words: words)
         }
-        let status = session.finish(merged, in: directory)
-        await self.view?.finish(merged.record, files: directory.path)
-        return status
+        return SessionEnd(merged, directory: directory.path)
     }
 }

@@ -28,6 +28,8 @@ struct RunSetting: Sendable {
     let sources: SourceAddresses
     let threads: Int
     let signals: SignalRoute
+    /// The process that begins the run, if another one does.
+    let leader: (any RunLeader)?
 }
 
 /// One group of a run, for any protocol: its workload, its routes to the servers, and its own servers and files.
@@ -80,6 +82,8 @@ protocol RunGroup: AnyObject, SendableMetatype {
     var notes: [Verdict.Reason] { get }
     /// The clock of the messages' time stamps, if other segments receive them.
     var clock: ClockRecord? { get }
+    /// By loop: set the clock of time stamps, as nanoseconds above CLOCK_MONOTONIC; once the shards are made.
+    var clockCorrections: [@Sendable (Int64) -> Void] { get }
     /// CPU of this process for work that is not the run's, in nanoseconds.
     var cpuBeside: Int64 { get }
     /// The reason to print if no client connected.
@@ -128,6 +132,7 @@ extension RunGroup {
     func clientsEnded(_ results: [Load.Result]) async -> [String] { [] }
     var notes: [Verdict.Reason] { [] }
     var clock: ClockRecord? { nil }
+    var clockCorrections: [@Sendable (Int64) -> Void] { [] }
     var cpuBeside: Int64 { 0 }
     var nothingCameUp: String { "every connect attempt failed" }
     func mismatches(_ books: [Books]) -> [Verdict.Reason] { [] }
@@ -185,9 +190,9 @@ extension RunGroup {
         )
     }
 
-    func begin(threads: Int, signals: SignalRoute) async {
+    func begin(threads: Int, signals: SignalRoute, leader: (any RunLeader)?) async {
         guard let prepared = self.prepared else { return }
-        let setting = RunSetting(sources: prepared.sources, threads: threads, signals: signals)
+        let setting = RunSetting(sources: prepared.sources, threads: threads, signals: signals, leader: leader)
         let load = await self.begin(prepared.load, beside: setting)
         self.prepared?.load = load
     }

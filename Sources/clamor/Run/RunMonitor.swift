@@ -1,4 +1,5 @@
 import CPosix
+import HostFit
 import Ledger
 import LoadEngine
 import Measurement
@@ -20,12 +21,14 @@ actor RunMonitor: RunObserver {
     private let screen: ProgressScreen
     /// `nil` in a segment, whose parent shows the run.
     private let view: LiveView?
-    private let parent: ParentLink?
+    /// The process that follows this one, if there is one.
+    private let leader: (any RunLeader)?
     private let watch: ServerMonitor?
     /// Levels and counts of the watched servers.
     private var observed = MetricTotals()
     private var record: RunRecord
     private var host = HostLoad(HostLoad.Look(time: clamor_monotonic_nanoseconds()))
+    private var quota = QuotaWatch()
     /// Second 0.
     private var began: NIODeadline?
     private var measuredSeconds = 0.0
@@ -41,7 +44,7 @@ actor RunMonitor: RunObserver {
         record: RunRecord,
         screen: ProgressScreen,
         view: LiveView?,
-        parent: ParentLink? = nil,
+        leader: (any RunLeader)? = nil,
         watch: ServerMonitor? = nil
     ) {
         self.thresholds = thresholds
@@ -56,7 +59,7 @@ actor RunMonitor: RunObserver {
         self.record = record
         self.screen = screen
         self.view = view
-        self.parent = parent
+        self.leader = leader
         self.watch = watch
     }
 
@@ -99,7 +102,11 @@ actor RunMonitor: RunObserver {
             self.observed.add(observed, isMeasured: phase == .measure)
             interval.metrics += observed
         }
-        if phase == .measure { self.measuredSeconds += seconds }
+        let throttled = self.quota.take()
+        if phase == .measure {
+            self.measuredSeconds += seconds
+            if let throttled { self.audit.throttled(throttled, of: span.nanoseconds) }
+        }
         if phase == .measure || phase == .warmup {
             for group in self.groups.indices { self.groups[group].second(interval) }
         }
@@ -110,7 +117,7 @@ actor RunMonitor: RunObserver {
     }
 
     private func show(_ interval: TimelineInterval, _ samples: [GroupSample<LoadSample>]) {
-        self.parent?.tell(interval)
+        self.leader?.tell(interval)
         guard let view = self.view else { return }
         var standing = LiveStanding(errors: self.accumulator.errors)
         standing.verdict.add(.generatorLimited, self.audit.reasons)
@@ -136,7 +143,7 @@ actor RunMonitor: RunObserver {
         if let first = members.first(where: { self.groups[$0].facts.load.completion == .joint }),
             let part = self.groups[first].part(of: sum)
         {
-            self.parent?.tell(part, of: group)
+            self.leader?.tell(part, of: group)
         }
         let isExcused = self.groups[group].facts.exchange != nil && self.deliveries.mayBeExcused(sum)
         return members.allSatisfy { self.groups[$0].isComplete(sum, isExcused: isExcused) }
@@ -151,6 +158,9 @@ actor RunMonitor: RunObserver {
             self.groups[place].everythingCame()
         }
     }
+
+    /// A threshold was broken on the whole, of which this process has a part.
+    func broke(_ threshold: String) { self.brokenThreshold = threshold }
 
     /// Checks whether the generator kept up in this second.
     private func judge(
@@ -284,16 +294,5 @@ actor RunMonitor: RunObserver {
         ledger: SegmentLedger?
     ) throws(ResultError) -> String {
         try self.writer.finish(record, clients: clients, ledger: ledger)
-    }
-}
-
-/// The metrics of the load, and those of the watched servers.
-private struct RunSource: MetricSource {
-    let load: LiveMetrics
-    let observed: [Metric]
-
-    func readings(of name: String, stage: String?) -> [MetricReading] {
-        self.load.readings(of: name, stage: stage)
-            + (stage == nil ? self.observed.filter { $0.name == name }.compactMap(\.levelReading) : [])
     }
 }

@@ -83,7 +83,7 @@ extension MQTTOptions {
             qualities: qualities,
             subscriberQualities: self.subscriberQualities,
             run: run,
-            realtimeOffset: (self.segment.realtimeOffset ?? HostClock.realtimeOffset()) + self.segment.clockAhead
+            realtimeOffset: self.segment.clock.offsetNow
         )
         load.rows = self.rows
         load.username = self.username.map(self.template)

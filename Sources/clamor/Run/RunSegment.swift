@@ -8,12 +8,12 @@ import RunResult
 /// The identity of a segment: its index, and the common start time.
 struct RunSegment {
     let options: SegmentOptions
-    /// The `clamor` process that started this one, if any.
-    let parent: ParentLink?
+    /// The process that begins the run, if another one does.
+    let leader: (any RunLeader)?
 
-    init(_ options: SegmentOptions) {
+    init(_ options: SegmentOptions, leader: (any RunLeader)? = nil) {
         self.options = options
-        self.parent = options.isChild ? ParentLink() : nil
+        self.leader = leader ?? (options.isChild ? ParentLink(clockOffset: options.clock.offsetNow) : nil)
     }
 
     /// The segment's entry in `run.json`; the merge checks `thresholds`.
@@ -27,67 +27,89 @@ struct RunSegment {
         return record
     }
 
-    /// CLOCK_REALTIME in nanoseconds; `nil` starts at once.
-    func start() async throws(RunRefusal) -> Int64? {
-        guard let parent = self.parent else { return self.options.startAt }
-        guard let start = await parent.start() else {
+    /// When the first connect is due; `nil`: at once.
+    func start() async throws(RunRefusal) -> NIODeadline? {
+        guard let leader = self.leader else { return self.options.startAt.map { Self.deadline($0) } }
+        guard let start = await leader.start() else {
             throw RunRefusal("the run was given up before it began", .interrupted)
         }
         return start
     }
 
-    /// Reports to the parent that the load could begin; `nil` without a parent.
+    /// Reports to the leader that the load could begin; `nil` without one.
     var tellSettled: (@Sendable () -> Void)? {
-        guard let parent = self.parent else { return nil }
-        return { parent.tellSettled() }
+        guard let leader = self.leader else { return nil }
+        return { leader.tellSettled() }
     }
 
-    /// Passes on the parent's orders during the run.
-    func listen(_ monitor: RunMonitor, _ events: AsyncStream<RunEvent>.Continuation) -> Task<Void, Never>? {
-        self.parent.map { parent in
+    /// Passes on the leader's orders during the run.
+    ///
+    /// - Parameters:
+    ///   - monitor: of the run.
+    ///   - events: of the run.
+    ///   - isRegularEnd: the load has no end of its own: a signal is its regular end.
+    ///   - correct: called with each new offset of the common clock.
+    /// - Returns: the task, which is cancelled at the end; `nil` without a leader.
+    func listen(
+        _ monitor: RunMonitor,
+        _ events: AsyncStream<RunEvent>.Continuation,
+        isRegularEnd: Bool,
+        correct: @escaping @Sendable (Int64) -> Void
+    ) -> Task<Void, Never>? {
+        self.leader.map { leader in
             Task {
-                for await order in parent.orders {
+                for await order in leader.orders {
                     switch order {
-                    case .load(let time): events.yield(.begin(at: self.options.deadline(time)))
+                    case .load(let time): events.yield(.begin(at: time))
                     case .complete(let group):
                         await monitor.everythingCame(to: group)
                         events.yield(.look)
+                    case .stop(.signal): events.yield(.stop(isRegularEnd ? .planned : .ordered))
+                    case .stop(.lost): events.yield(.wind(.ordered))
+                    case .stop(.threshold(let expression)):
+                        await monitor.broke(expression)
+                        events.yield(.wind(.thresholdBroken))
+                    case .clock(let offset): correct(offset)
                     }
                 }
             }
         }
     }
 
-    /// Whether loads begin together, at a time that the parent sends.
-    static func beginsTogether(_ options: LoadOptions) -> Bool { options.segment.isChild && options.waitsForAll }
+    /// Whether loads begin together, at a time that the leader sends.
+    static func beginsTogether(_ options: LoadOptions) -> Bool { options.segment.isLed && options.waitsForAll }
 
     /// The same time on the event loops' clock.
     static func deadline(_ start: Int64) -> NIODeadline {
-        let monotonic = start - clamor_realtime_nanoseconds() + clamor_monotonic_nanoseconds()
-        return .uptimeNanoseconds(UInt64(max(0, monotonic)))
+        self.deadline(start, clockOffset: clamor_realtime_nanoseconds() - clamor_monotonic_nanoseconds())
     }
 
-    static func realtime(_ time: NIODeadline) -> Int64 {
-        Int64(time.uptimeNanoseconds) - clamor_monotonic_nanoseconds() + clamor_realtime_nanoseconds()
+    /// A time of a clock that is CLOCK_MONOTONIC plus an offset.
+    static func deadline(_ time: Int64, clockOffset: Int64) -> NIODeadline {
+        .uptimeNanoseconds(UInt64(max(0, time - clockOffset)))
+    }
+
+    /// The segments' common clock minus CLOCK_MONOTONIC, in nanoseconds.
+    var clockOffset: Int64 {
+        self.leader?.clockOffset ?? clamor_realtime_nanoseconds() - clamor_monotonic_nanoseconds()
     }
 }
 
 extension SegmentOptions {
-    /// The time given by the parent, converted from the common clock.
-    func deadline(_ realtime: Int64) -> NIODeadline {
-        guard let offset = self.realtimeOffset else { return RunSegment.deadline(realtime) }
-        return .uptimeNanoseconds(UInt64(max(0, realtime - offset)))
+    /// The clock of this process.
+    var clock: OwnClock {
+        OwnClock(offset: self.realtimeOffset, ahead: self.clockAhead, gain: self.clockGain)
     }
 
     /// The same value for all segments of one run.
     ///
-    /// A start given by a parent belongs to the run that the parent named.
+    /// A start given by a leader belongs to the run that the leader named.
     func runIdentity(seed: UInt64) -> String {
-        SegmentIdentity.run(name: self.run, seed: seed, startAt: self.isChild ? nil : self.startAt)
+        SegmentIdentity.run(name: self.run, seed: seed, startAt: self.isLed ? nil : self.startAt)
     }
 
     /// Whether segments can recognise each other's messages: their options name a common run.
-    var namesRun: Bool { self.part != nil && (self.isChild || self.startAt != nil || !self.run.isEmpty) }
+    var namesRun: Bool { self.part != nil && (self.isLed || self.startAt != nil || !self.run.isEmpty) }
 
     /// The run number in the header of every message of a group: common to named segments, otherwise of this process.
     func headerRun(seed: UInt64, group: String?) -> UInt32 {

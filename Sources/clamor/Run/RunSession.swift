@@ -32,18 +32,20 @@ struct RunSession {
     ///   - groups: groups with the same phases as `options`; those of a scenario have names.
     ///   - options: the options of the whole run: phases, generator, results.
     ///   - isBridged: the servers of all groups forward messages to each other.
+    ///   - leader: begins the run, if a coordinator does.
     ///   - plan: the run's part of the plan in `run.json`; `nil` if the only group's plan is complete.
     init(
         _ groups: [any RunGroup],
         _ options: LoadOptions,
         isBridged: Bool = false,
+        leader: (any RunLeader)? = nil,
         plan: @escaping @Sendable (_ seed: UInt64) -> [String: JSONValue]? = { _ in nil }
     ) {
         self.groups = groups
         self.options = options
         self.isBridged = isBridged
         self.plan = plan
-        self.segment = RunSegment(options.segment)
+        self.segment = RunSegment(options.segment, leader: leader)
         self.screen = ProgressScreen(options)
         self.thresholds = options.thresholds.compactMap { try? Threshold.parse($0) }
         self.seed = options.seed ?? UInt64.random(in: 1...(1 << 53))
@@ -51,16 +53,16 @@ struct RunSession {
         self.startedAt = clamor_realtime_nanoseconds()
     }
 
-    func perform() async -> ExitStatus {
+    func perform() async -> SessionEnd {
         defer { for group in self.groups { group.close() } }
         do throws(RunRefusal) {
             return try await self.prepare()
         } catch {
-            return self.screen.refuse(error)
+            return SessionEnd(self.screen.refuse(error), words: error.line)
         }
     }
 
-    private func prepare() async throws(RunRefusal) -> ExitStatus {
+    private func prepare() async throws(RunRefusal) -> SessionEnd {
         try self.options.files.check()
         Descriptors.raiseLimit()
         let limits = HostLimits.read(clients: self.clients)
@@ -81,15 +83,15 @@ struct RunSession {
             throw RunRefusal("--\(problem)")
         }
         for group in self.groups { try await group.open() }
-        // A child segment starts its servers before the parent sends the start.
-        if self.options.segment.isChild { try self.startServers() }
+        // A segment starts its servers before its leader sends the start.
+        if self.options.segment.isLed { try self.startServers() }
         let watch = try await self.openWatch()
         let start = try await self.segment.start()
-        let startedAt = start ?? self.startedAt
+        let startedAt = start.map { Int64($0.uptimeNanoseconds) + self.segment.clockOffset } ?? self.startedAt
         let record = self.firstRecord(startedAt: startedAt)
         let name = self.options.directoryName
         let writer = try RunWriter.open(self.options.outputDirectory, name: name, record, startedAt: startedAt)
-        if !self.options.segment.isChild { try self.startServers() }
+        if !self.options.segment.isLed { try self.startServers() }
         return await self.perform(record, writer, start: start, watch)
     }
 
@@ -99,20 +101,17 @@ struct RunSession {
         }
     }
 
-    /// Whether segments receive each other's messages, so that they have to begin and end together.
-    private var awaitsOthers: Bool {
-        self.groups.contains { $0.facts.load.completion == .joint }
-    }
-
     /// The thresholds that this process checks: none in a segment, which has only a part of the data.
     private var judged: [Threshold] { self.options.segment.part == nil ? self.thresholds : [] }
 
     private func perform(
         _ record: RunRecord,
         _ writer: sending RunWriter,
-        start: Int64?,
+        start: NIODeadline?,
         _ watch: ServerMonitor?
-    ) async -> ExitStatus {
+    ) async -> SessionEnd {
+        // Times of the record are by the clock of the start, as those of its ledger.
+        let clockOffset = self.segment.clockOffset
         let view = await self.openView(record)
         let monitor = RunMonitor(
             self.groups.map(\.facts),
@@ -121,7 +120,7 @@ struct RunSession {
             record: record,
             screen: self.screen,
             view: view,
-            parent: self.segment.parent ?? ParentLink.telling(ProcessInfo.processInfo.environment),
+            leader: self.segment.leader ?? ParentLink.telling(ProcessInfo.processInfo.environment),
             watch: watch
         )
         let terminal = self.screen.followTerminal()
@@ -129,11 +128,13 @@ struct RunSession {
         let threads = MultiThreadedEventLoopGroup(numberOfThreads: self.threads)
         let loops = Array(threads.makeIterator())
         let events = AsyncStream<RunEvent>.makeStream()
-        let signals = SignalRoute(isRegularEnd: self.groups.contains { $0.options.endsBySignal })
+        let isRegularEnd = self.groups.contains { $0.options.endsBySignal }
+        let signals = SignalRoute(isRegularEnd: isRegularEnd)
         signals.add(events.continuation)
         let listening = signals.listen()
-        let waiting = self.awaitsOthers ? self.segment.listen(monitor, events.continuation) : nil
-        for group in self.groups { await group.begin(threads: self.threads, signals: signals) }
+        for group in self.groups {
+            await group.begin(threads: self.threads, signals: signals, leader: self.segment.leader)
+        }
         signals.begins()
         var shards: [LoadGroup<LoadSample>] = []
         for (number, group) in self.groups.enumerated() {
@@ -142,11 +143,15 @@ struct RunSession {
             )
         }
         await monitor.watch(self.groups.map(\.recyclers))
+        let corrections = self.groups.flatMap(\.clockCorrections)
+        let waiting = self.segment.listen(monitor, events.continuation, isRegularEnd: isRegularEnd) { offset in
+            for correct in corrections { correct(offset) }
+        }
         let run = LoadRun(
             groups: shards,
             events: events,
-            startAt: start.map(RunSegment.deadline),
-            awaitOthers: self.awaitsOthers ? self.segment.tellSettled : nil,
+            startAt: start,
+            awaitOthers: self.segment.tellSettled,
             observer: monitor
         )
         let outcome = await run.perform()
@@ -173,7 +178,7 @@ struct RunSession {
         )
         var begun = record
         begun.servers = servers.isEmpty ? nil : servers
-        if start != nil { begun.startedAt = WallClock.rfc3339(RunSegment.realtime(outcome.began)) }
+        if start != nil { begun.startedAt = WallClock.rfc3339(Int64(outcome.began.uptimeNanoseconds) + clockOffset) }
         let measured = begun.measured(samples)
         let delivery = MQTTGroup.delivery(of: self.groups, samples)
         let results = self.groups.map { $0.result(measured, delivery: delivery) }
@@ -193,7 +198,7 @@ struct RunSession {
         _ ledger: SegmentLedger?,
         _ monitor: RunMonitor,
         _ view: LiveView?
-    ) async -> ExitStatus {
+    ) async -> SessionEnd {
         // A merge of segments needs every client of each.
         let isListed = self.options.perClient || self.options.segment.part != nil
         let rows = isListed ? results.flatMap { $0.rows(outcome, record) } : nil
@@ -214,7 +219,7 @@ struct RunSession {
             remarks: remarks
         )
         await view?.finish(record, files: files)
-        return status
+        return SessionEnd(status, directory: files)
     }
 
     // MARK: - Before the first socket

@@ -1,6 +1,7 @@
 import Foundation
 import LoadEngine
 import Measurement
+import NIOCore
 
 /// An event among the processes of a run.
 enum SegmentEvent: Sendable {
@@ -15,6 +16,10 @@ enum SegmentEvent: Sendable {
     case line(Int, String)
     /// The process has exited with a status, or by a signal.
     case ended(Int, status: Int32, isSignal: Bool)
+    /// The start that a coordinator gives; `nil` if it gives the run up.
+    case start(NIODeadline?)
+    /// An order of the coordinator.
+    case order(RunOrder)
     /// SIGINT or SIGTERM to this process.
     case signal
 }
@@ -81,6 +86,18 @@ final class SegmentProcess {
         let balance = DeliveryBalance(expected: numbers[1], received: numbers[2], uncertain: numbers[3])
         return (Int(numbers[0]), balance)
     }
+
+    /// Sends that the run ends before its time.
+    func stop(_ stop: RunStop) {
+        switch stop {
+        case .signal: self.process.say("stop")
+        case .lost: self.process.say("stop-lost")
+        case .threshold(let expression): self.process.say("stop \(expression)")
+        }
+    }
+
+    /// Sends the common clock minus CLOCK_MONOTONIC.
+    func correct(_ clockOffset: Int64) { self.process.say("clock \(clockOffset)") }
 
     /// Ends the segment as SIGINT would; before its start it ends at once.
     func giveUp() { self.process.closeInput() }

@@ -142,6 +142,7 @@ extension XMPPOptions {
             resource: Template(parsing: self.resource),
             password: Template(parsing: self.password),
             pairing: self.pairing,
+            segment: self.segment.part ?? .whole,
             run: run,
             seed: seed,
             realtimeOffset: HostClock.realtimeOffset()

@@ -85,6 +85,19 @@ package struct ScenarioGroup: Sendable {
         }
     }
 
+    mutating func join(run: String, seed: UInt64) {
+        switch self.work {
+        case .mqtt(var options):
+            options.common.segment.run = run
+            options.common.seed = seed
+            self.work = .mqtt(options)
+        case .xmpp(var options):
+            options.common.segment.run = run
+            options.common.seed = seed
+            self.work = .xmpp(options)
+        }
+    }
+
     /// Takes over what is of the run, so that all groups have one timeline.
     mutating func join(_ run: LoadOptions) {
         let stages = run.stages.map { $0.of(group: self.name) }
@@ -116,6 +129,16 @@ package struct ScenarioGroup: Sendable {
 }
 
 extension ScenarioOptions {
+    /// Takes the name and the seed of a run that another process leads.
+    ///
+    /// `thresholds`: those of the whole run.
+    mutating func join(run: String, seed: UInt64, thresholds: [String]) {
+        self.common.segment.run = run
+        self.common.seed = seed
+        self.common.thresholds = thresholds
+        for place in self.groups.indices { self.groups[place].join(run: run, seed: seed) }
+    }
+
     /// The metrics of each group, among them those of messages that another group publishes.
     func known(_ plan: DeliveryPlan) -> [GroupCatalog] {
         var place = 0
@@ -184,11 +207,12 @@ extension ScenarioOptions {
 
 extension RunSession {
     /// A run of several groups on one timeline.
-    init(_ scenario: ScenarioOptions) {
+    init(_ scenario: ScenarioOptions, leader: (any RunLeader)? = nil) {
         self.init(
             scenario.groups.map(\.runGroup),
             scenario.common,
             isBridged: scenario.bridged,
+            leader: leader,
             plan: { scenario.planRecord(seed: $0) }
         )
     }

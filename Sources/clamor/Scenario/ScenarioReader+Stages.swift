@@ -107,29 +107,17 @@ extension ScenarioReader {
     /// `50%`, `200`, or `{ sensors: 200, backend: 50% }`.
     private mutating func readTurnouts(_ value: ScenarioValue, into stage: inout StageOption) {
         guard case .mapping(let entries) = value.content else {
-            stage.clients = self.quantity(value, of: "stages.clients", parse: Self.turnout) ?? .share(1)
+            stage.clients = self.quantity(value, of: "stages.clients", parse: TurnoutOption.parse) ?? .share(1)
             self.turnoutPlaces[stage.name] = value.place
             return
         }
         for entry in entries {
             let name = "stages.clients.\(entry.key)"
-            guard let turnout = self.quantity(entry.value, of: name, parse: Self.turnout) else { continue }
+            guard let turnout = self.quantity(entry.value, of: name, parse: TurnoutOption.parse) else { continue }
             stage.turnouts.append(StageOption.GroupTurnout(group: entry.key, clients: turnout))
             self.groupTurnoutPlaces[[stage.name, entry.key]] = (entry.place, entry.value.place)
         }
         stage.turnouts.sort { $0.group < $1.group }
-    }
-
-    /// `50%` or `200`.
-    private static func turnout(_ text: String) throws(QuantityError) -> TurnoutOption {
-        let share = try? PercentText.parse(text)
-        let count = text.allSatisfy({ $0.isASCII && $0.isNumber }) ? Int(text) : nil
-        guard share != 0, count != 0 else {
-            throw QuantityError("'\(text)' selects no client; give at least one")
-        }
-        if let share { return .share(share) }
-        if let count { return .count(count) }
-        throw QuantityError("'\(text)' is not a number of clients; write it like 50% or 200")
     }
 
     /// `true` for all of them.

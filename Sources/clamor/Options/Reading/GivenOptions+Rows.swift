@@ -1,4 +1,5 @@
 import Crypto
+import DataEncodings
 import Foundation
 import Measurement
 import Report
@@ -223,9 +224,4 @@ extension GivenOptions {
             }
         }
     }
-}
-
-extension SHA256Digest {
-    /// Two digits a byte.
-    var hex: String { self.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
 }

@@ -14,12 +14,21 @@ extension GivenOptions {
         }
         // So that tests have clocks of several hosts on one.
         options.segment.clockAhead = self.environment["CLAMOR_CLOCK_AHEAD"].flatMap { Int64($0) } ?? 0
+        options.segment.clockGain = self.environment["CLAMOR_CLOCK_GAIN"].flatMap { Int64($0) } ?? 0
         if let text = self[\.startAt] { options.segment.startAt = self.startAt(text) }
         if let count = self[\.processes] {
             options.segment.processes = SegmentOptions.Processes(count: count, arguments: self.arguments)
         }
         if let text = self[\.segment] { self.read(segment: text, into: &options) }
-        guard options.segment.part != nil || options.segment.processes != nil else { return }
+        options.segment.expected = self[\.segmentCount]
+        self.readCoordinator(into: &options)
+        if self.isGiven(\.processes), self.isGiven(\.segment), !self.isGiven(\.coordinator) {
+            self.refuse(
+                \.processes,
+                "starts the segments itself; leave \(\.segment) out, or join a coordinator with \(\.coordinator)"
+            )
+        }
+        guard options.segment.part != nil, !options.segment.isLed else { return }
         for (index, sentence) in options.thresholds.enumerated() where sentence.split(separator: " ").last == "abort" {
             self.refuse(
                 \.thresholds,
@@ -39,7 +48,7 @@ extension GivenOptions {
         }
         options.segment.part = PlanSegment(index: place.index - 1, of: place.count)
         options.segment.run = self.environment["CLAMOR_RUN"] ?? place.run
-        if options.seed == nil {
+        if options.seed == nil, !self.isGiven(\.coordinator) {
             self.refuse(\.segment, "needs \(\.seed, "N"), the same for all segments, so that they have one plan")
         }
     }
@@ -75,20 +84,29 @@ extension GivenOptions {
     mutating func checkSegments(_ options: XMPPOptions) { self.refuse(options.segmentProblems) }
 
     private mutating func refuse(_ problems: [OptionWords]) {
-        for words in problems { self.refuse(self.isGiven(\.processes) ? \.processes : \.segment, words) }
+        for words in problems { self.refuse(self.dividing, words) }
+    }
+
+    /// The option that divides the load.
+    private var dividing: AnyOptionKey {
+        if self.command == .coordinate { return \OptionTable.segmentCount }
+        return self.isGiven(\.processes) ? \OptionTable.processes : \OptionTable.segment
     }
 
     /// The same for each group of a scenario.
     mutating func checkSegments(_ scenario: ScenarioOptions, isSeries: Bool) {
-        guard scenario.common.segmentCount != nil else { return }
-        let option: AnyOptionKey =
-            scenario.common.segment.processes == nil ? \OptionTable.segment : \OptionTable.processes
-        if isSeries {
-            self.refuse(option, "runs that are repeated or compared are not divided; leave it out, or the others")
+        let segment = scenario.common.segment
+        guard segment.count != nil else { return }
+        let option = self.dividing
+        if isSeries, segment.part != nil {
+            self.refuse(
+                option,
+                "a segment does not know the others' runs; divide them with \(\.processes), or leave it out"
+            )
         }
         // Those of the command line come first, and are checked already.
         for sentence in scenario.common.thresholds.dropFirst(self[\.thresholds]?.count ?? 0)
-        where sentence.split(separator: " ").last == "abort" {
+        where segment.part != nil && !segment.isLed && sentence.split(separator: " ").last == "abort" {
             self.refuse(
                 option,
                 "the file's threshold '\(sentence)': abort asks of the whole run what a segment sees in part; leave it out"
@@ -172,9 +190,9 @@ extension XMPPOptions {
     var segmentProblems: [OptionWords] {
         guard let count = self.common.segmentCount else { return [] }
         var problems: [OptionWords] = []
-        if self.kind == .message {
+        if self.kind == .message, self.pairing == .hotspot {
             problems.append(
-                "clients write to others that may be in other segments, which in this build no ledger follows"
+                "with \(\.pairing, "hotspot") clients of all segments would write to one, where in this build no ledger follows them; take another pairing, or one process"
             )
         }
         if self.registers || self.kind == .register {
@@ -182,11 +200,13 @@ extension XMPPOptions {
                 "accounts are made by one process in this build; create them first, with \(\.keepsAccounts)"
             )
         }
-        // Whole rooms and circles.
-        let parts = self.hasGroups ? self.operators / max(1, self.groupSize) : self.operators
-        if parts < count {
-            let what: OptionWords = self.hasGroups ? "\(parts) groups" : "\(\.count) \(parts)"
-            problems.append("\(count) segments of \(what) would not have clients each; ask for fewer")
+        // Whole rooms and circles, and clients with a peer.
+        let size = self.kind == .message ? 2 : self.hasGroups ? max(1, self.groupSize) : 1
+        if self.operators / size < count {
+            let what: OptionWords =
+                self.hasGroups ? "\(self.operators / size) groups" : "\(\.count) \(self.operators)"
+            let parts = size == 2 && !self.hasGroups ? "two clients" : "clients"
+            problems.append("\(count) segments of \(what) would not have \(parts) each; ask for fewer")
         }
         return problems
     }
@@ -227,7 +247,7 @@ extension LoadOptions {
                 "each segment would have an embedded broker of its own, where its subscribers hear no other segment; start one with clamor broker, and name it with \(\.host)"
             )
         }
-        if self.segment.part != nil, !self.segment.isChild, self.segment.startAt == nil, self.segment.run.isEmpty {
+        if self.segment.part != nil, !self.segment.isLed, self.segment.startAt == nil, self.segment.run.isEmpty {
             problems.append(
                 "needs \(\.startAt, "TIME"), the same for all segments, or CLAMOR_RUN in the environment, so that they know the messages of their run"
             )
@@ -235,97 +255,7 @@ extension LoadOptions {
         return problems
     }
 
-    var segmentCount: Int? { self.segment.part?.count ?? self.segment.processes?.count }
-}
-
-/// Segment `index` of `count`, from 1, and what names the run that it is of.
-struct SegmentPlace: Hashable {
-    var index: Int
-    var count: Int
-    var run = ""
-
-    static let most = 100_000
-
-    /// Reads `2/4`.
-    init?(_ text: String) {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts.allSatisfy({ $0.allSatisfy { $0.isASCII && $0.isNumber } }),
-            let index = Int(parts[0]), let count = Int(parts[1]), (1...Self.most).contains(count),
-            (1...count).contains(index)
-        else { return nil }
-        self.index = index
-        self.count = count
-    }
-
-    /// Reads the environment variables that a scheduler sets for its processes.
-    init(environment: [String: String]) throws(QuantityError) {
-        let sources: [(name: String, read: ([String: String]) throws(QuantityError) -> SegmentPlace)] = [
-            ("JOB_COMPLETION_INDEX", Self.ofKubernetes), ("SLURM_ARRAY_TASK_ID", Self.ofSlurm),
-            ("OMPI_COMM_WORLD_RANK", Self.ofOpenMPI),
-        ]
-        let present = sources.filter { environment[$0.name] != nil }
-        guard let source = present.first else {
-            let names = sources.map(\.name).joined(separator: ", ")
-            throw QuantityError("the environment has none of \(names); write the segment like 2/4")
-        }
-        guard present.count == 1 else {
-            let names = present.map(\.name).joined(separator: " and ")
-            throw QuantityError("the environment has \(names), and which is meant is not known; write it like 2/4")
-        }
-        self = try source.read(environment)
-    }
-
-    private static func number(_ name: String, _ environment: [String: String]) throws(QuantityError) -> Int {
-        guard let text = environment[name] else { throw QuantityError("\(name) is missing in the environment") }
-        guard let number = Int(text), number >= 0 else {
-            throw QuantityError("\(name) is '\(text)', and should be a whole number")
-        }
-        return number
-    }
-
-    private init(index: Int, count: Int, run: String, of name: String) throws(QuantityError) {
-        guard (1...Self.most).contains(count), (1...count).contains(index) else {
-            throw QuantityError("\(name): segment \(index) of \(count) is out of range")
-        }
-        self.index = index
-        self.count = count
-        self.run = run
-    }
-
-    private static func ofKubernetes(_ environment: [String: String]) throws(QuantityError) -> SegmentPlace {
-        let count = try self.number("CLAMOR_SEGMENTS", environment)
-        let index = try self.number("JOB_COMPLETION_INDEX", environment)
-        return try SegmentPlace(index: index + 1, count: count, run: "", of: "JOB_COMPLETION_INDEX")
-    }
-
-    private static func ofSlurm(_ environment: [String: String]) throws(QuantityError) -> SegmentPlace {
-        let id = try self.number("SLURM_ARRAY_TASK_ID", environment)
-        let least = try self.number("SLURM_ARRAY_TASK_MIN", environment)
-        let most = try self.number("SLURM_ARRAY_TASK_MAX", environment)
-        let step = try self.number("SLURM_ARRAY_TASK_STEP", environment)
-        guard step > 0, id >= least, most >= id, (id - least) % step == 0, (most - least) % step == 0 else {
-            throw QuantityError(
-                "task \(id) is none of \(least) to \(most) in steps of \(step) (SLURM_ARRAY_TASK_MIN, _MAX, _STEP)"
-            )
-        }
-        let count = (most - least) / step + 1
-        // Of a list such as 1,5,6 the step says nothing.
-        if let tasks = environment["SLURM_ARRAY_TASK_COUNT"], Int(tasks) != count {
-            throw QuantityError(
-                "the array has \(tasks) tasks (SLURM_ARRAY_TASK_COUNT), and \(least) to \(most) in steps of \(step) are "
-                    + "\(count); number them without gaps"
-            )
-        }
-        let run = environment["SLURM_ARRAY_JOB_ID"] ?? ""
-        return try SegmentPlace(index: (id - least) / step + 1, count: count, run: run, of: "SLURM_ARRAY_TASK_ID")
-    }
-
-    private static func ofOpenMPI(_ environment: [String: String]) throws(QuantityError) -> SegmentPlace {
-        let rank = try self.number("OMPI_COMM_WORLD_RANK", environment)
-        let size = try self.number("OMPI_COMM_WORLD_SIZE", environment)
-        let run = environment["PMIX_NAMESPACE"] ?? ""
-        return try SegmentPlace(index: rank + 1, count: size, run: run, of: "OMPI_COMM_WORLD_RANK")
-    }
+    var segmentCount: Int? { self.segment.count }
 }
 
 /// A moment to begin at: `2026-11-21T01:37:10Z`, or seconds since 1970.

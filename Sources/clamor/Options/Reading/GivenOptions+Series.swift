@@ -22,7 +22,7 @@ extension GivenOptions {
     }
 
     /// Reads the scenario of one side; nothing where its file is none.
-    private mutating func read(_ source: ScenarioSource) -> ScenarioReader.Outcome? {
+    mutating func read(_ source: ScenarioSource) -> ScenarioReader.Outcome? {
         let bytes = self.contents(of: source.file) { given, problem in
             if let option = source.fileOption {
                 given.refuse(option, text: problem)
@@ -149,7 +149,8 @@ extension GivenOptions {
         // A side has its own; a child prints nothing.
         let others = OptionTable.specs(\.variables, \.target, \.plainLines, \.colour, \.summary).map(\.id)
         return OptionTable.specs(of: .run).flatMap { spec -> [String] in
-            guard [.run, .process, .single].contains(spec.scope), !others.contains(spec.id),
+            let isForAll = [.run, .process, .single].contains(spec.scope) || spec.id == OptionTable[\.processes].id
+            guard isForAll, !others.contains(spec.id),
                 let found = self.found[spec.id],
                 let name = spec.names.last(where: { $0.hasPrefix("--") })
             else { return [] }

@@ -127,21 +127,7 @@ extension GivenOptions {
         }
     }
 
-    // MARK: - doctor, proxy, calibrate
-
-    mutating func doctor() -> DoctorOptions {
-        var options = DoctorOptions()
-        self.readConnection(into: &options.load)
-        options.load.subscribers = self[\.doctorSubscribers] ?? 0
-        if !self.isGiven(\.count) { options.load.publishers = 0 }
-        if self.isGiven(\.count) || self.isGiven(\.doctorSubscribers) {
-            options.clients = options.load.publishers + options.load.subscribers
-        }
-        if let rate = self[\.rate] { options.load.pacing = .rate(rate) }
-        options.json = self[\.json] ?? false
-        options.quiet = self[\.quiet] ?? false
-        return options
-    }
+    // MARK: - proxy, calibrate
 
     mutating func proxy(_ target: String) -> ProxyOptions {
         var options = ProxyOptions()

@@ -13,16 +13,17 @@ extension CommandName {
         case .muc: "Send messages in rooms (XEP-0045); time until the first and the last occupant has each."
         case .register: "Create accounts in-band (XEP-0077) and remove them again; registration latency."
         case .run: "Run a scenario file: groups of MQTT and XMPP clients on one timeline."
+        case .coordinate: "Begin, watch, end and merge one run over many machines."
         case .capacity: "Search for the largest load that holds an objective."
         case .decode: "Measure the decoders, in memory and over a loopback socket; no server needed."
         case .calibrate: "Prove the meter on this host, and measure what host and generator can do."
-        case .doctor: "Check what this host allows for a load; without -c, how many clients at most."
+        case .doctor: "Check what this host allows for a load, or how many hosts like it a scenario needs."
         case .broker: "Serve the embedded broker (MQTT 3.1, 3.1.1 and 5), with injected faults if asked."
         case .proxy: "Put faults in front of any TCP server."
         case .report: "Print the summary of a run; rebuild it from a killed one (DIR.partial)."
         case .compare: "Compare two runs, or several of each side; exit 99 if a figure regressed."
         case .merge: "Add the results of all segments of a run, and judge its thresholds."
-        case .draft: "Write a ready scenario, or a workflow that runs one."
+        case .draft: "Write a ready scenario, or files with which CI, Slurm or Kubernetes run one."
         }
     }
 
@@ -30,7 +31,7 @@ extension CommandName {
     package var title: String {
         switch self {
         case .conn, .pub, .sub, .pubsub, .login, .message, .presence, .ping, .muc, .register: "Load"
-        case .run, .draft, .capacity: "Scenarios and searches"
+        case .run, .coordinate, .draft, .capacity: "Scenarios and searches"
         case .report, .compare, .merge: "Analyse results"
         case .broker, .proxy, .doctor, .calibrate, .decode: "Servers and this host"
         }
@@ -39,13 +40,14 @@ extension CommandName {
     /// Arguments beside the options.
     package var arguments: String {
         switch self {
-        case .run: "FILE "
+        case .run, .coordinate: "FILE "
         case .capacity: ""
         case .proxy: "HOST:PORT "
         case .report: "DIR "
         case .compare: "BASE NEW "
         case .merge: "DIR ... "
         case .draft: "[NAME] "
+        case .doctor: "[FILE] "
         default: ""
         }
     }
@@ -68,6 +70,7 @@ extension CommandName {
             "clamor xmpp muc -h 127.0.0.1 --jid 'u%i@example.org' -P secret --rooms 10 --room-size 20 --rate 100/s"
         case .register: "clamor xmpp register -h 127.0.0.1 --jid 'new%i@example.org' -P secret -c 100 -R 20/s"
         case .run: "clamor run fleet.yaml --set RATE=5000/s"
+        case .coordinate: "clamor coordinate fleet.yaml --segments 3 --listen 10.0.0.1:7883 --user segment"
         case .capacity: "clamor capacity --slo 'publish_ack_duration p99 < 50ms' pub -h embedded -c 50 -q 1"
         case .decode: "clamor decode --mix -d 5s"
         case .calibrate: "clamor calibrate --quick"
@@ -121,6 +124,11 @@ extension CommandName {
             Options override the file. With --against the scenario and its opponent run in turn, A B A B, and are \
             compared as 'clamor compare DIR/a DIR/b' does it.
             """
+        case .coordinate:
+            """
+            Each host runs 'clamor run FILE --coordinator mqtt://USER@HOST:PORT --segment I/N' with the same file and \
+            options. The run begins when all segments are ready. Its results are merged here, and the exit code is the whole's.
+            """
         case .capacity:
             """
             The load follows the options; --rate varies, or -c of conn, sub and xmpp login. Each step is a run of its \
@@ -137,7 +145,11 @@ extension CommandName {
             Exit 99 if one check fails. 'clamor compare' takes the noise between runs from the file that is left.
             """
         case .doctor:
-            "A line per check: ok, warn or fail. Exit 64 if the load cannot run; the same checks guard every run."
+            """
+            A line per check: ok, warn or fail. Exit 64 if the load cannot run; the same checks guard every run. Without -c it \
+            says how many clients run at most. With FILE it says how many hosts like this one carry the scenario, at measured \
+            costs per client and per message; with --hosts whether so many do.
+            """
         case .proxy:
             "Bytes, FIN and RST are passed on in order. Ctrl-C ends the proxy, and it prints its counts."
         case .compare:

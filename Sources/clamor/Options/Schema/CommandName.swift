@@ -7,7 +7,7 @@ package enum CommandName: String, CaseIterable, Sendable {
     case ping = "xmpp ping"
     case muc = "xmpp muc"
     case register = "xmpp register"
-    case run, capacity, decode, calibrate
+    case run, coordinate, capacity, decode, calibrate
     case doctor, broker, proxy
     case report, compare, merge
     case draft = "init"
@@ -47,7 +47,11 @@ extension Set<CommandName> {
     package static let payloads = Self.publishing.union(Self.stanzas)
     package static let paced = Self.payloads.union([.ping])
     package static let loads = Self.mqtt.union(Self.xmpp)
-    package static let runs = Self.loads.union([.run])
+    /// Commands that read a scenario file.
+    package static let files: Self = [.run, .coordinate]
+    package static let runs = Self.loads.union(Self.files)
+    /// Commands that have clients of their own.
+    package static let clients = Self.loads.union([.run])
     /// Commands that write result files.
     package static let results = Self.runs.union([.decode, .merge])
 }

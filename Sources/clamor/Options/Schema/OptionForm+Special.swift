@@ -309,6 +309,15 @@ extension OptionForm {
     }
 }
 
+extension OptionForm<TurnoutOption> {
+    /// `99.9%` of the clients, or a number of them.
+    static var clients: Self {
+        Self("share|n", fact: { .text("\($0)") }) { (text: String, _: Bool) throws(QuantityError) in
+            try TurnoutOption.parse(text)
+        }
+    }
+}
+
 // MARK: - Faults of the proxy
 
 extension OptionForm<FaultDelay> {

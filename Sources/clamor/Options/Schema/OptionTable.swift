@@ -45,7 +45,7 @@ package struct OptionTable: Sendable {
     let separate = OptionEntry("--separate", key: "separate", .flag, of: [.pubsub])
         .help("Treat the hosts of -h as separate servers, each with its own ledger, not as one cluster.")
         .into(\MQTTOptions.isSeparate, plan: .fact("separate"))
-    let target = OptionEntry("--target", .text("server"), of: [.run])
+    let target = OptionEntry("--target", .text("server"), of: .files.union([.doctor]))
         .help("A server that overrides target: of the file, such as host:1884 or mqtts://host.").scope(.run).basic
         .plan(.none("a comparison is between servers"))
     let raw = OptionEntry("--raw", key: "raw", .text("bytes"), of: [.conn])
@@ -65,6 +65,9 @@ package struct OptionTable: Sendable {
         .usual("as many as publishers; fan-in and request 1, shared 4; fan-out -c, with 1 publisher").basic
     let doctorSubscribers = OptionEntry("--subscribers", .number(0...10_000_000), of: [.doctor])
         .help("Subscribers beside the clients of -c.").usual("0").plan(.none("doctor runs nothing"))
+    let hosts = OptionEntry("--hosts", .number(1...16_384), of: [.doctor])
+        .help("Whether so many hosts like this one carry the scenario FILE.").usual("as many as it needs")
+        .plan(.none("doctor runs nothing")).scope(.command)
     let startNumber = OptionEntry("-n --startnumber", key: "start_number", .number(0...1_000_000_000), of: .loads)
         .help("Start number: %i runs from n+1 to n+count.").into(\LoadOptions.startNumber, plan: .fact("start_number"))
     let prefix = OptionEntry("--prefix", key: "prefix", .text("prefix"), of: .mqtt)
@@ -304,20 +307,20 @@ package struct OptionTable: Sendable {
         .scope(.run)
     let drain = OptionEntry("--drain", key: "drain", .duration, of: .runs)
         .help("How long open flows are awaited at the end.").into(\LoadOptions.drain).scope(.run)
-    let threads = OptionEntry("--threads", .number(1...1_024), of: .runs.union([.doctor]))
+    let threads = OptionEntry("--threads", .number(1...1_024), of: .clients.union([.doctor]))
         .help("Event loops.").usual("cores, for a target on loopback cores - 1")
         .into(
             \LoadOptions.threads,
             plan: .none("it says how much of the host the generator uses; `generator` in run.json has it")
         )
         .scope(.process)
-    let readSize = OptionEntry("--read-size", .number(1...65_536), of: .runs)
+    let readSize = OptionEntry("--read-size", .number(1...65_536), of: .clients)
         .help("Bytes of one read at most, 1 to 65536.")
         .into(\LoadOptions.readSize, plan: .key("read_size", always: true)).scope(.run)
     let seed = OptionEntry("--seed", key: "seed", .number(0...UInt64.max), of: .runs)
         .help("Makes every random choice repeatable.").usual("drawn for each run").into(\LoadOptions.seed)
         .scope(.process).plan(.none("it decides which values are drawn, not from which distribution"))
-    let perClient = OptionEntry("--per-client", .flag, of: .runs)
+    let perClient = OptionEntry("--per-client", .flag, of: .clients)
         .help("Also write clients.csv, with one line per client.")
         .into(\LoadOptions.perClient, plan: .none("it adds a file")).scope(.run)
     let validates = OptionEntry("--validate", key: "validate", .toggle(yes: "on", no: "off"), of: .mqtt)
@@ -329,7 +332,7 @@ package struct OptionTable: Sendable {
     let check = OptionEntry("--check", .flag, of: [.run])
         .help("Print the plan of the run, or every problem of the file, and connect nothing.")
         .plan(.none("it runs nothing")).scope(.command).basic
-    let variables = OptionEntry("--set", .repeated("name=value"), of: [.run])
+    let variables = OptionEntry("--set", .repeated("name=value"), of: .files.union([.draft, .doctor]))
         .help("Give ${NAME} in the file a value. Repeatable.").example("--set RATE=5000/s")
         .plan(.none("the plan has what the variable stands for")).scope(.run).basic.unconditional
         .secret(.part(Redaction.hideVariable))
@@ -389,10 +392,10 @@ package struct OptionTable: Sendable {
         .help("Longest wait for one more request of the final result, if it was requested before.").usual("5s")
         .plan(.none("it says how a run is watched")).scope(.command)
         .needing(\.prometheus, "is the wait of \(\.prometheus); add that, or leave it out")
-    let watchedProcesses = OptionEntry("--watch-pid", .repeated("pid|name"), of: .runs)
+    let watchedProcesses = OptionEntry("--watch-pid", .repeated("pid|name"), of: .clients)
         .help("Measure CPU, memory and descriptors of a server on this host, children included. Repeatable.")
         .example("--watch-pid mosquitto").plan(.none("it says what a run observes")).scope(.single)
-    let watchedPages = OptionEntry("--watch-prometheus", .words("url series"), of: .runs)
+    let watchedPages = OptionEntry("--watch-prometheus", .words("url series"), of: .clients)
         .help("Read the server's own metrics: a URL, and names of series with * and ?. Repeatable.")
         .example("--watch-prometheus http://127.0.0.1:18083/api/v5/prometheus/stats 'emqx_connections*'")
         .plan(.none("it says what a run observes")).scope(.single).secret(.part(Redaction.hideURLSecrets))
@@ -400,7 +403,7 @@ package struct OptionTable: Sendable {
         .help("Read the server's $SYS topics, and compare its counts with the run's; up to 25 s longer.")
         .plan(.none("it says what a run observes")).scope(.single)
 
-    let asksServer = OptionEntry("--server-name", .toggle(yes: "on", no: "off"), of: .runs)
+    let asksServer = OptionEntry("--server-name", .toggle(yes: "on", no: "off"), of: .clients)
         .help("Ask the server for its name and version after the run, with one more client.").usual("on")
         .plan(.none("it says what a run observes")).scope(.run).environment("CLAMOR_SERVER_NAME")
 
@@ -416,19 +419,55 @@ package struct OptionTable: Sendable {
         .unconditional.secret(.part(Redaction.hideVariable))
 
     let processesTitle = OptionTitle("Several processes")
-    let segment = OptionEntry("--segment", .text("i/n"), of: .runs)
+    let segment = OptionEntry("--segment", .text("i/n"), of: .clients)
         .help("Do only part I of N of the load, which needs --seed; auto reads it from the environment of a scheduler.")
         .plan(.none("the record has a segment of its own")).scope(.command)
-    let startAt = OptionEntry("--start-at", .text("time"), of: .runs)
+    let startAt = OptionEntry("--start-at", .text("time"), of: .clients)
         .help("When the first connect is due, such as 2026-11-21T01:37:10Z, or in seconds since 1970.").usual("now")
         .plan(.none("it is a moment, and a plan has none")).scope(.command)
-    let processes = OptionEntry("--processes", .number(1...SegmentOptions.mostProcesses), of: .runs)
+    let processes = OptionEntry("--processes", .number(1...SegmentOptions.mostProcesses), of: .clients)
         .help("Divide the load among this many processes on this host, and merge their results.")
         .plan(.none("it divides a plan")).scope(.command)
-        .excluding(\.segment, "starts the segments itself; leave \(\.segment) out")
         .excluding(\.startAt, "starts its segments together; leave \(\.startAt) out")
-    let isChild = OptionEntry("--child", .flag, of: .runs.union([.broker]))
+    let isChild = OptionEntry("--child", .flag, of: .clients.union([.broker]))
         .help("Started by another clamor.").plan(.none("it says who started a process")).scope(.command).hidden
+
+    let machinesTitle = OptionTitle("Many machines")
+    let segmentCount = OptionEntry("--segments", .number(1...SegmentPlace.most), of: [.coordinate, .draft])
+        .help("Number of segments: the run begins when all have joined.").plan(.none("it divides a plan")).basic
+    let listen = OptionEntry("--listen", .text("host:port"), of: [.coordinate])
+        .help("Address for segments; port 0: any free one.")
+        .usual("127.0.0.1:\(CoordinatorPlace.usualPort)").plan(.none("it says where segments join")).basic
+    let coordinatorUser = OptionEntry("--user -u", .text("name"), of: [.coordinate])
+        .help("User name of the segments; the password is in CLAMOR_COORDINATOR_PASSWORD.")
+        .usual("none, on loopback only").plan(.none("it says who may join")).basic
+    let coordinatorCertificate = OptionEntry("--certfile", .text("file"), of: [.coordinate])
+        .help("The coordinator's certificate and its chain, PEM: segments join with mqtts.")
+        .plan(.none("it says where segments join"))
+    let coordinatorKey = OptionEntry("--keyfile", .text("file"), of: [.coordinate])
+        .help("The private key of the certificate, PEM.").plan(.none("it says where segments join"))
+        .needing(\.coordinatorCertificate, "needs its certificate; add \(\.coordinatorCertificate)")
+    let onLost = OptionEntry("--on-lost", .choice("abort|continue") as OptionForm<LostSegmentOption>, of: [.coordinate])
+        .help("End the run when a segment is lost, or go on without it; the verdict is then unreconciled.")
+        .usual("abort").plan(.none("it says how a run ends")).basic
+    let coordinator = OptionEntry("--coordinator", .text("url"), of: [.run])
+        .help("Join the run of a coordinator as a segment; it gives the seed and the begin, and fetches the results.")
+        .example("--coordinator mqtt://segment@10.0.0.1:7883 --segment 2/3")
+        .plan(.none("it says which run a segment joins")).scope(.command).secret(.part(Redaction.hideURLSecrets))
+    let coordinatorAuthority = OptionEntry("--coordinator-cafile", .text("file"), of: [.run])
+        .help("PEM file with the CAs that the coordinator's certificate is verified with.").usual("the system's")
+        .plan(.none("it says which run a segment joins")).scope(.command)
+        .needing(\.coordinator, "is of use with \(\.coordinator) only")
+    let coordinatorPassword = OptionEntry("--coordinator-password", .text("password"), of: .files)
+        .help("Password of the segments. Shown nowhere.").plan(.none("it says who may join")).scope(.command)
+        .environment("CLAMOR_COORDINATOR_PASSWORD").secret(.whole)
+    let leastClients = OptionEntry("--min-clients", key: "min_clients", .clients, of: .files)
+        .help("Under a coordinator the load begins when this part of all clients is up; the others follow.")
+        .usual("when each client is up or has failed").example("--min-clients 99.9%")
+        .into(\LoadOptions.leastClients, plan: .none("it says how long a run waits")).scope(.run)
+    let joinTimeout = OptionEntry("--join-timeout", .duration, of: .files)
+        .help("Longest wait for all segments to be ready; of a segment, for its coordinator to answer.").usual("2m")
+        .plan(.none("it says how long a run waits")).scope(.command)
 
     let authenticationTitle = OptionTitle("Authentication")
     let auth = OptionEntry("--auth", key: "auth", .text("method"), of: .mqtt)
@@ -833,4 +872,10 @@ package struct OptionTable: Sendable {
         .help("Write a dashboard for Grafana, and the scrape configuration of Prometheus, into clamor-grafana/.").basic
     let writesWorkflow = OptionEntry("--ci", .flag, of: [.draft])
         .help("Write .github/workflows/load.yml, which runs the scenario on each pull request.").basic
+    let slurmScenario = OptionEntry("--slurm", .name("file", remedy: "name a scenario file"), of: [.draft])
+        .help("Write a script for Slurm's sbatch, which runs this scenario in tasks of its job.").basic
+        .needing(\.segmentCount, "needs \(\.segmentCount, "N"), the number of tasks that divide the load")
+    let kubernetesScenario = OptionEntry("--kubernetes", .name("file", remedy: "name a scenario file"), of: [.draft])
+        .help("Write the objects for kubectl that run this scenario in pods of an Indexed Job.").basic
+        .needing(\.segmentCount, "needs \(\.segmentCount, "N"), the number of pods that divide the load")
 }

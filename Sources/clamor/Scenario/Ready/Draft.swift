@@ -2,39 +2,6 @@ import Foundation
 import Report
 import RunResult
 
-extension GivenOptions {
-    /// The file that `init` writes.
-    mutating func draft(_ name: String?) -> Invocation {
-        let path = self[\.draftFile]
-        if self[\.writesDashboard] == true {
-            if self[\.writesWorkflow] == true {
-                self.refuse(\.writesWorkflow, "writes other files than \(\.writesDashboard); give one of the two")
-            }
-            if let name {
-                self.refuse(argument: name, "\(\.writesDashboard) writes a dashboard; leave one of the two out")
-            }
-            return .draft(Draft(dashboardIn: path ?? "clamor-grafana"))
-        }
-        if self[\.writesWorkflow] == true {
-            if let name {
-                self.refuse(argument: name, "\(\.writesWorkflow) writes a workflow; leave one of the two out")
-            }
-            return .draft(Draft(path: path ?? ".github/workflows/load.yml", text: ReadyScenario.workflow))
-        }
-        let ready = name.map { name in ReadyScenario.all.first { $0.name == name } } ?? ReadyScenario.all[0]
-        guard let ready else {
-            let names = ReadyScenario.all.map(\.name)
-            let hint = NearestName.of(name ?? "", in: names).map { "did you mean \($0)? " } ?? ""
-            self.refuse(
-                argument: name ?? "",
-                "is no ready scenario; \(hint)there are \(names.joined(separator: ", "))"
-            )
-            return .text("")
-        }
-        return .draft(Draft(path: path ?? "\(ready.name).yaml", text: ready.text))
-    }
-}
-
 /// Files that are written once, and then the user's.
 package struct Draft: Hashable, Sendable {
     package struct File: Hashable, Sendable {
@@ -43,12 +10,19 @@ package struct Draft: Hashable, Sendable {
     }
 
     package let files: [File]
+    /// The command that comes next; empty where none does.
+    package let next: String
 
-    init(path: String, text: String) { self.files = [File(path: path, text: text)] }
+    /// `next` explains itself, and ends with the command.
+    init(path: String, text: String, next: String = "") {
+        self.files = [File(path: path, text: text)]
+        self.next = next
+    }
 
     /// Grafana's dashboard, and Prometheus' configuration of its scrapes.
     init(dashboardIn directory: String) {
         guard let dashboard = try? GrafanaDashboard.text() else { preconditionFailure("a constant can be encoded") }
+        self.next = ""
         guard directory != "-" else {
             self.files = [File(path: "-", text: dashboard)]
             return
@@ -85,8 +59,7 @@ package struct Draft: Hashable, Sendable {
             }
         }
         let paths = self.files.map(\.path).joined(separator: " and ")
-        let next = self.path.hasSuffix(".yaml") ? "; what would run: clamor run \(self.path) --check" : ""
-        screen.show("wrote \(paths)\(next)\n")
+        screen.show("wrote \(paths)\(self.next.isEmpty ? "" : "; \(self.next)")\n")
         return .success
     }
 

@@ -1,0 +1,48 @@
+import Workloads
+
+extension GivenOptions {
+    /// `file`: a scenario, whose load takes the place of the flags.
+    mutating func doctor(_ file: String?) -> Invocation {
+        guard let file else { return .doctor(self.doctor()) }
+        for spec in [
+            OptionTable[\.host], OptionTable[\.port], OptionTable[\.count], OptionTable[\.doctorSubscribers],
+            OptionTable[\.sourceAddresses], OptionTable[\.rate],
+        ] where self.found[spec.id] != nil {
+            self.refuse(spec, "\(file) has the load; change it there, or leave it out")
+        }
+        let source = ScenarioSource(file: file, set: self[\.variables] ?? [], target: self[\.target])
+        switch self.read(source) {
+        case .wrong(let lines): return .wrong(lines)
+        case .scenario(var scenario):
+            scenario.common.threads = self[\.threads]
+            var options = DoctorOptions()
+            options.scenario = scenario
+            options.hosts = self[\.hosts]
+            self.readOutput(into: &options)
+            return .doctor(options)
+        case nil: return .text("")
+        }
+    }
+
+    private mutating func doctor() -> DoctorOptions {
+        var options = DoctorOptions()
+        self.readConnection(into: &options.load)
+        options.load.subscribers = self[\.doctorSubscribers] ?? 0
+        if !self.isGiven(\.count) { options.load.publishers = 0 }
+        if self.isGiven(\.count) || self.isGiven(\.doctorSubscribers) {
+            options.clients = options.load.publishers + options.load.subscribers
+        }
+        if let rate = self[\.rate] { options.load.pacing = .rate(rate) }
+        for spec in [OptionTable[\.hosts], OptionTable[\.variables], OptionTable[\.target]]
+        where self.found[spec.id] != nil {
+            self.refuse(spec, "is about a scenario; give its FILE, or leave it out")
+        }
+        self.readOutput(into: &options)
+        return options
+    }
+
+    private mutating func readOutput(into options: inout DoctorOptions) {
+        options.json = self[\.json] ?? false
+        options.quiet = self[\.quiet] ?? false
+    }
+}

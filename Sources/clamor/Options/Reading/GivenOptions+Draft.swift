@@ -1,0 +1,116 @@
+import Foundation
+import RunResult
+
+// The files that `init` writes.
+extension GivenOptions {
+    mutating func draft(_ name: String?) -> Invocation {
+        let path = self[\.draftFile]
+        let kinds: [AnyOptionKey] = [\.writesDashboard, \.writesWorkflow, \.slurmScenario, \.kubernetesScenario]
+        let given = kinds.filter { self.isGiven($0) }
+        if let kind = given.first {
+            if let other = given.dropFirst().first {
+                self.refuse(other, "writes other files than \(kind); give one of the two")
+            }
+            if let name { self.refuse(argument: name, "\(kind) \(Self.words(of: kind)); leave one of the two out") }
+        }
+        let isDivided = self.isGiven(\.slurmScenario) || self.isGiven(\.kubernetesScenario)
+        if !isDivided {
+            for option: AnyOptionKey in [\.segmentCount, \.variables] where self.isGiven(option) {
+                self.refuse(option, "is of \(\.slurmScenario) and \(\.kubernetesScenario); add one of them")
+            }
+        }
+        if self[\.writesDashboard] == true { return .draft(Draft(dashboardIn: path ?? "clamor-grafana")) }
+        if self[\.writesWorkflow] == true {
+            return .draft(Draft(path: path ?? ".github/workflows/load.yml", text: ReadyScenario.workflow))
+        }
+        if isDivided { return self.dividedDraft(path) }
+        return self.readyDraft(name, path)
+    }
+
+    private static func words(of kind: AnyOptionKey) -> String {
+        switch OptionTable[kind].id {
+        case OptionTable[\.writesDashboard].id: "writes a dashboard"
+        case OptionTable[\.writesWorkflow].id: "writes a workflow"
+        default: "has the scenario's file behind it"
+        }
+    }
+
+    private mutating func readyDraft(_ name: String?, _ path: String?) -> Invocation {
+        let ready = name.map { name in ReadyScenario.all.first { $0.name == name } } ?? ReadyScenario.all[0]
+        guard let ready else {
+            let names = ReadyScenario.all.map(\.name)
+            let hint = NearestName.of(name ?? "", in: names).map { "did you mean \($0)? " } ?? ""
+            self.refuse(
+                argument: name ?? "",
+                "is no ready scenario; \(hint)there are \(names.joined(separator: ", "))"
+            )
+            return .text("")
+        }
+        let file = path ?? "\(ready.name).yaml"
+        let next = file.hasSuffix(".yaml") ? "what would run: clamor run \(file) --check" : ""
+        return .draft(Draft(path: file, text: ready.text, next: next))
+    }
+
+    // MARK: - Scenarios that an engine runs
+
+    private mutating func dividedDraft(_ path: String?) -> Invocation {
+        let isSlurm = self.isGiven(\.slurmScenario)
+        let option: AnyOptionKey = isSlurm ? \OptionTable.slurmScenario : \OptionTable.kubernetesScenario
+        self.checkSecrets(isSlurm)
+        guard let file = self[\.slurmScenario] ?? self[\.kubernetesScenario], let count = self[\.segmentCount],
+            self.problems.isEmpty
+        else { return .text("") }
+        let scenario: ScenarioOptions
+        switch self.read(file, for: option) {
+        case .coordinate(let options): scenario = options.scenario
+        case let other: return other
+        }
+        guard self.problems.isEmpty, let bytes = self.contents(of: file, for: option) else { return .text("") }
+        let divided = DividedScenario(
+            path: file,
+            text: String(decoding: bytes, as: UTF8.self),
+            segments: count,
+            variables: self[\.variables] ?? [],
+            run: scenario.common
+        )
+        if isSlurm {
+            let name = path ?? "\(divided.baseName).sbatch"
+            return .draft(Draft(path: name, text: divided.slurmScript(name), next: "run it: sbatch --wait \(name)"))
+        }
+        if let problem = divided.configMapProblem { self.refuse(option, "\(file) \(problem)") }
+        let name = path ?? "\(divided.name).yaml"
+        let next = "its first lines say how it is applied"
+        return .draft(Draft(path: name, text: divided.kubernetesObjects(name), next: next))
+    }
+
+    /// Files that are written for others to see hold no secrets.
+    private mutating func checkSecrets(_ isSlurm: Bool) {
+        let place = isSlurm ? "here and of sbatch" : "here and, from a Secret, of all pods"
+        for (index, word) in (self[\.variables] ?? []).enumerated()
+        where Redaction.hideVariable(word) != word {
+            let name = word.prefix { $0 != "=" }
+            self.refuse(
+                \.variables,
+                "\(name) would be readable in the file; put it into the environment, \(place)",
+                at: index
+            )
+        }
+    }
+
+    /// Reads a scenario as its coordinator does.
+    private mutating func read(_ file: String, for option: AnyOptionKey) -> Invocation {
+        var coordinator = GivenOptions(.coordinate, environment: self.environment, checks: self.checks)
+        for spec in OptionTable.specs(\.segmentCount, \.variables) {
+            if let found = self.found[spec.id] { coordinator.take(found) }
+        }
+        let invocation = coordinator.coordinate(file)
+        for problem in coordinator.problems {
+            if problem.name == file {
+                self.refuse(option, text: problem.text)
+            } else {
+                self.add(problem)
+            }
+        }
+        return invocation
+    }
+}

@@ -1,0 +1,121 @@
+import Measurement
+import Report
+import RunResult
+
+/// A run in several segments as one: shown while it goes on, and merged at its end.
+final class SegmentedRun {
+    let options: LoadOptions
+    let groups: [any RunGroup]
+    let screen: ProgressScreen
+    private let count: Int
+    private var join: IntervalJoin
+    /// By kind and group.
+    private var errors: [Labels: UInt64] = [:]
+    private var view: LiveView?
+    private let thresholds: [Threshold]
+    /// The threshold with `abort` that was broken on the whole.
+    private(set) var broken: String?
+    /// The intervals of the whole go there as well.
+    var above: (any RunLeader)?
+
+    /// - Parameters:
+    ///   - options: the options of the whole run.
+    ///   - groups: the groups as if this process ran all of them.
+    ///   - count: the number of segments.
+    init(_ options: LoadOptions, _ groups: [any RunGroup], count: Int) {
+        self.options = options
+        self.groups = groups
+        self.count = count
+        self.join = IntervalJoin(0..<count)
+        // A part of a run is judged by the process that has the whole.
+        self.thresholds = options.segment.part == nil ? options.thresholds.compactMap { try? Threshold.parse($0) } : []
+        self.screen = ProgressScreen(options)
+    }
+
+    /// The clients of this host; of a coordinator those of all.
+    var clients: Int { self.groups.reduce(0) { $0 + $1.clients } }
+
+    /// Opens the board and the endpoint.
+    func open(_ seed: UInt64) async {
+        var plan = self.groups.count == 1 && self.groups[0].name == nil ? self.groups[0].planRecord(seed: seed) : [:]
+        if let title = self.options.title { plan["name"] = .string(title) }
+        var record = RunRecord.begun(self.options.redactedCommand, plan: plan)
+        record.thresholds = self.thresholds.map { ThresholdResult(expression: $0.expression, ok: false, value: nil) }
+        self.view = LiveView(
+            self.screen,
+            LiveRun(
+                record,
+                course: LiveCourse(self.options, self.groups),
+                clients: self.clients,
+                processes: self.count,
+                keepsDurations: self.options.live.endpoint != nil || !self.thresholds.isEmpty,
+                keepsTimeline: self.options.live.endpoint != nil
+            ),
+            endpoint: await LiveEndpoint.start(self.options.live, self.screen)
+        )
+    }
+
+    // MARK: - During the run
+
+    /// Adds the next interval of a segment.
+    ///
+    /// - Returns: the threshold with `abort` that it broke on the whole, once.
+    func add(_ interval: TimelineInterval, of index: Int) -> String? {
+        for metric in interval.metrics where metric.name == "errors" {
+            self.errors[metric.labels, default: 0] += UInt64(max(0, metric.counter?.value ?? 0))
+        }
+        return self.show(self.join.add(interval, of: index))
+    }
+
+    /// No more intervals come from the segment.
+    func end(of index: Int) -> String? { self.show(self.join.end(index)) }
+
+    private func show(_ intervals: [TimelineInterval]) -> String? {
+        for interval in intervals {
+            self.view?.add(interval, self.standing)
+            self.above?.tell(interval)
+        }
+        guard self.broken == nil, !intervals.isEmpty else { return nil }
+        self.broken = self.view?.broken(of: self.thresholds)
+        return self.broken
+    }
+
+    /// The state of the whole before the segments are merged.
+    private var standing: LiveStanding {
+        let errors = self.errors.sorted { $0.key < $1.key }.map { labels, count in
+            ErrorRecord(
+                kind: labels["kind"] ?? "",
+                count: count,
+                firstAt: "",
+                example: "",
+                group: labels[Labels.group]
+            )
+        }
+        return LiveStanding(thresholds: self.view?.results(of: self.thresholds) ?? [], errors: errors)
+    }
+
+    // MARK: - The end
+
+    /// Merges the results of the segments, and writes and shows them; `nil` if they cannot be merged.
+    ///
+    /// `lost`: the segments without results.
+    func finish(
+        _ segments: [String],
+        without lost: [LostSegment] = [],
+        in directory: ResultDirectory
+    ) async -> ExitStatus? {
+        var options = MergeOptions()
+        options.directories = segments
+        options.files = self.options.files
+        options.thresholds = self.options.thresholds
+        (options.json, options.quiet, options.strict) = (self.options.json, self.options.quiet, self.options.strict)
+        options.summary = self.options.summary
+        options.redactedCommand = self.options.redactedCommand
+        let session = MergeSession(options)
+        let part = self.options.segment.part
+        guard let merged = session.merged(without: lost, as: part, broken: self.broken) else { return nil }
+        let status = session.finish(merged, in: directory, clock: self.above?.clock)
+        await self.view?.finish(merged.record, files: directory.path)
+        return status
+    }
+}
