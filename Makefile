@@ -11,7 +11,8 @@ VENV := .build/venv
 # Open loop, at a rate that two cores carry with a wide margin; the report is about the broker, not about the rate.
 DEMO := pubsub -h embedded -c 1000 -q 0,1,2 -s 64 --rate 3000/s --duration 10s
 
-.PHONY: build demo test format reference pictures check-meter check-capacity check-compare needs-build needs-test
+.PHONY: build demo test format reference pictures check-meter check-capacity check-compare check-slurm
+.PHONY: needs-build needs-test needs-slurm
 
 build: needs-build
 	swift build -c release --product clamor
@@ -57,6 +58,19 @@ CHECK :=
 check-capacity check-compare: check-%: needs-test
 	swift build -c release --product clamor
 	Benchmarks/Answers/check $* $(CHECK)
+
+# The cost of a coordinator with 200 segments, ten minutes; a shorter one: make check-coordinator CHECK='--seconds 60'.
+.PHONY: check-coordinator
+check-coordinator: needs-build
+	swift build -c release --product clamor
+	CLAMOR_BENCHMARKS=1 swift build -c release --product StubSegments
+	Benchmarks/Answers/coordinator $(CHECK)
+
+# Runs the script of `clamor init --slurm` on a Slurm of its own, which is gone afterwards. Fewer than its 30,000 clients,
+# or another broker: make check-slurm CHECK='300 mqtt://127.0.0.1:1883'
+check-slurm: needs-slurm
+	swift build -c release --product clamor
+	.ci/check-slurm $(CHECK)
 
 # Benchmarks: Benchmarks/README.md says how to read them.
 .PHONY: bench bench-suites bench-gate bench-update bench-compare bench-proof needs-bench
@@ -181,7 +195,7 @@ if [ ! -e $$policy ]; then
 fi
 apt-get update -q || true
 apt-get install -q -y --no-install-recommends $$MISSING
-if [ -d /run/systemd/system ]; then for server in mosquitto ejabberd prosody prometheus; do
+if [ -d /run/systemd/system ]; then for server in mosquitto ejabberd prosody prometheus munge slurmctld slurmd; do
 	case "$$MISSING " in *" $$server "*) systemctl disable --now $$server ;; esac
 done; fi
 endef
@@ -217,6 +231,19 @@ iproute2 PATH="$$PATH:/usr/sbin:/sbin" command -v ip
 util-linux command -v unshare && command -v nsenter
 endef
 
+define SLURM_WANTS
+$(BUILD_WANTS)
+munge PATH="$$PATH:/usr/sbin" command -v munged
+slurmctld PATH="$$PATH:/usr/sbin" command -v slurmctld
+slurmd PATH="$$PATH:/usr/sbin" command -v slurmd
+slurm-client command -v sbatch
+python3 command -v python3
+endef
+
+needs-slurm: export WANTED := $(SLURM_WANTS)
+needs-slurm: needs-build
+	$(install)
+
 needs-build: export WANTED := $(BUILD_WANTS)
 needs-build:
 	@command -v swift >/dev/null || { echo "A Swift toolchain (6.2 or later) is missing: https://www.swift.org/install" >&2; exit 1; }
@@ -225,11 +252,12 @@ needs-build:
 needs-test: export WANTED := $(TEST_WANTS)
 needs-test: $(VENV)/ready
 
-# Another implementation of the histogram log, a schema checker and a reader of YAML, for the tests that compare with
-# them; and axe-core, which one package brings along: what drives a browser with it is not needed.
+# Another implementation of the histogram log, a schema checker, a reader of YAML and the schemas of Kubernetes, for the
+# tests that compare with them; and axe-core, which one package brings along: what drives a browser with it is not needed.
 $(VENV)/ready: Makefile | system-packages
 	python3 -m venv $(VENV)
-	$(VENV)/bin/python -m pip install -q --disable-pip-version-check hdrhistogram jsonschema pyyaml
+	$(VENV)/bin/python -m pip install -q --disable-pip-version-check hdrhistogram jsonschema pyyaml \
+		kubernetes-validate
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check --no-deps axe-playwright-python
 	touch $@
 
