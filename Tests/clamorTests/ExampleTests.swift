@@ -24,7 +24,9 @@ struct ExampleTests {
                 return error.problem
             }
         }
-        return switch Invocation.parse(arguments, checks: checks) {
+        // The password of examples with a coordinator.
+        let environment = ["CLAMOR_COORDINATOR_PASSWORD": "secret"]
+        return switch Invocation.parse(arguments, environment: environment, checks: checks) {
         case .refused(let lines), .wrong(let lines): lines.joined(separator: "\n")
         default: nil
         }

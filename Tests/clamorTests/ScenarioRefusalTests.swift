@@ -27,7 +27,8 @@ struct ScenarioRefusalTests {
     }
 
     static let topKeys =
-        "name, tags, duration, warmup, drain, seed, thresholds, target, bridged, groups, templates, stages, vars, include"
+        "name, tags, duration, warmup, drain, seed, thresholds, min_clients, target, bridged, groups, templates, stages, "
+        + "vars, include"
     private static let subscribeKeys =
         "filter, qos, no_local, retain_as_published, retain_handling, identifier, user_properties"
     private static let who = "jid: u%i@x, password: p"

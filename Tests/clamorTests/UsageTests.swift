@@ -20,8 +20,8 @@ struct UsageTests {
         Refusal("-h x pub", "clamor: -h is the host and belongs behind a command; for help: clamor --help"),
         Refusal(
             "frobnicate",
-            "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, xmpp, run, decode, "
-                + "doctor, broker, proxy, report, compare, merge, capacity, calibrate, init"
+            "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, xmpp, run, coordinate, "
+                + "decode, doctor, broker, proxy, report, compare, merge, capacity, calibrate, init"
         ),
         Refusal("pub -h", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
         Refusal("pub -h -c 5", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
