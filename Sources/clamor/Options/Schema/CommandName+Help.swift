@@ -70,7 +70,7 @@ extension CommandName {
             "clamor xmpp muc -h 127.0.0.1 --jid 'u%i@example.org' -P secret --rooms 10 --room-size 20 --rate 100/s"
         case .register: "clamor xmpp register -h 127.0.0.1 --jid 'new%i@example.org' -P secret -c 100 -R 20/s"
         case .run: "clamor run fleet.yaml --set RATE=5000/s"
-        case .coordinate: "clamor coordinate fleet.yaml --segments 3 --listen 10.0.0.1:7883 --user segment"
+        case .coordinate: "clamor coordinate fleet.yaml --target broker.example:1883 --segments 3"
         case .capacity: "clamor capacity --slo 'publish_ack_duration p99 < 50ms' pub -h embedded -c 50 -q 1"
         case .decode: "clamor decode --mix -d 5s"
         case .calibrate: "clamor calibrate --quick"
