@@ -27,7 +27,7 @@ struct ResultCollectorTests {
         return steps
     }
 
-    @Test("files arrive whole, part by part, and a file that is there is not fetched again")
+    @Test("files arrive whole, part by part, and an existing file is not fetched again")
     func whole() throws {
         let (source, target) = (try Self.folder(), try ScratchFolder())
         let files = ResultFile.all(in: source.path)

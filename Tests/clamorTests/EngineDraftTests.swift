@@ -193,7 +193,7 @@ struct EngineDraftTests {
         ),
         Refusal(
             flags: "fleet --slurm FILE --segments 3",
-            answer: "fleet: --slurm has the scenario's file behind it; leave one of the two out"
+            answer: "fleet: --slurm is followed by the scenario's file; leave one of the two out"
         ),
         Refusal(
             flags: "fleet --segments 3",

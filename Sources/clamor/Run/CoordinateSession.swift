@@ -134,7 +134,9 @@ final class CoordinateSession {
             case .server(.report(let report, let address)):
                 actions = self.coordinator.receive(report, from: address, at: self.now)
             case .server(.part(let file, let offset, let bytes, let address)):
-                let step = self.uploads[address.index]?.collector.add(bytes, of: file, at: offset)
+                // Another process with the same index has no part in the segment's files.
+                let upload = self.uploads[address.index]
+                let step = upload?.address == address ? upload?.collector.add(bytes, of: file, at: offset) : nil
                 if step != nil, self.patience != nil { self.patience = .now() + Self.lastWait }
                 actions = self.collect(step, address, server)
             case .tick: actions = self.coordinator.tick(self.now) + self.askAgain(server) + self.abandoned()

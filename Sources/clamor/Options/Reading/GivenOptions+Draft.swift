@@ -31,7 +31,7 @@ extension GivenOptions {
         switch OptionTable[kind].id {
         case OptionTable[\.writesDashboard].id: "writes a dashboard"
         case OptionTable[\.writesWorkflow].id: "writes a workflow"
-        default: "has the scenario's file behind it"
+        default: "is followed by the scenario's file"
         }
     }
 
