@@ -35,12 +35,14 @@ struct ScrapeTests {
         return PrometheusPage(info: info, series: series)
     }
 
-    /// Serves `page` and has it scraped once a second, until `scrapes` of them are stored.
+    /// Serves `page`, which is scraped once a second, and runs `body` until it returns a result.
+    ///
+    /// A scrape that takes longer than its second, as on a busy machine, leaves its series stale until the next. So each
+    /// `nil` is followed by a further scrape, up to a minute of them.
     static func scraped<Result>(
         page: @escaping @Sendable (_ scrape: Int) -> PrometheusPage,
-        scrapes: Int,
-        _ body: (PrometheusServer) async throws -> Result
-    ) async throws -> Result {
+        _ body: (PrometheusServer) async throws -> Result?
+    ) async throws -> Result? {
         let count = Atomic(0)
         let metrics: @Sendable (LiveRequest) async -> LiveResponse = { request in
             let format = PrometheusFormat(accept: request.accept)
@@ -51,41 +53,50 @@ struct ScrapeTests {
             let address = "127.0.0.1:\(server.address.port ?? 0)"
             let configuration = GrafanaDashboard.scrapeConfiguration(address: address)
             return try await PrometheusServer.with(configuration: configuration) { prometheus in
-                // One more: what the one before brought is stored when the next begins.
-                while server.requests(of: "/metrics") <= scrapes {
-                    try #require(await server.nextRequest(of: "/metrics", within: .minutes(1)))
+                for _ in 0..<60 {
+                    try #require(await server.nextRequest(of: "/metrics", within: .minutes(5)))
+                    if let result = try await body(prometheus) { return result }
                 }
-                return try await body(prometheus)
+                return nil
             }
         }
     }
 
     @Test("and has the counts of the page")
     func counts() async throws {
-        try await Self.scraped(page: { _ in Self.page(7) }, scrapes: 1) { prometheus in
-            let sent = try await prometheus.query("clamor_publish_sent_total")
-            #expect(sent.map(\.value) == [7000])
-            #expect(sent.first?.labels["qos"] == "1")
-            #expect(try await prometheus.query("up").map(\.value) == [1])
-            let name = "clamor_publish_ack_duration_seconds"
-            let buckets = [("0.001", 0.0), ("0.0025", 700), ("60.0", 700), ("+Inf", 700)]
-            for (bound, count) in buckets {
-                #expect(try await prometheus.query("\(name)_bucket{le=\"\(bound)\"}").map(\.value) == [count])
+        let name = "clamor_publish_ack_duration_seconds"
+        let expected = [
+            "clamor_publish_sent_total{qos=\"1\"}": 7000.0, "up": 1, "\(name)_count": 700,
+            "\(name)_bucket{le=\"0.001\"}": 0, "\(name)_bucket{le=\"0.0025\"}": 700,
+            "\(name)_bucket{le=\"60.0\"}": 700, "\(name)_bucket{le=\"+Inf\"}": 700,
+        ]
+        var answers: [String: Double] = [:]
+        var runs: Set<String> = []
+        let isThere: Void? = try await Self.scraped(page: { _ in Self.page(7) }) { prometheus in
+            for query in expected.keys {
+                let values = try await prometheus.query(query).map(\.value)
+                answers[query] = values.count == 1 ? values[0] : nil
             }
-            #expect(try await prometheus.query("\(name)_count").map(\.value) == [700])
-            let info = try await prometheus.query("clamor_run_info")
-            #expect(info.first?.labels["name"] == "night \"run\"")
+            runs = Set(try await prometheus.query("clamor_run_info").compactMap { $0.labels["name"] })
+            return answers.count == expected.count && !runs.isEmpty ? () : nil
         }
+        #expect(isThere != nil)
+        #expect(answers == expected)
+        #expect(runs == ["night \"run\""])
     }
 
     @Test("and each query of the dashboard has a number for its answer")
     func dashboard() async throws {
-        try await Self.scraped(page: { Self.page($0) }, scrapes: 2) { prometheus in
-            for query in GrafanaDashboard.queries {
+        var silent = Set(GrafanaDashboard.queries)
+        _ = try await Self.scraped(page: { Self.page($0) }) { prometheus in
+            for query in silent {
                 let answer = try await prometheus.query(query)
-                #expect(!answer.isEmpty, "\(query)")
+                guard !answer.isEmpty else { continue }
                 #expect(answer.allSatisfy { $0.value.isFinite }, "\(query)")
+                silent.remove(query)
             }
+            return silent.isEmpty ? () : nil
         }
+        #expect(silent == [])
     }
 }

@@ -83,11 +83,21 @@ struct Visitor {
     }
 }
 
+extension LiveLimits {
+    /// No test of content may end because its machine was busy for 30 s.
+    static let patient: Self = {
+        var limits = Self()
+        limits.idleSeconds = 3600
+        limits.lingerSeconds = 3600
+        return limits
+    }()
+}
+
 extension LiveServer {
     /// Runs `body` with a server on a free port of 127.0.0.1.
     static func with<Result>(
         _ routes: [String: LiveRoute],
-        limits: LiveLimits = LiveLimits(),
+        limits: LiveLimits = .patient,
         _ body: (LiveServer) async throws -> Result
     ) async throws -> Result {
         let server = try await LiveServer.start(host: "127.0.0.1", port: 0, routes: routes, limits: limits)
