@@ -24,12 +24,14 @@ package struct ClientCosts: Hashable, Sendable {
 
     // MARK: CPU-µs
 
-    /// A client's connect and its end (160 to 215, the more the slower the connect rate).
-    package var connect = 165.0
-    /// In addition for a TLS 1.3 handshake, P-256, verified (780 in all).
+    /// A client's connect and its end, where the loop has no time to sleep (150 to 180).
+    package var connect = 150.0
+    /// In addition for a TLS 1.3 handshake, P-256, verified.
     package var handshake = 615.0
-    /// An XMPP client's login with PLAIN, and its end (390 to 630); SCRAM costs more, by the server's iterations.
-    package var login = 500.0
+    /// An XMPP client's login with PLAIN, and its end; SCRAM costs more, by the server's iterations.
+    package var login = 390.0
+    /// Events of a connect, and of a login, that find a loop of slow connects asleep: 280 µs at 1,000/s, 400 at 250/s.
+    package var connectEvents = 4.0
     /// A message in a write of its own, mostly in the kernel.
     package var sent = 10.0
     /// A message in a read of its own.
@@ -46,10 +48,13 @@ package struct ClientCosts: Hashable, Sendable {
     package var ping = 14.0
     /// A client's share of the work that each second has.
     package var idle = 2.0
-    /// An event loop that sleeps is woken by a due time or by an answer (35 to 85).
-    package var wakeup = 45.0
+    /// An event loop that sleeps is woken by a due time or by an answer (35 to 85, the
+    /// more the longer it slept).
+    package var wakeup = 50.0
     /// The start of a process, and its result files.
-    package var start = 70_000.0
+    package var start = 85_000.0
+    /// In addition for the conversation with a coordinator, and the result files that it fetches.
+    package var conversation = 200_000.0
 
     package init() {}
 }

@@ -65,9 +65,10 @@ extension ClientCosts {
         self.client + (group.speech == .xmpp ? self.stream : 0) + (group.hasTLS ? self.tls : 0) + group.ownBytes
     }
 
-    /// CPU-µs of a client's connect, and of its end.
-    func connect(_ group: GroupWork) -> Double {
-        (group.speech == .xmpp ? self.login : self.connect) + (group.hasTLS ? self.handshake : 0)
+    /// The connects of a second at a rate, with the ends of as many clients.
+    func connects(_ group: GroupWork, rate: Double) -> LoopWork {
+        let one = (group.speech == .xmpp ? self.login : self.connect) + (group.hasTLS ? self.handshake : 0)
+        return LoopWork(busy: rate * one / 1e6, events: rate * self.connectEvents)
     }
 
     /// A second of a group's load; `rate` is the messages per second of a flow.

@@ -70,13 +70,23 @@ extension HostShare {
 
     /// CPU-seconds of all connects.
     package var connectSeconds: Double {
-        self.groups.reduce(0) { $0 + Double($1.clients) * self.costs.connect($1) } / 1e6
+        self.groups.reduce(0) { $0 + Double($1.clients) * self.connectMicros($1) } / 1e6
+    }
+
+    /// CPU-µs of a client's connect: the slower the connects, the more often they wake a loop.
+    private func connectMicros(_ group: GroupWork) -> Double {
+        guard let rate = group.connectRate, rate > 0 else { return self.costs.connects(group, rate: 1).busy * 1e6 }
+        let work = self.costs.connects(group, rate: rate)
+        return work.cores(places: self.places, wakeup: self.costs.wakeup) / rate * 1e6
     }
 
     /// Cores while clients connect at their rates; `nil` if they connect as fast as they succeed.
     package var connectCores: Double? {
-        let rated = self.groups.compactMap { group in group.connectRate.map { $0 * self.costs.connect(group) / 1e6 } }
-        return rated.isEmpty ? nil : rated.reduce(0, +)
+        let rated = self.groups.compactMap { group in
+            group.connectRate.map { self.costs.connects(group, rate: $0) }
+        }
+        return rated.isEmpty
+            ? nil : rated.reduce(LoopWork(), +).cores(places: self.places, wakeup: self.costs.wakeup)
     }
 
     /// Whether some clients send as fast as they can, so that the cores of the load are unknown.
@@ -88,7 +98,10 @@ extension HostShare {
     /// CPU-seconds of the whole run, if its length and all rates are known.
     package var cpuSeconds: Double? {
         guard let seconds = self.seconds, !self.hasClosedLoop else { return nil }
-        return Double(self.processes) * self.costs.start / 1e6 + self.connectSeconds + seconds * self.cores(\.mean)
+        // Several hosts have a coordinator.
+        let conversation = self.hosts > 1 ? self.costs.conversation : 0
+        let start = Double(self.processes) * self.costs.start + conversation
+        return start / 1e6 + self.connectSeconds + seconds * self.cores(\.mean)
     }
 
     private func cores(_ rate: (GroupWork.Flow) -> Double) -> Double {
@@ -192,7 +205,7 @@ extension HostShare {
     }
 
     private var connects: HostCheck? {
-        guard let dearest = self.groups.map({ self.costs.connect($0) }).max() else { return nil }
+        guard let dearest = self.groups.map(self.connectMicros).max() else { return nil }
         let cost = "\(Words.decimal(dearest, digits: 0)) CPU-µs a client"
         var check = HostCheck("connects", found: self.room)
         guard let needed = self.connectCores else {
