@@ -8,7 +8,7 @@ package enum DeliveryCompletion: Hashable, Sendable {
     case balance
     /// The balance is unknown: the run waits for a second without a message.
     case silence
-    /// Some messages cross segments. The balances of all segments show completion, or else the drain ends.
+    /// Messages cross segments. The balances of all segments show completion, or else the drain ends.
     case joint
 }
 

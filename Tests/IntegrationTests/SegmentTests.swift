@@ -131,6 +131,29 @@ extension Integration {
             #expect(run.record.count("delivery_expected") == 1_200 * shape.copies)
         }
 
+        @Test("a segment without requests of its own stays until those of others are answered")
+        func requests() async throws {
+            // At the end of the load 15 requests are on their way, each to one of two responders.
+            _ = try await BrokerProgram.with("--delay 300ms") { broker in
+                let run = try await ClamorRun.of(
+                    "pubsub -p \(broker.port) --topology request -c 1 --subscribers 2 -q 1 --rate 50/s --duration 2s"
+                        + " --processes 2",
+                    "--threshold",
+                    "requests_lost == 0"
+                )
+                #expect(run.status == 0, "\(run.ending.errors)")
+                #expect(run.record.state != .unreconciled, "\(run.record.verdict?.reasons ?? [])")
+                for name in ["publish_acked", "requests_answered", "delivery_expected"] {
+                    #expect(run.record.count(name) == 100, "\(name)")
+                }
+                let answers = run.record.metrics.filter { $0.name == "request_duration" }
+                #expect(answers.compactMap(\.duration?.count) == [100])
+                let segments = try ["1", "2"].map { try RunJSON.read(directory: run.folder.path("out/segments/\($0)")) }
+                #expect(segments.map { $0.count("publish_sent") } == [100, 0])
+                #expect(segments.allSatisfy { $0.count("requests_answered") > 0 })
+            }
+        }
+
         @Test("segments that are started by hand keep their subscribers for the drain, and miss nothing")
         func spanningByHand() async throws {
             let folder = try ScratchFolder()

@@ -90,7 +90,7 @@ final class VirtualSegments {
         if !setup.departures.turnouts.isEmpty { load.departures.insert(.inactive) }
         // A pair stays in its segment where the segments divide the publishers.
         let spans = setup.topology != .pair || setup.publishers % setup.segments != 0
-        if setup.segments > 1, spans { load.joint = MQTTLoad.JointLoad(beginsTogether: true) }
+        if setup.segments > 1, spans { load.bond = .ledger }
         return load
     }
 

@@ -220,9 +220,14 @@ struct SegmentOptionsTests {
                 + "all that a merge follows; ask for fewer, or take -s 31 or less, without a ledger"
         ),
         Refusal(
-            "pubsub -c 8 --topology request -q 1 --processes 4",
-            "clamor pubsub: --processes: with --topology request segments would answer each other's requests, and do not "
-                + "know until when; take another topology, or one process"
+            "pubsub -c 8 --topology request -q 1 --seed 1 --segment 1/4",
+            "clamor pubsub: --segment: with --topology request segments answer each other's requests, and have to end "
+                + "together; start them with --processes, or join a coordinator with --coordinator"
+        ),
+        Refusal(
+            "pubsub -h embedded -c 8 --topology request -q 1 --processes 4",
+            "clamor pubsub: --processes: each segment would have an embedded broker of its own, where its subscribers "
+                + "hear no other segment; start one with clamor broker, and name it with -h"
         ),
         Refusal(
             "pub -c 8 --processes 2 --segment 1/2 --seed 1",

@@ -44,12 +44,14 @@ package struct MQTTLoad: Sendable {
         package init() {}
     }
 
-    /// A part of a load whose other parts run in other processes.
-    package struct JointLoad: Hashable, Sendable {
-        /// No segment begins its load before all subscriptions of all segments are in effect.
-        package var beginsTogether: Bool
-
-        package init(beginsTogether: Bool) { self.beginsTogether = beginsTogether }
+    /// What a part of a load shares with its parts in other processes.
+    package enum SegmentBond: Hashable, Sendable {
+        /// Nothing: its messages stay inside.
+        case none
+        /// Its end: clients elsewhere need its clients until they are done.
+        case end
+        /// Its end and its ledger: messages go to clients elsewhere.
+        case ledger
     }
 
     /// The clients that a stream's messages go to, one by one: `ROOT/p2p/CLIENTID`.
@@ -176,8 +178,7 @@ package struct MQTTLoad: Sendable {
     /// In the header of every message of this run.
     package var run: UInt32
     package var hasLedger = true
-    /// For a segment of a run whose publishers and subscribers may be in different segments.
-    package var joint: JointLoad?
+    package var bond = SegmentBond.none
     package var connectTimeout = TimeAmount.seconds(10)
     package var connectRetries = 0
     package var reconnects = 0

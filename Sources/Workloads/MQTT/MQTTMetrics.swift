@@ -115,7 +115,7 @@ package struct MQTTMetrics: Sendable {
             plan,
             heardBy: group,
             isRequest: isRequest,
-            isJoint: load.joint != nil,
+            isJoint: load.bond == .ledger,
             &catalog
         )
         self.sharedDeliveries = Dictionary(

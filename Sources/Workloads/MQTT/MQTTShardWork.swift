@@ -177,7 +177,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
             (self.sessions + place).initialize(to: MQTTSession(options))
         }
         self.registerTimers()
-        if load.joint != nil { self.joint = JointResult() }
+        if load.bond == .ledger { self.joint = JointResult() }
         self.addReceivers()
         self.addPublishers()
         if let store, let ids = metrics.store { self.store = StoreGate(store, ids, work: self) }

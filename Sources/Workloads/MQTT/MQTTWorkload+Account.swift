@@ -84,7 +84,7 @@ extension MQTTWorkload {
         ledger.publishers = self.load.publishes ? publishers * self.load.streams.count : nil
         ledger.subscriptions = self.subscriptions(results)
         ledger.countStreams(results.map(\.ledger) + (delivery.map { [$0.shares(of: self.name)] } ?? []))
-        if self.load.joint == nil, let delivery, let reconciliation = delivery.reconciliation {
+        if self.load.bond != .ledger, let delivery, let reconciliation = delivery.reconciliation {
             let group = self.name.isEmpty ? nil : self.name
             ledger.take(reconciliation, ofReceivers: group, in: self.plan.places) { delivery.example($0) }
         }

@@ -62,7 +62,7 @@ package struct MQTTWorkload: Workload {
         guard self.plan.isFollowed else { return .silence }
         // `sub` alone ends by the clock; it does not wait for messages of other publishers.
         guard self.plan.hasPublishers else { return .balance }
-        return self.load.joint != nil ? .joint : .balance
+        return self.load.bond == .none ? .balance : .joint
     }
 
     /// Whether clients of the group receive messages, or others of the run may receive theirs.
@@ -74,7 +74,7 @@ package struct MQTTWorkload: Workload {
             return LedgerRecord(on: false, reason: "no subscriber in this run")
         }
         let isOn = self.load.hasLedger || !self.load.publishes && self.plan.isFollowed
-        if isOn, self.load.joint != nil {
+        if isOn, self.load.bond == .ledger {
             var ledger = LedgerRecord(on: true, reason: "its segments have yet to be merged")
             ledger.pending = true
             return ledger

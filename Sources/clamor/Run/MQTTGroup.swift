@@ -61,7 +61,7 @@ final class MQTTGroup: RunGroup {
             preconditionFailure("the groups of a run are joined before they are prepared")
         }
         let load = plan.groups[place].load
-        if load.joint != nil {
+        if load.bond == .ledger {
             self.clock = self.run.segment.clock.identity
                 .map { ClockRecord(host: $0, realtimeOffset: load.realtimeOffset) }
         }
@@ -166,7 +166,7 @@ final class MQTTGroup: RunGroup {
             led.realtimeOffset = leader.clockOffset
             return load.with(led)
         }
-        guard let part = self.options.segment.part, load.load.joint != nil,
+        guard let part = self.options.segment.part, load.load.bond == .ledger,
             let host = self.clock?.host
         else { return load }
         self.echoes = ClockEchoes(load.load, self.options, host: host, layers: self.layers, signals: setting.signals)
@@ -267,16 +267,13 @@ extension MQTTGroup {
         guard !groups.isEmpty else { return }
         var planned = self.planned(groups, seed: seed, isBridged: isBridged)
         var plan = DeliveryPlan(planned)
+        for (place, group) in groups.enumerated() where group.run.answersSegments { planned[place].load.bond = .end }
         if self.spansSegments(groups, plan) {
-            for (place, group) in groups.enumerated() where planned[place].load.hasLedger {
-                planned[place].load.joint = MQTTLoad.JointLoad(
-                    beginsTogether: RunSegment.beginsTogether(group.options)
-                )
-            }
-            plan = DeliveryPlan(planned)
+            for place in groups.indices where planned[place].load.hasLedger { planned[place].load.bond = .ledger }
         }
+        plan = DeliveryPlan(planned)
         if let problem = plan.problem { throw RunRefusal(problem, .dataError) }
-        let isJoint = plan.groups.contains { $0.load.joint != nil }
+        let isJoint = plan.groups.contains { $0.load.bond == .ledger }
         let hub = isJoint || !plan.hasLedger ? nil : DeliveryHub()
         for (place, group) in groups.enumerated() { group.shared = (plan, place, hub) }
         self.shareBroker(groups)

@@ -76,9 +76,6 @@ struct RunSegment {
         }
     }
 
-    /// Whether loads begin together, at a time that the leader sends.
-    static func beginsTogether(_ options: LoadOptions) -> Bool { options.segment.isLed && options.waitsForAll }
-
     /// The same time on the event loops' clock.
     static func deadline(_ start: Int64) -> NIODeadline {
         self.deadline(start, clockOffset: clamor_realtime_nanoseconds() - clamor_monotonic_nanoseconds())

@@ -1,7 +1,6 @@
 import Foundation
 import LoadEngine
 import Measurement
-import Report
 import Workloads
 
 // The part of the load that is this process's, and loads that can be divided.
@@ -87,6 +86,9 @@ extension GivenOptions {
         for words in problems { self.refuse(self.dividing, words) }
     }
 
+    private static let mixed: OptionWords =
+        "requests are balanced inside a segment, and messages of other groups cross segments; give each kind a run of its own"
+
     /// The option that divides the load.
     private var dividing: AnyOptionKey {
         if self.command == .coordinate { return \OptionTable.segmentCount }
@@ -113,11 +115,13 @@ extension GivenOptions {
             )
         }
         let hasMessages = scenario.groups.contains(where: \.isFollowed)
+        let spans = hasMessages && scenario.groups.contains(where: \.spansSegments)
         for group in scenario.groups {
             let problems =
                 switch group.work {
                 case .mqtt(let options):
                     (options.storeProblem.map { [$0] } ?? []) + options.segmentProblems
+                        + (spans && options.answersSegments ? [Self.mixed] : [])
                         + (hasMessages && options.hearsGroups ? options.common.sharingProblems : [])
                 case .xmpp(let options): options.segmentProblems
                 }
@@ -140,13 +144,7 @@ extension MQTTOptions {
     /// Each segment has clients, and publishers with their subscribers.
     var segmentProblems: [OptionWords] {
         guard let count = self.common.segmentCount else { return [] }
-        // Before their numbers, which follow from it.
-        if self.kind == .pubsub, self.topology == .request {
-            return [
-                "with \(\.topology, "request") segments would answer each other's requests, and do not know until when; take another topology, or one process"
-            ]
-        }
-        if self.spansSegments { return self.spanningProblems(count) }
+        if self.spansSegments || self.answersSegments { return self.spanningProblems(count) }
         var problems: [OptionWords] = []
         if self.publishers > 0, self.publishers < count {
             problems.append(
@@ -169,12 +167,19 @@ extension MQTTOptions {
                 "\(count) segments of \(\.count) \(self.publishers) and \(\.subscribers) \(self.subscribers) would not have a client each; ask for fewer"
             ]
         }
+        if self.answersSegments, self.segment.part != nil, !self.segment.isLed {
+            return [
+                "with \(\.topology, "request") segments answer each other's requests, and have to end together; start them with \(\.processes), or join a coordinator with \(\.coordinator)"
+            ]
+        }
         var problems = self.common.sharingProblems
         if self.limit != nil, self.duration == nil, self.publishers < count {
             problems.append(
                 "segments without a publisher would not know when \(\.limit) is spent; give \(\.duration) as well"
             )
         }
+        // An answer comes back to its own client: no ledger crosses segments.
+        guard !self.answersSegments else { return problems }
         let subscriptions = self.topology == .shared ? count : self.subscribers
         let (streams, isTooMany) = self.publishers.multipliedReportingOverflow(by: subscriptions)
         if self.hasLedger, isTooMany || streams > Self.mostStreams {
@@ -221,6 +226,7 @@ extension MQTTOptions {
         guard self.kind == .pubsub, let count = self.common.segmentCount, count > 1 else { return false }
         switch self.topology {
         case .fanIn, .fanOut, .shared: return true
+        // See ``answersSegments``.
         case .request: return false
         case .pair:
             let hasOwnTopics =
@@ -228,12 +234,22 @@ extension MQTTOptions {
             return !hasOwnTopics || self.subscribers > self.publishers && self.publishers % count != 0
         }
     }
+
+    /// Whether its clients answer requests of other segments.
+    var answersSegments: Bool {
+        self.kind == .pubsub && self.topology == .request && self.common.segmentCount ?? 1 > 1
+    }
 }
 
 extension ScenarioGroup {
     /// Whether other groups may be expected to receive its messages.
     fileprivate var isFollowed: Bool {
         if case .mqtt(let options) = self.work { options.operates && options.hasLedger } else { false }
+    }
+
+    /// Whether clients of other segments may receive its messages, or it theirs.
+    fileprivate var spansSegments: Bool {
+        if case .mqtt(let options) = self.work { options.spansSegments || options.hearsGroups } else { false }
     }
 }
 
@@ -256,31 +272,4 @@ extension LoadOptions {
     }
 
     var segmentCount: Int? { self.segment.count }
-}
-
-/// A moment to begin at: `2026-11-21T01:37:10Z`, or seconds since 1970.
-package enum StartText {
-    private static let year = 365 * 86_400 * 1_000_000_000 as Int64
-
-    /// - Returns: CLOCK_REALTIME nanoseconds, after `now` and within a year.
-    package static func parse(_ text: String, now: Int64) throws(QuantityError) -> Int64 {
-        guard let time = self.moment(text) else {
-            throw QuantityError("'\(text)' is no moment; write it like 2026-11-21T01:37:10Z, or in seconds since 1970")
-        }
-        guard time > now else {
-            throw QuantityError(
-                "\(WallClock.rfc3339(time)) is past, it is \(WallClock.rfc3339(now)); give a moment to come"
-            )
-        }
-        guard time - now <= self.year else { throw QuantityError("'\(text)' is more than a year away") }
-        return time
-    }
-
-    private static func moment(_ text: String) -> Int64? {
-        if text.allSatisfy({ $0.isASCII && $0.isNumber || $0 == "." }) {
-            guard let seconds = Double(text), seconds > 0, seconds < 9e9 else { return nil }
-            return Int64((seconds * 1e9).rounded())
-        }
-        return WallClock.nanoseconds(text)
-    }
 }
