@@ -1,6 +1,7 @@
 import Coordination
 import Measurement
 import Report
+import Synchronization
 
 /// Segments that run no clients, and report to a coordinator as if they did.
 ///
@@ -38,14 +39,16 @@ enum Stub {
         guard let welcome = await Self.join(link) else { return }
         _ = try? await link.synchronize(welcome) { _ in }
         link.tell(.ready)
-        var thinner = IntervalThinner(every: welcome.histogramSeconds)
+        let intervals = Self.pattern(every: welcome.histogramSeconds, series: series)
         for await order in link.orders {
             guard case .start(let start) = order else { continue }
             for second in 0..<seconds {
                 let due = start + Int64(second + 1) * 1_000_000_000
                 let wait = due - OwnClock().now
                 if wait > 0 { try? await Task.sleep(for: .nanoseconds(wait)) }
-                link.tell(.interval(thinner.next(Self.interval(second, series: series, seed: hello.segment))))
+                var interval = intervals[second % intervals.count]
+                interval.second = second
+                link.tell(.interval(interval))
             }
             break
         }
@@ -62,13 +65,26 @@ enum Stub {
         }
     }
 
+    /// The intervals that all segments send by turns, made once: what segments compute is not the coordinator's cost.
+    private static let patterns = Mutex<[Int: [TimelineInterval]]>([:])
+
+    private static func pattern(every: Int, series: Int) -> [TimelineInterval] {
+        self.patterns.withLock { patterns in
+            if let known = patterns[every] { return known }
+            var thinner = IntervalThinner(every: every)
+            let made = (0..<max(1, every)).map { thinner.next(Self.interval($0, series: series)) }
+            patterns[every] = made
+            return made
+        }
+    }
+
     /// A sixth of the series are durations of 300 samples each.
-    private static func interval(_ second: Int, series: Int, seed: Int) -> TimelineInterval {
+    private static func interval(_ second: Int, series: Int) -> TimelineInterval {
         var interval = TimelineInterval(second: second, phase: "measure", seconds: 1, metrics: [], lanes: [])
         for number in 0..<series {
             let labels: Labels = ["group": "group\(number % 5)", "qos": "\(number % 3)", "stage": "stage\(number)"]
             guard number.isMultiple(of: 6) else {
-                let reading = CounterReading(value: Double(100 + (number * 37 + second * 11 + seed) % 50), rate: nil)
+                let reading = CounterReading(value: Double(100 + (number * 37 + second * 11) % 50), rate: nil)
                 interval.metrics.append(
                     Metric(name: "publish_sent", labels: labels, unit: "messages", reading: .counter(reading))
                 )
@@ -76,7 +92,7 @@ enum Stub {
             }
             var histogram = Histogram()
             for sample in 0..<300 {
-                histogram.record(Int64(100_000 + (sample * 7_919 + second * 31 + seed) % 9_000_000))
+                histogram.record(Int64(100_000 + (sample * 7_919 + second * 31) % 9_000_000))
             }
             guard let reading = DurationReading(histogram) else { continue }
             interval.metrics.append(
