@@ -70,6 +70,8 @@ package enum Redaction {
 
     /// Replaces the password of `user:password@host` without a scheme, which is no server but may be given as one.
     private static func hideUserInfo(in text: String) -> String {
-        text.replacing(/(^|[\s'",=])([^\s'"@:\/,=]+):(?!\/\/)[^\s'"@]*@/) { "\($0.1)\($0.2):\(self.mask)@" }
+        // A file may have as many errors as keys, and few of them an address.
+        guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
+        return text.replacing(/(^|[\s'",=])([^\s'"@:\/,=]+):(?!\/\/)[^\s'"@]*@/) { "\($0.1)\($0.2):\(self.mask)@" }
     }
 }

@@ -33,7 +33,7 @@ struct ReferenceKey: Sendable {
 
 extension ReferenceKey {
     /// The keys of all groups, in the order of the table.
-    static var groups: [Self] {
+    static let groups: [Self] = {
         var found: [(path: String, specs: [OptionSpec], commands: Set<CommandName>)] = []
         for spec in OptionTable.all where spec.scope == .group {
             for command in CommandName.allCases where Set<CommandName>.loads.contains(command) {
@@ -47,7 +47,7 @@ extension ReferenceKey {
             }
         }
         return found.map { Self($0.path, $0.specs, of: $0.commands) }
-    }
+    }()
 
     private init(_ path: String, _ specs: [OptionSpec], of commands: Set<CommandName>) {
         let spec = specs[0]
