@@ -14,8 +14,9 @@ DEMO := pubsub -h embedded -c 1000 -q 0,1,2 -s 64 --rate 3000/s --duration 10s
 .PHONY: build demo test format reference pictures check-meter check-capacity check-compare check-slurm
 .PHONY: needs-build needs-test needs-slurm
 
+# With the facts that `clamor --version` prints; without Python it prints the version alone.
 build: needs-build
-	swift build -c release --product clamor
+	CLAMOR_FACTS=$$(.ci/package/facts || true) swift build -c release --product clamor
 
 demo: build
 	@time=$$(date -u +%Y%m%dT%H%M%SZ); runs="results/runs/$$time-demo results/runs/$$time-demo-fragmented"; \

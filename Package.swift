@@ -72,6 +72,7 @@ let package = Package(
         // Floor 0
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "CPosix"),
+        .target(name: "CBuildFacts"),
         source("DataEncodings", []),
         source("MQTTCodec", [nioCore]),
         source("XMPPCodec", ["DataEncodings", nioCore]),
@@ -152,7 +153,7 @@ let package = Package(
                 "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy",
                 "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "RunResult",
                 "Report", "Pages", "LiveServer", "ServerWatch", "Coordination", "DataEncodings", "XMPP", "CPosix",
-                nioCore, nioPosix, nioSSL, arguments, x509, asn1, crypto, yams,
+                "CBuildFacts", nioCore, nioPosix, nioSSL, arguments, x509, asn1, crypto, yams,
             ],
             swiftSettings: house
         ),
@@ -387,6 +388,14 @@ if let runtime = Context.environment["CLAMOR_FUZZ"] {
             linkerSettings: hasLibFuzzer ? [.unsafeFlags([runtime]), .linkedLibrary("stdc++")] : []
         )
     )
+}
+
+// What `clamor --version` says of the build: an object file of .ci/package/facts, whose name changes with its content.
+// So a new revision links the program anew, and compiles nothing.
+if let facts = Context.environment["CLAMOR_FACTS"], !facts.isEmpty {
+    for target in package.targets where target.name == "clamor" {
+        target.linkerSettings = [.unsafeFlags(["-Xlinker", facts])]
+    }
 }
 
 // Builds only the named targets and their dependencies: CLAMOR_ONLY=SASLTests,TransportTests swift build --build-tests

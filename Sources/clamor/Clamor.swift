@@ -7,7 +7,7 @@ struct Clamor: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clamor",
         abstract: "A load generator for MQTT brokers and XMPP servers.",
-        version: "0.1.0",
+        version: Version.text,
         subcommands: [
             Conn.self, Pub.self, Sub.self, PubSub.self, XMPPCommand.self, RunFile.self,
             CoordinateCommand.self, DecodeCommand.self, DoctorCommand.self,

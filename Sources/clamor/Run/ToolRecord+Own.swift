@@ -1,10 +1,9 @@
-import ArgumentParser
 import CPosix
 import Measurement
 
 extension ToolRecord {
     /// This program.
-    static let own = ToolRecord(name: "clamor", version: Clamor.configuration.version)
+    static let own = ToolRecord(name: "clamor", version: Version.number)
 }
 
 extension RunRecord {
