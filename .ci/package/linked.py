@@ -1,15 +1,50 @@
 """The packages whose code is linked into the program, from the manifest and what it resolves to."""
 
 import json
+import pathlib
 import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+
+
+def query(*command):
+    return subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def swift(*arguments):
-    return json.loads(subprocess.run(["swift", "package", *arguments], check=True, stdout=subprocess.PIPE).stdout)
+    return json.loads(query("swift", "package", *arguments))
+
+
+def license_files(package):
+    """The texts of licenses and notices, that of the whole package first."""
+    folder = pathlib.Path(package["path"])
+    names = ("LICENSE", "LICENCE", "NOTICE", "COPYING")
+
+    def chosen(paths):
+        return sorted(path for path in paths if path.name.upper().startswith(names) and path.is_file())
+
+    files = chosen(folder.iterdir()) + chosen((folder / "Sources").rglob("*"))
+    if not files:
+        sys.exit(f"{package['identity']} has no license file")
+    return files
+
+
+def license(text):
+    """The SPDX expression of a text."""
+    known = {
+        "Runtime Library Exception": "Apache-2.0 WITH Swift-exception",
+        "Apache License": "Apache-2.0",
+        "Permission is hereby granted, free of charge": "MIT",
+    }
+    for words, expression in known.items():
+        if words in text:
+            return expression
+    sys.exit(f"An unknown license; add it to {__file__}:\n{text[:400]}")
 
 
 def packages(options=()):
-    """Each with identity, version, url, path, revision and the identities of its dependencies, sorted by identity."""
+    """Each with identity, version, url, path, revision, license and the identities of its dependencies, sorted."""
     targets = {target["name"]: target for target in swift(*options, "dump-package")["targets"]}
     waiting, seen, direct = ["clamor"], set(), set()
     while waiting:
@@ -40,7 +75,20 @@ def packages(options=()):
         if package["identity"] in direct:
             add(package)
     for package in found.values():
-        package["revision"] = subprocess.run(
-            ["git", "-C", package["path"], "rev-parse", "HEAD"], check=True, stdout=subprocess.PIPE, text=True
-        ).stdout.strip()
+        package["license"] = license(license_files(package)[0].read_text())
+        package["revision"] = query("git", "-C", package["path"], "rev-parse", "HEAD")
     return sorted(found.values(), key=lambda package: package["identity"])
+
+
+def system_libraries():
+    """The packages of this system that the libraries in .build/dist/build/static are of."""
+    found = {}
+    for link in sorted((root / ".build" / "dist" / "build" / "static").iterdir()):
+        owner = query("dpkg-query", "--search", link.readlink().name).splitlines()
+        files = [line.split(": ") for line in owner if line.endswith("/" + link.name)]
+        name = files[0][0].split(":")[0]
+        version, source = query("dpkg-query", "--show", "--showformat", "${Version} ${source:Package}", name).split()
+        library = found.setdefault(name, {"name": name, "version": version, "source": source, "files": ""})
+        library["files"] = f"{library['files']} {link.name}".strip()
+        library["copyright"] = pathlib.Path(f"/usr/share/doc/{name}/copyright").read_text()
+    return list(found.values())

@@ -5,7 +5,9 @@ package enum Version {
     /// The only place that has it: releases, packages, man pages and result files read it from here.
     package static let number = "0.1.0"
 
-    /// The output of `--version`. The first line is for scripts; the others are there if the build knew them.
+    /// The output of `--version`, of which scripts read the first line.
+    ///
+    /// The other lines are there if the build knew them.
     package static let text = Self.text(facts: clamor_build_facts().map { String(cString: $0) })
 
     package static func text(facts: String?) -> String {

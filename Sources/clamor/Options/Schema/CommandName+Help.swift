@@ -55,6 +55,9 @@ extension CommandName {
     /// Arguments behind the options.
     package var operands: String { self == .capacity ? " COMMAND ..." : "" }
 
+    /// The form of a command line.
+    package var synopsis: String { "clamor \(self.rawValue) \(self.arguments)[options]\(self.operands)" }
+
     package var example: String {
         switch self {
         case .conn: "clamor conn -h broker.example -c 10000 -R 500/s"

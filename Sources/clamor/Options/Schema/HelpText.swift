@@ -1,3 +1,5 @@
+import RunResult
+
 /// The help of the program and of its commands, made from the option table.
 enum HelpText {
     private static let width = 100
@@ -27,12 +29,15 @@ enum HelpText {
 
     // MARK: - The program
 
+    static let abstract = "a load generator for MQTT brokers and XMPP servers"
+    static let hostNote = "-h is the host, as in emqtt_bench and mosquitto_pub; help is --help."
+
     static var root: String {
         var lines = [
-            "Clamor: a load generator for MQTT brokers and XMPP servers.", "",
+            "Clamor: \(Self.abstract).", "",
             "Usage: clamor COMMAND [options]", "Help:  clamor COMMAND --help", "",
             "A first run needs no server:", "  \(CommandName.pubsub.example)", "",
-            "-h is the host, as in emqtt_bench and mosquitto_pub; help is --help.",
+            Self.hostNote,
         ]
         let commands = CommandName.allCases.filter { !Set<CommandName>.xmpp.contains($0) }
         var titles: [String] = []
@@ -45,15 +50,23 @@ enum HelpText {
                 lines += self.entry("xmpp ...", "Load on XMPP servers: \(words).", at: 14)
             }
         }
-        lines += [
-            "", "Exit codes",
-            "  0 all held · 64 wrong usage, or a load that this host cannot carry · 65 wrong scenario or result file",
-            "  69 no connection · 73 results cannot be written · 97 unreconciled, 98 generator-limited (--strict)",
-            "  99 a threshold, a comparison, an objective or a check failed · 105 interrupted",
-            "", "Shell completions: clamor --generate-completion-script bash, zsh or fish",
-        ]
+        lines += ["", "Exit codes"]
+        lines += Self.exitCodes.flatMap { self.entry("\($0.code.rawValue)", $0.meaning, at: 14) }
+        lines += ["", "Shell completions: clamor --generate-completion-script bash, zsh or fish"]
         return lines.joined(separator: "\n")
     }
+
+    static let exitCodes: [(code: ExitStatus, meaning: String)] = [
+        (.success, "all held"),
+        (.usage, "wrong usage, or a load that this host cannot carry"),
+        (.dataError, "wrong scenario or result file"),
+        (.unavailable, "no connection"),
+        (.cannotCreate, "results cannot be written"),
+        (.unreconciled, "unreconciled, with --strict"),
+        (.generatorLimited, "generator-limited, with --strict"),
+        (.thresholdFailed, "a threshold, a comparison, an objective or a check failed"),
+        (.interrupted, "interrupted"),
+    ]
 
     private static let xmpp: [CommandName] = [.login, .message, .presence, .ping, .muc, .register]
 
@@ -67,7 +80,7 @@ enum HelpText {
     /// The help of a command; `isWhole`: with all options, not those alone that one needs first.
     static func text(of command: CommandName, isWhole: Bool) -> String {
         var lines = [command.abstract, ""]
-        lines.append("Usage: clamor \(command.rawValue) \(command.arguments)[options]\(command.operands)")
+        lines.append("Usage: \(command.synopsis)")
         lines.append("Example: \(command.example)")
         var left = 0
         for title in OptionTable.sections(of: command) {
@@ -88,14 +101,9 @@ enum HelpText {
     }
 
     private static func lines(_ spec: OptionSpec, isWhole: Bool) -> [String] {
-        let short = spec.allNames.filter { !$0.hasPrefix("--") }
-        let all = short + spec.allNames.filter { $0.hasPrefix("--") }
+        let all = spec.shownNames
         let names = (isWhole ? all : Array(all.prefix(2))).joined(separator: ", ")
-        var words = spec.help
-        if let usual = spec.usual, !usual.isEmpty { words += " (default: \(usual))" }
-        if isWhole, let elsewhere = spec.elsewhere { words += " (\(elsewhere))" }
-        if let example = spec.example { words += " Example: \(example)" }
-        return self.entry("\(names) \(spec.valueWord)", words, at: Self.indent)
+        return self.entry("\(names) \(spec.valueWord)", spec.description(isWhole: isWhole), at: Self.indent)
     }
 
     /// A name, and its description behind or below it.
@@ -134,6 +142,20 @@ extension OptionSpec {
         case .flag, .toggle: false
         case .one, .list, .repeated, .pairs, .words: self.names.contains(word)
         }
+    }
+
+    /// Every name, the short ones first.
+    var shownNames: [String] {
+        self.allNames.filter { !$0.hasPrefix("--") } + self.allNames.filter { $0.hasPrefix("--") }
+    }
+
+    /// The help with default and example; `isWhole`: with the default of emqtt_bench as well.
+    func description(isWhole: Bool) -> String {
+        var words = self.help
+        if let usual = self.usual, !usual.isEmpty { words += " (default: \(usual))" }
+        if isWhole, let elsewhere = self.elsewhere { words += " (\(elsewhere))" }
+        if let example = self.example { words += " Example: \(example)" }
+        return words
     }
 
     /// The value in help: `n/s`, `[true|false]`, or nothing.

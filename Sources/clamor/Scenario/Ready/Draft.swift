@@ -33,6 +33,12 @@ package struct Draft: Hashable, Sendable {
         ]
     }
 
+    /// The manual pages.
+    init(manualIn directory: String, date: String) {
+        self.next = ""
+        self.files = ManualPage.all(date: date).map { File(path: "\(directory)/\($0.fileName)", text: $0.text) }
+    }
+
     /// The first file's.
     package var path: String { self.files.first?.path ?? "" }
     package var text: String { self.files.first?.text ?? "" }
@@ -58,7 +64,8 @@ package struct Draft: Hashable, Sendable {
                 return self.refuse(file, "check its directory", screen)
             }
         }
-        let paths = self.files.map(\.path).joined(separator: " and ")
+        let isShort = self.files.count <= 2
+        let paths = isShort ? self.files.map(\.path).joined(separator: " and ") : "\(self.files.count) files"
         screen.show("wrote \(paths)\(self.next.isEmpty ? "" : "; \(self.next)")\n")
         return .success
     }
