@@ -424,3 +424,8 @@ if let names = Context.environment["CLAMOR_ONLY"], !names.isEmpty {
         return !packages.contains { location.hasSuffix("/\($0)") }
     }
 }
+
+// The guides as a site, and those of the libraries: CLAMOR_DOCC=1 swift package generate-documentation --target clamor
+if Context.environment["CLAMOR_DOCC"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
+}
