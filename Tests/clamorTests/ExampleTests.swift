@@ -1,5 +1,6 @@
 import Foundation
 import Measurement
+import TestSupport
 import Testing
 import clamor
 
@@ -32,17 +33,10 @@ struct ExampleTests {
         }
     }
 
-    /// Words as a shell splits them, single quotes kept together.
-    private static func words(_ line: Substring) -> [String] {
-        line.split(separator: "'", omittingEmptySubsequences: false).enumerated().flatMap { index, part in
-            index % 2 == 1 ? [String(part)] : part.split(separator: " ").map(String.init)
-        }
-    }
-
     private static func commands(_ lines: some Sequence<Substring>) -> [[String]] {
         lines.compactMap { line in
             let line = line.drop { $0 == " " }
-            return line.hasPrefix("clamor ") ? Array(self.words(line).dropFirst()) : nil
+            return line.hasPrefix("clamor ") ? Array(MarkdownPage.words(line).dropFirst()) : nil
         }
     }
 
@@ -56,33 +50,7 @@ struct ExampleTests {
 
     // MARK: - Pages
 
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-
-    /// The README and all guides, by their paths.
-    static let pages: [String] = {
-        let guides = "Sources/clamor/Clamor.docc"
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: guides).path)) ?? []
-        return ["README.md"] + names.filter { $0.hasSuffix(".md") }.sorted().map { "\(guides)/\($0)" }
-    }()
-
-    /// The code blocks of a page, each with its language; an indented one has none.
-    private static func blocks(of page: String) throws -> [(language: Substring, lines: [Substring])] {
-        let text = try String(contentsOf: self.root.appending(path: page), encoding: .utf8)
-        var blocks: [(language: Substring, lines: [Substring])] = []
-        var fenced: (language: Substring, lines: [Substring])?
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            if line.hasPrefix("```") {
-                if let block = fenced { blocks.append(block) }
-                fenced = fenced == nil ? (line.dropFirst(3), []) : nil
-            } else if fenced != nil {
-                fenced?.lines.append(line)
-            } else if line.hasPrefix("    ") {
-                blocks.append(("", [line]))
-            }
-        }
-        return blocks
-    }
+    static let pages = MarkdownPage.guides
 
     /// Files that examples name, with the content that their option reads.
     private static let files: [String: String] = {
@@ -116,7 +84,23 @@ struct ExampleTests {
 
     @Test("each command line of a page is accepted", arguments: pages)
     func commandLines(_ page: String) throws {
-        let lines = try Self.blocks(of: page).filter { ["sh", "console", ""].contains($0.language) }.flatMap(\.lines)
+        let lines = try MarkdownPage(page).blocks.filter { ["sh", "console", ""].contains($0.language) }.flatMap(
+            \.lines
+        )
+        #expect(try Self.problems(Self.commands(lines)) == [])
+    }
+
+    /// The commands of loads within sentences and tables.
+    private static func inline(_ page: MarkdownPage) -> [Substring] {
+        page.lines.filter { !$0.hasPrefix("    ") }.flatMap { line in
+            line.matches(of: /`(clamor (?:conn|pub|sub|pubsub|xmpp [a-z]+) -[^`]*)`/).map(\.1)
+        }
+    }
+
+    @Test("each command line of a load in the text of a page is accepted")
+    func inlineCommandLines() throws {
+        let lines = try Self.pages.flatMap { Self.inline(try MarkdownPage($0)) }
+        #expect(lines.count > 5)
         #expect(try Self.problems(Self.commands(lines)) == [])
     }
 
@@ -131,7 +115,7 @@ struct ExampleTests {
 
     /// The whole scenarios of a page.
     static func scenarios(of page: String) throws -> [String] {
-        try self.blocks(of: page).filter { $0.language == "yaml" && $0.lines.contains("groups:") }
+        try MarkdownPage(page).blocks.filter { $0.language == "yaml" && $0.lines.contains("groups:") }
             .map { $0.lines.joined(separator: "\n") }
     }
 
@@ -145,7 +129,7 @@ struct ExampleTests {
 
     @Test("pages have examples of both kinds")
     func counts() throws {
-        let blocks = try Self.pages.flatMap { try Self.blocks(of: $0) }
+        let blocks = try Self.pages.flatMap { try MarkdownPage($0).blocks }
         #expect(Self.commands(blocks.filter { $0.language == "sh" }.flatMap(\.lines)).count > 40)
         #expect(try Self.pages.flatMap { try Self.scenarios(of: $0) }.count > 2)
     }

@@ -1,4 +1,4 @@
-import Foundation
+import TestSupport
 import Testing
 import clamor
 
@@ -29,15 +29,10 @@ struct InitTests {
         }
     }
 
-    @Test(
-        "a page has a line for each ready scenario",
-        arguments: ["README.md", "Sources/clamor/Clamor.docc/Scenarios.md"]
-    )
-    func pages(_ page: String) throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let text = try String(contentsOf: root.appending(path: page), encoding: .utf8)
-        for ready in ReadyScenario.all { #expect(text.contains("\n| `\(ready.name)` | \(ready.about) |\n")) }
+    @Test("the guide of scenarios has a line for each ready scenario")
+    func page() throws {
+        let lines = try MarkdownPage("Sources/clamor/Clamor.docc/Scenarios.md").lines
+        for ready in ReadyScenario.all { #expect(lines.contains("| `\(ready.name)` | \(ready.about) |")) }
     }
 
     @Test("without a name it is the first; it is written to the given place")

@@ -315,13 +315,8 @@ struct ScenarioTests {
 
     @Test("the scenario of the README is taken")
     func readme() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
-        let lines = readme.split(separator: "\n", omittingEmptySubsequences: false)
-        let start = try #require(lines.firstIndex { $0.hasPrefix("    name: ") })
-        let block = lines[start...].prefix { $0.isEmpty || $0.hasPrefix("    ") }.map { $0.dropFirst(4) }
-        let scenario = try ScenarioFile(block.joined(separator: "\n")).scenario()
+        let text = try #require(try ExampleTests.scenarios(of: "README.md").first)
+        let scenario = try ScenarioFile(text).scenario()
         let protocols = scenario.groups.map { group in
             if case .mqtt = group.work { "mqtt" } else { "xmpp" }
         }
