@@ -14,6 +14,7 @@ struct options {
     int qos;
     int window;          // QoS 1 and 2: in flight for each client; receive: messages under way for each pair
     int batch;           // QoS 0 in closed loop: messages a write
+    int messages;        // library: how many all clients together publish; 0 is none
     int size;            // payload bytes
     double rate;         // open loop: messages a second of all clients together; 0 is closed loop
     double seconds;      // the steady phase

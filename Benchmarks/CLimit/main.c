@@ -15,7 +15,7 @@ static const char usage[] =
     "  publish   --port N --qos 0|1|2 --clients N [--batch N] [--window N] [--rate N] --seconds N\n"
     "  receive   --port N --subscribers N | --clients PAIRS; --rate N | --window N; --seconds N\n"
     "  connect   --port N --clients N [--sources N] [--pending N] --seconds HOLD\n"
-    "  library   the same on libmosquitto\n"
+    "  library   the same on libmosquitto; [--messages N --qos 0|1|2 --window N] publishes once all are up\n"
     "  decode    --mode contiguous|segments|fragments --seconds N\n"
     "  xmpp      --mode login|message --port N --clients N [--domain D] [--sources N] [--pending N] [--window N | --rate N] --seconds N\n"
     "  xml       --mode contiguous|fragments --seconds N\n"
@@ -32,7 +32,7 @@ static const struct option flags[] = {
     {"sources", required_argument, NULL, 'S'},     {"pending", required_argument, NULL, 'P'},
     {"cafile", required_argument, NULL, 'A'},      {"certfile", required_argument, NULL, 'C'},
     {"keyfile", required_argument, NULL, 'K'},     {"ws", no_argument, NULL, 'W'},
-    {"domain", required_argument, NULL, 'D'},
+    {"domain", required_argument, NULL, 'D'},      {"messages", required_argument, NULL, 'M'},
     {NULL, 0, NULL, 0},
 };
 
@@ -68,6 +68,7 @@ int main(int count, char **arguments) {
         case 'K': options.keyfile = optarg; break;
         case 'W': options.websocket = 1; break;
         case 'D': options.domain = optarg; break;
+        case 'M': options.messages = atoi(optarg); break;
         default: return usage_error();
         }
     }

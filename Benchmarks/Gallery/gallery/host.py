@@ -1,0 +1,76 @@
+"""The host, and versions of programs."""
+
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import time
+
+from .processes import PATH
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def output(*words):
+    """The first line that a program prints; empty if there is none."""
+    try:
+        ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return next(iter(ended.stdout.splitlines()), "").strip()
+
+
+def program(name):
+    return shutil.which(name, path=PATH)
+
+
+def package(name):
+    """The version of Debian's package; empty where there is none."""
+    try:
+        ended = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True)
+    except OSError:
+        return ""
+    return ended.stdout if ended.returncode == 0 else ""
+
+
+def stolen():
+    """Seconds that the hypervisor gave to other machines, and all seconds of all cores."""
+    fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return fields[7], sum(fields)
+
+
+class Host:
+    """Facts for the head of a report; it also follows the share of the CPU that was stolen."""
+
+    def __init__(self, clamor):
+        self.clamor = clamor
+        self.began = stolen()
+        self.load = os.getloadavg()[0]
+        self.date = time.strftime("%Y-%m-%d")
+        self.started = time.monotonic()
+
+    def rows(self):
+        cpu = next(
+            (line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown"
+        )
+        memory = next(int(line.split()[1]) for line in open("/proc/meminfo") if line.startswith("MemTotal"))
+        system = next(
+            (line.split("=")[1].strip().strip('"') for line in open("/etc/os-release") if line.startswith("PRETTY")),
+            "unknown",
+        )
+        steal, total = (now - then for now, then in zip(stolen(), self.began))
+        return [
+            ["date", self.date],
+            ["CPU", f"{cpu}, {os.cpu_count()} cores, shared by load and server"],
+            ["memory", f"{memory / 2**20:.0f} GiB"],
+            ["system", f"{system}, Linux {platform.release()}"],
+            ["Clamor", self.version()],
+            ["load average before", f"{self.load:.2f}"],
+            ["CPU taken by other machines", f"{steal / total:.1%}" if total else "unknown"],
+            ["took", f"{(time.monotonic() - self.started) / 60:.0f} minutes"],
+        ]
+
+    def version(self):
+        revision = output("git", "-C", str(ROOT), "describe", "--always", "--dirty")
+        return f"{output(self.clamor, '--version')}, revision {revision or 'unknown'}"

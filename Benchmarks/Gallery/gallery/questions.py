@@ -1,0 +1,308 @@
+"""The questions that each server is asked; each answer is a dictionary of figures."""
+
+import json
+import re
+
+from . import records
+from .servers import DOMAIN, PASSWORD
+
+OBJECTIVES = ["--slo", "delivery_duration p99 < 50ms", "--slo", "delivery_lost == 0"]
+
+
+class Sizes:
+    """Loads of a whole run, and of a quick one."""
+
+    def __init__(self, quick):
+        self.storm_clients, self.storm_rate = (500, 500) if quick else (5000, 1000)
+        # From where a search doubles, or halves for a slow server; a quick one ends at its bound.
+        self.search = (
+            ["--hold", "1s", "--first", "2000/s", "--max-rate", "8000/s"]
+            if quick
+            else ["--hold", "3s", "--first", "4000/s"]
+        )
+        self.pairs = 50
+        self.subscribers, self.fan_seconds = (200, "3s") if quick else (1000, "10s")
+        self.drain_rate, self.away = (1000, 3) if quick else (4000, 8)
+        self.logins, self.login_rate = (100, 50) if quick else (1000, 100)
+        self.sessions = 50 if quick else 100
+        self.occupants, self.muc_seconds = (50, "3s") if quick else (200, "10s")
+        self.users = max(self.logins, self.sessions, self.occupants)
+
+
+def summary(record, **figures):
+    cpu = record.metric("server_cpu_time")
+    return {
+        "verdict": record.verdict,
+        "reasons": record.reasons,
+        "stolen": record.stolen,
+        "server_cpu_seconds": cpu.get("value"),
+        **figures,
+    }
+
+
+def connects(record):
+    total = record.metric("connect_duration", phase="total")
+    found = record.json["findings"]
+    failures = found["clients_planned"] - found["clients_up"]
+    cpu = record.metric("server_cpu_time").get("value")
+    return summary(
+        record,
+        clients=found["clients_planned"],
+        failures=failures,
+        errors=[f"{error['kind']}: {error['count']}" for error in record.json["errors"]],
+        p50=total.get("p50"),
+        p99=total.get("p99"),
+        all_up=found.get("all_up_seconds"),
+        cpu_per_connect=cpu / found["clients_up"] if cpu and found["clients_up"] else None,
+        memory=record.metric("server_memory_per_connection").get("value"),
+    )
+
+
+def mqtt(server, *words):
+    return [
+        words[0],
+        "-h",
+        "127.0.0.1",
+        "-p",
+        server.port,
+        "-V",
+        4,
+        *server.login,
+        "--watch-pid",
+        server.pid,
+        *words[1:],
+    ]
+
+
+def storm(clamor, server, sizes):
+    words = mqtt(server, "conn", "-c", sizes.storm_clients, "-R", f"{sizes.storm_rate}/s", "--duration", "2s")
+    return connects(clamor.record("storm", server.port, *words))
+
+
+def search(clamor, server, question, sizes, load):
+    """The answer of `clamor capacity`, and figures of the largest step that held."""
+    out = clamor.run(question, server.port, "capacity", *OBJECTIVES, *sizes.search, *load)
+    whole = json.loads((out / "capacity.json").read_text())
+    answer = whole["answer"]
+    held = [step for step in whole["steps"] if step["verdict"] == "held"]
+    figures = {
+        **{key: answer.get(key) for key in ("kind", "load", "low", "high")},
+        "reason": whole.get("reason") or answer.get("reason"),
+        "steps": len(whole["steps"]),
+        "held": len(held),
+        "broken": next((step.get("reason") for step in whole["steps"] if step["verdict"] == "broken"), None),
+    }
+    if not held:
+        return figures
+    best = records.Record(out / max(held, key=lambda step: step["load"])["directory"])
+    received = best.metric("delivery_duration").get("count")
+    cpu, measured = best.metric("server_cpu_time"), best.json["stages"]
+    seconds = sum(stage["duration_seconds"] for stage in measured if stage["measured"])
+    threads = [metric["mean"] for metric in best.json["metrics"] if metric["name"] == "server_thread_cpu"]
+    return {
+        **figures,
+        "p50": best.metric("delivery_duration").get("p50"),
+        "p99": best.metric("delivery_duration").get("p99"),
+        "server_cores": best.metric("server_cpu").get("mean"),
+        "server_thread": max(threads, default=None),
+        "cpu_per_message": cpu["rate"] * seconds / received if received and "rate" in cpu else None,
+        "generator_cores": best.json["generator"]["cpu_seconds"] / best.json["duration_seconds"],
+        "stolen": best.stolen,
+    }
+
+
+def capacity(qos):
+    def ask(clamor, server, sizes):
+        load = mqtt(server, "pubsub", "-c", sizes.pairs, "-q", qos, "-s", 64)
+        return search(clamor, server, f"qos{qos}", sizes, load)
+
+    return ask
+
+
+def fan_out(clamor, server, sizes):
+    words = mqtt(
+        server,
+        "pubsub",
+        "-c",
+        1,
+        "--topology",
+        "fan-out",
+        "--subscribers",
+        sizes.subscribers,
+        "-q",
+        1,
+        "-s",
+        64,
+        "-R",
+        "500/s",
+        "--rate",
+        "5/s",
+        "--duration",
+        sizes.fan_seconds,
+    )
+    return deliveries(clamor.record("fan-out", server.port, *words))
+
+
+def deliveries(record):
+    delivery = record.metric("delivery_duration")
+    cpu = record.metric("server_cpu_time")
+    seconds = sum(stage["duration_seconds"] for stage in record.json["stages"] if stage["measured"])
+    return summary(
+        record,
+        p50=delivery.get("p50"),
+        p99=delivery.get("p99"),
+        max=delivery.get("max"),
+        expected=record.total("delivery_expected"),
+        lost=record.total("delivery_lost"),
+        duplicated=record.total("delivery_duplicated"),
+        cpu_per_message=cpu["rate"] * seconds / delivery["count"] if delivery.get("count") and "rate" in cpu else None,
+    )
+
+
+# From the return of the subscribers on: the count of each of these stages says when the backlog was gone.
+FINE, COARSE = 40, 5
+FINE_SECONDS, COARSE_SECONDS = 0.05, 1.0
+
+
+def drain_scenario(text):
+    """`clamor init session-drain` for MQTT 3.1.1, its last stage in parts."""
+    connect = "protocol: 5, clean: false, session_expiry: 10m"
+    last = [line for line in text.splitlines() if "name: drain-off" in line]
+    if text.count(connect) != 1 or len(last) != 1:
+        raise SystemExit("clamor init session-drain: not the scenario that Benchmarks/Gallery knows")
+    stages = [
+        f"  - {{ name: back-{number}, for: {length}, load: 1% }}"
+        for length, numbers in (("50ms", range(FINE)), ("1s", range(FINE, FINE + COARSE)))
+        for number in numbers
+    ]
+    return text.replace(connect, "protocol: 4, clean: false").replace(last[0], "\n".join(stages))
+
+
+def drained(backlog, received):
+    """Seconds until so many messages had come, from counts of the stages after the return; None if they never did."""
+    seconds = 0.0
+    for length, count in received:
+        seconds += length
+        backlog -= count
+        if backlog <= 0:
+            return seconds
+    return None
+
+
+def drain(clamor, server, sizes):
+    file = clamor.folder / "session-drain.yaml"
+    file.write_text(drain_scenario(clamor.scenario("session-drain")))
+    words = [
+        "run",
+        file,
+        "--set",
+        f"TARGET={server.url}",
+        "--set",
+        f"RATE={sizes.drain_rate}/s",
+        "--set",
+        "STEADY=2s",
+        "--set",
+        f"AWAY={sizes.away}s",
+        "--set",
+        "P99=10s",
+        "--watch-pid",
+        server.pid,
+    ]
+    record = clamor.record("drain", server.port, *words)
+    names = [stage["name"] for stage in record.json["stages"]]
+    lengths = {stage["name"]: stage["duration_seconds"] for stage in record.json["stages"]}
+    received = [(lengths[name], record.total("received", stage=name)) for name in names if name.startswith("back-")]
+    backlog = record.metric("delivery_duration", stage="away").get("count", 0)
+    seconds = drained(backlog, received)
+    return deliveries(record) | {
+        "backlog": backlog,
+        "seconds": seconds,
+        "watched": sum(length for length, _ in received),
+        "rate": backlog / seconds if seconds else None,
+        "steady_p99": record.metric("delivery_duration", stage="steady").get("p99"),
+    }
+
+
+def xmpp(server, *words):
+    return [
+        "xmpp",
+        words[0],
+        "-h",
+        f"127.0.0.1:{server.port}",
+        "--jid",
+        f"user%i@{DOMAIN}",
+        "-P",
+        PASSWORD,
+        "--tls",
+        "off",
+        "--watch-pid",
+        server.pid,
+        *words[1:],
+    ]
+
+
+def login(clamor, server, sizes):
+    words = xmpp(
+        server,
+        "login",
+        "-c",
+        sizes.logins,
+        "-R",
+        f"{sizes.login_rate}/s",
+        "--connect-timeout",
+        "30s",
+        "--duration",
+        "2s",
+    )
+    return connects(clamor.record("login", server.port, *words))
+
+
+def message(clamor, server, sizes):
+    return search(clamor, server, "message", sizes, xmpp(server, "message", "-c", sizes.sessions, "-s", 64))
+
+
+def muc(clamor, server, sizes):
+    words = xmpp(
+        server,
+        "muc",
+        "--rooms",
+        1,
+        "--room-size",
+        sizes.occupants,
+        "-s",
+        64,
+        "-R",
+        "50/s",
+        "--connect-timeout",
+        "60s",
+        "--rate",
+        "5/s",
+        "--duration",
+        sizes.muc_seconds,
+    )
+    record = clamor.record("muc", server.port, *words)
+    last = record.metric("muc_fanout_duration", receiver="last")
+    first = record.metric("muc_fanout_duration", receiver="first")
+    return deliveries(record) | {
+        "first_p50": first.get("p50"),
+        "last_p50": last.get("p50"),
+        "last_max": last.get("max"),
+        "join_p99": record.metric("muc_join_duration").get("p99"),
+    }
+
+
+MQTT_QUESTIONS = {
+    "storm": storm,
+    "qos0": capacity(0),
+    "qos1": capacity(1),
+    "qos2": capacity(2),
+    "fan-out": fan_out,
+    "drain": drain,
+}
+XMPP_QUESTIONS = {"login": login, "message": message, "muc": muc}
+
+
+def is_asked(question, kind):
+    """Whether the server knows the QoS level of a question about one."""
+    level = re.fullmatch(r"qos(\d)", question)
+    return level is None or int(level[1]) in kind.qos

@@ -1,0 +1,149 @@
+"""Explanations of surprising figures; each is printed only where its condition holds."""
+
+from .document import duration
+from .outputs import stall_truth
+
+
+def has(tool):
+    return lambda answers: tool in answers.results["tools"]
+
+
+def is_dearer(contest, part, key, tool, other="Clamor", factor=1.0):
+    """Whether the tool's figure is above the other's times the factor."""
+
+    def holds(answers):
+        one, two = (answers.median(each, contest, part, key) for each in (tool, other))
+        return one is not None and two is not None and one > two * factor
+
+    return holds
+
+
+def wrong_count(tool, part, key="says"):
+    def holds(answers):
+        return any(
+            each[key] is not None and each[key] != each["heard"] for each in answers.figures(tool, "counts", part)
+        )
+
+    return holds
+
+
+def heard_less(tool, *parts):
+    def holds(answers):
+        wanted = answers.results["sizes"]["counted"]
+        return any(each["heard"] < wanted for part in parts for each in answers.figures(tool, "counts", part))
+
+    return holds
+
+
+def reports_less(tool, kind, share):
+    """Whether the mean that it reports for the stall is below this share of the true one."""
+
+    def holds(answers):
+        sizes = answers.results["sizes"]
+        mean = answers.median(tool, "stall", "", kind, "mean")
+        return mean is not None and mean < share * stall_truth(sizes["stall"], sizes["stall_seconds"])["mean"]
+
+    return holds
+
+
+def highest_second(answers):
+    return duration(answers.median("emqtt_bench", "stall", "", "delivery", "highest_second"))
+
+
+# Contest, condition, text; a text may be a function of the answers.
+REMARKS = [
+    (
+        "messages",
+        is_dearer("messages", "qos0", "cpu", "Clamor", "libmosquitto"),
+        "libmosquitto needs less than Clamor at QoS 0. It is a library in C: it has no schedule, no histogram and no ledger,"
+        " and its payload is the same for each message.",
+    ),
+    (
+        "messages",
+        is_dearer("messages", "qos1", "cpu", "Clamor, window 1", "Clamor"),
+        "With one message in flight a client wakes for each acknowledgement and writes each message by itself. With 16 one"
+        " wake-up and one system call serve several messages.",
+    ),
+    (
+        "messages",
+        is_dearer("messages", "qos2", "cpu", "emqtt_bench", factor=3),
+        "emqtt_bench runs a process for each client, and at QoS 2 four packets of a message pass through its mailbox.",
+    ),
+    (
+        "messages",
+        has("tsung"),
+        "tsung has no row at QoS 2. Its clients did not end after a publish at QoS 2 within three minutes.",
+    ),
+    (
+        "connects",
+        is_dearer("connects", "", "cpu", "Clamor", "libmosquitto"),
+        "libmosquitto is called by a plain loop in C. Clamor starts each connect at its due time, has an event loop and a"
+        " pipeline for it, and records the durations of its phases.",
+    ),
+    (
+        "connects",
+        is_dearer("connects", "", "memory", "Clamor", "libmosquitto"),
+        "The memory of libmosquitto is that of its client alone. Clamor keeps counters, windows and a place in its schedule"
+        " for each client.",
+    ),
+    (
+        "counts",
+        wrong_count("emqtt_bench", "qos0"),
+        "emqtt_bench 0.6.2 counts each message at QoS 0 twice, once as it is handed over and once as it is published, and it"
+        " prints its counts once a second, not at its end.",
+    ),
+    (
+        "counts",
+        lambda answers: wrong_count("emqtt_bench", "qos1")(answers) or wrong_count("emqtt_bench", "qos2")(answers),
+        "emqtt_bench prints its counts once a second. What it sent after the last of these lines is missing.",
+    ),
+    (
+        "counts",
+        heard_less("emqtt_bench", "qos0", "qos1"),
+        "emqtt_bench ends when its counter reaches the limit. A client that has not written its last message yet never"
+        " sends it.",
+    ),
+    (
+        "counts",
+        heard_less("emqtt_bench", "qos2"),
+        "emqtt_bench stops at its limit without completing open handshakes. The broker delivers a message at QoS 2 only after"
+        " PUBREL, so the subscriber misses the last ones.",
+    ),
+    (
+        "delay",
+        has("emqtt_bench"),
+        "emqtt_bench reports an average of each second in whole milliseconds, and no percentile. The mean here is weighted by"
+        " the messages of each second.",
+    ),
+    (
+        "delay",
+        has("tsung"),
+        "tsung measures a publish up to its acknowledgement. It has no time stamp in the message, and so no delivery latency.",
+    ),
+    ("delay", has("libmosquitto"), "libmosquitto is a library and reports no latency."),
+    (
+        "stall",
+        reports_less("tsung", "acknowledgement", 0.5),
+        "tsung's clients wait for the answer before they think and send again. In a stall each client has one message that"
+        " waits; all others are sent later and look fast.",
+    ),
+    (
+        "stall",
+        reports_less("emqtt_bench", "delivery", 0.5),
+        lambda answers: (
+            "emqtt_bench writes the time stamp when it sends, and its clients wait for the acknowledgement of the"
+            f" last message first. Its highest average of a second was {highest_second(answers)}."
+        ),
+    ),
+    (
+        "stall",
+        has("Clamor"),
+        "Clamor counts from when a message was due, whether its client could send it then or not.",
+    ),
+]
+
+
+def remarks(answers, contest):
+    return [
+        text(answers) if callable(text) else text for of, holds, text in REMARKS if of == contest and holds(answers)
+    ]

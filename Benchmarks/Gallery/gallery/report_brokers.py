@@ -1,0 +1,219 @@
+"""brokers.md and its pictures."""
+
+from . import bars
+from .document import Document, duration, whole
+from .remarks_brokers import remarks
+from .tables_brokers import (
+    CAPACITY_COLUMNS,
+    Answers,
+    capacity_rows,
+    clients_table,
+    drain_table,
+    fan_out_table,
+    muc_table,
+)
+
+INTRODUCTION = [
+    "Each server gets the same loads from the same host, one server at a time, on loopback.",
+    "{rounds}",
+    "",
+    "- Load and server share the cores of the host. The figures compare servers under these conditions. They are not the"
+    " limits of a server on a machine of its own.",
+    "- Response times count from when a message was due, so that a server that falls behind cannot hide it.",
+    "- A run is *generator-limited* if the load could not be offered as planned: the generator or its host was the limit,"
+    " and the figure says nothing worse about the server. The tables say so.",
+    "- All clients speak MQTT 3.1.1, since RabbitMQ 3.10 has no MQTT 5.",
+]
+
+
+class Report:
+    def __init__(self, results, folder):
+        self.answers, self.results, self.folder = Answers(results), results, folder
+        self.document = Document("MQTT brokers and XMPP servers compared")
+        self.written = []
+
+    def picture(self, name, title, groups, show, series=(), log=False):
+        if not any(value for _, row in groups for value in row):
+            return
+        path = self.folder / f"brokers-{name}.svg"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(bars.chart(title, groups, show, series, log))
+        self.written.append(path)
+        self.document.add(f"![{title}]({path.name})")
+
+    def groups(self, protocol, question, *keys):
+        return [
+            (server["title"], [self.answers.median(server["name"], question, key) for key in keys])
+            for server in self.answers.asked(protocol, question)
+        ]
+
+    def remarks(self, *questions):
+        self.document.list(remarks(self.answers, questions))
+
+    def command(self, *questions):
+        """The lines of the questions, as each server got them."""
+        lines = [line for question in questions for line in self.results["lines"].get(question, [])]
+        self.document.add("<details><summary>Command lines</summary>", "", "```sh", *lines, "```", "", "</details>")
+
+    def storm(self, protocol, question, text, name):
+        if not self.answers.asked(protocol, question):
+            return
+        self.document.add(text)
+        title = "Login, p50 and p99" if protocol == "xmpp" else "Connect, p50 and p99"
+        groups = self.groups(protocol, question, "p50", "p99")
+        self.picture(name, title, groups, duration, ("p50", "p99"), log=True)
+        self.document.table(*clients_table(self.answers, protocol, question))
+        self.remarks(question)
+        self.command(question)
+
+    def capacity(self):
+        questions = [name for name in ("qos0", "qos1", "qos2") if self.answers.asked("mqtt", name)]
+        if not questions:
+            return
+        self.document.heading("Capacity", 3)
+        self.document.add(
+            "The highest rate at which 50 publishers reach 50 subscribers, each its own, with a delivery p99 below 50 ms"
+            " and nothing lost. Payloads have 64 bytes. *Interval*: all loads up to its low end held each time, and all"
+            " from its high end on broke. The CPU is that of the largest load that held."
+        )
+        groups = [
+            (server["title"], [self.held(server["name"], name) for name in questions])
+            for server in self.results["servers"]["mqtt"]
+        ]
+        title = "Largest load that held, messages per second"
+        self.picture(
+            "capacity",
+            title,
+            groups,
+            lambda value: f"{whole(value)}/s",
+            [name.replace("qos", "QoS ") for name in questions],
+        )
+        for name in questions:
+            self.document.heading(f"QoS {name[-1]}", 4)
+            self.document.table(CAPACITY_COLUMNS, capacity_rows(self.answers, "mqtt", name), range(1, 7))
+            self.remarks(name)
+        self.command(*questions)
+
+    def held(self, server, question):
+        return self.answers.median(server, question, "load")
+
+    def fan_out(self):
+        if not self.answers.asked("mqtt", "fan-out"):
+            return
+        self.document.heading("Fan-out", 3)
+        self.document.add(
+            f"One publisher, {self.subscribers} subscribers of its topic, QoS 1, 5 messages per second. The last of the"
+            " subscribers waits until the server has written to all others, so p99 is about the time of one whole fan-out."
+        )
+        self.picture(
+            "fan-out",
+            "Delivery to all subscribers, p50 and p99",
+            self.groups("mqtt", "fan-out", "p50", "p99"),
+            duration,
+            ("p50", "p99"),
+            log=True,
+        )
+        self.document.table(*fan_out_table(self.answers))
+        self.remarks("fan-out")
+        self.command("fan-out")
+
+    @property
+    def subscribers(self):
+        return "200" if self.results["quick"] else "1,000"
+
+    def drain(self):
+        if not self.answers.asked("mqtt", "drain"):
+            return
+        self.document.heading("Persistent sessions", 3)
+        self.document.add(
+            "50 subscribers with persistent sessions leave. Messages at QoS 1 go on arriving for them, and the server"
+            " keeps these. Then all subscribers return at once. *Time*: from their return until the backlog had arrived,"
+            " to 50 ms below 2 s and to 1 s above. *Lost* is of all messages, before and after included."
+        )
+        self.picture(
+            "drain",
+            "Backlog of persistent sessions, messages per second",
+            self.groups("mqtt", "drain", "rate"),
+            lambda value: f"{whole(value)}/s",
+            log=True,
+        )
+        self.document.table(*drain_table(self.answers))
+        self.remarks("drain")
+        self.command("drain")
+
+    def xmpp(self):
+        self.document.heading("XMPP")
+        if self.answers.asked("xmpp", "login"):
+            self.document.heading("Login storm", 3)
+        self.storm(
+            "xmpp", "login", "Logins at a fixed rate, over TCP without TLS, from connect to bound resource.", "login"
+        )
+        if self.answers.asked("xmpp", "message"):
+            self.document.heading("Message capacity", 3)
+            self.document.add(
+                "The highest rate of chat messages between pairs of clients with a delivery p99 below 50 ms and nothing lost."
+            )
+            self.picture(
+                "message",
+                "Largest load that held, chat messages per second",
+                self.groups("xmpp", "message", "load"),
+                lambda value: f"{whole(value)}/s",
+            )
+            self.document.table(CAPACITY_COLUMNS, capacity_rows(self.answers, "xmpp", "message"), range(1, 7))
+            self.remarks("message")
+            self.command("message")
+        if self.answers.asked("xmpp", "muc"):
+            self.document.heading("Room", 3)
+            occupants = "50" if self.results["quick"] else "200"
+            self.document.add(f"One room of {occupants} occupants, 5 messages per second, each to all occupants.")
+            self.picture(
+                "muc",
+                "Message in a room: first and last occupant, p50",
+                self.groups("xmpp", "muc", "first_p50", "last_p50"),
+                duration,
+                ("first", "last"),
+            )
+            self.document.table(*muc_table(self.answers))
+            self.remarks("muc")
+            self.command("muc")
+
+    def head(self):
+        rounds = self.results["rounds"]
+        text = (
+            "Each question but capacity was asked in one round."
+            if rounds == 1
+            else f"Each question but capacity was asked in {rounds} rounds, each of a fresh server. Figures are medians, with the"
+            " lowest and the highest in brackets."
+        )
+        quick = " **A quick run: its figures mean little.**" if self.results["quick"] else ""
+        self.document.add(f"Made by `make gallery`.{quick}", *(line.format(rounds=text) for line in INTRODUCTION))
+        self.document.heading("Host and servers")
+        self.document.table(["", ""], self.results["host"])
+        rows = {
+            each["name"]: [each["title"], each["version"] or "unknown", each["settings"]]
+            for protocol in ("xmpp", "mqtt")
+            for each in self.results["servers"][protocol]
+        }
+        self.document.table(["server", "version", "settings"], rows.values())
+        if self.results["missing"]:
+            self.document.add(f"Not installed here: {', '.join(self.results['missing'])}.")
+
+    def write(self):
+        self.head()
+        if self.results["servers"]["mqtt"]:
+            self.document.heading("MQTT")
+            if self.answers.asked("mqtt", "storm"):
+                self.document.heading("Connect storm", 3)
+            self.storm("mqtt", "storm", "Clients connect at a fixed rate, without TLS, and stay.", "connect")
+            self.capacity()
+            self.fan_out()
+            self.drain()
+        if any(self.answers.asked("xmpp", name) for name in ("login", "message", "muc")):
+            self.xmpp()
+        path = self.folder / "brokers.md"
+        self.document.write(path)
+        return [path, *self.written]
+
+
+def write(results, folder):
+    return Report(results, folder).write()

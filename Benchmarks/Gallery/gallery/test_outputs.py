@@ -1,0 +1,72 @@
+"""python3 -B -m unittest gallery.test_outputs, in Benchmarks/Gallery."""
+
+import unittest
+
+from . import outputs, questions
+
+EMQTT = """
+1s recv total=0 rate=0.00/sec
+2s recv total=200 rate=200.00/sec
+2s publish_latency avg=20ms
+3s recv total=300 rate=100.00/sec
+3s publish_latency avg=50ms
+1s pub total=24422 rate=24348.95/sec
+1s connect_succ total=20 rate=19.80/sec
+2s pub total=39000 rate=14578.00/sec
+publish complete
+"""
+
+TSUNG = """# stats: dump at 1795679547
+stats: users 0 20
+stats: tr_publish 100 20.5 0.9 28.6 20.1 0 0
+stats: mqtt_published 100 100
+stats: {load,"tsung_controller@vm"} 1 3.55078125 0 3.55078125 3.55078125 0 0
+# stats: dump at 1795679557
+stats: tr_publish 300 21.5 0.9 2013.9 20.1 20.5 100
+stats: mqtt_published 300 400
+"""
+
+
+class Outputs(unittest.TestCase):
+    def test_the_last_total_of_emqtt_bench_counts(self):
+        self.assertEqual(outputs.emqtt_counts(EMQTT), {"recv": 300, "pub": 39000, "connect_succ": 20})
+
+    def test_seconds_of_emqtt_bench_weigh_by_their_messages(self):
+        found = outputs.emqtt_latency(EMQTT)
+        self.assertAlmostEqual(found["mean"], 0.030)
+        self.assertEqual((found["highest_second"], found["received"]), (0.05, 300))
+
+    def test_without_a_second_there_is_no_latency(self):
+        self.assertEqual(outputs.emqtt_latency("1s recv total=10 rate=1/sec"), {})
+
+    def test_totals_of_tsung_are_those_of_its_last_dump(self):
+        self.assertEqual(outputs.tsung_totals(TSUNG), {"users": 20, "mqtt_published": 400})
+
+    def test_means_of_tsung_weigh_by_their_interval(self):
+        found = outputs.tsung_sample(TSUNG, "tr_publish")
+        self.assertEqual((found["count"], found["max"]), (400, 2.0139))
+        self.assertAlmostEqual(found["mean"], 0.02125)
+
+    def test_a_stall_of_2_s_in_10_s(self):
+        truth = outputs.stall_truth(2, 10)
+        self.assertAlmostEqual(truth["mean"], 0.2)
+        self.assertAlmostEqual(truth["p99"], 1.9)
+        self.assertEqual(truth["max"], 2)
+
+
+class Drain(unittest.TestCase):
+    def test_the_time_is_that_of_the_stage_with_the_last_message(self):
+        self.assertAlmostEqual(questions.drained(100, [(0.05, 40), (0.05, 60), (1, 10)]), 0.1)
+
+    def test_a_backlog_that_stays_has_no_time(self):
+        self.assertIsNone(questions.drained(100, [(0.05, 40), (1, 59)]))
+
+    def test_the_scenario_changes_the_version_and_the_last_stage_only(self):
+        text = "a\n connect: {protocol: 5, clean: false, session_expiry: 10m}\n - { name: drain-off, for: 5s }\nb\n"
+        changed = questions.drain_scenario(text).splitlines()
+        self.assertEqual((changed[:2], changed[-1]), (["a", " connect: {protocol: 4, clean: false}"], "b"))
+        self.assertEqual(len(changed), 3 + questions.FINE + questions.COARSE)
+
+
+if __name__ == "__main__":
+    unittest.main()
