@@ -44,7 +44,7 @@ package struct MQTTLoad: Sendable {
         package init() {}
     }
 
-    /// What a part of a load shares with its parts in other processes.
+    /// The part that a segment of a load has in common with the other segments.
     package enum SegmentBond: Hashable, Sendable {
         /// Nothing: its messages stay inside.
         case none

@@ -31,7 +31,7 @@ enum OptionReference {
 
         `make reference` generates this page from the program's option table.
 
-        `clamor COMMAND --help` prints the options that one needs first, and `--help-all` all of them.
+        `clamor COMMAND --help` prints the most needed options, and `--help-all` all of them.
         A scenario file has the same options as keys; [Scenario keys](ScenarioKeys.md) lists them.
 
         ## How values are written

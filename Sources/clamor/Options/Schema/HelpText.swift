@@ -77,7 +77,7 @@ enum HelpText {
 
     // MARK: - A command
 
-    /// The help of a command; `isWhole`: with all options, not those alone that one needs first.
+    /// The help of a command; `isWhole`: with all options, and not the most needed ones alone.
     static func text(of command: CommandName, isWhole: Bool) -> String {
         var lines = [command.abstract, ""]
         lines.append("Usage: \(command.synopsis)")

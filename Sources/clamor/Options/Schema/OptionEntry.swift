@@ -95,7 +95,7 @@ package struct OptionEntry<Value: Hashable & Sendable>: Sendable {
 
     package func plan(_ plan: PlanPlace) -> Self { self.with { $0.plan = plan } }
 
-    /// Among the options that one needs first.
+    /// Whether `--help` lists it; `--help-all` lists all options.
     package var basic: Self { self.with { $0.isBasic = true } }
 
     /// No help shows it.
