@@ -196,7 +196,7 @@ if [ ! -e $$policy ]; then
 fi
 apt-get update -q || true
 apt-get install -q -y --no-install-recommends $$MISSING
-if [ -d /run/systemd/system ]; then for server in mosquitto ejabberd prosody prometheus munge slurmctld slurmd; do
+if [ -d /run/systemd/system ]; then for server in mosquitto ejabberd prosody rabbitmq-server prometheus munge slurmctld slurmd; do
 	case "$$MISSING " in *" $$server "*) systemctl disable --now $$server ;; esac
 done; fi
 endef
@@ -352,4 +352,51 @@ needs-deb: export WANTED := $(DEB_WANTS)
 needs-deb-check: export WANTED := $(DEB_CHECK_WANTS)
 needs-image: export WANTED := $(IMAGE_WANTS)
 needs-dist needs-deb needs-deb-check needs-image: needs-build
+	$(install)
+
+# Servers, and load tools, compared on the same work: 25 and 20 minutes on two quiet cores; they write brokers.md and
+# rivals.md in results/reference, with pictures. A part, which is written to .build/gallery: make gallery
+# GALLERY='--only mosquitto,embedded --questions storm,qos1', make rivals RIVALS='--quick'.
+# emqtt_bench takes part where it is in PATH; it prints no version, EMQTT_BENCH_VERSION names it.
+.PHONY: gallery rivals check-gallery needs-gallery needs-rivals
+
+GALLERY :=
+RIVALS :=
+
+gallery: needs-gallery
+	swift build -c release --product clamor
+	Benchmarks/Gallery/brokers $(GALLERY)
+
+rivals: needs-rivals
+	swift build -c release --product clamor
+	CLAMOR_BENCHMARKS=1 swift build -c release --product climit
+	Benchmarks/Gallery/rivals $(RIVALS)
+
+# That the outputs of other tools are read as they are meant.
+check-gallery:
+	cd Benchmarks/Gallery && python3 -B -m unittest gallery.test_outputs
+
+define GALLERY_WANTS
+$(BUILD_WANTS)
+python3 command -v python3
+ejabberd PATH="$$PATH:/usr/sbin" command -v ejabberdctl
+mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
+prosody command -v prosody
+rabbitmq-server test -x /usr/lib/rabbitmq/bin/rabbitmq-server
+endef
+
+needs-gallery: export WANTED := $(GALLERY_WANTS)
+needs-gallery: needs-build
+	$(install)
+
+define RIVALS_WANTS
+$(LIMITS_WANTS)
+python3 command -v python3
+mosquitto-clients command -v mosquitto_sub
+erlang-base command -v epmd
+tsung command -v tsung
+endef
+
+needs-rivals: export WANTED := $(RIVALS_WANTS)
+needs-rivals: needs-build
 	$(install)

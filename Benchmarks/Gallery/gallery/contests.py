@@ -1,4 +1,4 @@
-"""What tools are compared in: the same work, one tool after the other, several rounds."""
+"""Contests of load tools: the same work, one tool after the other, several rounds."""
 
 import contextlib
 import pathlib
@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from . import host
-from .processes import Program, descriptors, free_ports, usage, wait_until
+from .processes import Program, descriptors, usage, wait_until
 from .servers import clamor_path, mosquitto
 
 RECEIVED = "$SYS/broker/publish/messages/received"
@@ -144,7 +144,7 @@ def connects(field, tool, sizes):
 
 
 def counts(field, tool, qos, sizes):
-    """What the tool says it sent, against an independent subscriber, and against mosquitto's own count."""
+    """The tool's count of its messages, against an independent subscriber, and against mosquitto's own count."""
     directory = field.directory()
     with broker(directory) as (server, counter):
         heard = directory / "heard.txt"

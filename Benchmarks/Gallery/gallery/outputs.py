@@ -1,4 +1,4 @@
-"""What other tools print, as figures."""
+"""Readers of the output of other tools."""
 
 import re
 

@@ -55,14 +55,14 @@ REMARKS = [
     (
         "messages",
         is_dearer("messages", "qos0", "cpu", "Clamor", "libmosquitto"),
-        "libmosquitto needs less than Clamor at QoS 0. It is a library in C: it has no schedule, no histogram and no ledger,"
-        " and its payload is the same for each message.",
+        "libmosquitto needs less than Clamor at QoS 0. It is a library in C: it has no schedule, no histogram and no"
+        " ledger, and its payload is the same for each message.",
     ),
     (
         "messages",
         is_dearer("messages", "qos1", "cpu", "Clamor, window 1", "Clamor"),
-        "With one message in flight a client wakes for each acknowledgement and writes each message by itself. With 16 one"
-        " wake-up and one system call serve several messages.",
+        "With one message in flight a client wakes for each acknowledgement and writes each message by itself. With 16"
+        " one wake-up and one system call serve several messages.",
     ),
     (
         "messages",
@@ -77,20 +77,20 @@ REMARKS = [
     (
         "connects",
         is_dearer("connects", "", "cpu", "Clamor", "libmosquitto"),
-        "libmosquitto is called by a plain loop in C. Clamor starts each connect at its due time, has an event loop and a"
-        " pipeline for it, and records the durations of its phases.",
+        "libmosquitto is called by a plain loop in C. Clamor starts each connect at its due time, has an event loop and"
+        " a pipeline for it, and records the durations of its phases.",
     ),
     (
         "connects",
         is_dearer("connects", "", "memory", "Clamor", "libmosquitto"),
-        "The memory of libmosquitto is that of its client alone. Clamor keeps counters, windows and a place in its schedule"
-        " for each client.",
+        "The memory of libmosquitto is that of its client alone. Clamor keeps counters, windows and a place in its"
+        " schedule for each client.",
     ),
     (
         "counts",
         wrong_count("emqtt_bench", "qos0"),
-        "emqtt_bench 0.6.2 counts each message at QoS 0 twice, once as it is handed over and once as it is published, and it"
-        " prints its counts once a second, not at its end.",
+        "emqtt_bench 0.6.2 counts each message at QoS 0 twice, once as it is handed over and once as it is published,"
+        " and it prints its counts once a second, not at its end.",
     ),
     (
         "counts",
@@ -106,26 +106,27 @@ REMARKS = [
     (
         "counts",
         heard_less("emqtt_bench", "qos2"),
-        "emqtt_bench stops at its limit without completing open handshakes. The broker delivers a message at QoS 2 only after"
-        " PUBREL, so the subscriber misses the last ones.",
+        "emqtt_bench stops at its limit without completing open handshakes. The broker delivers a message at QoS 2 only"
+        " after PUBREL, so the subscriber misses the last ones.",
     ),
     (
         "delay",
         has("emqtt_bench"),
-        "emqtt_bench reports an average of each second in whole milliseconds, and no percentile. The mean here is weighted by"
-        " the messages of each second.",
+        "emqtt_bench reports an average of each second in whole milliseconds, and no percentile. The mean here is"
+        " weighted by the messages of each second.",
     ),
     (
         "delay",
         has("tsung"),
-        "tsung measures a publish up to its acknowledgement. It has no time stamp in the message, and so no delivery latency.",
+        "tsung measures a publish up to its acknowledgement. It has no time stamp in the message, and so no delivery"
+        " latency.",
     ),
     ("delay", has("libmosquitto"), "libmosquitto is a library and reports no latency."),
     (
         "stall",
         reports_less("tsung", "acknowledgement", 0.5),
-        "tsung's clients wait for the answer before they think and send again. In a stall each client has one message that"
-        " waits; all others are sent later and look fast.",
+        "tsung's clients wait for the answer before they think and send again. In a stall each client has one message"
+        " that waits; all others are sent later and look fast.",
     ),
     (
         "stall",

@@ -81,7 +81,8 @@ class Report:
         self.document.heading("CPU per message")
         self.document.add(
             f"{self.sizes['clients']} publishers in closed loop. Clamor and libmosquitto keep 16 messages in flight per"
-            " client. emqtt_bench and tsung keep one, whatever they are asked for: *Clamor, window 1* compares with these."
+            " client. emqtt_bench and tsung keep one, whatever they are asked for. *Clamor, window 1*"
+            " compares with these."
         )
         tools = [tool for tool in self.results["tools"] if any(self.answers.tools("messages", each) for each in levels)]
         groups = [(tool, [self.answers.median(tool, "messages", each, "cpu") for each in levels]) for tool in tools]
@@ -114,8 +115,8 @@ class Report:
         few, many = self.sizes["few"], self.sizes["many"]
         self.document.heading("CPU per connect, memory per idle client")
         self.document.add(
-            f"{whole(many)} clients connect and stay, {whole(self.sizes['rate'])} per second but for libmosquitto, which"
-            " connects 64 at a time. CPU and resident memory are read once all are up, and those of a run with"
+            f"{whole(many)} clients connect and stay, {whole(self.sizes['rate'])} per second but for libmosquitto,"
+            " which connects 64 at a time. CPU and resident memory are read once all are up, and those of a run with"
             f" {few} clients and the same length are subtracted. *Base*: memory with {few} clients."
         )
         groups = [(tool, [self.answers.median(tool, "connects", "", "memory")]) for tool in tools]
@@ -157,8 +158,8 @@ class Report:
         self.document.heading("Counts")
         self.document.add(
             f"Each tool is to publish {whole(self.sizes['counted'])} messages. Its own count is compared with an"
-            " independent subscriber (`mosquitto_sub` at the same QoS), and with mosquitto's `$SYS` count, which leaves out"
-            " QoS 2."
+            " independent subscriber (`mosquitto_sub` at the same QoS), and with mosquitto's `$SYS` count, which leaves"
+            " out QoS 2."
         )
         columns = ["tool", "QoS", "the tool's count", "subscriber", "mosquitto", "error"]
         self.document.table(columns, rows, range(1, 6))
@@ -173,8 +174,8 @@ class Report:
         self.document.heading("A known delay")
         self.document.add(
             f"{self.sizes['pairs']} publishers send every {self.sizes['interval']} ms at QoS 1. `clamor proxy --delay"
-            f" {true * 1000:.0f}ms` holds all that the server sends. *Added* is the reported latency with the delay less that"
-            " through the same proxy without it."
+            f" {true * 1000:.0f}ms` holds all that the server sends. *Added* is the reported latency with the delay"
+            " less that through the same proxy without it."
         )
         rows = []
         for tool in tools:
@@ -208,8 +209,8 @@ class Report:
         self.document.heading("A known stall")
         self.document.add(
             f"The same load for {seconds} s, in which the proxy stops once, for {length} s. The truth follows from the"
-            " schedule: a message that was due in the stall waits until the stall ends. A tool that waits for an answer before"
-            " it sends its next message leaves such messages out: *coordinated omission*."
+            " schedule: a message that was due in the stall waits until the stall ends. A tool that waits for an answer"
+            " before it sends its next message leaves such messages out: *coordinated omission*."
         )
         rows = [["**truth**", "response time", *(duration(true[key]) for key in ("mean", "p99", "max"))]]
         groups = [("truth", [true["mean"]])]
@@ -228,8 +229,8 @@ class Report:
     def head(self):
         rounds = self.results["rounds"]
         text = (
-            f" Each contest has {rounds} rounds, the tools in turn; figures are medians, with the lowest and the highest in"
-            " brackets. Counts have one round."
+            f" Each contest has {rounds} rounds, the tools in turn; figures are medians, with the lowest and the"
+            " highest in brackets. Counts have one round."
             if rounds > 1
             else ""
         )
@@ -241,6 +242,9 @@ class Report:
         self.document.heading("Host and tools")
         self.document.table(["", ""], self.results["host"])
         self.document.table(["tool", "version"], self.results["versions"].items())
+        if self.results["problems"]:
+            self.document.add("Not answered:")
+            self.document.list(self.results["problems"])
 
     def write(self):
         self.head()

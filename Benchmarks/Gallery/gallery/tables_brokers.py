@@ -50,7 +50,7 @@ def clients_table(answers, protocol, question):
                 server["title"],
                 cell(answers, name, question, "p50", duration),
                 cell(answers, name, question, "p99", duration),
-                f"{whole(sum(each['failures'] for each in figures))} of {whole(sum(each['clients'] for each in figures))}",
+                share(figures, "failures", "clients"),
                 duration(answers.median(name, question, "cpu_per_connect")),
                 size(answers.median(name, question, "memory")),
                 verdict(figures),
@@ -138,8 +138,12 @@ def fan_out_table(answers):
 
 
 def lost(figures):
-    expected, gone = (sum(each[key] for each in figures) for key in ("expected", "lost"))
-    return f"{whole(gone)} of {whole(expected)}"
+    return share(figures, "lost", "expected")
+
+
+def share(figures, part, of):
+    """Sums over all rounds."""
+    return " of ".join(whole(sum(each[key] for each in figures)) for key in (part, of))
 
 
 def drain_table(answers):

@@ -1,4 +1,4 @@
-"""Load tools as programs: the command line for a piece of work, and what the tool says of it afterwards."""
+"""Load tools as programs: the command line for a piece of work, and a reader of the tool's own figures."""
 
 import dataclasses
 import glob
