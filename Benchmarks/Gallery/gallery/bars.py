@@ -1,5 +1,6 @@
 """Bar charts as SVG: small, and readable on light and dark pages."""
 
+import math
 from xml.sax.saxutils import escape
 
 WIDTH, LABEL, VALUE, BAR, GAP = 760, 150, 190, 18, 14
@@ -21,8 +22,6 @@ def chart(title, groups, show, series=(), log=False):
             return 0
         if not log:
             return value / most * room
-        import math
-
         return room * math.log(value / least) / math.log(most / least)
 
     body, y = [], 34

@@ -34,10 +34,10 @@ def package(name):
     return ended.stdout if ended.returncode == 0 else ""
 
 
-def stolen():
-    """Seconds that the hypervisor gave to other machines, and all seconds of all cores."""
+def cpu_ticks():
+    """CPU time that the hypervisor gave to other machines, idle time, and all time of all cores."""
     fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-    return fields[7], sum(fields)
+    return fields[7], fields[3] + fields[4], sum(fields)
 
 
 class Host:
@@ -45,8 +45,10 @@ class Host:
 
     def __init__(self, clamor):
         self.clamor = clamor
-        self.began = stolen()
-        self.load = os.getloadavg()[0]
+        before = cpu_ticks()
+        time.sleep(2)
+        self.began = cpu_ticks()
+        self.busy = 1 - (self.began[1] - before[1]) / (self.began[2] - before[2])
         self.date = time.strftime("%Y-%m-%d")
         self.started = time.monotonic()
 
@@ -59,17 +61,21 @@ class Host:
             (line.split("=")[1].strip().strip('"') for line in open("/etc/os-release") if line.startswith("PRETTY")),
             "unknown",
         )
-        steal, total = (now - then for now, then in zip(stolen(), self.began))
+        steal, _, total = (now - then for now, then in zip(cpu_ticks(), self.began, strict=True))
         return [
             ["date", self.date],
             ["CPU", f"{cpu}, {os.cpu_count()} cores, shared by load and server"],
             ["memory", f"{memory / 2**20:.0f} GiB"],
             ["system", f"{system}, Linux {platform.release()}"],
             ["Clamor", self.version()],
-            ["load average before", f"{self.load:.2f}"],
+            ["CPU used before the first run", f"{self.busy:.0%}" + self.warning],
             ["CPU taken by other machines", f"{steal / total:.1%}" if total else "unknown"],
             ["took", f"{(time.monotonic() - self.started) / 60:.0f} minutes"],
         ]
+
+    @property
+    def warning(self):
+        return ": **the host was not quiet**" if self.busy > 0.1 else ""
 
     def version(self):
         revision = output("git", "-C", str(ROOT), "describe", "--always", "--dirty")

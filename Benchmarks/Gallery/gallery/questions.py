@@ -99,14 +99,19 @@ def search(clamor, server, question, sizes, load):
     cpu, measured = best.metric("server_cpu_time"), best.json["stages"]
     seconds = sum(stage["duration_seconds"] for stage in measured if stage["measured"])
     threads = [metric["mean"] for metric in best.json["metrics"] if metric["name"] == "server_thread_cpu"]
+    server, idle = best.metric("server_cpu").get("mean"), best.metric("host_cpu_idle").get("mean")
+    generator = best.json["generator"]["cpu_seconds"] / best.json["duration_seconds"]
+    busy = best.json["host"]["cores"] * (1 - idle) if idle is not None else None
     return {
         **figures,
+        # Cores that neither server nor load used.
+        "others": max(busy - server - generator, 0) if busy is not None and server is not None else None,
         "p50": best.metric("delivery_duration").get("p50"),
         "p99": best.metric("delivery_duration").get("p99"),
-        "server_cores": best.metric("server_cpu").get("mean"),
+        "server_cores": server,
         "server_thread": max(threads, default=None),
         "cpu_per_message": cpu["rate"] * seconds / received if received and "rate" in cpu else None,
-        "generator_cores": best.json["generator"]["cpu_seconds"] / best.json["duration_seconds"],
+        "generator_cores": generator,
         "stolen": best.stolen,
     }
 

@@ -1,6 +1,7 @@
 """Explanations of surprising figures of servers; each is printed only where its condition holds."""
 
 from .document import digits, duration, percent, whole
+from .tables_brokers import DISTURBANCE
 
 SEARCHES = ("qos0", "qos1", "qos2", "message")
 CONNECTS = ("storm", "login")
@@ -104,6 +105,12 @@ def full(answers, server, question):
     own, load = (answers.median(server, question, key) for key in ("server_cores", "generator_cores"))
     if own is None or load is None or answers.figures(server, question)[0]["kind"] != "found":
         return None
+    others = answers.median(server, question, "others")
+    if others and others > DISTURBANCE:
+        return (
+            f"other work used {digits(others)} of {answers.results['cores']} cores of the host meanwhile. The figure is"
+            " a lower bound."
+        )
     if server in ONE_THREAD and own > 0.8:
         return f"it used {percent(own)} of a core at that load. {ONE_THREAD[server]}"
     if own + load > 0.8 * answers.results["cores"]:
@@ -114,7 +121,7 @@ def full(answers, server, question):
     if own + load < 0.6 * answers.results["cores"]:
         return (
             f"server and clients used {digits(own + load)} of {answers.results['cores']} cores at that load. p99 broke"
-            " first: pauses of the server or the host last longer than 50 ms before the CPU is full."
+            " first: pauses of the server lasted too long before the CPU was full."
         )
     return None
 

@@ -11,6 +11,7 @@ from .tables_brokers import (
     drain_table,
     fan_out_table,
     muc_table,
+    overview,
 )
 
 INTRODUCTION = [
@@ -24,6 +25,24 @@ INTRODUCTION = [
     " limit. Such a figure is a lower bound for the server.",
     "- All clients speak MQTT 3.1.1, since RabbitMQ 3.10 has no MQTT 5.",
 ]
+
+
+# Column, question, figure, and how the figure is shown.
+OVERVIEW = {
+    "mqtt": [
+        ("connect p99", "storm", "p99", duration),
+        ("QoS 0", "qos0", "load", whole),
+        ("QoS 1", "qos1", "load", whole),
+        ("QoS 2", "qos2", "load", whole),
+        ("fan-out p99", "fan-out", "p99", duration),
+        ("backlog", "drain", "rate", lambda value: f"{whole(value)}/s"),
+    ],
+    "xmpp": [
+        ("login p99", "login", "p99", duration),
+        ("chat messages", "message", "load", whole),
+        ("room, last occupant p50", "muc", "last_p50", duration),
+    ],
+}
 
 
 class Report:
@@ -87,6 +106,7 @@ class Report:
             groups,
             lambda value: f"{whole(value)}/s",
             [name.replace("qos", "QoS ") for name in questions],
+            log=True,
         )
         for name in questions:
             self.document.heading(f"QoS {name[-1]}", 4)
@@ -143,6 +163,7 @@ class Report:
 
     def xmpp(self):
         self.document.heading("XMPP")
+        self.document.table(*overview(self.answers, "xmpp", OVERVIEW["xmpp"]))
         if self.answers.asked("xmpp", "login"):
             self.document.heading("Login storm", 3)
         self.storm(
@@ -206,6 +227,7 @@ class Report:
         self.head()
         if self.results["servers"]["mqtt"]:
             self.document.heading("MQTT")
+            self.document.table(*overview(self.answers, "mqtt", OVERVIEW["mqtt"]))
             if self.answers.asked("mqtt", "storm"):
                 self.document.heading("Connect storm", 3)
             self.storm("mqtt", "storm", "Clients connect at a fixed rate, without TLS, and stay.", "connect")

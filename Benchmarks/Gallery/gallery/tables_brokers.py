@@ -75,6 +75,17 @@ def load(figures):
     return f"at least {whole(held)}/s"
 
 
+# Cores; a quiet host needs less for itself.
+DISTURBANCE = 0.3
+
+
+def limit(figures):
+    """What ended the search: the server only where nothing else used much of the host."""
+    if figures["kind"] == "found" and (figures.get("others") or 0) > DISTURBANCE:
+        return f"unclear: other work used {digits(figures['others'])} cores"
+    return KINDS[figures["kind"]]
+
+
 def interval(figures):
     low, high = figures.get("low"), figures.get("high")
     return f"{whole(low)} to {whole(high)}/s" if low is not None and high is not None else "–"
@@ -102,10 +113,25 @@ def capacity_rows(answers, protocol, question):
                     duration(figures.get("cpu_per_message")),
                     percent(figures.get("server_cores")),
                     percent(figures.get("generator_cores")),
-                    KINDS[figures["kind"]],
+                    limit(figures),
                 ]
             )
     return rows
+
+
+def overview(answers, protocol, parts):
+    """One row for each server; a part is a column's name, a question, a figure and how it is shown."""
+    asked = [part for part in parts if answers.asked(protocol, part[1])]
+    rows = []
+    for server in answers.results["servers"][protocol]:
+        cells = []
+        for _, question, key, show in asked:
+            figures = answers.figures(server["name"], question)
+            is_search = bool(figures) and "kind" in figures[0]
+            value = answers.median(server["name"], question, key)
+            cells.append(load(figures[0]) if is_search else "–" if value is None else show(value))
+        rows.append([server["title"], *cells])
+    return ["server", *(part[0] for part in asked)], rows, range(1, len(asked) + 1)
 
 
 CAPACITY_COLUMNS = [
