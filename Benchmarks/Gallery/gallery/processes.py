@@ -3,6 +3,7 @@
 import atexit
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -13,6 +14,13 @@ TICK = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 # Where Debian has servers, for users without them in PATH.
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
+
+
+def raise_descriptor_limit():
+    """As many descriptors as the hard limit allows; servers and tools inherit it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Erlang makes room for all that it may open.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
 
 
 def free_ports(count):

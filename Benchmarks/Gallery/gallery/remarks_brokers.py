@@ -14,7 +14,7 @@ REASONS = {
     " Erlang processes.",
     ("ejabberd", "fan-out"): "Each of its sessions is an Erlang process of its own, which gets the message, sends it"
     " and handles the acknowledgement.",
-    ("rabbitmq", "fan-out"): "Each of its subscribers has a queue of its own. A message is routed to 1,000 queues, and"
+    ("rabbitmq", "fan-out"): "Each of its subscribers has a queue of its own. A message is routed to all of them, and"
     " each passes it through a channel of AMQP.",
 }
 ONE_THREAD = {
@@ -154,7 +154,7 @@ def limited(answers, server, question):
         return None
     text = f"the generator or its host was late in {len(late)} of {len(figures)} rounds: {late[0]['reasons'][0]}."
     if question == "drain":
-        text += " The time and the loss of the backlog are counts, and hold all the same."
+        text += " The loss is a count and holds all the same."
     return text
 
 
@@ -180,6 +180,16 @@ def slow_drain(answers, server, question):
 def drain_loss(answers, server, question):
     lost = sum(each["lost"] for each in answers.figures(server, question)) if question in ("drain", "fan-out") else 0
     return f"{whole(lost)} messages were acknowledged to their publisher and never arrived." if lost else None
+
+
+def twice(answers, server, question):
+    duplicated = sum(each["duplicated"] for each in answers.figures(server, question)) if question == "drain" else 0
+    if not duplicated:
+        return None
+    return (
+        f"{whole(duplicated)} messages came twice, as QoS 1 permits: the server sends again what a subscriber had not"
+        " acknowledged when it left."
+    )
 
 
 def together(answers, server, question):
@@ -216,6 +226,7 @@ RULES = [
     unreconciled,
     slow_drain,
     drain_loss,
+    twice,
     together,
     joins,
 ]
