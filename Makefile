@@ -354,7 +354,7 @@ needs-image: export WANTED := $(IMAGE_WANTS)
 needs-dist needs-deb needs-deb-check needs-image: needs-build
 	$(install)
 
-# Servers, and load tools, compared on the same work: 25 and 20 minutes on two quiet cores; they write brokers.md and
+# Servers, and load tools, compared on the same work: half an hour and 20 minutes on two quiet cores; they write brokers.md and
 # rivals.md in results/reference, with pictures. A part, which is written to .build/gallery: make gallery
 # GALLERY='--only mosquitto,embedded --questions storm,qos1', make rivals RIVALS='--quick'.
 # emqtt_bench takes part where it is in PATH; it prints no version, EMQTT_BENCH_VERSION names it.

@@ -23,7 +23,7 @@ class Sizes:
         self.pairs = 50
         self.subscribers, self.fan_seconds = (200, "3s") if quick else (1000, "10s")
         self.drain_rate, self.away = (1000, 3) if quick else (4000, 8)
-        self.logins, self.login_rate = (100, 50) if quick else (1000, 100)
+        self.logins, self.login_rate = (100, 50) if quick else (500, 50)
         self.sessions = 50 if quick else 100
         self.occupants, self.muc_seconds = (50, "3s") if quick else (200, "10s")
         self.users = max(self.logins, self.sessions, self.occupants)

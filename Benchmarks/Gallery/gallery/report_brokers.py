@@ -23,6 +23,7 @@ INTRODUCTION = [
     "- Response times count from when a message was due, so that a server that falls behind cannot hide it.",
     "- A run is *generator-limited* if the load could not be offered as planned: the generator or its host was the"
     " limit. Such a figure is a lower bound for the server.",
+    "- The CPU of ejabberd and RabbitMQ includes the busy waiting of Erlang's schedulers.",
     "- All clients speak MQTT 3.1.1, since RabbitMQ 3.10 has no MQTT 5.",
 ]
 
