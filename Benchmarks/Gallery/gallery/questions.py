@@ -3,7 +3,7 @@
 import json
 import re
 
-from . import records
+from . import drains, records
 from .servers import DOMAIN, PASSWORD
 
 OBJECTIVES = ["--slo", "delivery_duration p99 < 50ms", "--slo", "delivery_lost == 0"]
@@ -164,39 +164,9 @@ def deliveries(record):
     )
 
 
-# From the return of the subscribers on: the count of each of these stages says when the backlog was gone.
-FINE, COARSE = 40, 5
-FINE_SECONDS, COARSE_SECONDS = 0.05, 1.0
-
-
-def drain_scenario(text):
-    """`clamor init session-drain` for MQTT 3.1.1, its last stage in parts."""
-    connect = "protocol: 5, clean: false, session_expiry: 10m"
-    last = [line for line in text.splitlines() if "name: drain-off" in line]
-    if text.count(connect) != 1 or len(last) != 1:
-        raise SystemExit("clamor init session-drain: not the scenario that Benchmarks/Gallery knows")
-    stages = [
-        f"  - {{ name: back-{number}, for: {length}, load: 1% }}"
-        for length, numbers in (("50ms", range(FINE)), ("1s", range(FINE, FINE + COARSE)))
-        for number in numbers
-    ]
-    return text.replace(connect, "protocol: 4, clean: false").replace(last[0], "\n".join(stages))
-
-
-def drained(backlog, received):
-    """Seconds until so many messages had come, from counts of the stages after the return; None if they never did."""
-    seconds = 0.0
-    for length, count in received:
-        seconds += length
-        backlog -= count
-        if backlog <= 0:
-            return seconds
-    return None
-
-
 def drain(clamor, server, sizes):
     file = clamor.folder / "session-drain.yaml"
-    file.write_text(drain_scenario(clamor.scenario("session-drain")))
+    file.write_text(drains.scenario(clamor.scenario("session-drain")))
     words = [
         "run",
         file,
@@ -218,7 +188,7 @@ def drain(clamor, server, sizes):
     lengths = {stage["name"]: stage["duration_seconds"] for stage in record.json["stages"]}
     received = [(lengths[name], record.total("received", stage=name)) for name in names if name.startswith("back-")]
     backlog = record.metric("delivery_duration", stage="away").get("count", 0)
-    seconds = drained(backlog, received)
+    seconds = drains.seconds(backlog, received)
     return deliveries(record) | {
         "backlog": backlog,
         "seconds": seconds,

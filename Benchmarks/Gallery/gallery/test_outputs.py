@@ -2,7 +2,7 @@
 
 import unittest
 
-from . import outputs, questions
+from . import drains, outputs
 
 EMQTT = """
 1s recv total=0 rate=0.00/sec
@@ -56,16 +56,16 @@ class Outputs(unittest.TestCase):
 
 class Drain(unittest.TestCase):
     def test_the_time_is_that_of_the_stage_with_the_last_message(self):
-        self.assertAlmostEqual(questions.drained(100, [(0.05, 40), (0.05, 60), (1, 10)]), 0.1)
+        self.assertAlmostEqual(drains.seconds(100, [(0.05, 40), (0.05, 60), (1, 10)]), 0.1)
 
     def test_a_backlog_that_stays_has_no_time(self):
-        self.assertIsNone(questions.drained(100, [(0.05, 40), (1, 59)]))
+        self.assertIsNone(drains.seconds(100, [(0.05, 40), (1, 59)]))
 
     def test_the_scenario_changes_the_version_and_the_last_stage_only(self):
         text = "a\n connect: {protocol: 5, clean: false, session_expiry: 10m}\n - { name: drain-off, for: 5s }\nb\n"
-        changed = questions.drain_scenario(text).splitlines()
+        changed = drains.scenario(text).splitlines()
         self.assertEqual((changed[:2], changed[-1]), (["a", " connect: {protocol: 4, clean: false}"], "b"))
-        self.assertEqual(len(changed), 3 + questions.FINE + questions.COARSE)
+        self.assertEqual(len(changed), 3 + drains.FINE + drains.COARSE)
 
 
 if __name__ == "__main__":
