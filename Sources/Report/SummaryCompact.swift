@@ -90,7 +90,13 @@ extension Summary {
     }
 
     private var deliveryLine: [String] {
-        let isMessage: (Labels) -> Bool = { $0["stanza"] != "iq" }
+        let followed = Set(self.record.metrics(named: "delivery_expected").compactMap { $0.labels["stanza"] })
+        // Servers send presence, and answers, of their own accord: with a ledger only the kinds that it follows count.
+        let isMessage: (Labels) -> Bool = { labels in
+            guard let stanza = labels["stanza"] else { return true }
+            if stanza == "presence", labels["from"] == "other" { return false }
+            return followed.isEmpty ? stanza != "iq" : followed.contains(stanza)
+        }
         guard let received = self.total("received", where: isMessage) else { return [] }
         let expected = self.total("delivery_expected", where: isMessage)
         func found(_ name: String, _ word: String) -> String? {

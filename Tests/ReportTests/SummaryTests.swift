@@ -317,6 +317,30 @@ struct SummaryTests {
         #expect(lines.contains { $0.hasPrefix("  QoS 1 puback status  ") })
     }
 
+    @Test("in short, compares with the expected messages only what the ledger follows")
+    func followed() {
+        var record = Samples.begun(["clamor", "xmpp", "muc"])
+        let message: Labels = ["stanza": "message"]
+        record.metrics = [
+            Samples.counter("received", message.adding("delayed", "false"), 1_500),
+            Samples.counter("received", message.adding("delayed", "true"), 0),
+            Samples.counter("received", ["stanza": "presence"], 10_136), Samples.counter("received", ["stanza": "iq"], 7),
+            Samples.counter("delivery_expected", message, 1_500), Samples.counter("delivery_lost", message, 0),
+        ]
+        func delivered() -> String? {
+            Summary(record, detail: .compact).text.split(separator: "\n").first { $0.hasPrefix("Delivered") }
+                .map(String.init)
+        }
+        #expect(delivered()?.contains("1,500 of 1,500 expected") == true)
+        // Other presence than that of contacts is not expected.
+        record.metrics = [
+            Samples.counter("received", ["stanza": "presence", "from": "contact"], 90),
+            Samples.counter("received", ["stanza": "presence", "from": "other"], 30),
+            Samples.counter("delivery_expected", ["stanza": "presence"], 100),
+        ]
+        #expect(delivered()?.contains("90 of 100 expected") == true)
+    }
+
     @Test("counts the stanzas that did not reach every receiver")
     func unfinished() {
         var record = Samples.begun(["clamor", "xmpp", "muc"])

@@ -62,7 +62,7 @@ enum HelpText {
         (.dataError, "wrong scenario or result file"),
         (.unavailable, "no connection"),
         (.cannotCreate, "results cannot be written"),
-        (.unreconciled, "unreconciled, with --strict"),
+        (.unreconciled, "unreconciled, with --strict; decode: always"),
         (.generatorLimited, "generator-limited, with --strict"),
         (.thresholdFailed, "a threshold, a comparison, an objective or a check failed"),
         (.interrupted, "interrupted"),

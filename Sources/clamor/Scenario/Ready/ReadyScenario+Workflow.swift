@@ -2,9 +2,10 @@ extension ReadyScenario {
     /// A workflow that runs a scenario on every pull request.
     package static let workflow = """
         # Runs a load on every pull request, and fails when a threshold of the scenario fails (exit code 99), and when the
-        # run says nothing about the broker: the runner was the limit (98), or messages could not be told apart (97).
+        # run says nothing about the broker: the runner was the limit (98), or messages could not be accounted for (97).
         name: load
         on: [pull_request]
+        permissions: { contents: read }
         jobs:
           load:
             runs-on: ubuntu-24.04
