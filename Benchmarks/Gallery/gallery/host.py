@@ -21,6 +21,13 @@ def output(*words):
     return next(iter(ended.stdout.splitlines()), "").strip()
 
 
+def revision(clamor):
+    """The revision that clamor was built from, as `clamor --version` prints it below its version; else empty."""
+    ended = subprocess.run([clamor, "--version"], capture_output=True, text=True)
+    found = (line for line in ended.stdout.splitlines()[1:] if line.startswith("revision "))
+    return next(found, "")
+
+
 def program(name):
     return shutil.which(name, path=PATH)
 
@@ -78,5 +85,5 @@ class Host:
         return ": **the host was not quiet**" if self.busy > 0.1 else ""
 
     def version(self):
-        revision = output("git", "-C", str(ROOT), "describe", "--always", "--dirty")
-        return f"{output(self.clamor, '--version')}, revision {revision or 'unknown'}"
+        facts = (output(self.clamor, "--version"), revision(self.clamor))
+        return ", ".join(fact for fact in facts if fact)

@@ -23,6 +23,19 @@ def raise_descriptor_limit():
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
 
 
+class Terminated(SystemExit):
+    """By SIGTERM; it is no failure of the question that was asked meanwhile."""
+
+
+def end_on_sigterm():
+    """A signal that ends Python at once would leave servers behind: `atexit` runs on an orderly exit only."""
+
+    def terminate(*_):
+        raise Terminated(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, terminate)
+
+
 def free_ports(count):
     """Free ports of 127.0.0.1; they are held together, so that they differ."""
     sockets = [socket.socket() for _ in range(count)]
@@ -59,7 +72,6 @@ class Program:
         self.words = [str(word) for word in words]
         self.log = pathlib.Path(folder) / f"{name}.log"
         self.status = None
-        self.is_over = False
         self.cpu_seconds = None
         self.started = time.monotonic()
         with open(self.log, "wb") as log, open(output or os.devnull, "wb") as out:
@@ -82,13 +94,15 @@ class Program:
 
     def has_ended(self):
         """Takes its status and CPU time, those of its own ended children included, once it has ended."""
-        if self.status is None:
-            pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-            if pid:
-                self.status = os.waitstatus_to_exitcode(status)
-                self.process.returncode = self.status
-                self.cpu_seconds = usage.ru_utime + usage.ru_stime
-                self.seconds = time.monotonic() - self.started
+        if self.status is None and os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            # Children that outlived it. Once it is waited for, its number may be another process'.
+            os.killpg(self.pid, signal.SIGKILL)
+            _, status, usage = os.wait4(self.pid, 0)
+            self.status = os.waitstatus_to_exitcode(status)
+            self.process.returncode = self.status
+            self.cpu_seconds = usage.ru_utime + usage.ru_stime
+            self.seconds = time.monotonic() - self.started
+            atexit.unregister(self.end)
         return self.status is not None
 
     def wait(self, seconds):
@@ -99,21 +113,11 @@ class Program:
 
     def end(self, number=signal.SIGTERM, seconds=10):
         """Sends the signal to its session, and SIGKILL to a session that stays."""
-        if self.is_over:
-            return self
         for each, patience in ((number, seconds), (signal.SIGKILL, 10)):
             if self.has_ended():
                 break
             os.killpg(self.pid, each)
             wait_until(self.has_ended, patience)
-        try:
-            # A child that outlived its leader.
-            os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        # From now on the number may be another process'.
-        self.is_over = True
-        atexit.unregister(self.end)
         return self
 
     def must_listen(self, port, seconds=60):

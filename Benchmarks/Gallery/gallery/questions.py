@@ -1,25 +1,25 @@
 """The questions that each server is asked; each answer is a dictionary of figures."""
 
-import json
 import re
 
-from . import drains, records
+from . import drains
+from .searches import search
 from .servers import DOMAIN, PASSWORD
-
-OBJECTIVES = ["--slo", "delivery_duration p99 < 50ms", "--slo", "delivery_lost == 0"]
 
 
 class Sizes:
-    """Loads of a whole run, and of a quick one."""
+    """Loads of a whole run, and of a quick one. One of a single round has shorter searches."""
 
-    def __init__(self, quick):
+    def __init__(self, quick, rounds):
         self.storm_clients, self.storm_rate = (500, 500) if quick else (5000, 1000)
         # From where a search doubles, or halves for a slow server; a quick one ends at its bound.
         self.search = (
             ["--hold", "1s", "--first", "2000/s", "--max-rate", "8000/s"]
             if quick
-            else ["--hold", "3s", "--first", "4000/s"]
+            else ["--hold", "2s" if rounds == 1 else "3s", "--first", "4000/s"]
         )
+        # The longest of a search. Most are over by themselves; where verdicts differ it may take 60 steps.
+        self.search_seconds = 20 if quick else 45 if rounds == 1 else 120
         self.pairs = 50
         self.subscribers, self.fan_seconds = (200, "3s") if quick else (1000, "10s")
         self.drain_rate, self.away = (1000, 3) if quick else (4000, 8)
@@ -77,43 +77,6 @@ def mqtt(server, *words):
 def storm(clamor, server, sizes):
     words = mqtt(server, "conn", "-c", sizes.storm_clients, "-R", f"{sizes.storm_rate}/s", "--duration", "2s")
     return connects(clamor.record("storm", server.port, *words))
-
-
-def search(clamor, server, question, sizes, load):
-    """The answer of `clamor capacity`, and figures of the largest step that held."""
-    out = clamor.run(question, server.port, "capacity", *OBJECTIVES, *sizes.search, *load)
-    whole = json.loads((out / "capacity.json").read_text())
-    answer = whole["answer"]
-    held = [step for step in whole["steps"] if step["verdict"] == "held"]
-    figures = {
-        **{key: answer.get(key) for key in ("kind", "load", "low", "high")},
-        "reason": whole.get("reason") or answer.get("reason"),
-        "steps": len(whole["steps"]),
-        "held": len(held),
-        "broken": next((step.get("reason") for step in whole["steps"] if step["verdict"] == "broken"), None),
-    }
-    if not held:
-        return figures
-    best = records.Record(out / max(held, key=lambda step: step["load"])["directory"])
-    received = best.metric("delivery_duration").get("count")
-    cpu, measured = best.metric("server_cpu_time"), best.json["stages"]
-    seconds = sum(stage["duration_seconds"] for stage in measured if stage["measured"])
-    threads = [metric["mean"] for metric in best.json["metrics"] if metric["name"] == "server_thread_cpu"]
-    server, idle = best.metric("server_cpu").get("mean"), best.metric("host_cpu_idle").get("mean")
-    generator = best.json["generator"]["cpu_seconds"] / best.json["duration_seconds"]
-    busy = best.json["host"]["cores"] * (1 - idle) if idle is not None else None
-    return {
-        **figures,
-        # Cores that neither server nor load used.
-        "others": max(busy - server - generator, 0) if busy is not None and server is not None else None,
-        "p50": best.metric("delivery_duration").get("p50"),
-        "p99": best.metric("delivery_duration").get("p99"),
-        "server_cores": server,
-        "server_thread": max(threads, default=None),
-        "cpu_per_message": cpu["rate"] * seconds / received if received and "rate" in cpu else None,
-        "generator_cores": generator,
-        "stolen": best.stolen,
-    }
 
 
 def capacity(qos):

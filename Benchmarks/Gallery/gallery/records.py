@@ -5,10 +5,14 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
 
 from .servers import clamor_path
+
+# The exit status of a run that a signal ended.
+INTERRUPTED = 105
 
 
 class Record:
@@ -65,8 +69,8 @@ class Clamor:
         if text not in lines:
             lines.append(text)
 
-    def run(self, question, port, *words):
-        """The record of a run, whatever its verdict."""
+    def run(self, question, port, *words, seconds=None):
+        """The record of a run, whatever its verdict; after so many seconds it is interrupted."""
         self.count += 1
         out = self.folder / f"run-{self.count}"
         words = [str(word) for word in words]
@@ -76,10 +80,22 @@ class Clamor:
         command = [clamor_path(), *words[:verb], "--quiet", "--no-page", "--out", str(out), *words[verb:]]
         # A run that CI's summary file would collect is none of this.
         variables = {key: value for key, value in os.environ.items() if key != "GITHUB_STEP_SUMMARY"}
-        ended = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=self.folder)
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=variables, cwd=self.folder)
         # Thresholds that fail, an objective that nothing holds, and connections that fail are answers.
-        if ended.returncode not in (0, 69, 99) or not out.exists():
-            sys.exit(f"{shlex.join(command)}: exit status {ended.returncode}\n{ended.stderr}")
+        answers = {0, 69, 99}
+        try:
+            _, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            # It ends within the time that its clients have for their last answers.
+            _, errors = process.communicate()
+            answers.add(INTERRUPTED)
+        finally:
+            # Where this script ends meanwhile.
+            process.kill()
+        if process.returncode not in answers or not out.exists():
+            sys.exit(f"{shlex.join(command)}: exit status {process.returncode}\n{errors}")
         return out
 
     def record(self, question, port, *words):

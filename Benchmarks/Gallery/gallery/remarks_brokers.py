@@ -17,6 +17,7 @@ REASONS = {
     ("rabbitmq", "fan-out"): "Each of its subscribers has a queue of its own. A message is routed to all of them, and"
     " each passes it through a channel of AMQP.",
 }
+ERLANG = ("ejabberd", "rabbitmq")
 ONE_THREAD = {
     "mosquitto": "mosquitto has one thread.",
     "embedded": "The embedded broker has one thread for all clients.",
@@ -79,12 +80,10 @@ def memory(answers, server, question):
     value = answers.median(server, question, "memory")
     if question not in CONNECTS or not value or value < 50_000:
         return None
-    return (
-        f"It grows by {whole(value / 1024)} KiB a client. Erlang processes have heaps of their own, and while logins go"
-        " on these hold garbage as well."
-        if server != "prosody"
-        else None
-    )
+    text = f"It grows by {whole(value / 1024)} KiB a client."
+    if server in ERLANG:
+        text += " Erlang processes have heaps of their own, and while logins go on these hold garbage as well."
+    return text
 
 
 def limit(answers, server, question):
@@ -95,6 +94,10 @@ def limit(answers, server, question):
             return f"the generator was the limit{reason}. The server held {held}, and its own limit is not known."
         if figures["kind"] == "nothing-holds":
             return f"no load held: {figures.get('broken') or 'the objectives broke at once'}."
+        if figures["kind"] == "interrupted":
+            broke = f", and {whole(figures['high'])}/s broke" if figures.get("high") else ""
+            seconds = answers.results["sizes"]["search_seconds"]
+            return f"the search was ended after {seconds} s. The server held {held}{broke}. A longer one narrows that."
         if figures["kind"] == "at-least":
             return f"all loads held, up to the highest that was offered, {held}."
     return None
@@ -141,8 +144,7 @@ def acknowledged(answers, server, question):
     if (server, question) != ("rabbitmq", "qos1") or not plain or not own or own > plain / 2:
         return None
     return (
-        "at QoS 1 the plugin waits for AMQP's confirmation by the queue before it acknowledges, and a subscriber has at"
-        " most 10 messages in flight (`mqtt.prefetch`)."
+        "at QoS 1 the plugin waits for AMQP's confirmation by the queue before it acknowledges."
     )
 
 
@@ -174,8 +176,7 @@ def slow_drain(answers, server, question):
     if not other or (own and own > other / 5):
         return None
     return (
-        "its persistent sessions are durable queues on disk, and it has at most 10 messages in flight to a subscriber."
-        " mosquitto keeps all in memory here."
+        "its persistent sessions are durable queues on disk. mosquitto keeps all in memory here."
     )
 
 

@@ -46,6 +46,24 @@ def reports_less(tool, kind, share):
     return holds
 
 
+def uncounted(answers):
+    """Tools at QoS 2 of which no subscriber is known to have got all messages."""
+    wanted = answers.results["sizes"]["counted"]
+    found = []
+    for tool in answers.tools("messages", "qos2"):
+        # The window changes nothing about which messages a tool completes.
+        counts = answers.figures(tool.split(",")[0], "counts", "qos2")
+        if not counts or any(each["heard"] < wanted for each in counts):
+            found.append(tool)
+    return found
+
+
+def emqtt_bench(answers):
+    """With the version that ran, where it is known."""
+    version = answers.results["versions"].get("emqtt_bench", "")
+    return f"emqtt_bench {version}" if version[:1].isdigit() else "emqtt_bench"
+
+
 def highest_second(answers):
     return duration(answers.median("emqtt_bench", "stall", "", "delivery", "highest_second"))
 
@@ -71,8 +89,16 @@ REMARKS = [
     ),
     (
         "messages",
+        uncounted,
+        lambda answers: (
+            f"{'; '.join(uncounted(answers))}: CPU at QoS 2 is divided by the messages asked for, as mosquitto's count"
+            " leaves out QoS 2. Not all of them may have been completed, so the figure is a lower bound."
+        ),
+    ),
+    (
+        "messages",
         has("tsung"),
-        "tsung has no row at QoS 2. Its clients did not end after a publish at QoS 2 within three minutes.",
+        "tsung has no row at QoS 2. It supports QoS 0 and 1, as its maintainers say (processone/tsung, issue 236).",
     ),
     (
         "connects",
@@ -89,8 +115,10 @@ REMARKS = [
     (
         "counts",
         wrong_count("emqtt_bench", "qos0"),
-        "emqtt_bench 0.6.2 counts each message at QoS 0 twice, once as it is handed over and once as it is published,"
-        " and it prints its counts once a second, not at its end.",
+        lambda answers: (
+            f"{emqtt_bench(answers)} counts each message at QoS 0 twice, once as it is handed over and once as it is"
+            " published, and it prints its counts once a second, not at its end."
+        ),
     ),
     (
         "counts",

@@ -11,6 +11,8 @@ from .processes import Program, free_ports, listens, wait_until
 
 DOMAIN = "localhost"
 PASSWORD = "secret"
+# Messages without an acknowledgement to a subscriber, of servers that have such a limit.
+IN_FLIGHT = 100
 
 
 @dataclasses.dataclass
@@ -53,7 +55,7 @@ def mosquitto(folder, users=0):
     settings = folder / "mosquitto.conf"
     settings.write_text(
         f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\nsys_interval 1\nlog_type none\n"
-        "max_queued_messages 0\nmax_queued_bytes 0\nmax_inflight_messages 100\n"
+        f"max_queued_messages 0\nmax_queued_bytes 0\nmax_inflight_messages {IN_FLIGHT}\n"
         # Nagle's algorithm and delayed acknowledgements else hold packets of a handshake for 40 ms.
         "set_tcp_nodelay true\n"
     )
@@ -136,6 +138,7 @@ mqtt.tcp_listen_options.backlog = 4096
 mqtt.allow_anonymous = true
 mqtt.default_user = guest
 mqtt.default_pass = guest
+mqtt.prefetch = {in_flight}
 log.console.level = error
 """
 
@@ -152,7 +155,7 @@ def name_server(folder):
 @contextlib.contextmanager
 def rabbitmq(folder, users=0):
     port, node = free_ports(2)
-    (folder / "rabbitmq.conf").write_text(RABBITMQ.format(port=port))
+    (folder / "rabbitmq.conf").write_text(RABBITMQ.format(port=port, in_flight=IN_FLIGHT))
     (folder / "plugins").write_text("[rabbitmq_mqtt].\n")
     with name_server(folder) as names:
         variables = {
@@ -169,7 +172,6 @@ def rabbitmq(folder, users=0):
             "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
             "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
-            "RABBITMQ_SERVER_START_ARGS": "+S 2:2",
             "RABBITMQ_FEATURE_FLAGS_FILE": str(folder / "flags"),
         }
         program = Program(["/usr/lib/rabbitmq/bin/rabbitmq-server"], folder, "rabbitmq", variables)
@@ -221,7 +223,7 @@ BROKERS = [
         mosquitto,
         lambda: host.program("mosquitto"),
         lambda: host.package("mosquitto"),
-        "no persistence, no limit of queues, 100 in flight, `set_tcp_nodelay true`",
+        f"no persistence, no limit of queues, `max_inflight_messages {IN_FLIGHT}`, `set_tcp_nodelay true`",
     ),
     Kind(
         "ejabberd",
@@ -237,7 +239,8 @@ BROKERS = [
         rabbitmq,
         lambda: os.path.exists("/usr/lib/rabbitmq/bin/rabbitmq-server"),
         lambda: host.package("rabbitmq-server"),
-        "MQTT plugin, anonymous clients; the plugin has neither MQTT 5 nor QoS 2",
+        f"MQTT plugin, anonymous clients, `mqtt.prefetch = {IN_FLIGHT}`; persistent sessions are durable queues on"
+        " disk; the plugin has no QoS 2",
         (0, 1),
     ),
     Kind(

@@ -1,8 +1,10 @@
 """python3 -B -m unittest gallery.test_outputs, in Benchmarks/Gallery."""
 
+import tempfile
 import unittest
+from unittest import mock
 
-from . import drains, outputs
+from . import contests, drains, outputs, processes, remarks_brokers, remarks_rivals, report_rivals, searches
 
 EMQTT = """
 1s recv total=0 rate=0.00/sec
@@ -66,6 +68,70 @@ class Drain(unittest.TestCase):
         changed = drains.scenario(text).splitlines()
         self.assertEqual((changed[:2], changed[-1]), (["a", " connect: {protocol: 4, clean: false}"], "b"))
         self.assertEqual(len(changed), 3 + drains.FINE + drains.COARSE)
+
+
+class Searches(unittest.TestCase):
+    def test_the_load_of_an_ended_search_is_below_all_that_broke(self):
+        steps = [(4, "held"), (8, "held"), (16, "broken"), (8, "broken"), (12, "held"), (32, "generator-limited")]
+        self.assertEqual(searches.edges_so_far(steps), {"load": 4, "low": 4, "high": 16})
+
+    def test_an_ended_search_may_have_one_edge_or_none(self):
+        self.assertEqual(searches.edges_so_far([(4, "held")]), {"load": 4, "low": 4, "high": None})
+        self.assertEqual(searches.edges_so_far([(4, "broken")]), {"load": None, "low": None, "high": 4})
+        self.assertEqual(searches.edges_so_far([]), {"load": None, "low": None, "high": None})
+
+
+class Programs(unittest.TestCase):
+    def test_what_outlives_its_leader_ends_with_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = processes.Program(["sh", "-c", "sleep 600 & echo $!"], folder, "leader").wait(60)
+            child = int(program.text)
+            self.assertTrue(processes.wait_until(lambda: has_gone(child), 60))
+
+    def test_an_ended_program_is_no_longer_signalled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with mock.patch("atexit.unregister") as unregister:
+                program = processes.Program(["true"], folder, "ended").wait(60)
+            unregister.assert_called_once_with(program.end)
+            with mock.patch("os.killpg") as kill:
+                program.end()
+            kill.assert_not_called()
+
+
+def has_gone(pid):
+    """Or is a zombie, which its new parent has not waited for yet."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+class Remarks(unittest.TestCase):
+    def rivals(self, version="0.6.2", heard=30_000):
+        figures = {"says": 60_000, "heard": heard, "broker": heard}
+        answers = [
+            {"tool": "emqtt_bench", "contest": contest, "part": part, "round": 1, "figures": figures}
+            for contest, part in (("messages", "qos2"), ("counts", "qos0"), ("counts", "qos2"))
+        ]
+        sizes = vars(contests.Sizes(False))
+        results = {"answers": answers, "sizes": sizes, "tools": ["emqtt_bench"], "versions": {"emqtt_bench": version}}
+        return report_rivals.Answers(results)
+
+    def test_the_version_of_emqtt_bench_is_named_where_it_is_known(self):
+        for version, name in (("0.6.2", "emqtt_bench 0.6.2 "), ("not printed by the program", "emqtt_bench ")):
+            text = remarks_rivals.remarks(self.rivals(version), "counts")[0]
+            self.assertTrue(text.startswith(f"{name}counts each message"), text)
+
+    def test_cpu_at_qos_2_is_a_lower_bound_unless_all_messages_are_known_to_have_arrived(self):
+        for heard, is_marked in ((30_000, False), (29_999, True)):
+            found = remarks_rivals.remarks(self.rivals(heard=heard), "messages")
+            self.assertEqual(any("lower bound" in text for text in found), is_marked)
+
+    def test_only_servers_in_erlang_have_its_heaps(self):
+        answers = mock.Mock(median=lambda *_: 100_000)
+        for server, is_erlang in (("ejabberd", True), ("rabbitmq", True), ("mosquitto", False), ("prosody", False)):
+            self.assertEqual("Erlang" in remarks_brokers.memory(answers, server, "storm"), is_erlang)
 
 
 if __name__ == "__main__":

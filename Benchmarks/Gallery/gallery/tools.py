@@ -155,7 +155,7 @@ TSUNG_LOOP = """      <for from="1" to="{loops}" incr="1" var="loop">
 
 class Tsung(Tool):
     name = "tsung"
-    # A client that publishes at QoS 2 never ends.
+    # https://github.com/processone/tsung/issues/236
     qos = (0, 1)
 
     def __init__(self, names):
