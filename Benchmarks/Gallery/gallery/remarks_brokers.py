@@ -134,7 +134,8 @@ def full(answers, server, question):
 def wide(answers, server, question):
     for figures in answers.figures(server, question) if question in SEARCHES else ():
         low, high = figures.get("low"), figures.get("high")
-        if low and high and high > 1.3 * low:
+        # Between the edges of an ended search nothing may have been offered.
+        if figures["kind"] == "found" and low and high and high > 1.3 * low:
             return f"loads from {whole(low)} to {whole(high)}/s held in one step and broke in another."
     return None
 
