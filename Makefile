@@ -356,7 +356,7 @@ needs-dist needs-deb needs-deb-check needs-image: needs-build
 
 # Servers, and load tools, compared on the same work: half an hour and 20 minutes on two quiet cores, with '--rounds 1'
 # 15 and 10 minutes; they write brokers.md and rivals.md in results/reference, with pictures. A part, which is written
-# to .build/gallery: make gallery GALLERY='--only mosquitto,embedded --questions storm,qos1', make rivals RIVALS='--quick'.
+# to .build/gallery: make gallery GALLERY='--only mosquitto --questions storm,qos1', make rivals RIVALS='--quick'.
 # emqtt_bench takes part where it is in PATH; it prints no version, EMQTT_BENCH_VERSION names it.
 .PHONY: gallery rivals check-gallery needs-gallery needs-rivals
 
