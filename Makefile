@@ -301,7 +301,8 @@ DESTDIR ?=
 
 .PHONY: install uninstall dist deb deb-check image needs-dist needs-deb needs-deb-check needs-image
 
-install: build
+install:
+	@test -x $(CLAMOR) || { echo "Nothing is built yet. Please run as the user who builds: make" >&2; exit 1; }
 	.ci/package/stage $(CLAMOR) "$(DESTDIR)$(PREFIX)"
 
 uninstall:
@@ -314,7 +315,9 @@ deb: needs-deb
 	.ci/package/deb
 
 # Tarball and package on a clean Debian or Ubuntu, as root.
-deb-check: needs-deb-check
+deb-check:
+	@[ "$$(id -u)" = 0 ] || { echo "make deb-check needs root, for debootstrap and chroot" >&2; exit 1; }
+	@$(MAKE) --no-print-directory needs-deb-check
 	.ci/package/tarball
 	.ci/package/deb
 	.ci/package/deb-check

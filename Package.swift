@@ -425,7 +425,8 @@ if let names = Context.environment["CLAMOR_ONLY"], !names.isEmpty {
     }
 }
 
-// The guides as a site, and those of the libraries: CLAMOR_DOCC=1 swift package generate-documentation --target clamor
+// The documentation of the libraries: CLAMOR_DOCC=1 swift package generate-documentation --target MQTT. The guides link
+// to files as GitHub does; `.ci/api site` makes a site of them.
 if Context.environment["CLAMOR_DOCC"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
 }
