@@ -33,7 +33,12 @@ struct ReferenceKey: Sendable {
 
 extension ReferenceKey {
     /// The keys of all groups, in the order of the table.
-    static let groups: [Self] = {
+    static var groups: [Self] { OptionTable.added.isEmpty ? self.own : self.made() }
+
+    /// Those of the program: they take a second to make, and the page, the schema and their parts ask for them.
+    private static let own = Self.made()
+
+    private static func made() -> [Self] {
         var found: [(path: String, specs: [OptionSpec], commands: Set<CommandName>)] = []
         for spec in OptionTable.all where spec.scope == .group {
             for command in CommandName.allCases where Set<CommandName>.loads.contains(command) {
@@ -47,7 +52,7 @@ extension ReferenceKey {
             }
         }
         return found.map { Self($0.path, $0.specs, of: $0.commands) }
-    }()
+    }
 
     private init(_ path: String, _ specs: [OptionSpec], of commands: Set<CommandName>) {
         let spec = specs[0]
