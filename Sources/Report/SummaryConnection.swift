@@ -23,7 +23,8 @@ extension Summary {
         case "refused": "check that the server listens at this host and port"
         case "resolve": "check the spelling of the host name, and the name server of this host"
         case "timeout", "unreachable": "check host and port, and the firewall and routes on the way to the server"
-        case "reset", "lost", "closed", "protocol": "check that this port speaks this protocol, and whether it requires TLS"
+        case "reset", "lost", "closed", "protocol":
+            "check that this port speaks this protocol, and whether it requires TLS"
         case "tls": "check that this port speaks TLS, and that the certificate is valid for this host"
         case "websocket": "check that this port speaks WebSocket, and the path of its endpoint"
         case "connack 0x01", "connack 0x84": "the server does not speak this version of MQTT; try MQTT 3.1.1"

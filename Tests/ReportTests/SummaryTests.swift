@@ -324,7 +324,8 @@ struct SummaryTests {
         record.metrics = [
             Samples.counter("received", message.adding("delayed", "false"), 1_500),
             Samples.counter("received", message.adding("delayed", "true"), 0),
-            Samples.counter("received", ["stanza": "presence"], 10_136), Samples.counter("received", ["stanza": "iq"], 7),
+            Samples.counter("received", ["stanza": "presence"], 10_136),
+            Samples.counter("received", ["stanza": "iq"], 7),
             Samples.counter("delivery_expected", message, 1_500), Samples.counter("delivery_lost", message, 0),
         ]
         func delivered() -> String? {

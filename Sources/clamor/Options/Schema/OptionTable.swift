@@ -264,7 +264,9 @@ package struct OptionTable: Sendable {
     .help("Milliseconds between messages of one client, open loop; 0 is closed loop.")
     .elsewhere("emqtt_bench: 1000")
     let limit: OptionEntry<UInt64> = OptionEntry("-L --limit", key: "*.limit", .number(0...UInt64.max), of: .paced)
-        .help("Operations of all clients together; 0 is no limit. The last one ends the run, unless --duration ends it before.").usual("0")
+        .help(
+            "Operations of all clients together; 0 is no limit. The last one ends the run, unless --duration ends it before."
+        ).usual("0")
         .part(of: .publisher)
     let inflight = OptionEntry("-F --inflight", key: "*.window", .number(0...65_535), of: .publishing)
         .help("Messages in flight per client at QoS 1 and 2, 0: the peer's maximum; at QoS 0 messages per write.")
