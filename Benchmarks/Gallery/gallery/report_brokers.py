@@ -202,6 +202,7 @@ class Report:
 
     def head(self):
         rounds = self.results["rounds"]
+        options = "" if rounds == 3 else f" GALLERY='--rounds {rounds}'"
         text = (
             "Each question but capacity was asked in one round."
             if rounds == 1
@@ -209,7 +210,8 @@ class Report:
             " medians, with the lowest and the highest in brackets."
         )
         quick = " **A quick run: its figures mean little.**" if self.results["quick"] else ""
-        self.document.add(f"Made by `make gallery`.{quick}", *(line.format(rounds=text) for line in INTRODUCTION))
+        made = f"Made by `make gallery{options}`.{quick}"
+        self.document.add(made, *(line.format(rounds=text) for line in INTRODUCTION))
         self.document.heading("Host and servers")
         self.document.table(["", ""], self.results["host"])
         rows = {

@@ -228,6 +228,7 @@ class Report:
 
     def head(self):
         rounds = self.results["rounds"]
+        options = "" if rounds == 3 else f" RIVALS='--rounds {rounds}'"
         text = (
             f" Each contest has {rounds} rounds, the tools in turn; figures are medians, with the lowest and the"
             " highest in brackets. Counts have one round."
@@ -236,7 +237,7 @@ class Report:
         )
         quick = " **A quick run: its figures mean little.**" if self.results["quick"] else ""
         self.document.add(
-            f"Made by `make rivals`.{quick}",
+            f"Made by `make rivals{options}`.{quick}",
             *(line.format(rounds=text, mosquitto=self.results["mosquitto"]) for line in INTRODUCTION),
         )
         self.document.heading("Host and tools")
