@@ -390,7 +390,7 @@ if let runtime = Context.environment["CLAMOR_FUZZ"] {
     )
 }
 
-// What `clamor --version` says of the build: an object file of .ci/package/facts, whose name changes with its content.
+// The facts that `clamor --version` prints are in an object file of .ci/package/facts, whose name changes with them.
 // So a new revision links the program anew, and compiles nothing.
 if let facts = Context.environment["CLAMOR_FACTS"], !facts.isEmpty {
     for target in package.targets where target.name == "clamor" {
