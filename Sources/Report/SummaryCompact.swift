@@ -90,13 +90,7 @@ extension Summary {
     }
 
     private var deliveryLine: [String] {
-        let followed = Set(self.record.metrics(named: "delivery_expected").compactMap { $0.labels["stanza"] })
-        // Servers send presence, and answers, of their own accord: with a ledger only the kinds that it follows count.
-        let isMessage: (Labels) -> Bool = { labels in
-            guard let stanza = labels["stanza"] else { return true }
-            if stanza == "presence", labels["from"] == "other" { return false }
-            return followed.isEmpty ? stanza != "iq" : followed.contains(stanza)
-        }
+        let isMessage: (Labels) -> Bool = { labels in labels["stanza"].map { self.isFollowed($0, labels) } ?? true }
         guard let received = self.total("received", where: isMessage) else { return [] }
         let expected = self.total("delivery_expected", where: isMessage)
         func found(_ name: String, _ word: String) -> String? {
@@ -111,6 +105,15 @@ extension Summary {
                 found("delivery_duplicated", "duplicated"), found("delivery_reordered", "out of order"),
             ]
         )
+    }
+
+    /// Whether a kind of stanza counts as delivered.
+    ///
+    /// Servers send presence, and answers, of their own accord: with a ledger only the kinds that it follows count.
+    private func isFollowed(_ stanza: String, _ labels: Labels) -> Bool {
+        if stanza == "presence", labels["from"] == "other" { return false }
+        let followed = self.record.metrics(named: "delivery_expected").compactMap { $0.labels["stanza"] }
+        return followed.isEmpty ? stanza != "iq" : followed.contains(stanza)
     }
 
     // MARK: - Tables
