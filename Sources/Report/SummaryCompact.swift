@@ -35,9 +35,9 @@ extension Summary {
             .sum { $0.value }
     }
 
-    private func rate(_ names: String..., where isWanted: (Labels) -> Bool = { _ in true }) -> String? {
-        let counters = names.flatMap { self.record.metrics(named: $0) }.filter { isWanted($0.labels) }
-        return counters.compactMap(\.counter).sum { $0.rate }.map { " (\(Human.rate($0)))" }
+    private func rate(_ names: String...) -> String? {
+        let counters = names.flatMap { self.record.metrics(named: $0) }.compactMap(\.counter)
+        return counters.sum { $0.rate }.map { " (\(Human.rate($0)))" }
     }
 
     private var clientsLine: [String] {
@@ -91,7 +91,8 @@ extension Summary {
 
     private var deliveryLine: [String] {
         let isMessage: (Labels) -> Bool = { labels in labels["stanza"].map { self.isFollowed($0, labels) } ?? true }
-        guard let received = self.total("received", where: isMessage) else { return [] }
+        let counters = self.record.metrics(named: "received").filter { isMessage($0.labels) }.compactMap(\.counter)
+        guard let received = counters.sum(of: { $0.value }) else { return [] }
         let expected = self.total("delivery_expected", where: isMessage)
         func found(_ name: String, _ word: String) -> String? {
             self.total(name, where: isMessage).flatMap { $0 > 0 ? "\(Human.number($0)) \(word)" : nil }
@@ -100,7 +101,7 @@ extension Summary {
         return self.line(
             "Delivered",
             [
-                "\(Human.number(received))\(of)" + (self.rate("received", where: isMessage) ?? ""),
+                "\(Human.number(received))\(of)" + (counters.sum { $0.rate }.map { " (\(Human.rate($0)))" } ?? ""),
                 self.total("delivery_lost", where: isMessage).map { "\(Human.number($0)) lost" },
                 found("delivery_duplicated", "duplicated"), found("delivery_reordered", "out of order"),
             ]
