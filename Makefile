@@ -130,14 +130,14 @@ ifeq ($(ENGINE),libfuzzer)
 fuzz: FUZZ := .build/fuzz/release/clamor-fuzz
 fuzz: CORPUS := .build/fuzz/corpus/$(TARGET)
 fuzz: needs-build
-	CLAMOR_FUZZ="$(or $(FUZZ_RUNTIME),$(error This toolchain has no libFuzzer))" \
+	CLAMOR_LIBFUZZER="$(or $(FUZZ_RUNTIME),$(error This toolchain has no libFuzzer))" \
 		swift build -c release --scratch-path .build/fuzz --product clamor-fuzz
 	$(FUZZ) corpus $(TARGET) $(CORPUS)
 	$(FUZZ) libfuzzer $(TARGET) -runs=$(RUNS) -seed=$(SEED) -max_len=1024 -timeout=60 -rss_limit_mb=1024 \
 		-malloc_limit_mb=16 -artifact_prefix=.build/fuzz/ $(CORPUS)
 else
 fuzz: needs-build
-	CLAMOR_FUZZ=mutator swift build -c release --product clamor-fuzz
+	swift build -c release --product clamor-fuzz
 	SWIFT_DETERMINISTIC_HASHING=1 .build/release/clamor-fuzz run $(TARGET) $(RUNS) $(SEED)
 endif
 

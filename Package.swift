@@ -279,7 +279,14 @@ let package = Package(
             exclude: ["README.md"],
             swiftSettings: house
         ),
-        test("FuzzingTests", ["Fuzzing", "TestSupport"]),
+        // A process of the fuzzer, which the tests and `make fuzz` start.
+        .executableTarget(
+            name: "clamor-fuzz",
+            dependencies: ["Fuzzing", "CFuzzing", "TestSupport"],
+            path: "Tests/ClamorFuzz",
+            swiftSettings: house
+        ),
+        test("FuzzingTests", ["Fuzzing", "clamor-fuzz", "TestSupport"]),
         test(
             "IntegrationTests",
             [
@@ -370,24 +377,17 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
     ]
 }
 
-// The long runs of the fuzzer. With the path of libFuzzer's runtime for its value the code under test counts which
-// branches are taken, and libFuzzer steers by it.
-if let runtime = Context.environment["CLAMOR_FUZZ"] {
-    let hasLibFuzzer = runtime.hasSuffix(".a")
-    let coverage: [SwiftSetting] = hasLibFuzzer ? [.unsafeFlags(["-sanitize=fuzzer"])] : []
+// With the path of libFuzzer's runtime the code under test counts which branches are taken, and libFuzzer steers by it.
+if let runtime = Context.environment["CLAMOR_LIBFUZZER"] {
+    let coverage: [SwiftSetting] = [.unsafeFlags(["-sanitize=fuzzer"])]
     let underTest = ["MQTTCodec", "MQTT", "EmbeddedBroker", "LoopContext", "XMPPCodec"]
     for target in package.targets where underTest.contains(target.name) {
         target.swiftSettings = (target.swiftSettings ?? []) + coverage
     }
-    package.targets.append(
-        .executableTarget(
-            name: "clamor-fuzz",
-            dependencies: ["Fuzzing", "CFuzzing", "TestSupport"],
-            path: "Tests/ClamorFuzz",
-            swiftSettings: house + (hasLibFuzzer ? [.define("CLAMOR_LIBFUZZER")] : []),
-            linkerSettings: hasLibFuzzer ? [.unsafeFlags([runtime]), .linkedLibrary("stdc++")] : []
-        )
-    )
+    for target in package.targets where target.name == "clamor-fuzz" {
+        target.swiftSettings = house + [.define("CLAMOR_LIBFUZZER")]
+        target.linkerSettings = [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]
+    }
 }
 
 // The facts that `clamor --version` prints are in an object file of .ci/package/facts, whose name changes with them.

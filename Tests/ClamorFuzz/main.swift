@@ -5,6 +5,7 @@ import TestSupport
 
 // clamor-fuzz corpus TARGET FOLDER          writes the seeds, one file each
 // clamor-fuzz run TARGET RUNS SEED          our own mutator
+// clamor-fuzz reached TARGET RUNS SEED      the same, and prints only the states that inputs have reached, as JSON
 // clamor-fuzz replay TARGET HEX|FILE...     runs inputs as they are
 // clamor-fuzz libfuzzer TARGET ARGUMENTS... libFuzzer's, with its own arguments
 
@@ -13,9 +14,10 @@ func stop(_ words: String) -> Never {
     exit(64)
 }
 
+let usage = "usage: clamor-fuzz corpus|run|reached|replay|libfuzzer decoder|session|broker|tokenizer|stream ..."
 let arguments = Array(CommandLine.arguments.dropFirst())
 guard arguments.count >= 2, let chosen = Seeds.Target(rawValue: arguments[1]) else {
-    stop("usage: clamor-fuzz corpus|run|replay|libfuzzer decoder|session|broker|tokenizer|stream ...")
+    stop(usage)
 }
 
 func seconds(_ microseconds: UInt64) -> String { String(format: "%.1f", Double(microseconds) / 1e6) }
@@ -58,9 +60,22 @@ case "run" where arguments.count == 4:
         exit(1)
     }
     report(driver.target, since: begin, corpus: driver.corpus.count)
+case "reached" where arguments.count == 4:
+    guard let runs = Int(arguments[2]), let seed = UInt64(arguments[3]) else { stop("RUNS and SEED are numbers") }
+    clamor_report_input_on_crash()
+    var driver = Driver(chosen, seed: seed)
+    do {
+        try driver.runSeeds()
+        try driver.run(runs)
+    } catch {
+        print("FOUND: \(error)")
+        exit(1)
+    }
+    print(String(decoding: try JSONEncoder().encode(driver.target.reached), as: UTF8.self))
 case "replay":
     clamor_report_input_on_crash()
     let target = chosen.make()
+    var hasFound = false
     for argument in arguments.dropFirst(2) {
         let input = FileManager.default.contents(atPath: argument).map { Array($0) } ?? hex(argument)
         do throws(Finding) {
@@ -68,9 +83,11 @@ case "replay":
             try target.run(input)
         } catch {
             print("FOUND: \(error)\n  input: \(input.hexText)")
+            hasFound = true
         }
     }
     print(target.reached)
+    if hasFound { exit(1) }
 case "libfuzzer":
     #if CLAMOR_LIBFUZZER
     runLibFuzzer(chosen, Array(arguments.dropFirst(2)))
@@ -78,5 +95,5 @@ case "libfuzzer":
     stop("built without libFuzzer's runtime")
     #endif
 default:
-    stop("usage: clamor-fuzz corpus|run|replay|libfuzzer decoder|session|broker|tokenizer|stream ...")
+    stop(usage)
 }

@@ -85,18 +85,8 @@ package final class DecoderTarget: FuzzTarget {
     /// The memory kept for a cut packet is bounded by the bytes received and by the limit, never by its declared
     /// length.
     ///
-    /// The heap belongs to the whole process. Other threads' memory is not present in every try, but the decoder's
-    /// would be. So the smallest of several tries counts.
+    /// The heap belongs to the whole process, so this holds in a process that runs nothing else.
     private func checkMemory(_ stream: UnsafeRawBufferPointer, _ settings: Settings) throws(Finding) {
-        var problem: String?
-        for _ in 0..<5_000 {
-            problem = self.excess(stream, settings)
-            if problem == nil { return }
-        }
-        if let problem { throw Finding(problem) }
-    }
-
-    private func excess(_ stream: UnsafeRawBufferPointer, _ settings: Settings) -> String? {
         var decoder = settings.decoder()
         var sink = Nowhere(left: settings.sinkLimit)
         var pieces = Pieces(stream, seed: settings.cuts)
@@ -106,8 +96,8 @@ package final class DecoderTarget: FuzzTarget {
         // Twice, for what it grew out of may lie in malloc's own cache.
         let bound = 2 * max(256, min(decoder.maximumPacketSize, stream.count)) + 512
         // Packets that are objects may leave something in that cache too.
-        if decoder.packets > settings.before || taken <= bound { return nil }
-        return "\(taken) bytes kept, \(bound) allowed"
+        if decoder.packets > settings.before { return }
+        try Finding.unless(taken <= bound, "\(taken) bytes kept, \(bound) allowed")
     }
 
     /// A decoded packet encodes to bytes that decode to the same packet, and its checker accepts it.

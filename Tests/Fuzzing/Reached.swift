@@ -1,7 +1,7 @@
 package import MQTTCodec
 
 /// The states that inputs have reached: a target that only ever sees refusals tests little.
-package struct Reached {
+package struct Reached: Codable, Equatable {
     package internal(set) var inputs = 0
     /// Inputs with at least one packet that was taken.
     package internal(set) var withPacket = 0
