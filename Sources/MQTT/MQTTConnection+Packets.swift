@@ -155,6 +155,8 @@ extension MQTTConnection {
             self.observer.connected(self.client, connack, resumed: resumed, now: now)
         case .refused:
             self.close(.refused(connack))
+        case .sessionKept:
+            self.refuse(.protocolError, .sessionKept)
         case .violation(let reason, let words):
             self.refuse(reason, words)
         }

@@ -193,6 +193,14 @@ package final class MQTTConnection {
         self.context?.close(mode: .output, promise: nil)
     }
 
+    /// The same, and ends a session that would outlive its owner (§3.14.2.2.2).
+    package func finishForGood() {
+        let endsSession =
+            self.session.pointee.options.sessionEndsWithOwner
+            && self.session.pointee.limits.sessionExpiry > 0
+        self.finish(endsSession ? Disconnect(properties: [.sessionExpiryInterval(0)]) : Disconnect())
+    }
+
     /// Closes at once.
     package func abort() { self.close(.aborted) }
 

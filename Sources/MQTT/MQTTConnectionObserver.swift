@@ -121,6 +121,8 @@ package enum ConnectionEnd: Hashable, Sendable {
     case refused(ConnAck)
     /// The authentication failed on this side (§4.12).
     case notAuthenticated(SASLError)
+    /// The server resumed a session that this side does not hold, from an earlier client of this identifier.
+    case sessionKept
     /// No CONNACK in time.
     case connackTimedOut
     /// No PINGRESP in time.

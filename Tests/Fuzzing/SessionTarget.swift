@@ -60,6 +60,7 @@ package final class SessionTarget: FuzzTarget {
             case .answered: self.reached.note("end: answered")
             case .refused: self.reached.note("end: refused")
             case .notAuthenticated: self.reached.note("end: not authenticated")
+            case .sessionKept: self.reached.note("end: session kept")
             case .connackTimedOut: self.reached.note("end: no CONNACK")
             case .pingTimedOut: self.reached.note("end: no PINGRESP")
             case .closedByPeer: self.reached.note("end: closed by peer")

@@ -97,6 +97,48 @@ extension Integration {
             #expect(self.count(record, "reconnects", ["group": "a"]) == 0)
         }
 
+        @Test(
+            "sessions end with their run: the next one on the same server expects and receives its own messages",
+            .enabled(if: Mosquitto.isInstalled, "\(Mosquitto.missing)")
+        )
+        func sessionsEnd() async throws {
+            try await Mosquitto.with { broker in
+                // The same client ids again, then others, beside which members of the share group would show as a loss.
+                for seed in [3, 3, 4] {
+                    let run = try await Self.run(
+                        """
+                        target: mqtt://127.0.0.1:\(broker.port)
+                        seed: \(seed)
+                        duration: 1s
+                        groups:
+                          devices:
+                            clients: 4
+                            publish: { topic: "d/%i", qos: 1, size: 64, rate: 100/s }
+                          backend:
+                            clients: 2
+                            connect: { clean: false, session_expiry: 5m }
+                            subscribe: [{ filter: "$share/g/d/+", qos: 1 }]
+                        """
+                    )
+                    #expect(run.status == 0, "seed \(seed): \(run.ending.errors)")
+                    #expect(run.record.isSound, "\(run.record.reasonCodes)")
+                    #expect(run.record.books.compactMap(\.expected) == [100])
+                    #expect(run.record.books.compactMap(\.received) == [100])
+                }
+            }
+        }
+
+        @Test("before MQTT 5 a session outlives its run, and the next run with its client ids says so")
+        func sessionsStay() async throws {
+            _ = try await BrokerProgram.with { broker in
+                let line = "sub -p \(broker.port) -V 4 -c 3 -C false --seed 3 -q 1 --duration 1s"
+                #expect(try await ClamorRun.of(line).status == 0)
+                let again = try await ClamorRun.of(line)
+                #expect(again.status == 69)
+                #expect(again.record.errors.map(\.kind) == ["session"])
+            }
+        }
+
         private static let staged = """
             name: staged
             target: embedded

@@ -172,13 +172,14 @@ struct ResumptionTests {
     // MARK: Whose session it is
 
     @Test(
-        "[MQTT-3.2.2-4] session present for who kept nothing, or wants none, is a protocol error",
+        "[MQTT-3.2.2-4] session present ends the connection of a client that kept nothing, or wants none",
         arguments: [(true, false), (true, true), (false, false)]
     )
     func presentWithoutState(_ cleanStart: Bool, _ isRestored: Bool) throws {
         let rig = try ConnectionRig(SessionOptions(version: .v311, cleanStart: cleanStart))
         if isRestored { rig.session.pointee.restore(outbound: [(7, self.flow(1, .atLeastOnce), false)], inbound: []) }
         try rig.connect(ConnAck(sessionPresent: true))
+        guard cleanStart else { return #expect(rig.observer.end == .sessionKept) }
         guard case .violation(.protocolError, _) = rig.observer.end else {
             Issue.record("\(rig.observer.calls)")
             return
@@ -226,6 +227,45 @@ struct ResumptionTests {
         #expect(try rig.sent() == [wire(.disconnect(goodbye))])
         rig.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
         #expect(rig.observer.calls.contains(.abandoned(1, .connectionLost(timedOutBefore: false))))
+    }
+
+    @Test("a session that ends with its owner begins clean, lasts over a loss, and ends at the server (§3.14.2.2.2)")
+    func endsWithOwner() throws {
+        let rig = try ConnectionRig(
+            SessionOptions(version: .v5, cleanStart: false, sessionExpiry: 60, sessionEndsWithOwner: true)
+        )
+        func connect(_ rig: ConnectionRig) -> Connect {
+            rig.session.pointee.connect(clientID: "c", username: nil, password: nil, now: rig.now)
+        }
+        #expect(connect(rig).cleanStart)
+        try rig.connect()
+        _ = rig.begin(1, qos: .atLeastOnce)
+        rig.connection.abort()
+        let next = try rig.again()
+        #expect(!connect(next).cleanStart)
+        try next.connect(ConnAck(sessionPresent: true))
+        #expect(next.observer.calls == [.resend(id: 1, 1), .connected(resumed: true)])
+        next.connection.finishForGood()
+        #expect(try next.sent().last == wire(.disconnect(Disconnect(properties: [.sessionExpiryInterval(0)]))))
+    }
+
+    @Test(
+        "other sessions end by an empty DISCONNECT",
+        arguments: [
+            SessionOptions(version: .v5, cleanStart: false, sessionExpiry: 60),
+            SessionOptions(version: .v5, cleanStart: false, sessionEndsWithOwner: true),
+            SessionOptions(version: .v311, cleanStart: false, sessionEndsWithOwner: true),
+        ]
+    )
+    func outlivesOwner(_ options: SessionOptions) throws {
+        let rig = try ConnectionRig(options)
+        #expect(
+            rig.session.pointee.connect(clientID: "c", username: nil, password: nil, now: rig.now).cleanStart
+                == options.sessionEndsWithOwner
+        )
+        try rig.connect()
+        rig.connection.finishForGood()
+        #expect(try rig.sent() == [wire(.disconnect(Disconnect()), version: options.version)])
     }
 
     // MARK: Again on a connection that stands

@@ -33,8 +33,8 @@ struct ConnectionEndTests {
     }
 
     private static let ends: [ConnectionEnd] = [
-        .answered, .refused(ConnAck(code: 0x87)), .notAuthenticated(.serverNotVerified), .connackTimedOut,
-        .pingTimedOut, .closedByPeer, .disconnected(Disconnect(reason: .serverBusy)),
+        .answered, .refused(ConnAck(code: 0x87)), .notAuthenticated(.serverNotVerified), .sessionKept,
+        .connackTimedOut, .pingTimedOut, .closedByPeer, .disconnected(Disconnect(reason: .serverBusy)),
         .malformed(.unknownReason(.connAck, 0x8E)), .violation(.protocolError, "two words"), .insecure(.closed),
         .failed(32), .failed(22), .aborted,
     ]
@@ -42,7 +42,8 @@ struct ConnectionEndTests {
     /// Does not compile with a case that the list above lacks.
     private static func isListed(_ end: ConnectionEnd) -> Bool {
         switch end {
-        case .answered, .refused, .notAuthenticated, .connackTimedOut, .pingTimedOut, .closedByPeer, .disconnected,
+        case .answered, .refused, .notAuthenticated, .sessionKept, .connackTimedOut, .pingTimedOut, .closedByPeer,
+            .disconnected,
             .malformed, .violation, .insecure, .failed, .aborted:
             true
         }

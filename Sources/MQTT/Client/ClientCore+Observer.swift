@@ -193,6 +193,8 @@ extension ClientCore: MQTTConnectionObserver {
         case .answered: .disconnected
         case .refused(let connack): .refused(self.refusal(connack))
         case .notAuthenticated(let error): .notAuthenticated("\(error)")
+        case .sessionKept:
+            .connectionLost(.protocolError(.protocolError, "the server has a session of this client identifier"))
         case .connackTimedOut: .timedOut(.connack)
         case .pingTimedOut: .connectionLost(.pingTimedOut)
         case .closedByPeer: .connectionLost(.closedByServer)
@@ -211,7 +213,7 @@ extension ClientCore: MQTTConnectionObserver {
         case .answered, .aborted: .closed
         case .refused(let connack): .refused(self.refusal(connack))
         case .closedByPeer, .disconnected: .closedByServer(error)
-        case .malformed, .violation: .protocolError(error)
+        case .malformed, .violation, .sessionKept: .protocolError(error)
         case .connackTimedOut, .pingTimedOut, .insecure, .failed, .notAuthenticated: .failed(error)
         }
     }

@@ -69,13 +69,17 @@ package struct MQTTSession: ~Copyable {
         return Connect(
             version: self.options.version,
             clientID: clientID.isEmpty ? self.assignedClientID ?? "" : clientID,
-            cleanStart: self.options.cleanStart || self.isLeftBehind,
+            cleanStart: self.startsClean,
             keepAlive: self.options.keepAlive,
             username: username,
             password: password,
             will: will,
             properties: self.options.connectProperties
         )
+    }
+
+    private var startsClean: Bool {
+        self.options.cleanStart || self.isLeftBehind || self.options.sessionEndsWithOwner && !self.holdsState
     }
 
     /// The same for a CONNECT in raw bytes; only its CONNACK says whether the server kept a session.
@@ -117,6 +121,9 @@ package struct MQTTSession: ~Copyable {
         case connected(resumed: Bool)
         /// Refused with this return code (3.x, ``ConnAck/isVersion3``) or reason code (5.0); the server closes.
         case refused(UInt8)
+        /// The server resumed a session that this side does not hold; the connection has to be closed
+        /// ([MQTT-3.2.2-4]).
+        case sessionKept
         /// The connection has to be closed with this reason (§3.2.2.1.1, [MQTT-3.2.0-2]).
         case violation(ReasonCode, String)
     }
@@ -131,8 +138,8 @@ package struct MQTTSession: ~Copyable {
         // 3.1 has no such flag: a client that kept its session assumes that the server did too.
         let isPresent = self.options.version == .v31 ? self.holdsState : connack.sessionPresent
         if isPresent, !self.holdsState {
-            let words = "it kept a session of this id ([MQTT-3.2.2-4]); use other ids, or a clean start"
-            return .violation(.protocolError, words)
+            guard self.startsClean else { return .sessionKept }
+            return .violation(.protocolError, "a session is present after a clean start ([MQTT-3.2.2-2])")
         }
         self.state = .connected
         self.adopt(connack.properties)

@@ -17,6 +17,11 @@ package final class SessionOptions: Sendable {
     package let keepAlive: UInt16
     /// Session expiry interval in seconds; MQTT 5 only (§3.1.2.11.2).
     package let sessionExpiry: UInt32?
+    /// Whether no session outlives its owner or precedes it; MQTT 5 only.
+    ///
+    /// As long as this side holds no session, CONNECT asks for a clean start.
+    /// ``MQTTConnection/finishForGood()`` ends the session at the server.
+    package let sessionEndsWithOwner: Bool
     /// Publishes at QoS 1 and 2 in flight at most; the peer's receive maximum may be lower.
     package let window: Int
     /// Acknowledgement timeout, from the write on.
@@ -57,6 +62,7 @@ package final class SessionOptions: Sendable {
         cleanStart: Bool = true,
         keepAlive: UInt16 = 300,
         sessionExpiry: UInt32? = nil,
+        sessionEndsWithOwner: Bool = false,
         window: Int = 16,
         ackTimeout: TimeAmount = .seconds(30),
         pingTimeout: TimeAmount = .seconds(10),
@@ -77,6 +83,7 @@ package final class SessionOptions: Sendable {
         self.cleanStart = cleanStart
         self.keepAlive = keepAlive
         self.sessionExpiry = sessionExpiry
+        self.sessionEndsWithOwner = version == .v5 && sessionEndsWithOwner
         self.window = window
         self.ackTimeout = ackTimeout
         self.pingTimeout = pingTimeout

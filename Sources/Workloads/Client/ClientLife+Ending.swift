@@ -81,7 +81,7 @@ extension ClientLife {
     /// Closes the client's connection gracefully and for good.
     func closeLink(_ place: Int) {
         self.clients[place].stage = .finishing
-        self.clients[place].connection?.finish()
+        self.clients[place].connection?.finishForGood()
     }
 
     package func abort(_ place: Int) {

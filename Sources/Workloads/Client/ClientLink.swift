@@ -23,6 +23,9 @@ package protocol ClientLink: ChannelHandler {
     /// Closes gracefully: the protocol's last packet or tag, then FIN.
     func finish()
 
+    /// The same for a client that does not return: the server keeps nothing for it.
+    func finishForGood()
+
     /// Closes at once.
     func abort()
 
@@ -42,6 +45,8 @@ extension MQTTConnection: ClientLink {
 }
 
 extension XMPPConnection: ClientLink {
+    package func finishForGood() { self.finish() }
+
     package func append(messages: Int, bytes: Int, _ write: (UnsafeMutableRawBufferPointer) -> Int) {
         self.append(count: messages) { $0.writeWithUnsafeMutableBytes(minimumWritableBytes: bytes, write) }
     }

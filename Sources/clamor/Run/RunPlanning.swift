@@ -206,6 +206,7 @@ extension MQTTOptions {
             cleanStart: self.clean,
             keepAlive: self.keepAlive,
             sessionExpiry: self.sessionExpiry,
+            sessionEndsWithOwner: self.store == nil,
             // 0 means the peer's receive maximum.
             window: self.window == 0 ? 65_535 : min(self.window, 65_535),
             ackTimeout: .nanoseconds(self.ackTimeout),

@@ -171,12 +171,13 @@ extension CommandName {
     }
 
     private static let placeholders = """
-        Placeholders, in topics, client ids, user names, passwords and messages: %i client number, %c client id, \
-        %u user name, %s message number of the client, %rand_N 1 to N, %t nanoseconds since 1970, %{column} of --rows.
+        Placeholders work in topics, client ids, user names, passwords and messages. %i is the client number, \
+        %c client id, %u user name, %s message number of the client, %rand_N 1 to N, %t nanoseconds since 1970, \
+        %{column} of --rows.
         """
 
     private static let users = """
-        Placeholders in --jid (but its domain), --password, --nick and -m: %i client number, %rand_N 1 to N; in -m also \
-        %s message number of the client and %t nanoseconds since 1970.
+        Placeholders work in --jid (but not in its domain), --password, --nick and -m. %i is the client number, %rand_N 1 \
+        to N. -m also has %s, the message number of the client, and %t, nanoseconds since 1970.
         """
 }

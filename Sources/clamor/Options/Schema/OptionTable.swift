@@ -162,8 +162,8 @@ package struct OptionTable: Sendable {
         .seconds(0...UInt32.max),
         of: .mqtt
     )
-    .help("Session expiry in seconds, MQTT 5 only.").usual("0").into(\MQTTOptions.sessionExpiry).part(of: .version5)
-    .part(of: .connectPacket)
+    .help("Session expiry in seconds, MQTT 5 only; at the end of the run sessions end.").usual("0")
+    .into(\MQTTOptions.sessionExpiry).part(of: .version5).part(of: .connectPacket)
 
     let leavingTitle = OptionTitle("Leaving and coming back")
     let reconnects = OptionEntry(
