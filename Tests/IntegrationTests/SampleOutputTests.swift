@@ -11,6 +11,8 @@ struct PageSample: Sendable, CustomTestStringConvertible {
     var lines: [String]
     /// Beginnings of lines that depend on chance.
     var chance: [String]
+    /// The exit codes that the command may end with.
+    var statuses: [Int32]
     /// Whether a test prints a record instead of running the command, whose course depends on chance.
     var isOfRecord: Bool
 
@@ -21,14 +23,17 @@ struct PageSample: Sendable, CustomTestStringConvertible {
         let blocks = (try? MarkdownPage(path))?.blocks ?? []
         return blocks.indices.filter { blocks[$0].language == "text" }.map { index in
             let above = index > 0 && blocks[index - 1].language == "sh" ? blocks[index - 1].lines : []
-            let marks = (blocks[index].comment ?? "").split(separator: "\"", omittingEmptySubsequences: false)
+            let comment = blocks[index].comment ?? ""
+            let marks = comment.split(separator: "\"", omittingEmptySubsequences: false)
+            let statuses = marks[0].matches(of: /[0-9]+/).compactMap { Int32($0.output) }
             return PageSample(
                 page: path,
                 number: blocks[index].number,
                 commands: above.map(String.init),
                 lines: blocks[index].lines.map(String.init),
                 chance: marks.enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) },
-                isOfRecord: blocks[index].comment == " from a record "
+                statuses: statuses.isEmpty ? [0] : statuses,
+                isOfRecord: comment == " from a record "
             )
         }
     }
@@ -36,10 +41,9 @@ struct PageSample: Sendable, CustomTestStringConvertible {
     static let withMosquitto = Self.all.filter(\.wantsMosquitto)
     static let alone = Self.all.filter { !$0.wantsMosquitto && !$0.isOfRecord }
 
-    /// The arguments of the command, which is the last one of its block.
-    var arguments: [String] {
-        let line = self.commands.last { $0.hasPrefix("clamor ") } ?? ""
-        return Array(MarkdownPage.words(line[...]).dropFirst())
+    /// The arguments of the commands of the block, the last of which prints the output.
+    var arguments: [[String]] {
+        self.commands.filter { $0.hasPrefix("clamor ") }.map { Array(MarkdownPage.words($0[...]).dropFirst()) }
     }
     /// Whether the block starts mosquitto before.
     var wantsMosquitto: Bool { self.commands.contains { $0.contains("mosquitto -p") } }
@@ -66,7 +70,7 @@ extension Integration {
 
         @Test("the command prints what the page shows, but for figures and times", arguments: PageSample.alone)
         func output(_ sample: PageSample) async throws {
-            try await Self.check(sample, sample.arguments)
+            try await Self.check(sample)
         }
 
         @Test(
@@ -76,10 +80,7 @@ extension Integration {
         )
         func outputWithMosquitto(_ sample: PageSample) async throws {
             try await Mosquitto.with { broker in
-                var arguments = sample.arguments
-                let port = try #require(arguments.firstIndex(of: "-p"))
-                arguments[port + 1] = "\(broker.port)"
-                try await Self.check(sample, arguments)
+                try await Self.check(sample, port: broker.port)
             }
         }
 
@@ -120,23 +121,43 @@ extension Integration {
             #expect(sample.lines.joined(separator: "\n") + "\n" == text)
         }
 
-        private static func check(_ sample: PageSample, _ given: [String]) async throws {
+        private static func check(_ sample: PageSample, port: Int? = nil) async throws {
             let folder = try ScratchFolder()
-            var arguments = given
-            if let out = arguments.firstIndex(of: "--out") {
-                arguments[out + 1] = folder.path("out")
-            } else if arguments[0] != "doctor" {
-                // Options of the program's own, before those of the load that `capacity` runs.
-                arguments.insert(contentsOf: ["--out", folder.path("out")], at: 1)
+            var results: Set<String> = []
+            for given in sample.arguments.dropLast() {
+                _ = try await ClamorBinary.run(Self.arguments(given, in: folder, &results, port: port))
             }
-            // The tests leave the client out that asks the server for its name; a reader's run has it.
-            if ["conn", "pub", "sub", "pubsub"].contains(arguments[0]) { arguments += ["--server-name", "on"] }
-            let ending = try await ClamorBinary.run(arguments)
+            let last = try #require(sample.arguments.last)
+            let ending = try await ClamorBinary.run(Self.arguments(last, in: folder, &results, port: port))
             let difference = SampleForm(output: ending.output).firstDifference(
                 from: sample.lines,
                 chance: sample.chance
             )
             #expect(difference == nil, "\(sample.testDescription): \(difference?.description ?? "")\n\(ending.errors)")
+            #expect(sample.statuses.contains(ending.status), "\(sample.testDescription): \(ending.errors)")
+        }
+
+        /// Arguments with results in a folder, where those of the commands before are.
+        private static func arguments(
+            _ given: [String],
+            in folder: ScratchFolder,
+            _ results: inout Set<String>,
+            port: Int?
+        ) throws -> [String] {
+            var arguments = given
+            if let port { arguments[try #require(arguments.firstIndex(of: "-p")) + 1] = "\(port)" }
+            if let out = arguments.firstIndex(of: "--out") {
+                results.insert(arguments[out + 1])
+            } else if !["doctor", "compare"].contains(arguments[0]) {
+                // Options of the program's own, before those of the load that `capacity` runs.
+                arguments.insert(contentsOf: ["--out", folder.path("out")], at: 1)
+            }
+            arguments = arguments.map { results.contains($0) ? folder.path($0) : $0 }
+            // The tests leave the client out that asks the server for its name; a reader's run has it.
+            if ["conn", "pub", "sub", "pubsub"].contains(arguments[0]) { arguments += ["--server-name", "on"] }
+            // On a busy host the generator is the limit of runs that a test makes.
+            if arguments[0] == "compare" { arguments += ["--allow-different", "verdict"] }
+            return arguments
         }
     }
 

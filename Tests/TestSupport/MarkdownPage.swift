@@ -158,7 +158,7 @@ package struct MarkdownPage: Sendable {
         for word in plain.split(separator: " ") {
             sentences[sentences.count - 1] += " \(word)"
             let end = word.last { !")\"*]".contains($0) }
-            if let end, ".!?:".contains(end) { sentences.append("") }
+            if let end, ".!?".contains(end) { sentences.append("") }
         }
         return sentences.filter { !$0.isEmpty }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import clamor
 
@@ -7,10 +8,53 @@ struct VersionTests {
     @Test("is a semantic one, and the changelog names it")
     func number() throws {
         #expect(Version.number.wholeMatch(of: /(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?/) != nil)
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let changes = try String(contentsOf: root.appending(path: ".github/CHANGELOG.md"), encoding: .utf8)
-        #expect(changes.contains(Version.number))
+        let changes = try MarkdownPage(".github/CHANGELOG.md").lines
+        let coming = changes.drop { $0 != "## [Unreleased]" }.dropFirst().prefix { !$0.hasPrefix("## ") }
+        #expect(
+            changes.contains { $0.hasPrefix("## [\(Version.number)] - ") }
+                || coming.contains { $0.hasSuffix(" version, \(Version.number).") }
+        )
+    }
+
+    @Test("is that of the packages, images and addresses in README and guides")
+    func pages() throws {
+        let found = try MarkdownPage.guides.flatMap { path in
+            try MarkdownPage(path).lines.flatMap { line in
+                line.matches(of: /clamor[-_: \/](?:releases\/download\/)?v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9a-z]+)?)/)
+                    .map { "\(path): \($0.1)" }
+            }
+        }
+        #expect(found.contains { $0.hasPrefix("README.md") })
+        for version in found { #expect(version.hasSuffix(": \(Version.number)")) }
+    }
+
+    @Test(
+        "a release has the changes of its section, and none without a section or with another tag",
+        arguments: [
+            ("v\(Version.number)", "[\(Version.number)] - 2027-01-31", ["- a change"]),
+            ("v\(Version.number)", "[\(Version.number)]", nil), ("v\(Version.number)", "[Unreleased]", nil),
+            ("v9.9.9", "[9.9.9] - 2027-01-31", nil), ("", "[\(Version.number)] - 2027-01-31", nil),
+        ] as [(String, String, [String]?)]
+    )
+    func changes(tag: String, heading: String, changes: [String]?) async throws {
+        let folder = try ScratchFolder()
+        let files = [".ci/package/changes", ".ci/package/common.sh", "Sources/clamor/Version.swift"]
+        for name in [".ci/package", "Sources/clamor", ".github"] {
+            try FileManager.default.createDirectory(atPath: folder.path(name), withIntermediateDirectories: true)
+        }
+        for file in files {
+            let source = MarkdownPage.root.appending(path: file).path
+            try FileManager.default.copyItem(atPath: source, toPath: folder.path(file))
+        }
+        let others = "- another\n\n## [0.0.1] - 2026-01-01\n\n- an old one\n\n[0.0.1]: https://example.org\n"
+        try folder.write(
+            "## [9.8.7] - 2027-02-01\n\n- a later one\n\n## \(heading)\n\n- a change\n\n## [0.0.2] - 2026-02-02\n\n\(others)",
+            to: ".github/CHANGELOG.md"
+        )
+        let ending = try await RunningProgram("/bin/bash", [folder.path(files[0]), tag]).ended()
+        #expect(ending.status == (changes == nil ? 1 : 0))
+        #expect(ending.outputLines == changes ?? [])
+        #expect(ending.errors.contains(Version.number) == (changes == nil))
     }
 
     @Test(
