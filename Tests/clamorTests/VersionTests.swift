@@ -20,12 +20,15 @@ struct VersionTests {
     func pages() throws {
         let found = try MarkdownPage.guides.flatMap { path in
             try MarkdownPage(path).lines.flatMap { line in
-                line.matches(of: /clamor[-_: \/](?:releases\/download\/)?v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9a-z]+)?)/)
-                    .map { "\(path): \($0.1)" }
+                line.matches(of: /clamor[-_: \/](?:releases\/download\/)?v?(?=[0-9]+\.[0-9]+\.[0-9]+)/)
+                    .map { (path: path, version: line[$0.range.upperBound...]) }
             }
         }
-        #expect(found.contains { $0.hasPrefix("README.md") })
-        for version in found { #expect(version.hasSuffix(": \(Version.number)")) }
+        #expect(found.contains { $0.path == "README.md" })
+        for (path, version) in found {
+            #expect(version.hasPrefix(Version.number), "\(path)")
+            #expect(version.dropFirst(Version.number.count).first?.isNumber != true, "\(path)")
+        }
     }
 
     @Test(
