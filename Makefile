@@ -357,8 +357,8 @@ needs-image: export WANTED := $(IMAGE_WANTS)
 needs-dist needs-deb needs-deb-check needs-image: needs-build
 	$(install)
 
-# Servers, and load tools, compared on the same work: half an hour and 20 minutes on two quiet cores, with '--rounds 1'
-# 15 and 10 minutes; they write brokers.md and rivals.md in results/reference, with pictures. A part, which is written
+# Servers, and load tools, compared on the same work, on two quiet cores; `Benchmarks/Gallery/brokers --help` and
+# `rivals --help` say how long. They write brokers.md and rivals.md in results/reference, with pictures. A part, written
 # to .build/gallery: make gallery GALLERY='--only mosquitto --questions storm,qos1', make rivals RIVALS='--quick'.
 # emqtt_bench takes part where it is in PATH; it prints no version, EMQTT_BENCH_VERSION names it.
 .PHONY: gallery rivals check-gallery needs-gallery needs-rivals
@@ -373,9 +373,9 @@ rivals: needs-rivals build
 	CLAMOR_BENCHMARKS=1 swift build -c release --product climit
 	Benchmarks/Gallery/rivals $(RIVALS)
 
-# That the outputs of other tools are read as they are meant.
+# That the outputs of other tools are read, and figures explained, as they are meant.
 check-gallery:
-	cd Benchmarks/Gallery && python3 -B -m unittest gallery.test_outputs
+	cd Benchmarks/Gallery && python3 -B -m unittest gallery.test_outputs gallery.test_rules
 
 define GALLERY_WANTS
 $(BUILD_WANTS)

@@ -39,7 +39,7 @@ def chart(title, groups, show, series=(), log=False):
             width = max(length(value), 1 if value is not None else 0)
             if value is not None:
                 body.append(f'<rect x="{LABEL}" y="{y}" width="{width:.1f}" height="{BAR}" fill="{COLOURS[index]}"/>')
-            text = show(value) if value is not None else "not measured"
+            text = show(value) if value is not None else "no figure"
             body.append(f'<text x="{LABEL + width + 6:.1f}" y="{y + 14}">{escape(text)}</text>')
             y += BAR + 2
         y += GAP

@@ -5,14 +5,18 @@ import pathlib
 import re
 import shlex
 import signal
+import sys
 import tempfile
 import time
 
-from . import host
+from . import emulators, host
 from .processes import Program, descriptors, usage, wait_until
 from .servers import clamor_path, mosquitto
 
 RECEIVED = "$SYS/broker/publish/messages/received"
+
+# How often a disturbed run is repeated, and all repetitions together.
+REPEATS, REPEAT_SECONDS = 2, 180
 
 
 class Sizes:
@@ -77,7 +81,8 @@ class Counter:
     def more(self):
         """Those since the last call; final, if no traffic goes on: a second's uptime is published before its counts."""
         before = self.output.read_text().count("uptime")
-        wait_until(lambda: self.output.read_text().count("uptime") >= before + 2, 10)
+        if not wait_until(lambda: self.output.read_text().count("uptime") >= before + 2, 10):
+            sys.exit("mosquitto published no counts")
         values = re.findall(rf"^{re.escape(RECEIVED)} (\d+)$", self.output.read_text(), re.MULTILINE)
         last, self.last = self.last, int(values[-1]) if values else 0
         return self.last - last
@@ -108,12 +113,7 @@ def messages(field, tool, qos, sizes):
         full, many = run(sizes.messages[qos])
         if many <= few:
             return {"failed": f"only {many} messages arrived"}
-        seconds = full.seconds - base.seconds
-        return {
-            "cpu": (full.cpu_seconds - base.cpu_seconds) / (many - few),
-            # A shorter time is within what the starts of two runs differ by.
-            "rate": (many - few) / seconds if seconds > 0.5 else None,
-        }
+        return {"cpu": (full.cpu_seconds - base.cpu_seconds) / (many - few)}
 
 
 def connects(field, tool, sizes):
@@ -130,7 +130,7 @@ def connects(field, tool, sizes):
             up = descriptors(server.pid) - before
             # Few clients are held for as long as many need, so that idle seconds do not count as connects.
             time.sleep(1 + (sizes.many - clients) / sizes.rate)
-            figures = (up, *usage(program.pid))
+            figures = (up, *usage(program.pid), emulators.emulator(program.pid))
             program.end()
             if not is_up or up < clients:
                 return None
@@ -140,7 +140,12 @@ def connects(field, tool, sizes):
     if not few or not many:
         return {"failed": f"not all of {sizes.many} clients were up within 60 s"}
     more = many[0] - few[0]
-    return {"cpu": (many[1] - few[1]) / more, "memory": (many[2] - few[2]) / more, "base": few[2]}
+    return {
+        "cpu": (many[1] - few[1]) / more,
+        "memory": (many[2] - few[2]) / more,
+        "base": few[2],
+        "emulator": many[3],
+    }
 
 
 def counts(field, tool, qos, sizes):
@@ -166,7 +171,8 @@ def proxy(server, folder, *faults):
     words = [clamor_path(), "proxy", f"127.0.0.1:{server.port}", "--quiet", *faults]
     program = Program(words, folder, "proxy", output=output)
     try:
-        wait_until(lambda: re.search(r":\d+\s*$", output.read_text()) or program.has_ended(), 10)
+        if not wait_until(lambda: re.search(r":\d+\s*$", output.read_text()), 10):
+            sys.exit(f"{shlex.join(program.words)}: printed no port\n{program.text}")
         yield int(output.read_text().rsplit(":", 1)[1])
     finally:
         program.end()
@@ -186,7 +192,8 @@ def latency(field, tool, sizes, seconds, *faults, all_through=True):
             heard = port if all_through else server.port
             listening = tool.subscribe(heard, sizes.pairs, directory)
             subscribers = field.start("latency", listening, heard, directory, "subscribers")
-            wait_until(lambda: descriptors(server.pid) - before >= sizes.pairs, 30)
+            if not wait_until(lambda: descriptors(server.pid) - before >= sizes.pairs, 30):
+                sys.exit(f"not all of {sizes.pairs} subscribers were up within 30 s")
             says = listening.says
         work = tool.pairs(port, sizes.pairs, sizes.interval, seconds, directory)
         program = field.start("latency", work, port, directory).wait(seconds + 90)

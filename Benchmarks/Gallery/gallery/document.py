@@ -26,8 +26,23 @@ def digits(value):
     return f"{value:.6f}".rstrip("0") if "e" in text else text
 
 
+def times(value):
+    """A factor: two digits are more than rounds on a shared host carry."""
+    return digits(float(f"{value:.2g}"))
+
+
 def whole(value):
     return "–" if value is None else f"{value:,.0f}"
+
+
+def signed(seconds, resolution=0):
+    """An error in ms, one digit; of a tool that prints coarser figures no more than these say."""
+    if seconds is None:
+        return "–"
+    if resolution and abs(seconds) < resolution:
+        return f"within {duration(resolution)}"
+    # No sign where nothing is left of it.
+    return f"{round(seconds * 1e3, 1):+.1f} ms" if abs(seconds) >= 0.5e-4 else "0.0 ms"
 
 
 def percent(share):

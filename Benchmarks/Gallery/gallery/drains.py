@@ -1,4 +1,6 @@
-"""The drain of persistent sessions: its scenario, and the time that it took."""
+"""The drain of persistent sessions: its scenario, and the time and rate that it shows."""
+
+import math
 
 # From the return of the subscribers on: the count of each of these stages says when the backlog was gone.
 FINE, COARSE = 40, 5
@@ -19,11 +21,31 @@ def scenario(text):
 
 
 def seconds(backlog, received):
-    """Seconds until so many messages had come, from counts of the stages after the return; None if they never did."""
+    """Between which seconds so many messages had come, from counts of the stages after the return.
+
+    None if they never did, or if there was no backlog.
+    """
     passed = 0.0
     for length, count in received:
-        passed += length
+        before, passed = passed, passed + length
         backlog -= count
         if backlog <= 0:
-            return passed
+            return [before, passed]
     return None
+
+
+def bound(rounds):
+    """What all rounds show of the rate: ("at least" or "below", messages per second); None without a backlog."""
+    if not rounds or not all(each["backlog"] for each in rounds):
+        return None
+    late = [each for each in rounds if not each["seconds"]]
+    if late:
+        return "below", two_digits(max(each["backlog"] / each["watched"] for each in late), math.ceil)
+    return "at least", two_digits(min(each["backlog"] / each["seconds"][1] for each in rounds), math.floor)
+
+
+def two_digits(value, rounding):
+    """Rounded up or down: a bound stays one."""
+    unit = 10 ** (math.floor(math.log10(value)) - 1)
+    # Sums of 0.05 are not exact.
+    return rounding(round(value / unit, 6)) * unit

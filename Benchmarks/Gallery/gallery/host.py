@@ -12,19 +12,23 @@ from .processes import PATH
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
-def output(*words):
-    """The first line that a program prints; empty if there is none."""
+def lines(*words):
+    """What a program prints; empty if it does not run, or does not end."""
     try:
         ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return next(iter(ended.stdout.splitlines()), "").strip()
+        return []
+    return ended.stdout.splitlines()
+
+
+def output(*words):
+    """The first line that a program prints; empty if there is none."""
+    return next(iter(lines(*words)), "").strip()
 
 
 def revision(clamor):
     """The revision that clamor was built from, as `clamor --version` prints it below its version; else empty."""
-    ended = subprocess.run([clamor, "--version"], capture_output=True, text=True)
-    found = (line for line in ended.stdout.splitlines()[1:] if line.startswith("revision "))
+    found = (line for line in lines(clamor, "--version")[1:] if line.startswith("revision "))
     return next(found, "")
 
 
@@ -34,9 +38,10 @@ def program(name):
 
 def package(name):
     """The version of Debian's package; empty where there is none."""
+    words = ["dpkg-query", "-W", "-f", "${Version}", name]
     try:
-        ended = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True)
-    except OSError:
+        ended = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
         return ""
     return ended.stdout if ended.returncode == 0 else ""
 
@@ -45,6 +50,12 @@ def cpu_ticks():
     """CPU time that the hypervisor gave to other machines, idle time, and all time of all cores."""
     fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return fields[7], fields[3] + fields[4], sum(fields)
+
+
+def stolen(before, now):
+    """The share of the CPU that other machines took between two readings; None without time between them."""
+    total = now[2] - before[2]
+    return (now[0] - before[0]) / total if total else None
 
 
 class Host:
@@ -68,7 +79,7 @@ class Host:
             (line.split("=")[1].strip().strip('"') for line in open("/etc/os-release") if line.startswith("PRETTY")),
             "unknown",
         )
-        steal, _, total = (now - then for now, then in zip(cpu_ticks(), self.began, strict=True))
+        share = stolen(self.began, cpu_ticks())
         return [
             ["date", self.date],
             ["CPU", f"{cpu}, {os.cpu_count()} cores, shared by load and server"],
@@ -76,7 +87,7 @@ class Host:
             ["system", f"{system}, Linux {platform.release()}"],
             ["Clamor", self.version()],
             ["CPU used before the first run", f"{self.busy:.0%}" + self.warning],
-            ["CPU taken by other machines", f"{steal / total:.1%}" if total else "unknown"],
+            ["CPU taken by other machines", f"{share:.1%}" if share is not None else "unknown"],
             ["took", f"{(time.monotonic() - self.started) / 60:.0f} minutes"],
         ]
 

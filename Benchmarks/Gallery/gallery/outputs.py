@@ -1,6 +1,11 @@
 """Readers of the output of other tools."""
 
 import re
+import statistics
+
+
+# Of the latencies that a tool prints, in seconds; others are finer than any error here.
+RESOLUTION = {"emqtt_bench": 1e-3}
 
 
 def emqtt_counts(text):
@@ -47,6 +52,19 @@ def tsung_sample(text, name):
         "mean": sum(each * mean for each, mean, _ in dumps) / count / 1e3,
         "max": max(most for _, _, most in dumps) / 1e3,
     }
+
+
+def delay_error(tool, true, plain, held):
+    """What the rounds report of a known delay: its median error, and by how much the figure without it varies.
+
+    In seconds. The rounds pair, since both are measured in turn. None where there is nothing to tell.
+    """
+    added = [two - one for one, two in zip(plain, held, strict=True) if one is not None and two is not None]
+    if not added:
+        return None
+    known = [each for each in plain if each is not None]
+    noise = max(known) - min(known) if len(known) > 1 else None
+    return statistics.median(added) - true, noise, RESOLUTION.get(tool, 0)
 
 
 def stall_truth(stall, duration):

@@ -4,6 +4,7 @@ import atexit
 import os
 import pathlib
 import resource
+import shlex
 import signal
 import socket
 import subprocess
@@ -25,6 +26,10 @@ def raise_descriptor_limit():
 
 class Terminated(SystemExit):
     """By SIGTERM; it is no failure of the question that was asked meanwhile."""
+
+
+class Hung(SystemExit):
+    """Of a program that did not end in its time, and was ended."""
 
 
 def end_on_sigterm():
@@ -73,7 +78,6 @@ class Program:
         self.log = pathlib.Path(folder) / f"{name}.log"
         self.status = None
         self.cpu_seconds = None
-        self.started = time.monotonic()
         with open(self.log, "wb") as log, open(output or os.devnull, "wb") as out:
             self.process = subprocess.Popen(
                 self.words,
@@ -101,15 +105,25 @@ class Program:
             self.status = os.waitstatus_to_exitcode(status)
             self.process.returncode = self.status
             self.cpu_seconds = usage.ru_utime + usage.ru_stime
-            self.seconds = time.monotonic() - self.started
             atexit.unregister(self.end)
         return self.status is not None
 
     def wait(self, seconds):
         if not wait_until(self.has_ended, seconds, 0.01):
             self.end()
-            sys.exit(f"{' '.join(self.words)}: did not end within {seconds} s\n{self.text[-2000:]}")
+            raise Hung(f"{shlex.join(self.words)}: did not end within {seconds} s\n{self.text[-2000:]}")
         return self
+
+    def send(self, number):
+        """To the program alone, which ends its children as it sees fit."""
+        if not self.has_ended():
+            os.kill(self.pid, number)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end(signal.SIGKILL)
 
     def end(self, number=signal.SIGTERM, seconds=10):
         """Sends the signal to its session, and SIGKILL to a session that stays."""

@@ -7,19 +7,25 @@ from .searches import search
 from .servers import DOMAIN, PASSWORD
 
 
-class Sizes:
-    """Loads of a whole run, and of a quick one. One of a single round has shorter searches."""
+# Fan-outs and messages to a room, per second.
+FAN_RATE = 5
 
-    def __init__(self, quick, rounds):
+
+class Sizes:
+    """Loads of a whole run, and of a quick one."""
+
+    def __init__(self, quick):
         self.storm_clients, self.storm_rate = (500, 500) if quick else (5000, 1000)
         # From where a search doubles, or halves for a slow server; a quick one ends at its bound.
         self.search = (
             ["--hold", "1s", "--first", "2000/s", "--max-rate", "8000/s"]
             if quick
-            else ["--hold", "2s" if rounds == 1 else "3s", "--first", "4000/s"]
+            else ["--hold", "2s", "--first", "4000/s"]
         )
         # The longest of a search. Most are over by themselves; where verdicts differ it may take 60 steps.
-        self.search_seconds = 20 if quick else 45 if rounds == 1 else 120
+        self.search_seconds = 20 if quick else 60
+        # All repetitions of disturbed answers together, and how often one of them is repeated.
+        self.repeat_seconds, self.repeats = (30, 1) if quick else (150, 2)
         self.pairs = 50
         self.subscribers, self.fan_seconds = (200, "3s") if quick else (1000, "10s")
         self.drain_rate, self.away = (1000, 3) if quick else (4000, 8)
@@ -30,14 +36,7 @@ class Sizes:
 
 
 def summary(record, **figures):
-    cpu = record.metric("server_cpu_time")
-    return {
-        "verdict": record.verdict,
-        "reasons": record.reasons,
-        "stolen": record.stolen,
-        "server_cpu_seconds": cpu.get("value"),
-        **figures,
-    }
+    return {"verdict": record.verdict, "reasons": record.reasons, "stolen": record.stolen, **figures}
 
 
 def connects(record):
@@ -52,7 +51,6 @@ def connects(record):
         errors=[f"{error['kind']}: {error['count']}" for error in record.json["errors"]],
         p50=total.get("p50"),
         p99=total.get("p99"),
-        all_up=found.get("all_up_seconds"),
         cpu_per_connect=cpu / found["clients_up"] if cpu and found["clients_up"] else None,
         memory=record.metric("server_memory_per_connection").get("value"),
     )
@@ -104,7 +102,7 @@ def fan_out(clamor, server, sizes):
         "-R",
         "500/s",
         "--rate",
-        "5/s",
+        f"{FAN_RATE}/s",
         "--duration",
         sizes.fan_seconds,
     )
@@ -119,7 +117,6 @@ def deliveries(record):
         record,
         p50=delivery.get("p50"),
         p99=delivery.get("p99"),
-        max=delivery.get("max"),
         expected=record.total("delivery_expected"),
         lost=record.total("delivery_lost"),
         duplicated=record.total("delivery_duplicated"),
@@ -151,13 +148,10 @@ def drain(clamor, server, sizes):
     lengths = {stage["name"]: stage["duration_seconds"] for stage in record.json["stages"]}
     received = [(lengths[name], record.total("received", stage=name)) for name in names if name.startswith("back-")]
     backlog = record.metric("delivery_duration", stage="away").get("count", 0)
-    seconds = drains.seconds(backlog, received)
     return deliveries(record) | {
         "backlog": backlog,
-        "seconds": seconds,
+        "seconds": drains.seconds(backlog, received),
         "watched": sum(length for length, _ in received),
-        "rate": backlog / seconds if seconds else None,
-        "steady_p99": record.metric("delivery_duration", stage="steady").get("p99"),
     }
 
 
@@ -214,7 +208,7 @@ def muc(clamor, server, sizes):
         "--connect-timeout",
         "60s",
         "--rate",
-        "5/s",
+        f"{FAN_RATE}/s",
         "--duration",
         sizes.muc_seconds,
     )
@@ -224,7 +218,6 @@ def muc(clamor, server, sizes):
     return deliveries(record) | {
         "first_p50": first.get("p50"),
         "last_p50": last.get("p50"),
-        "last_max": last.get("max"),
         "join_p99": record.metric("muc_join_duration").get("p99"),
     }
 

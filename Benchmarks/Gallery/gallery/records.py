@@ -9,10 +9,16 @@ import signal
 import subprocess
 import sys
 
+from .processes import Program, wait_until
 from .servers import clamor_path
 
+# Thresholds that fail, an objective that nothing holds, and connections that fail are answers.
+ANSWERS = {0, 69, 99}
 # The exit status of a run that a signal ended.
 INTERRUPTED = 105
+# The longest of a run takes 40 s; one that takes longer hangs. After a signal a run ends within the time that its
+# clients have for their last answers.
+RUN_SECONDS, GRACE = 120, 40
 
 
 class Record:
@@ -32,7 +38,7 @@ class Record:
 
     @property
     def stolen(self):
-        return self.json["generator"].get("host_steal", 0)
+        return self.json["generator"].get("host_steal")
 
     def metric(self, name, **labels):
         """The first one with these labels; empty where there is none."""
@@ -60,6 +66,8 @@ class Clamor:
         self.folder = pathlib.Path(folder)
         self.count = 0
         self.lines = {}
+        # A run that CI's summary file would collect is none of this.
+        os.environ.pop("GITHUB_STEP_SUMMARY", None)
 
     def keep(self, question, words, port):
         # Ports, process numbers and paths differ from run to run.
@@ -69,8 +77,8 @@ class Clamor:
         if text not in lines:
             lines.append(text)
 
-    def run(self, question, port, *words, seconds=None):
-        """The record of a run, whatever its verdict; after so many seconds it is interrupted."""
+    def start(self, question, port, words):
+        """The directory of the result, and the running program."""
         self.count += 1
         out = self.folder / f"run-{self.count}"
         words = [str(word) for word in words]
@@ -78,29 +86,35 @@ class Clamor:
         # Options of a search come before its load.
         verb = 2 if words[0] == "xmpp" else 1
         command = [clamor_path(), *words[:verb], "--quiet", "--no-page", "--out", str(out), *words[verb:]]
-        # A run that CI's summary file would collect is none of this.
-        variables = {key: value for key, value in os.environ.items() if key != "GITHUB_STEP_SUMMARY"}
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=variables, cwd=self.folder)
-        # Thresholds that fail, an objective that nothing holds, and connections that fail are answers.
-        answers = {0, 69, 99}
-        try:
-            _, errors = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-            # It ends within the time that its clients have for their last answers.
-            _, errors = process.communicate()
-            answers.add(INTERRUPTED)
-        finally:
-            # Where this script ends meanwhile.
-            process.kill()
-        if process.returncode not in answers or not out.exists():
-            sys.exit(f"{shlex.join(command)}: exit status {process.returncode}\n{errors}")
+        return out, Program(command, self.folder, f"clamor-{self.count}")
+
+    @staticmethod
+    def result(out, program, answers):
+        if program.status not in answers or not out.exists():
+            sys.exit(f"{shlex.join(program.words)}: exit status {program.status}\n{program.text[-2000:]}")
         return out
+
+    def run(self, question, port, *words):
+        """The result directory, whatever the verdict."""
+        out, program = self.start(question, port, words)
+        with program:
+            return self.result(out, program.wait(RUN_SECONDS), ANSWERS)
+
+    def search(self, question, port, *words, seconds):
+        """As `run`; after so many seconds it is interrupted, and has the steps that it made."""
+        out, program = self.start(question, port, words)
+        with program:
+            if wait_until(program.has_ended, seconds):
+                return self.result(out, program, ANSWERS)
+            program.send(signal.SIGINT)
+            return self.result(out, program.wait(GRACE), ANSWERS | {INTERRUPTED})
 
     def record(self, question, port, *words):
         return Record(self.run(question, port, *words))
 
     def scenario(self, name):
         words = [clamor_path(), "init", name, "--out", "-"]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        try:
+            return subprocess.run(words, capture_output=True, text=True, check=True, timeout=30).stdout
+        except subprocess.SubprocessError as failure:
+            raise SystemExit(str(failure)) from failure

@@ -1,10 +1,14 @@
 """Explanations of surprising figures of servers; each is printed only where its condition holds."""
 
-from .document import digits, duration, percent, whole
-from .tables_brokers import DISTURBANCE
+from . import drains
+from .document import digits, duration, percent, times, whole
+from .limits import FULL, STOLEN, Limit, disturbance, limit
+from .questions import FAN_RATE
+from .servers import IN_FLIGHT
 
 SEARCHES = ("qos0", "qos1", "qos2", "message")
 CONNECTS = ("storm", "login")
+FANS = {"fan-out": "subscribers", "muc": "occupants"}
 
 # Why a server differs from the others, by server and question; printed where `stands_out` holds.
 REASONS = {
@@ -36,13 +40,18 @@ def best(answers, question, key):
 
 
 def stands_out(answers, server, question):
-    """Its p99 is five times that of the fastest server."""
+    """Its p99 is five times that of the fastest server.
+
+    How many times is said only where the rounds carry it, and where it does not grow with the length of the run.
+    """
     if (server, question) not in REASONS:
         return None
     own, lowest = answers.median(server, question, "p99"), best(answers, question, "p99")
     if not own or not lowest or own < 5 * lowest:
         return None
-    return f"p99 is {digits(own / lowest)} times the lowest. {REASONS[server, question]}"
+    is_steady = not any(rule(answers, server, question) for rule in (full_by_connects, behind))
+    factor = f"{times(own / lowest)} times" if answers.results["rounds"] >= 3 and is_steady else "far above"
+    return f"p99 is {factor} the lowest. {REASONS[server, question]}"
 
 
 def failures(answers, server, question):
@@ -57,11 +66,47 @@ def full_by_connects(answers, server, question):
     cpu = answers.median(server, question, "cpu_per_connect")
     p99 = answers.median(server, question, "p99")
     # Erlang's schedulers wait busily: CPU alone does not say that clients waited.
-    if not rate or not cpu or cpu * rate < 0.8 or not p99 or p99 < 0.05:
+    if not rate or not cpu or cpu * rate < FULL or not p99 or p99 < 0.05:
         return None
+    text = (
+        f"One client takes {duration(cpu)} of the server's CPU, and {whole(rate)} per second want {digits(cpu * rate)}"
+        f" of {answers.results['cores']} cores. Clients wait for each other"
+    )
+    if cpu * rate < answers.results["cores"]:
+        return f"{text}."
+    return f"{text}, the longer the more of them have come: its p50 and p99 grow with the number of clients."
+
+
+def behind(answers, server, question):
+    """A message waits longer than until the next one is due: a queue grows as long as the run goes on."""
+    p50 = answers.median(server, question, "p50")
+    if question not in FANS or not p50 or p50 < 1 / FAN_RATE:
+        return None
+    rate = FAN_RATE * answers.results["sizes"][FANS[question]]
+    cpu = answers.median(server, question, "cpu_per_message")
+    used = (
+        f" At {duration(cpu)} of its CPU each they want {digits(cpu * rate)} of {answers.results['cores']} cores, and"
+        " the clients want some, too."
+        if cpu
+        else ""
+    )
     return (
-        f"One client takes {duration(cpu)} of the server's CPU, and {whole(rate)} per second take {digits(cpu * rate)}"
-        " cores. Clients wait for each other."
+        f"It could not carry {whole(rate)} deliveries per second.{used} Messages queue, and its p50 and p99 grow as the"
+        " run goes on."
+    )
+
+
+def stolen(answers, server, question):
+    """Answers that were disturbed each time that they were asked; of a search the limit says it."""
+    if question in SEARCHES:
+        return None
+    shares = [each["stolen"] for each in answers.figures(server, question) if (each["stolen"] or 0) > STOLEN]
+    if not shares:
+        return None
+    rounds = len(answers.figures(server, question))
+    return (
+        f"other machines took up to {percent(max(shares))} of the host's CPU in {len(shares)} of {rounds} rounds,"
+        " repetitions included. Its times are upper bounds."
     )
 
 
@@ -86,54 +131,57 @@ def memory(answers, server, question):
     return text
 
 
-def limit(answers, server, question):
-    for figures in answers.figures(server, question) if question in SEARCHES else ():
-        held = f"{whole(figures['load'])}/s" if figures.get("load") else "no load"
-        if figures["kind"] == "generator-limited":
-            reason = f" ({figures['reason'].rstrip('.')})" if figures.get("reason") else ""
-            return f"the generator was the limit{reason}. The server held {held}, and its own limit is not known."
-        if figures["kind"] == "nothing-holds":
-            return f"no load held: {figures.get('broken') or 'the objectives broke at once'}."
-        if figures["kind"] == "interrupted":
-            broke = f", and {whole(figures['high'])}/s broke" if figures.get("high") else ""
-            seconds = answers.results["sizes"]["search_seconds"]
-            return f"the search was ended after {seconds} s. The server held {held}{broke}. A longer one narrows that."
-        if figures["kind"] == "at-least":
-            return f"all loads held, up to the highest that was offered, {held}."
-    return None
+def known(figures):
+    """What a search without an end says about the server."""
+    held, high = figures["load"], figures["high"]
+    if held is None:
+        return f"No load is known to hold; {whole(high)}/s broke" if high else "No load is known to hold"
+    return f"The server held {whole(held)}/s" + (f", and {whole(high)}/s broke" if high else "")
 
 
-def full(answers, server, question):
-    """Of what there is of CPU, who had it at the largest load that held."""
+def met(answers, server, question):
+    """The limit of the table, explained from the same figures."""
     if question not in SEARCHES:
         return None
-    own, load = (answers.median(server, question, key) for key in ("server_cores", "generator_cores"))
-    if own is None or load is None or answers.figures(server, question)[0]["kind"] != "found":
-        return None
-    others = answers.median(server, question, "others")
-    if others and others > DISTURBANCE:
+    return " ".join(explained(answers, server, each) for each in answers.figures(server, question))
+
+
+def explained(answers, server, figures):
+    cores = answers.results["cores"]
+    found = limit(figures, cores)
+    if found == Limit.UNCLEAR:
+        text = f"{disturbance(figures)} in the steps that decided, repetitions included."
+        return f"{text} {known(figures)}. On a quiet host it may hold more."
+    if found == Limit.GENERATOR:
+        reason = f" ({figures['reason'].rstrip('.')})" if figures.get("reason") else ""
+        end = "its own limit is lower than that" if figures["high"] else "its own limit is not known"
+        return f"the generator was the limit{reason}. {known(figures)}; {end}."
+    if found == Limit.TIME:
+        seconds = answers.results["sizes"]["search_seconds"]
+        return f"the search was ended after {seconds} s. {known(figures)}. A longer one narrows that."
+    if found == Limit.OFFERED:
+        return f"all loads held, up to the highest that was offered, {whole(figures['load'])}/s."
+    if figures["kind"] == "nothing-holds":
+        reasons = [step["reason"] for step in figures["steps"] if step["verdict"] == "broken"]
+        return f"no load held: {next(iter(reasons), None) or 'the objectives broke at once'}."
+    both = figures["server_cores"] + figures["generator_cores"]
+    if found == Limit.HOST:
         return (
-            f"other work used {digits(others)} of {answers.results['cores']} cores of the host meanwhile. The figure is"
-            " a lower bound."
+            f"server and clients used {digits(both)} of {cores} cores at that load. On a machine of its own the server"
+            " carries more."
         )
-    if server in ONE_THREAD and own > 0.8:
-        return f"it used {percent(own)} of a core at that load. {ONE_THREAD[server]}"
-    if own + load > 0.8 * answers.results["cores"]:
-        return (
-            f"server and clients used {digits(own + load)} of {answers.results['cores']} cores at that load. The host"
-            " was the limit: on a machine of its own the server carries more."
-        )
-    if own + load < 0.6 * answers.results["cores"]:
-        return (
-            f"server and clients used {digits(own + load)} of {answers.results['cores']} cores at that load. p99 broke"
-            " first: pauses of the server lasted too long before the CPU was full."
-        )
-    return None
+    if (figures.get("server_thread") or 0) > FULL:
+        thread = percent(figures["server_thread"])
+        return f"its busiest thread used {thread} of a core at that load. {ONE_THREAD.get(server, '')}".rstrip()
+    return (
+        f"server and clients used {digits(both)} of {cores} cores at that load. p99 broke before the CPU was full:"
+        " pauses of the server lasted too long."
+    )
 
 
 def wide(answers, server, question):
     for figures in answers.figures(server, question) if question in SEARCHES else ():
-        low, high = figures.get("low"), figures.get("high")
+        low, high = figures["low"], figures["high"]
         # Between the edges of an ended search nothing may have been offered.
         if figures["kind"] == "found" and low and high and high > 1.3 * low:
             return f"loads from {whole(low)} to {whole(high)}/s held in one step and broke in another."
@@ -144,9 +192,7 @@ def acknowledged(answers, server, question):
     plain, own = (answers.median(server, each, "load") for each in ("qos0", question))
     if (server, question) != ("rabbitmq", "qos1") or not plain or not own or own > plain / 2:
         return None
-    return (
-        "at QoS 1 the plugin waits for AMQP's confirmation by the queue before it acknowledges."
-    )
+    return "at QoS 1 the plugin waits for AMQP's confirmation by the queue before it acknowledges."
 
 
 def limited(answers, server, question):
@@ -158,7 +204,7 @@ def limited(answers, server, question):
     if not late:
         return None
     text = f"the generator or its host was late in {len(late)} of {len(figures)} rounds: {late[0]['reasons'][0]}."
-    if question == "drain":
+    if question == "drain" and any(each["lost"] for each in figures):
         text += " The loss is a count and holds all the same."
     return text
 
@@ -173,11 +219,35 @@ def unreconciled(answers, server, question):
 def slow_drain(answers, server, question):
     if question != "drain" or server != "rabbitmq":
         return None
-    own, other = (answers.median(each, "drain", "rate") for each in (server, "mosquitto"))
-    if not other or (own and own > other / 5):
+    own, other = (slowest(answers, each) for each in (server, "mosquitto"))
+    if own is None or other is None or own[0] < 2 * other[1]:
+        return None
+    return "its persistent sessions are durable queues on disk. mosquitto keeps all in memory here."
+
+
+def slowest(answers, server):
+    """Between which seconds the slowest round's drain ended; infinite where it did not."""
+    rounds = answers.figures(server, "drain")
+    if not drains.bound(rounds):
+        return None
+    return max((each["seconds"] or [each["watched"], float("inf")] for each in rounds), key=lambda ends: ends[1])
+
+
+# The embedded broker's `maximumInFlight`, and the pairs of `clamor init session-drain`.
+EMBEDDED_IN_FLIGHT, SUBSCRIBERS = 1024, 50
+
+
+def window(answers, server, question):
+    """Why the embedded broker drains faster than mosquitto."""
+    if question != "drain" or server != "embedded":
+        return None
+    own, other = (slowest(answers, each) for each in (server, "mosquitto"))
+    each = (answers.median(server, question, "backlog") or 0) / SUBSCRIBERS
+    if own is None or other is None or 2 * own[1] > other[0] or not IN_FLIGHT < each <= EMBEDDED_IN_FLIGHT:
         return None
     return (
-        "its persistent sessions are durable queues on disk. mosquitto keeps all in memory here."
+        f"it sends up to {whole(EMBEDDED_IN_FLIGHT)} messages to a client before it waits for acknowledgements, and so"
+        f" all {whole(each)} that each subscriber missed. mosquitto waits after {IN_FLIGHT}, as it is set here."
     )
 
 
@@ -220,15 +290,17 @@ RULES = [
     failures,
     stands_out,
     full_by_connects,
+    behind,
     password,
     memory,
-    limit,
-    full,
+    met,
     wide,
     acknowledged,
     limited,
+    stolen,
     unreconciled,
     slow_drain,
+    window,
     drain_loss,
     twice,
     together,

@@ -1,19 +1,22 @@
 """rivals.md and its pictures."""
 
 from . import bars
-from .document import Document, digits, duration, median, percent, spread, whole
-from .outputs import stall_truth
+from .document import Document, digits, duration, median, signed, spread, times, whole
+from .outputs import delay_error, stall_truth
 from .remarks_rivals import remarks
 
 INTRODUCTION = [
     "Each tool does the same work against mosquitto {mosquitto} on the same host, one tool after the other.{rounds}",
     "",
-    "- CPU is user and system time of the tool's processes. It depends less on other load than rates do.",
+    "- CPU is user and system time of the tool's processes. There are no rates. In closed loop on a shared host they are"
+    " those of tool and broker together, and tsung looks for its end only every 5 s.",
     "- The cost of a message, of a connect and of an idle client is what many of them cost beyond few. The start of the"
     " tool and its virtual machine are left out.",
     "- Tools and mosquitto share the cores of the host. Compare the tools with each other, not with other hosts.",
-    "- Payloads have 64 bytes, all clients speak MQTT 3.1.1.",
+    "- Payloads have 64 bytes. All tools but tsung speak MQTT 3.1.1; tsung speaks 3.1.",
 ]
+
+FACTOR = "times Clamor's"
 
 
 class Answers:
@@ -42,13 +45,17 @@ class Answers:
     def median(self, tool, contest, part, *path):
         return median(self.values(tool, contest, part, *path))
 
+    def emulator(self, tool):
+        """As it ran in the connects, where a tool is at rest for long enough to be looked at."""
+        return next((each for each in self.values(tool, "connects", "", "emulator") if each), "–")
+
     def cell(self, tool, contest, part, *path, show=duration):
         return spread(self.values(tool, contest, part, *path), show)
 
     def times(self, tool, contest, part, key):
-        """By how much it needs more than Clamor."""
+        """How many times Clamor's it is."""
         ours, theirs = self.median("Clamor", contest, part, key), self.median(tool, contest, part, key)
-        return digits(theirs / ours) if ours and theirs else "–"
+        return times(theirs / ours) if ours and theirs else "–"
 
 
 class Report:
@@ -73,6 +80,12 @@ class Report:
     def command(self, contest):
         lines = [line for text in self.results["lines"].get(contest, []) for line in text.splitlines()]
         self.document.add("<details><summary>Command lines</summary>", "", "```sh", *lines, "```", "", "</details>")
+
+    def factors(self, columns, rows):
+        """A table with factors, where there are rounds enough to carry them."""
+        shown = [index for index, name in enumerate(columns) if name != FACTOR or self.results["rounds"] >= 3]
+        chosen = [[row[index] for index in shown] for row in (columns, *rows)]
+        self.document.table(chosen[0], chosen[1:], range(1, len(shown)))
 
     def messages(self):
         levels = [f"qos{qos}" for qos in (0, 1, 2) if self.answers.tools("messages", f"qos{qos}")]
@@ -99,12 +112,11 @@ class Report:
                     tool,
                     self.answers.cell(tool, "messages", level, "cpu"),
                     self.answers.times(tool, "messages", level, "cpu"),
-                    self.answers.cell(tool, "messages", level, "rate", show=lambda value: f"{whole(value)}/s"),
                 ]
                 for tool in self.answers.tools("messages", level)
             ]
             self.document.heading(f"QoS {level[-1]}", 3)
-            self.document.table(["tool", "CPU a message", "times Clamor's", "rate"], rows, range(1, 4))
+            self.factors(["tool", "CPU a message", FACTOR], rows)
         self.remarks("messages")
         self.command("messages")
 
@@ -132,8 +144,7 @@ class Report:
             ]
             for tool in tools
         ]
-        columns = ["tool", "CPU a connect", "times Clamor's", "memory a client", "times Clamor's", "base"]
-        self.document.table(columns, rows, range(1, 6))
+        self.factors(["tool", "CPU a connect", FACTOR, "memory a client", FACTOR, "base"], rows)
         self.remarks("connects")
         self.command("connects")
 
@@ -174,29 +185,25 @@ class Report:
         self.document.heading("A known delay")
         self.document.add(
             f"{self.sizes['pairs']} publishers send every {self.sizes['interval']} ms at QoS 1. `clamor proxy --delay"
-            f" {true * 1000:.0f}ms` holds all that the server sends. *Added* is the reported latency with the delay"
-            " less that through the same proxy without it."
+            f" {true * 1000:.0f}ms` holds all that the server sends. *Error* is the reported latency with the delay"
+            f" less that through the same proxy without it, less {duration(true)}; of several rounds the median."
+            " *Noise* is by how much the latency without the delay differs between rounds. A smaller error is none."
         )
         rows = []
         for tool in tools:
             for kind in ("acknowledgement", "delivery"):
                 for figure in ("p50", "mean"):
-                    plain = self.answers.median(tool, "delay", "", "plain", kind, figure)
-                    held = self.answers.median(tool, "delay", "", "delayed", kind, figure)
-                    if plain is None or held is None:
-                        continue
-                    added = held - plain
-                    rows.append(
-                        [
-                            tool,
-                            f"{kind}, {figure}",
-                            duration(plain),
-                            duration(held),
-                            duration(added),
-                            percent(abs(added / true - 1)),
-                        ]
+                    plain, held = (
+                        self.answers.values(tool, "delay", "", part, kind, figure) for part in ("plain", "delayed")
                     )
-        columns = ["tool", "figure", "without", "with", f"added (true: {duration(true)})", "error"]
+                    found = delay_error(tool, true, plain, held)
+                    if not found:
+                        continue
+                    error, noise, resolution = found
+                    cells = [spread(each, duration) for each in (plain, held)]
+                    noise = duration(max(noise, resolution)) if noise is not None else "–"
+                    rows.append([tool, f"{kind}, {figure}", *cells, signed(error, resolution), noise])
+        columns = ["tool", "figure", "without", "with", "error", "noise"]
         self.document.table(columns, rows, range(2, 6))
         self.remarks("delay")
 
@@ -242,7 +249,8 @@ class Report:
         )
         self.document.heading("Host and tools")
         self.document.table(["", ""], self.results["host"])
-        self.document.table(["tool", "version"], self.results["versions"].items())
+        rows = [[tool, version, self.answers.emulator(tool)] for tool, version in self.results["versions"].items()]
+        self.document.table(["tool", "version", "Erlang/OTP, and options of its emulator"], rows)
         if self.results["problems"]:
             self.document.add("Not answered:")
             self.document.list(self.results["problems"])

@@ -7,7 +7,7 @@ import os
 import signal
 
 from . import host
-from .processes import Program, free_ports, listens, wait_until
+from .processes import Program, free_ports, wait_until
 
 DOMAIN = "localhost"
 PASSWORD = "secret"
@@ -271,5 +271,3 @@ XMPP = [
         "accounts in files, no TLS, no limits, no archive",
     ),
 ]
-
-__all__ = ["BROKERS", "DOMAIN", "Kind", "PASSWORD", "Server", "XMPP", "clamor_path", "listens", "name_server"]

@@ -1,6 +1,8 @@
 """The answers of servers, and their tables in brokers.md."""
 
+from . import drains
 from .document import digits, duration, median, percent, spread, whole
+from .limits import Limit, disturbance, limit
 
 
 class Answers:
@@ -67,37 +69,20 @@ def size(value):
 
 
 def load(figures):
-    kind, held = figures["kind"], figures.get("load")
-    if kind == "found":
-        return f"{whole(held)}/s"
-    if kind == "nothing-holds" or held is None:
-        return "no load held" if kind == "nothing-holds" else "not known"
-    return f"at least {whole(held)}/s"
-
-
-# Cores; a quiet host needs less for itself.
-DISTURBANCE = 0.3
-
-
-def limit(figures):
-    """What ended the search: the server only where nothing else used much of the host."""
-    if figures["kind"] == "found" and (figures.get("others") or 0) > DISTURBANCE:
-        return f"unclear: other work used {digits(figures['others'])} cores"
-    return KINDS[figures["kind"]]
+    held, high = figures["load"], figures["high"]
+    if held is None:
+        return f"below {whole(high)}/s" if high is not None else "not known"
+    return f"{whole(held)}/s" if figures["kind"] == "found" else f"at least {whole(held)}/s"
 
 
 def interval(figures):
-    low, high = figures.get("low"), figures.get("high")
+    low, high = figures["low"], figures["high"]
     return f"{whole(low)} to {whole(high)}/s" if low is not None and high is not None else "–"
 
 
-KINDS = {
-    "found": "the server was the limit",
-    "at-least": "the search ended first",
-    "nothing-holds": "the server, at any load",
-    "generator-limited": "generator-limited",
-    "interrupted": "broken off",
-}
+def limit_cell(figures, cores):
+    found = limit(figures, cores)
+    return f"{found.value}: {disturbance(figures)}" if found == Limit.UNCLEAR else found.value
 
 
 def capacity_rows(answers, protocol, question):
@@ -113,23 +98,21 @@ def capacity_rows(answers, protocol, question):
                     duration(figures.get("cpu_per_message")),
                     percent(figures.get("server_cores")),
                     percent(figures.get("generator_cores")),
-                    limit(figures),
+                    limit_cell(figures, answers.results["cores"]),
                 ]
             )
     return rows
 
 
 def overview(answers, protocol, parts):
-    """One row for each server; a part is a column's name, a question, a figure and how it is shown."""
+    """One row for each server; a part is a column's name, a question and how its rounds are shown."""
     asked = [part for part in parts if answers.asked(protocol, part[1])]
     rows = []
     for server in answers.results["servers"][protocol]:
         cells = []
-        for _, question, key, show in asked:
+        for _, question, show in asked:
             figures = answers.figures(server["name"], question)
-            is_search = bool(figures) and "kind" in figures[0]
-            value = answers.median(server["name"], question, key)
-            cells.append(load(figures[0]) if is_search else "–" if value is None else show(value))
+            cells.append(show(figures) if figures else "–")
         rows.append([server["title"], *cells])
     return ["server", *(part[0] for part in asked)], rows, range(1, len(asked) + 1)
 
@@ -177,16 +160,12 @@ def drain_table(answers):
     for server in answers.asked("mqtt", "drain"):
         name = server["name"]
         figures = answers.figures(name, "drain")
-        seconds = [each["seconds"] for each in figures]
         rows.append(
             [
                 server["title"],
                 cell(answers, name, "drain", "backlog", whole),
-                # A median would leave out the rounds in which the time was too short.
-                spread(seconds, duration)
-                if None not in seconds
-                else f"over {duration(min(e['watched'] for e in figures))}",
-                cell(answers, name, "drain", "rate", lambda value: f"{whole(value)}/s"),
+                drain_time(figures),
+                drain_rate(figures),
                 lost(figures),
                 whole(sum(each["duplicated"] for each in figures)),
                 verdict(figures),
@@ -194,6 +173,21 @@ def drain_table(answers):
         )
     columns = ["server", "backlog", "time", "messages", "lost", "duplicated", "verdict"]
     return columns, rows, range(1, 6)
+
+
+def drain_time(figures):
+    """From the shortest to the longest time that the rounds allow."""
+    if not drains.bound(figures):
+        return "–"
+    if not all(each["seconds"] for each in figures):
+        return f"over {duration(min(each['watched'] for each in figures if not each['seconds']))}"
+    lows, highs = zip(*(each["seconds"] for each in figures))
+    return f"{duration(min(lows)) if min(lows) else 0} to {duration(max(highs))}"
+
+
+def drain_rate(figures):
+    found = drains.bound(figures)
+    return f"{found[0]} {whole(found[1])}/s" if found else "–"
 
 
 def muc_table(answers):

@@ -4,7 +4,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from . import contests, drains, outputs, processes, remarks_brokers, remarks_rivals, report_rivals, searches
+from . import contests, drains, emulators, outputs, processes, remarks_brokers, remarks_rivals, report_rivals
 
 EMQTT = """
 1s recv total=0 rate=0.00/sec
@@ -57,11 +57,26 @@ class Outputs(unittest.TestCase):
 
 
 class Drain(unittest.TestCase):
-    def test_the_time_is_that_of_the_stage_with_the_last_message(self):
-        self.assertAlmostEqual(drains.seconds(100, [(0.05, 40), (0.05, 60), (1, 10)]), 0.1)
+    def test_the_time_is_within_the_stage_with_the_last_message(self):
+        for backlog, received, ends in (
+            (100, [(0.05, 40), (0.05, 60), (1, 10)], [0.05, 0.1]),
+            (100, [(0.05, 100)], [0, 0.05]),
+            (100, [(0.05, 40), (1, 60)], [0.05, 1.05]),
+            (100, [(0.05, 40), (1, 59)], None),
+        ):
+            self.assertEqual(drains.seconds(backlog, received), ends)
 
-    def test_a_backlog_that_stays_has_no_time(self):
-        self.assertIsNone(drains.seconds(100, [(0.05, 40), (1, 59)]))
+    def test_a_rate_has_the_digits_of_its_slowest_round_and_stays_a_bound(self):
+        fast, slow = {"seconds": [0.05, 0.1], "watched": 7}, {"seconds": [2, 3], "watched": 7}
+        never = {"seconds": None, "watched": 7}
+        for rounds, backlog, found in (
+            ([fast], 32_000, ("at least", 320_000)),
+            ([fast, slow], 32_000, ("at least", 10_000)),
+            ([fast, never], 32_000, ("below", 4_600)),
+            ([slow], 0, None),
+            ([], 0, None),
+        ):
+            self.assertEqual(drains.bound([each | {"backlog": backlog} for each in rounds]), found)
 
     def test_the_scenario_changes_the_version_and_the_last_stage_only(self):
         text = "a\n connect: {protocol: 5, clean: false, session_expiry: 10m}\n - { name: drain-off, for: 5s }\nb\n"
@@ -70,15 +85,14 @@ class Drain(unittest.TestCase):
         self.assertEqual(len(changed), 3 + drains.FINE + drains.COARSE)
 
 
-class Searches(unittest.TestCase):
-    def test_the_load_of_an_ended_search_is_below_all_that_broke(self):
-        steps = [(4, "held"), (8, "held"), (16, "broken"), (8, "broken"), (12, "held"), (32, "generator-limited")]
-        self.assertEqual(searches.edges_so_far(steps), {"load": 4, "low": 4, "high": 16})
+class Emulators(unittest.TestCase):
+    def test_options_of_the_emulator_come_before_those_of_its_programs(self):
+        words = "/usr/lib/erts-13/bin/beam.smp -K true -P 16000000 -- -root /usr/lib/erlang -- -noshell".split()
+        self.assertEqual(emulators.options(words, {}), "+K true +P 16000000")
+        self.assertEqual(emulators.options(words, {"ERL_MAX_PORTS": "9"}), "+K true +P 16000000 ERL_MAX_PORTS=9")
 
-    def test_an_ended_search_may_have_one_edge_or_none(self):
-        self.assertEqual(searches.edges_so_far([(4, "held")]), {"load": 4, "low": 4, "high": None})
-        self.assertEqual(searches.edges_so_far([(4, "broken")]), {"load": None, "low": None, "high": 4})
-        self.assertEqual(searches.edges_so_far([]), {"load": None, "low": None, "high": None})
+    def test_other_programs_have_none(self):
+        self.assertIsNone(emulators.options(["/usr/bin/clamor", "conn"], {}))
 
 
 class Programs(unittest.TestCase):
@@ -87,6 +101,13 @@ class Programs(unittest.TestCase):
             program = processes.Program(["sh", "-c", "sleep 600 & echo $!"], folder, "leader").wait(60)
             child = int(program.text)
             self.assertTrue(processes.wait_until(lambda: has_gone(child), 60))
+
+    def test_a_program_that_hangs_is_ended(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = processes.Program(["sleep", "600"], folder, "hung")
+            with self.assertRaises(processes.Hung):
+                program.wait(0)
+            self.assertTrue(has_gone(program.pid))
 
     def test_an_ended_program_is_no_longer_signalled(self):
         with tempfile.TemporaryDirectory() as folder:
