@@ -15,6 +15,8 @@ from .servers import clamor_path, mosquitto
 
 RECEIVED = "$SYS/broker/publish/messages/received"
 
+# The longest work takes 30 s; a program that takes longer hangs.
+TOOL_SECONDS = 120
 # How often a disturbed run is repeated, and all repetitions together.
 REPEATS, REPEAT_SECONDS = 2, 180
 
@@ -105,7 +107,7 @@ def messages(field, tool, qos, sizes):
         def run(count):
             directory = field.directory()
             work = tool.publish(server.port, qos, sizes.clients, count, directory)
-            program = field.start("messages", work, server.port, directory).wait(180)
+            program = field.start("messages", work, server.port, directory).wait(TOOL_SECONDS)
             # mosquitto leaves QoS 2 out of its count.
             return program, count if qos == 2 else counter.more()
 
@@ -157,7 +159,7 @@ def counts(field, tool, qos, sizes):
         subscriber = Program(words, directory, "subscriber", output=heard)
         time.sleep(0.5)
         work = tool.publish(server.port, qos, sizes.clients, sizes.counted, directory)
-        program = field.start("counts", work, server.port, directory).wait(180)
+        program = field.start("counts", work, server.port, directory).wait(TOOL_SECONDS)
         own = counter.more()
         # The subscriber has had the two seconds of that count to read the rest.
         subscriber.end()
@@ -196,7 +198,7 @@ def latency(field, tool, sizes, seconds, *faults, all_through=True):
                 sys.exit(f"not all of {sizes.pairs} subscribers were up within 30 s")
             says = listening.says
         work = tool.pairs(port, sizes.pairs, sizes.interval, seconds, directory)
-        program = field.start("latency", work, port, directory).wait(seconds + 90)
+        program = field.start("latency", work, port, directory).wait(TOOL_SECONDS)
         if subscribers:
             # It prints once a second.
             time.sleep(1.5)

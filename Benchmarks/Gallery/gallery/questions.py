@@ -23,9 +23,9 @@ class Sizes:
             else ["--hold", "2s", "--first", "4000/s"]
         )
         # The longest of a search. Most are over by themselves; where verdicts differ it may take 60 steps.
-        self.search_seconds = 20 if quick else 60
+        self.search_seconds = 20 if quick else 70
         # All repetitions of disturbed answers together, and how often one of them is repeated.
-        self.repeat_seconds, self.repeats = (30, 1) if quick else (150, 2)
+        self.repeat_seconds, self.repeats = (30, 1) if quick else (120, 2)
         self.pairs = 50
         self.subscribers, self.fan_seconds = (200, "3s") if quick else (1000, "10s")
         self.drain_rate, self.away = (1000, 3) if quick else (4000, 8)

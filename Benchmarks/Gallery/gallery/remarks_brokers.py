@@ -2,7 +2,7 @@
 
 from . import drains
 from .document import digits, duration, percent, times, whole
-from .limits import FULL, STOLEN, Limit, disturbance, limit
+from .limits import FULL, Limit, disturbance, is_stolen, limit
 from .questions import FAN_RATE
 from .servers import IN_FLIGHT
 
@@ -100,7 +100,7 @@ def stolen(answers, server, question):
     """Answers that were disturbed each time that they were asked; of a search the limit says it."""
     if question in SEARCHES:
         return None
-    shares = [each["stolen"] for each in answers.figures(server, question) if (each["stolen"] or 0) > STOLEN]
+    shares = [each["stolen"] for each in answers.figures(server, question) if is_stolen(each)]
     if not shares:
         return None
     rounds = len(answers.figures(server, question))
@@ -150,8 +150,8 @@ def explained(answers, server, figures):
     cores = answers.results["cores"]
     found = limit(figures, cores)
     if found == Limit.UNCLEAR:
-        text = f"{disturbance(figures)} in the steps that decided, repetitions included."
-        return f"{text} {known(figures)}. On a quiet host it may hold more."
+        when = "in the steps that decided, repetitions included" if is_stolen(figures) else "at that load"
+        return f"{disturbance(figures)} {when}. {known(figures)}. On a quiet host it may hold more."
     if found == Limit.GENERATOR:
         reason = f" ({figures['reason'].rstrip('.')})" if figures.get("reason") else ""
         end = "its own limit is lower than that" if figures["high"] else "its own limit is not known"

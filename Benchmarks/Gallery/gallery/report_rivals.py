@@ -8,10 +8,11 @@ from .remarks_rivals import remarks
 INTRODUCTION = [
     "Each tool does the same work against mosquitto {mosquitto} on the same host, one tool after the other.{rounds}",
     "",
-    "- CPU is user and system time of the tool's processes. There are no rates. In closed loop on a shared host they are"
-    " those of tool and broker together, and tsung looks for its end only every 5 s.",
+    "- CPU is user and system time of the tool's processes. There are no rates. In closed loop on a shared host they"
+    " are those of tool and broker together, and tsung looks for its end only every 5 s.",
     "- The cost of a message, of a connect and of an idle client is what many of them cost beyond few. The start of the"
     " tool and its virtual machine are left out.",
+    "- A run in which other machines took over 10 % of the CPU was made again; what stayed disturbed is named.",
     "- Tools and mosquitto share the cores of the host. Compare the tools with each other, not with other hosts.",
     "- Payloads have 64 bytes. All tools but tsung speak MQTT 3.1.1; tsung speaks 3.1.",
 ]
@@ -187,7 +188,8 @@ class Report:
             f"{self.sizes['pairs']} publishers send every {self.sizes['interval']} ms at QoS 1. `clamor proxy --delay"
             f" {true * 1000:.0f}ms` holds all that the server sends. *Error* is the reported latency with the delay"
             f" less that through the same proxy without it, less {duration(true)}; of several rounds the median."
-            " *Noise* is by how much the latency without the delay differs between rounds. A smaller error is none."
+            " *Noise* is by how much the latency without the delay differs between rounds; no smaller error means"
+            " anything."
         )
         rows = []
         for tool in tools:
@@ -236,6 +238,8 @@ class Report:
     def head(self):
         rounds = self.results["rounds"]
         options = "" if rounds == 3 else f" RIVALS='--rounds {rounds}'"
+        if self.results["quick"]:
+            options = " RIVALS=--quick"
         text = (
             f" Each contest has {rounds} rounds, the tools in turn; figures are medians, with the lowest and the"
             " highest in brackets. Counts have one round."
