@@ -20,17 +20,24 @@ def scenario(text):
     return text.replace(connect, "protocol: 4, clean: false").replace(last[0], "\n".join(stages))
 
 
-def seconds(backlog, received):
+def seconds(backlog, received, duplicated=0):
     """Between which seconds so many messages had come, from counts of the stages after the return.
 
-    None if they never did, or if there was no backlog.
+    Those that came twice are in these counts, and may have come before the last one of the backlog. None if the
+    backlog never came.
     """
+    early, late = stage(backlog, received), stage(backlog + duplicated, received)
+    return [early[0], late[1]] if early and late else None
+
+
+def stage(count, received):
+    """From when to when the stage was in which so many messages were complete."""
     passed = 0.0
-    for length, count in received:
+    for length, each in received:
         before, passed = passed, passed + length
-        backlog -= count
-        if backlog <= 0:
-            return [before, passed]
+        count -= each
+        if count <= 0:
+            return before, passed
     return None
 
 

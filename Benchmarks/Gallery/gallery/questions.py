@@ -148,9 +148,10 @@ def drain(clamor, server, sizes):
     lengths = {stage["name"]: stage["duration_seconds"] for stage in record.json["stages"]}
     received = [(lengths[name], record.total("received", stage=name)) for name in names if name.startswith("back-")]
     backlog = record.metric("delivery_duration", stage="away").get("count", 0)
-    return deliveries(record) | {
+    figures = deliveries(record)
+    return figures | {
         "backlog": backlog,
-        "seconds": drains.seconds(backlog, received),
+        "seconds": drains.seconds(backlog, received, figures["duplicated"]),
         "watched": sum(length for length, _ in received),
     }
 

@@ -25,8 +25,8 @@ INTRODUCTION = [
     "- Response times count from when a message was due, so that a server that falls behind cannot hide it.",
     "- A run is *generator-limited* if the load could not be offered as planned: the generator or its host was the"
     " limit. Such a figure is a lower bound for the server.",
-    "- Where other machines took over 10 % of the host's CPU in a run, or in the steps that decided a search, the question"
-    " was asked again. What stayed disturbed is named.",
+    "- Where other machines took over 10 % of the host's CPU in a run, or in the steps that decided a search, the"
+    " question was asked again. What stayed disturbed is named.",
     "- The CPU of ejabberd and RabbitMQ includes the busy waiting of Erlang's schedulers.",
     "- All clients speak MQTT 3.1.1, since RabbitMQ 3.10 has no MQTT 5.",
 ]

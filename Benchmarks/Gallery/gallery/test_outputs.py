@@ -66,6 +66,12 @@ class Drain(unittest.TestCase):
         ):
             self.assertEqual(drains.seconds(backlog, received), ends)
 
+    def test_messages_that_came_twice_widen_the_time(self):
+        received = [(0.05, 60), (0.05, 45), (0.05, 5)]
+        self.assertEqual(drains.seconds(100, received, 5), [0.05, 0.1])
+        self.assertEqual(drains.seconds(100, received, 10)[0], 0.05)
+        self.assertAlmostEqual(drains.seconds(100, received, 10)[1], 0.15)
+
     def test_a_rate_has_the_digits_of_its_slowest_round_and_stays_a_bound(self):
         fast, slow = {"seconds": [0.05, 0.1], "watched": 7}, {"seconds": [2, 3], "watched": 7}
         never = {"seconds": None, "watched": 7}
