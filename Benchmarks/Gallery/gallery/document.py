@@ -60,7 +60,7 @@ def spread(values, show):
     if not known:
         return "–"
     text = show(statistics.median(known))
-    return text if len(known) == 1 else f"{text} ({show(known[0])} to {show(known[-1])})"
+    return text if show(known[0]) == show(known[-1]) else f"{text} ({show(known[0])} to {show(known[-1])})"
 
 
 def table(columns, rows, right=()):

@@ -44,6 +44,8 @@ def connects(record):
     found = record.json["findings"]
     failures = found["clients_planned"] - found["clients_up"]
     cpu = record.metric("server_cpu_time").get("value")
+    # What clients cost that never came up cannot be told apart.
+    memory = record.metric("server_memory_per_connection").get("value")
     return summary(
         record,
         clients=found["clients_planned"],
@@ -51,8 +53,8 @@ def connects(record):
         errors=[f"{error['kind']}: {error['count']}" for error in record.json["errors"]],
         p50=total.get("p50"),
         p99=total.get("p99"),
-        cpu_per_connect=cpu / found["clients_up"] if cpu and found["clients_up"] else None,
-        memory=record.metric("server_memory_per_connection").get("value"),
+        cpu_per_connect=cpu / found["clients_up"] if cpu and not failures else None,
+        memory=None if failures else memory,
     )
 
 
@@ -73,7 +75,18 @@ def mqtt(server, *words):
 
 
 def storm(clamor, server, sizes):
-    words = mqtt(server, "conn", "-c", sizes.storm_clients, "-R", f"{sizes.storm_rate}/s", "--duration", "2s")
+    words = mqtt(
+        server,
+        "conn",
+        "-c",
+        sizes.storm_clients,
+        "-R",
+        f"{sizes.storm_rate}/s",
+        "--connect-timeout",
+        "30s",
+        "--duration",
+        "2s",
+    )
     return connects(clamor.record("storm", server.port, *words))
 
 

@@ -49,16 +49,21 @@ def stands_out(answers, server, question):
     own, lowest = answers.median(server, question, "p99"), best(answers, question, "p99")
     if not own or not lowest or own < 5 * lowest:
         return None
-    is_steady = not any(rule(answers, server, question) for rule in (full_by_connects, behind))
+    is_steady = not any(rule(answers, server, question) for rule in (failures, full_by_connects, behind))
     factor = f"{times(own / lowest)} times" if answers.results["rounds"] >= 3 and is_steady else "far above"
     return f"p99 is {factor} the lowest. {REASONS[server, question]}"
 
 
 def failures(answers, server, question):
-    figures = [each for each in answers.figures(server, question) if each.get("failures")]
-    if question not in CONNECTS or not figures:
+    rounds = answers.figures(server, question) if question in CONNECTS else ()
+    failed = [each for each in rounds if each["failures"]]
+    if not failed:
         return None
-    return f"{whole(figures[0]['failures'])} clients failed in one round: {', '.join(figures[0]['errors'])}."
+    most = max(failed, key=lambda each: each["failures"])
+    return (
+        f"{whole(most['failures'])} of {whole(most['clients'])} clients failed in one of {len(rounds)} rounds"
+        f" ({', '.join(most['errors'])}). Its times are those of the others."
+    )
 
 
 def full_by_connects(answers, server, question):

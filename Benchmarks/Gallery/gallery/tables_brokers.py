@@ -152,6 +152,8 @@ def lost(figures):
 
 def share(figures, part, of):
     """Sums over all rounds."""
+    if not any(each[of] for each in figures):
+        return "–"
     return " of ".join(whole(sum(each[key] for each in figures)) for key in (part, of))
 
 

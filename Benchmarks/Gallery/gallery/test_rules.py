@@ -120,6 +120,21 @@ class Servers(unittest.TestCase):
             found = answers("rabbitmq", "fan-out", figures, other={"p99": 0.028}, number=number)
             self.assertIn(f"p99 is {text} the lowest", remarks_brokers.stands_out(found, "rabbitmq", "fan-out"))
 
+    def test_clients_that_failed_leave_times_without_a_factor(self):
+        for failed, text in ((0, "160 times"), (9, "far above")):
+            figures = {"p99": 4.58, "clients": 5000, "failures": failed, "errors": ["timeout: 9"]}
+            found = answers("rabbitmq", "storm", figures, other={"p99": 0.028})
+            self.assertIn(f"p99 is {text} the lowest", remarks_brokers.stands_out(found, "rabbitmq", "storm"))
+            self.assertEqual(bool(remarks_brokers.failures(found, "rabbitmq", "storm")), failed > 0)
+
+    def test_of_nothing_no_share_is_lost(self):
+        self.assertEqual(tables_brokers.lost([{"lost": 0, "expected": 0}]), "–")
+        self.assertEqual(tables_brokers.lost([{"lost": 1, "expected": 9}, {"lost": 0, "expected": 0}]), "1 of 9")
+
+    def test_rounds_that_agree_are_one_figure(self):
+        self.assertEqual(document.spread([5, 5, None], str), "5")
+        self.assertEqual(document.spread([5, 7, 6], str), "6 (5 to 7)")
+
     def test_a_fan_out_longer_than_its_interval_is_behind(self):
         for p50, is_behind in ((0.199, False), (0.2, True)):
             found = answers("rabbitmq", "fan-out", {"p50": p50, "cpu_per_message": 308e-6})
