@@ -29,7 +29,7 @@ extension Summary {
         case "websocket": "check that this port speaks WebSocket, and the path of its endpoint"
         case "connack 0x01", "connack 0x84": "the server does not speak this version of MQTT; try MQTT 3.1.1"
         case "session":
-            "wait for the end of the earlier session, or use another --seed or --prefix, or a clean start"
+            "use another --seed or --prefix, a clean start (-C true), or MQTT 5, whose sessions end with their run"
         case "ports", "descriptors", "source": "check with clamor doctor what this host allows"
         default: "check user name, password and client identifiers; the server's log has its reason"
         }
