@@ -170,5 +170,16 @@ def usage(pid):
     return cpu / TICK, resident * PAGE
 
 
+def settle(pid, seconds=60):
+    """Waits until the process uses little CPU, such as for clients that have left."""
+
+    def is_idle():
+        before = usage(pid)[0]
+        time.sleep(0.5)
+        return usage(pid)[0] - before < 0.1
+
+    wait_until(is_idle, seconds, 0)
+
+
 def descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))

@@ -132,8 +132,8 @@ class Servers(unittest.TestCase):
         self.assertEqual(tables_brokers.lost([{"lost": 1, "expected": 9}, {"lost": 0, "expected": 0}]), "1 of 9")
 
     def test_rounds_that_agree_are_one_figure(self):
-        self.assertEqual(document.spread([5, 5, None], str), "5")
-        self.assertEqual(document.spread([5, 7, 6], str), "6 (5 to 7)")
+        self.assertEqual(document.spread([5, 5, None], document.whole), "5")
+        self.assertEqual(document.spread([5, 7, 6], document.whole), "6 (5 to 7)")
 
     def test_a_fan_out_longer_than_its_interval_is_behind(self):
         for p50, is_behind in ((0.199, False), (0.2, True)):
