@@ -112,7 +112,8 @@ extension ExitStatus {
     package func lastWord(of record: RunRecord) -> String? {
         switch self {
         case .success, .usage, .dataError, .cannotCreate: return nil
-        case .unavailable, .interrupted, .unreconciled, .generatorLimited: return record.verdict?.reasons.first?.text
+        case .unavailable, .interrupted: return record.verdict?.reasons.first?.text
+        case .unreconciled, .generatorLimited: return record.verdict?.reasons.first?.line
         case .thresholdFailed:
             let failed = record.thresholds.filter { !$0.ok }.map { "'\($0.expression)'" }
             return "threshold failed: " + failed.joined(separator: ", ")

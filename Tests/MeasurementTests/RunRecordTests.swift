@@ -96,6 +96,7 @@ struct RunRecordTests {
         var findings = FindingsRecord(sentence: "acks stopped at 12 s", evidence: 1, events: [event])
         (findings.steadySecond, findings.clientsPlanned, findings.clientsUp) = (3, 100, 97)
         (findings.allUpSeconds, findings.backlogSlope, findings.withinObjective) = (2.5, 0.1, 0.99)
+        findings.backlogGrowth = 0.1
         (findings.peakInFlight, findings.worstSecond, findings.longestSilence) = (point, point, point)
         (findings.topError, findings.headroom, findings.clockErrorSeconds) = ("reset", 9.5, 0.0001)
         record.findings = findings

@@ -218,13 +218,13 @@ struct RunStatusTests {
             "a: all connections were lost and none came back: reset!"
         ),
         ([.signal], "a signal ended the run before its time"),
-        ([.booksOff, .strict], "QoS 1: sent 1000 is not acked 999 + in flight 0 + timed out 0 + failed 0"),
+        ([.booksOff, .strict], "QoS 1: sent 1000 is not acked 999 + in flight 0 + timed out 0 + failed 0 [books]"),
         (
             [.groups("a", "b"), .booksOff, .strict],
-            "a QoS 1: sent 1000 is not acked 999 + in flight 0 + timed out 0 + failed 0"
+            "a QoS 1: sent 1000 is not acked 999 + in flight 0 + timed out 0 + failed 0 [books]"
         ),
-        ([.brokerCountsDiffer, .strict], "QoS 1: 1000 sent, but the broker received 998"),
-        ([.groups("a", "b"), .storeFailed, .strict], "a: the disk is full"),
+        ([.brokerCountsDiffer, .strict], "QoS 1: 1000 sent, but the broker received 998 [broker-books]"),
+        ([.groups("a", "b"), .storeFailed, .strict], "a: the disk is full [store-failed]"),
         ([.thresholds(failed)], "threshold failed: 'publish_acked > 1000'"),
         (
             [.thresholds(failed, held, unknown)],

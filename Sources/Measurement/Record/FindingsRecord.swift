@@ -19,6 +19,8 @@ package struct FindingsRecord: Codable, Hashable, Sendable {
     package var peakInFlight: FindingPoint?
     /// The slope of what was offered and not acknowledged, in messages per second of the measured phase.
     package var backlogSlope: Double?
+    /// The same of answers that fell behind the load until its end; absent for a backlog that is level or gone.
+    package var backlogGrowth: Double?
     /// The interval with the highest p99.
     package var worstSecond: FindingPoint?
     /// The longest span of the load without an acknowledgement or a delivery; `value` is its length in seconds.
@@ -46,6 +48,7 @@ package struct FindingsRecord: Codable, Hashable, Sendable {
         case allUpSeconds = "all_up_seconds"
         case peakInFlight = "peak_in_flight"
         case backlogSlope = "backlog_slope"
+        case backlogGrowth = "backlog_growth"
         case worstSecond = "worst_second"
         case longestSilence = "longest_silence"
         case withinObjective = "within_objective"
@@ -53,11 +56,6 @@ package struct FindingsRecord: Codable, Hashable, Sendable {
         case headroom
         case clockErrorSeconds = "clock_error_seconds"
     }
-}
-
-extension FindingsRecord {
-    /// Messages per second; `nil` for a backlog that stays: a stall that ends leaves a slope too, mostly downwards.
-    package var backlogGrowth: Double? { self.backlogSlope.flatMap { $0 >= 1 ? $0 : nil } }
 }
 
 /// A value and the interval of the time line that it was seen in.

@@ -34,6 +34,9 @@ package struct Verdict: Hashable, Sendable, Codable {
             self.measured = measured
             self.limit = limit
         }
+
+        /// `text [code]`: readers look the code up.
+        package var line: String { "\(self.text) [\(self.code)]" }
     }
 
     package private(set) var state: State

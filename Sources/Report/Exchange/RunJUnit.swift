@@ -30,7 +30,7 @@ extension JUnitXML {
         guard let verdict = record.verdict else {
             return Case(group: name, name: "verdict", outcome: .error("the run is not finished"))
         }
-        let reasons = verdict.reasons.map { "\($0.text) [\($0.code)]" }
+        let reasons = verdict.reasons.map(\.line)
         let words = ([verdict.state.rawValue] + reasons).joined(separator: "\n")
         switch verdict.state {
         case .valid: return Case(group: name, name: "verdict", outcome: .passed)

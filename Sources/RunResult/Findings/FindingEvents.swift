@@ -287,7 +287,7 @@ struct FindingEvents {
                 self.intervals,
                 place,
                 isBreak: true,
-                text: "the generator was the limit from \(from) s on: \(reason.text)"
+                text: "the generator was the limit from \(from) s on: \(reason.line)"
             )
         ]
     }

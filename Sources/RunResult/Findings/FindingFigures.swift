@@ -33,28 +33,6 @@ struct FindingFigures {
         return self.point(place, waiting[place])
     }
 
-    /// By least squares over the ends of the measured intervals.
-    var backlogSlope: Double? {
-        let answers = self.lanes.filter { $0.kind == .answers }
-        let measured = self.intervals.all.indices.filter { self.intervals.all[$0].isMeasured }
-        guard !answers.isEmpty, answers.allSatisfy(\.isExact), measured.count >= 5 else { return nil }
-        var backlog = 0.0
-        let backlogs = self.intervals.all.indices.map { place in
-            backlog += answers.reduce(0) { $0 + $1.offered[place] - $1.done[place] }
-            return backlog
-        }
-        let times = measured.map { self.intervals.all[$0].end }
-        let (time, mean) = (Self.mean(times), Self.mean(measured.map { backlogs[$0] }))
-        var (above, below) = (0.0, 0.0)
-        for (place, moment) in zip(measured, times) {
-            above += (moment - time) * (backlogs[place] - mean)
-            below += (moment - time) * (moment - time)
-        }
-        return below > 0 ? above / below : nil
-    }
-
-    private static func mean(_ values: [Double]) -> Double { values.reduce(0, +) / Double(values.count) }
-
     var worstSecond: FindingPoint? {
         var worst: FindingPoint?
         for name in Self.latencies {

@@ -7,12 +7,20 @@ struct FindingSentence {
     let run: RunRecord
     let found: [FoundEvent]
     let events: FindingEvents
+    let backlog: FindingBacklog?
     let steady: Int?
 
-    init(_ run: RunRecord, _ found: [FoundEvent], _ events: FindingEvents, steady: Int?) {
+    init(
+        _ run: RunRecord,
+        _ found: [FoundEvent],
+        _ events: FindingEvents,
+        _ backlog: FindingBacklog?,
+        steady: Int?
+    ) {
         self.run = run
         self.found = found
         self.events = events
+        self.backlog = backlog
         self.steady = steady
     }
 
@@ -23,7 +31,7 @@ struct FindingSentence {
         case .generatorLimited: self.generator
         case .valid, nil:
             self.withServer(
-                self.first ?? self.loss ?? self.nothingDone ?? self.failed ?? self.minor ?? self.nothing
+                self.first ?? self.loss ?? self.nothingDone ?? self.failed ?? self.behind ?? self.minor ?? self.nothing
             )
         }
     }
@@ -61,13 +69,13 @@ struct FindingSentence {
             )
         case Verdict.Reason.thresholdCode:
             let found = self.found.first { $0.event.kind == .threshold && $0.isBreak }
-            return (found.map { "\($0.sentence); the run ended there" } ?? reason.text, found?.event.number)
+            return (found.map { "\($0.sentence); the run ended there" } ?? reason.line, found?.event.number)
         case Verdict.Reason.connectionsLostCode:
             let found = self.found.first { $0.event.kind == .storm && $0.isBreak }
             let words = "all connections were lost"
-            guard let found, reason.text.hasPrefix(words) else { return (reason.text, nil) }
+            guard let found, reason.text.hasPrefix(words) else { return (reason.line, nil) }
             return ("\(words) at \(found.event.second) s\(reason.text.dropFirst(words.count))", found.event.number)
-        default: return (reason.text, nil)
+        default: return (reason.line, nil)
         }
     }
 
@@ -86,14 +94,14 @@ struct FindingSentence {
     private var unreconciled: Statement {
         let more = (self.run.verdict?.reasons.count ?? 1) - 1
         let words = more > 0 ? ", and \(FindingWords.count(Double(more), "other reason"))" : ""
-        return ("the figures do not reconcile: \(self.reason?.text ?? "the reason is unknown")\(words)", nil)
+        return ("the figures do not reconcile: \(self.reason?.line ?? "the reason is unknown")\(words)", nil)
     }
 
     private var generator: Statement {
         if let found = self.found.first(where: { $0.event.kind == .generator && $0.isBreak }) {
             return (found.sentence, found.event.number)
         }
-        return ("the generator was the limit: \(self.reason?.text ?? "the reason is unknown")", nil)
+        return ("the generator was the limit: \(self.reason?.line ?? "the reason is unknown")", nil)
     }
 
     // MARK: - What broke
@@ -153,6 +161,22 @@ struct FindingSentence {
         case .perSecond: ": \(FindingWords.significant(value))/s"
         case .plain, nil: ": \(Words.decimal(value))"
         }
+    }
+
+    /// Answers that fell behind the load until its end.
+    private var behind: Statement? {
+        guard let backlog = self.backlog, let growth = backlog.growth else { return nil }
+        let words = "fell behind by \(Self.whole(growth)) of \(Self.whole(backlog.offered)) messages a second"
+        // Before the verdict it is not known which side was the limit.
+        let text =
+            self.run.verdict == nil ? "the answers \(words)" : "the server did not keep up: its answers \(words)"
+        let change = self.found.first { $0.event.kind == .change }
+        return (text + (change.map { "; \($0.event.text)" } ?? ""), change?.event.number)
+    }
+
+    /// `3,410`, `12.3`.
+    private static func whole(_ value: Double) -> String {
+        Words.decimal(value, digits: value >= 99.95 ? 0 : 1)
     }
 
     private var minor: Statement? {

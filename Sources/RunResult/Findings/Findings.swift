@@ -5,7 +5,8 @@ package import Measurement
 /// The rules, in this order:
 /// 1. An aborted run, figures that do not reconcile and a generator at its limit come before the server.
 /// 2. Of what broke, the first is named: a stall, lost connections of 5 % of the clients, an objective that failed.
-/// 3. Without those: losses, objectives of other metrics, an objective that held but not in every second, an error.
+/// 3. Without those: losses, objectives of other metrics, answers that fell behind the load until its end, an objective
+///    that held but not in every second, an error.
 /// 4. Levels that changed and planned departures are marks, and never break anything.
 ///
 /// 5. A watched server whose thread filled a core at that time is named as the limit.
@@ -27,6 +28,7 @@ private struct FindingsSearch {
     let lanes: [FindingLane]
     let stalls: [FindingStall]
     let objectives: [FindingObjective]
+    let backlog: FindingBacklog?
     let events: FindingEvents
 
     init(_ record: RunRecord, _ timeline: Timeline) {
@@ -40,6 +42,7 @@ private struct FindingsSearch {
             disconnects: disconnects ?? self.intervals.all.map { _ in 0 }
         )
         let intervals = self.intervals
+        self.backlog = FindingBacklog(record, self.lanes, self.intervals)
         self.objectives = record.thresholds.compactMap { FindingObjective($0, intervals) }
         self.events = FindingEvents(
             record: record,
@@ -55,7 +58,7 @@ private struct FindingsSearch {
         var found = self.events.all
         for place in found.indices { found[place].event.number = place + 1 }
         let steady = FindingFigures.steadySecond(self.lanes, self.intervals)
-        let statement = FindingSentence(self.run, found, self.events, steady: steady).statement
+        let statement = FindingSentence(self.run, found, self.events, self.backlog, steady: steady).statement
         var record = FindingsRecord(sentence: statement.text, evidence: statement.evidence, events: found.map(\.event))
         let figures = FindingFigures(run: self.run, intervals: self.intervals, lanes: self.lanes)
         record.steadySecond = steady
@@ -63,7 +66,8 @@ private struct FindingsSearch {
         record.clientsUp = self.run.clientsUp
         record.allUpSeconds = figures.allUpSeconds
         record.peakInFlight = figures.peakInFlight
-        record.backlogSlope = figures.backlogSlope
+        record.backlogSlope = self.backlog?.slope
+        record.backlogGrowth = self.backlog?.growth
         record.worstSecond = figures.worstSecond
         record.longestSilence = figures.longestSilence
         record.withinObjective = FindingObjective.within(self.objectives, self.intervals) { place in
