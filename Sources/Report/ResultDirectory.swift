@@ -79,6 +79,13 @@ package final class ResultDirectory {
         }
     }
 
+    /// Removes the partial directory, and a folder in it, where they are empty.
+    package func removeIfEmpty(_ folder: String) {
+        // rmdir keeps a directory that has something in it.
+        _ = rmdir(self.file(folder))
+        _ = rmdir(self.partial)
+    }
+
     /// Whether a run is writing to `partial` now.
     static func isLive(_ partial: String) -> Bool {
         let descriptor = open(partial, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

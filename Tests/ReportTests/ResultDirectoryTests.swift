@@ -100,4 +100,16 @@ struct ResultDirectoryTests {
             ]
         )
     }
+
+    @Test("leaves nothing behind if nothing is in it, and what is in it otherwise", arguments: [true, false])
+    func removed(_ isEmpty: Bool) throws {
+        let directory = try ResultDirectory.create("\(self.folder.path)/out")
+        try FileManager.default.createDirectory(
+            atPath: "\(directory.partial)/steps",
+            withIntermediateDirectories: false
+        )
+        if !isEmpty { try self.folder.write("x", to: "out.partial/steps/run.json") }
+        directory.removeIfEmpty("steps")
+        #expect(try self.folder.entries() == (isEmpty ? [] : ["out.partial"]))
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Measurement
 import Report
 import Testing
@@ -68,5 +69,36 @@ import Testing
         #expect(trend.runs.map(\.path) == ["c", "a", "b"])
         #expect(trend.rows.map { "\($0.name) \($0.field.text)" }.contains("publish_ack_duration p50"))
         #expect(trend.rows.allSatisfy { $0.values.count == 3 })
+    }
+
+    @Test("searches for capacity and runs that did not end are left out, unless nothing else is there")
+    func leftOut() throws {
+        let folder = try TemporaryFolder()
+        for name in ["run", "search", "killed.partial", "killed.partial.1"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(folder.path)/\(name)",
+                withIntermediateDirectories: false
+            )
+        }
+        try folder.write(try RunJSON.text(Samples.pubsub), to: "run/run.json")
+        try folder.write("{}", to: "search/capacity.json")
+        var begun = Samples.pubsub
+        begun.verdict = nil
+        try folder.write(try RunJSON.text(begun), to: "killed.partial/run.json")
+        func paths(_ names: String...) -> [String] { names.map { "\(folder.path)/\($0)" } }
+        let given = paths("search", "killed.partial", "run", "killed.partial.1")
+        let trend = try ComparedRun.readTrend(given)
+        #expect(trend.runs.map(\.path) == paths("run"))
+        #expect(
+            trend.leftOut == [
+                "\(given[0]) is left out: a search for capacity has no trend",
+                "\(given[1]) is left out: its run did not end", "\(given[3]) is left out: its run did not end",
+            ]
+        )
+        let error = #expect(throws: ResultError.self) { try ComparedRun.readTrend(paths("search", "killed.partial")) }
+        let reason = "has no finished run, nor has another of the directories"
+        #expect(error?.description == "\(given[0]): \(reason)")
+        // Anything else may be a wrong path.
+        #expect(throws: ResultError.self) { try ComparedRun.readTrend(paths("run", "absent")) }
     }
 }

@@ -28,6 +28,34 @@ package struct ComparedRun: Sendable {
         return runs
     }
 
+    /// Reads the runs of a trend, without the directories that can have none.
+    ///
+    /// - Parameter paths: result directories, or directories that hold several of them.
+    /// - Returns: at least one run, and a line about each directory that was left out.
+    /// - Throws: where one is missing or unreadable, or none has a run.
+    package static func readTrend(_ paths: [String]) throws(ResultError) -> (runs: [ComparedRun], leftOut: [String]) {
+        var (whole, leftOut): ([String], [String]) = ([], [])
+        for path in paths {
+            if let reason = self.reasonAgainst(path) {
+                leftOut.append("\(path) is left out: \(reason)")
+            } else {
+                whole.append(path)
+            }
+        }
+        guard !whole.isEmpty else {
+            throw ResultError(path: paths[0], reason: "has no finished run, nor has another of the directories")
+        }
+        return (try self.read(whole), leftOut)
+    }
+
+    /// The reason why a directory of results has no run for a trend, if that is known.
+    private static func reasonAgainst(_ path: String) -> String? {
+        let name = path.split(separator: "/").last ?? ""
+        if name.contains(".partial") { return "its run did not end" }
+        let isSearch = FileManager.default.fileExists(atPath: path + "/capacity.json")
+        return isSearch ? "a search for capacity has no trend" : nil
+    }
+
     private static func read(directory: String) throws(ResultError) -> ComparedRun {
         let record = try RunJSON.read(directory: directory)
         guard record.schema == RunRecord.currentSchema else {

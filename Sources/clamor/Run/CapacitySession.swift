@@ -83,7 +83,11 @@ struct CapacitySession {
                 let line = "step \(record.steps.count + 1): \(words)"
                 let failure = RunRefusal(line, ExitStatus(rawValue: status) ?? .usage)
                 let refused = self.screen.refuse(failure)
-                return record.steps.isEmpty ? refused : await self.end(record, search, directory, failure)
+                guard !record.steps.isEmpty else {
+                    directory.removeIfEmpty("steps")
+                    return refused
+                }
+                return await self.end(record, search, directory, failure)
             }
             let step = outcome.step(
                 CapacityRecord.Step(

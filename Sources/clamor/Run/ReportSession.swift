@@ -21,7 +21,8 @@ struct ReportSession {
         }
         do throws(ResultError) {
             guard self.options.directories.count == 1 else {
-                let runs = try ComparedRun.read(self.options.directories)
+                let (runs, leftOut) = try ComparedRun.readTrend(self.options.directories)
+                for line in leftOut { self.screen.warn(line) }
                 return self.writePage { PageFiles.write(to: $0, TrendPage(runs).text) }
             }
             let directory = self.options.directories[0]
