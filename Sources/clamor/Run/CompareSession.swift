@@ -70,6 +70,15 @@ struct CompareSession {
         }
     }
 
+    /// The differences that make the runs incomparable, however many more there are, each with its remedy.
+    func differences(_ runs: [ComparedRun]) -> [String] { self.refused(Comparability.differences(runs)) }
+
+    private func refused(_ differences: [Comparability.Difference]) -> [String] {
+        differences.filter { !self.options.allowed.contains($0.kind) }.map {
+            "\($0.text); --allow-different \($0.kind.rawValue) compares all the same"
+        }
+    }
+
     /// Reports all differences that make the runs incomparable.
     private func areComparable(_ base: [ComparedRun], _ new: [ComparedRun], _ noise: NoiseFloor?) -> Bool {
         var differences = Comparability.differences(base + new)
@@ -77,12 +86,9 @@ struct CompareSession {
         if let noise, let path = self.options.noise, let run = base.first {
             differences += Comparability.differences(noise, path, run)
         }
-        differences.removeAll { self.options.allowed.contains($0.kind) }
-        for difference in differences {
-            let kind = difference.kind.rawValue
-            self.screen.warn("\(difference.text); --allow-different \(kind) compares all the same")
-        }
-        return differences.isEmpty
+        let refused = self.refused(differences)
+        for line in refused { self.screen.warn(line) }
+        return refused.isEmpty
     }
 
     private func show(_ comparison: Comparison) -> ExitStatus {

@@ -62,7 +62,9 @@ struct SeriesSession {
 
     private func perform(in directory: ResultDirectory, _ endpoint: LiveEndpoint?) async -> ExitStatus {
         var statuses: [ExitStatus] = []
-        var end: String?
+        /// The first run of each side.
+        var firsts: [String: ComparedRun] = [:]
+        var end: (reason: String, status: ExitStatus)?
         let turns = (1...self.options.runs).flatMap { number in self.options.sides.map { (number, $0) } }
         for (number, side) in turns {
             let path = [self.options.folder(of: side), self.options.name(ofRun: number)].compactMap(\.self)
@@ -77,11 +79,18 @@ struct SeriesSession {
             guard status.leavesWholeRun else {
                 let isStopped = await self.runs.isStopped
                 let reason = lines.last.map(String.init) ?? (isStopped ? "interrupted" : "it ended with status \(code)")
-                end = "\(name): \(reason)"
+                end = ("\(name): \(reason)", status)
                 break
             }
             for line in lines { self.screen.warn("\(name): \(line)") }
-            if let record = try? RunJSON.read(directory: whole) { self.screen.show(RunLine(name, record).text) }
+            guard let record = try? RunJSON.read(directory: whole) else { continue }
+            self.screen.show(RunLine(name, record).text)
+            guard firsts[side.name] == nil else { continue }
+            firsts[side.name] = ComparedRun(path: path, record: record)
+            if let difference = self.difference(firsts) {
+                end = ("\(name): \(difference)", .dataError)
+                break
+            }
         }
         do throws(ResultError) {
             try directory.finish()
@@ -90,11 +99,11 @@ struct SeriesSession {
             return .cannotCreate
         }
         if let end {
-            let whole = statuses.count - 1
+            let whole = statuses.count { $0.leavesWholeRun }
             let words = whole == 1 ? "1 of \(turns.count) runs is whole" : "\(whole) of \(turns.count) runs are whole"
             let rest = self.options.sides.count > 1 ? ", and nothing was compared" : ""
-            self.screen.warn("\(end); \(words), what was measured is in \(directory.path)\(rest)")
-            return statuses.last ?? .interrupted
+            self.screen.warn("\(end.reason); \(words), what was measured is in \(directory.path)\(rest)")
+            return end.status
         }
         return self.end(directory.path, statuses)
     }
@@ -115,6 +124,13 @@ struct SeriesSession {
         let status = CompareSession(comparison).perform()
         self.screen.show("\nFiles  \(path)/  compare.json compare.md a/ b/\n")
         return .first(statuses + [status])
+    }
+
+    /// The first difference of the sides that no later run can undo; `nil` before each has a run.
+    private func difference(_ firsts: [String: ComparedRun]) -> String? {
+        let runs = self.options.sides.compactMap { firsts[$0.name] }
+        guard runs.count == self.options.sides.count else { return nil }
+        return CompareSession(self.options.comparison).differences(runs).first
     }
 
     private var areComparable: Bool {
