@@ -14,10 +14,7 @@ extension RunRecord {
             let processes = Set(all.compactMap { $0.labels["process"] })
             return processes.count > 1 ? metric.labels["process"].map { " of \($0)" } ?? "" : ""
         }
-        for server in self.servers ?? [] {
-            let group = server.group.map { " of \($0)" } ?? ""
-            facts.append(("server\(group)", "\(server.words) (\(server.source))"))
-        }
+        facts += (self.servers ?? []).facts
         let cpu = gauges("server_cpu")
         for metric in cpu {
             guard let mean = metric.gauge?.mean else { continue }
@@ -50,6 +47,23 @@ extension RunRecord {
             facts.append(("memory per connection", Human.bytes(bytes)))
         }
         return facts
+    }
+}
+
+extension [ServerRecord] {
+    /// Each server with its version once; its groups are named if there is another one.
+    fileprivate var facts: [(name: String, value: String)] {
+        var found: [(value: String, groups: [String])] = []
+        for server in self {
+            let value = "\(server.words) (\(server.source))"
+            let place = found.firstIndex { $0.value == value } ?? found.count
+            if place == found.count { found.append((value, [])) }
+            if let group = server.group { found[place].groups.append(group) }
+        }
+        return found.map { value, groups in
+            let isNamed = found.count > 1 && !groups.isEmpty
+            return (isNamed ? "server of \(groups.joined(separator: ", "))" : "server", value)
+        }
     }
 }
 

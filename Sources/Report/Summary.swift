@@ -55,9 +55,8 @@ package struct Summary {
 
     private var sections: [[String]] {
         guard !self.nothingConnected else { return self.ownMeasurements + [self.whereFilesAre] }
-        let thresholds = self.failed == nil ? self.thresholds : []
         return [self.notes] + self.measurements + [
-            self.stages, thresholds, self.books, self.generator, self.server,
+            self.stages, self.metObjectives, self.books, self.generator, self.server,
             self.whereFilesAre,
         ]
     }

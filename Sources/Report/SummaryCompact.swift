@@ -9,10 +9,12 @@ extension Summary {
     var compactSections: [[String]] {
         guard !self.nothingConnected else { return self.ownMeasurements + [self.whereFilesAre] }
         let stages = self.stageMetrics.isEmpty ? [] : self.stageRows
-        let head = [self.clientsLine, self.publishLine, self.deliveryLine].flatMap { $0 } + self.losses
+        let counts = SummaryCounts(self.record.metrics)
+        let head = self.clientsLine(counts) + self.publishLine(counts) + self.deliveryLine(counts) + self.losses
         let tail = [self.timeLine, self.errorLine, self.generatorLine, self.serverLine].flatMap { $0 }
         return [
-            self.notes, head + self.remark, self.groupRows, self.latencyRows, stages, tail, self.objectiveRows,
+            self.notes, head + self.remark(counts), self.groupRows, self.latencyRows, stages, tail,
+            self.objectiveSection,
             self.compactFiles,
         ]
     }
@@ -30,17 +32,7 @@ extension Summary {
         }
     }
 
-    private func total(_ names: String..., where isWanted: (Labels) -> Bool = { _ in true }) -> Double? {
-        names.flatMap { self.record.metrics(named: $0) }.filter { isWanted($0.labels) }.compactMap(\.counter)
-            .sum { $0.value }
-    }
-
-    private func rate(_ names: String...) -> String? {
-        let counters = names.flatMap { self.record.metrics(named: $0) }.compactMap(\.counter)
-        return counters.sum { $0.rate }.map { " (\(Human.rate($0)))" }
-    }
-
-    private var clientsLine: [String] {
+    private func clientsLine(_ counts: SummaryCounts) -> [String] {
         let findings = self.record.findings
         var up: String?
         if let planned = findings?.clientsPlanned, let count = findings?.clientsUp {
@@ -51,10 +43,8 @@ extension Summary {
         // With groups there are several, and percentiles do not add up.
         let connect = connects.count == 1 ? connects.first : nil
         let p99 = Cell.durations(connect, [\.p99]).compactMap(\.self).first { $0 != Human.unknown }
-        let lost = self.total("disconnects") {
-            !$0.isOfPlannedDeparture
-        }
-        let reconnects = self.total("reconnects").flatMap { $0 > 0 ? "\(Human.number($0)) reconnects" : nil }
+        let lost = counts.lostConnections.value
+        let reconnects = counts.reconnects.value.flatMap { $0 > 0 ? "\(Human.number($0)) reconnects" : nil }
         let versions = (self.record.tlsVersions ?? [:]).sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map {
             version,
             count in
@@ -71,50 +61,43 @@ extension Summary {
         )
     }
 
-    private var publishLine: [String] {
-        guard let offered = self.total("publish_offered", "stanza_offered") else { return [] }
-        let sent = self.total("publish_sent", "stanza_sent")
-        let acked = self.total("publish_acked", "stanza_answered")
-        let unsent = self.total("publish_not_sent", "stanza_not_sent")
+    /// `9,990 (999/s)`; nothing of what is unknown.
+    private func words(_ value: Double?, _ word: String, _ rate: Double?) -> String? {
+        value.map { "\(Human.number($0)) \(word)" + (rate.map { " (\(Human.rate($0)))" } ?? "") }
+    }
+
+    private func publishLine(_ counts: SummaryCounts) -> [String] {
+        guard let offered = counts.offered.value else { return [] }
         return self.line(
             "Sent",
             [
-                "\(Human.number(offered)) offered",
-                sent.map { "\(Human.number($0)) sent" + (self.rate("publish_sent", "stanza_sent") ?? "") },
-                acked.map {
-                    "\(Human.number($0)) acknowledged" + (self.rate("publish_acked", "stanza_answered") ?? "")
-                },
-                unsent.flatMap { $0 > 0 ? "\(Human.number($0)) not sent" : nil },
+                "\(Human.number(offered)) offered", self.words(counts.sent.value, "sent", counts.sent.rate),
+                self.words(counts.acked.value, "acknowledged", counts.acked.rate),
+                counts.notSent.value.flatMap { $0 > 0 ? "\(Human.number($0)) not sent" : nil },
             ]
         )
     }
 
-    private var deliveryLine: [String] {
-        let isMessage: (Labels) -> Bool = { labels in labels["stanza"].map { self.isFollowed($0, labels) } ?? true }
-        let counters = self.record.metrics(named: "received").filter { isMessage($0.labels) }.compactMap(\.counter)
-        guard let received = counters.sum(of: { $0.value }) else { return [] }
-        let expected = self.total("delivery_expected", where: isMessage)
-        func found(_ name: String, _ word: String) -> String? {
-            self.total(name, where: isMessage).flatMap { $0 > 0 ? "\(Human.number($0)) \(word)" : nil }
+    /// Both figures are the ledger's where there is one: what arrived besides is named apart.
+    private func deliveryLine(_ counts: SummaryCounts) -> [String] {
+        let sums = self.record.books.deliveries
+        guard let received = sums.map({ Double($0.received) }) ?? counts.arrived.value else { return [] }
+        let duplicated = Double(self.record.books.reduce(0) { $0 + ($1.duplicated ?? 0) })
+        // Messages of another run, or stored before this one.
+        let others = counts.arrived.value.map { $0 - received - duplicated - (counts.overlapping.value ?? 0) }
+        func found(_ count: Double?, _ word: String) -> String? {
+            count.flatMap { $0 > 0 ? "\(Human.number($0)) \(word)" : nil }
         }
-        let of = expected.map { " of \(Human.number($0)) expected" } ?? ""
+        let rate = sums != nil && others ?? 0 > 0 ? nil : counts.arrived.rate
         return self.line(
             "Delivered",
             [
-                "\(Human.number(received))\(of)" + (counters.sum { $0.rate }.map { " (\(Human.rate($0)))" } ?? ""),
-                self.total("delivery_lost", where: isMessage).map { "\(Human.number($0)) lost" },
-                found("delivery_duplicated", "duplicated"), found("delivery_reordered", "out of order"),
+                Human.number(received) + (sums.map { " of \(Human.count($0.expected)) expected" } ?? "")
+                    + (rate.map { " (\(Human.rate($0)))" } ?? ""),
+                sums?.lost.map { "\(Human.count($0)) lost" }, found(duplicated, "duplicated"),
+                found(counts.reordered.value, "out of order"), sums == nil ? nil : found(others, "others received"),
             ]
         )
-    }
-
-    /// Whether a kind of stanza counts as delivered.
-    ///
-    /// Servers send presence, and answers, of their own accord: with a ledger only the kinds that it follows count.
-    private func isFollowed(_ stanza: String, _ labels: Labels) -> Bool {
-        if stanza == "presence", labels["from"] == "other" { return false }
-        let followed = self.record.metrics(named: "delivery_expected").compactMap { $0.labels["stanza"] }
-        return followed.isEmpty ? stanza != "iq" : followed.contains(stanza)
     }
 
     // MARK: - Tables
@@ -194,8 +177,8 @@ extension Summary {
         }
         let silence = findings.longestSilence.map { "longest silence \(Human.duration($0.value)) \(at($0))" }
         let peak = findings.peakInFlight.map { "at most \(Human.number($0.value)) in flight \(at($0))" }
-        let slope = findings.backlogGrowth.map { "backlog grows by \(Human.rate($0))" }
-        return self.line("Over time", [worst, silence]) + self.line("In flight", [peak, slope])
+        let growth = findings.backlogGrowth.map { "backlog grows by \(Human.rate($0))" }
+        return self.line("Over time", [worst, silence]) + self.line("In flight", [peak, growth])
     }
 
     private var errorLine: [String] {
@@ -226,21 +209,21 @@ extension Summary {
         )
     }
 
-    private var objectiveRows: [String] {
+    private var objectiveSection: [String] {
         let results = self.record.thresholds
         guard !results.isEmpty else { return [] }
         let share = self.record.findings?.withinObjective.map {
             "  \(Human.percent($0)) of the seconds within the latencies"
         }
-        let rows = self.thresholdRows
+        let rows = self.objectiveRows
         let shown = results.count <= Self.mostObjectives ? rows : zip(rows, results).filter { !$1.ok }.map(\.0)
         return [self.style.paint("Objectives", .bold) + (share ?? "")] + shown
     }
 
-    private var remark: [String] {
+    private func remark(_ counts: SummaryCounts) -> [String] {
         let ledger = self.record.ledger
         if ledger.pending == true { return ["  losses are known only after clamor merge"] }
-        guard !ledger.on, let reason = ledger.reason, self.total("received") != nil else { return [] }
+        guard !ledger.on, let reason = ledger.reason, counts.arrived.value != nil else { return [] }
         return self.paragraph("the ledger is off: \(reason)", indent: 2)
     }
 

@@ -37,10 +37,12 @@ extension Summary {
                 self.record.metrics(named: name).filter { $0.labels.contains(labels) }.compactMap(\.counter)
             }
             func sum(_ name: String) -> Double? { counters(name).sum { $0.value } }
-            let (received, lost, missing) = (counters("received"), sum("delivery_lost"), sum("delivery_missing"))
+            let (lost, missing) = (sum("delivery_lost"), sum("delivery_missing"))
+            // The ledger's count is of the messages that are expected: requests arrive too.
+            let received = sum("delivery_received") ?? sum("received")
             table.add([
                 self.operation(labels, ""), Cell.number(sum("delivery_expected")),
-                Cell.number(received.sum { $0.value }), Cell.number(received.sum { $0.rate }), Cell.number(lost),
+                Cell.number(received), Cell.number(counters("received").sum { $0.rate }), Cell.number(lost),
                 // Lost messages are missing too.
                 missing == lost ? nil : Cell.number(missing), Cell.number(sum("delivery_duplicated")),
                 Cell.number(sum("delivery_overlap")), Cell.number(sum("delivery_reordered")),
@@ -52,9 +54,21 @@ extension Summary {
         let remark =
             ledger.pending == true
             ? "losses are known only after clamor merge: the other segments hold a part of the ledger"
-            : ledger.on ? nil : ledger.reason.map { "the ledger is off: \($0)" }
+            : ledger.on || !self.hasMessages ? nil : ledger.reason.map { "the ledger is off: \($0)" }
         return self.section(table) + (isSubscriberOnly && !levels.isEmpty ? self.traffic : [])
             + (remark.map { self.paragraph($0, indent: 2) } ?? []) + (levels.isEmpty ? [] : self.losses)
+    }
+
+    /// Not of a run that only logs in, pings, or makes accounts.
+    private var hasMessages: Bool {
+        self.record.metrics.contains { metric in
+            switch metric.name {
+            case "publish_offered": true
+            case "received": metric.labels["qos"] != nil
+            case "stanza_offered": metric.labels["stanza"] != "iq"
+            default: false
+            }
+        }
     }
 
     /// Losses by cause, with the first example of each; empty without losses.

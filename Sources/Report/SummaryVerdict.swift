@@ -1,64 +1,53 @@
 package import Measurement
 
 extension Summary {
-    /// A failed threshold first, then whether the figures can be believed, with every reason.
+    /// Measurement and objectives side by side: neither is to be missed for the other.
     var opening: [String] {
-        let state = self.style.paint(self.state.uppercased(), self.ink)
-        guard let failed = self.failed else { return ["\(state)  \(self.headline)"] + self.sentence + self.reasons }
-        let measurement = self.isValid ? self.state : self.style.paint(self.state, self.ink)
-        return ["\(self.style.paint("FAILED", .red)) \(failed) · measurement \(measurement)"]
-            + self.sentence + self.thresholdRows + ["", self.headline] + self.reasons
+        let rows = self.hasFailed ? self.objectiveRows + [""] : []
+        return self.opening(rows, self.reasons(self.record.verdict?.reasons ?? []))
     }
 
-    /// Measurement and objectives side by side: neither is to be missed for the other.
+    /// Without the reasons that the sentence has word for word.
     var compactOpening: [String] {
+        let sentence = self.record.findings?.sentence ?? ""
+        return self.opening(
+            [],
+            self.reasons((self.record.verdict?.reasons ?? []).filter { !sentence.contains($0.line) })
+        )
+    }
+
+    private func opening(_ rows: [String], _ reasons: [String]) -> [String] {
         let state = self.style.paint(self.state.uppercased(), self.ink)
         guard let objectives = self.objectives else {
-            return ["\(state)  \(self.headline)"] + self.sentence + self.otherReasons
+            return ["\(state)  \(self.headline)"] + self.sentence + reasons
         }
-        return ["\(state) · \(objectives)"] + self.sentence + [self.headline] + self.otherReasons
+        let ink: TerminalStyle.Ink = self.hasFailed ? .red : .green
+        return ["\(state) · \(self.style.paint(objectives, ink))"] + self.sentence + rows + [self.headline] + reasons
     }
 
-    /// `3 of 4 objectives met`; nothing of a run that tested none.
-    private var objectives: String? {
+    /// `3 of 4 objectives met`; nothing of a run that tested none, such as one in which no client connected.
+    var objectives: String? {
         let results = self.record.thresholds
         guard !results.isEmpty, !self.nothingConnected else { return nil }
-        let met = results.count { $0.ok }
-        let words = "\(met) of \(results.count) objective\(results.count == 1 ? "" : "s") met"
-        return self.style.paint(words, met == results.count ? .green : .red)
+        return "\(results.count { $0.ok }) of \(results.count) objective\(results.count == 1 ? "" : "s") met"
     }
+
+    /// Whether an objective that was tested failed.
+    var hasFailed: Bool { !self.nothingConnected && self.record.thresholds.contains { !$0.ok } }
 
     /// The one sentence of the run.
     private var sentence: [String] {
         (self.record.findings?.sentence).map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
     }
 
-    /// `1 of 2 thresholds`; nothing where none failed, and of a run that tested none, as no client connected.
-    var failed: String? {
-        let results = self.record.thresholds
-        let failed = results.count { !$0.ok }
-        guard failed > 0, !self.nothingConnected else { return nil }
-        return "\(failed) of \(results.count) threshold\(results.count == 1 ? "" : "s")"
-    }
-
     /// The verdict in a word.
     var state: String { self.record.verdict?.state.rawValue ?? "unfinished" }
 
-    private var isValid: Bool { self.record.verdict?.state == .valid }
-
     private var ink: TerminalStyle.Ink { self.record.verdict?.state.ink ?? .yellow }
-
-    private var reasons: [String] { self.reasons(self.record.verdict?.reasons ?? []) }
-
-    /// Without those that the sentence above them has word for word.
-    private var otherReasons: [String] {
-        let sentence = self.record.findings?.sentence ?? ""
-        return self.reasons((self.record.verdict?.reasons ?? []).filter { !sentence.contains($0.text) })
-    }
 
     private func reasons(_ reasons: [Verdict.Reason]) -> [String] {
         let segment = self.segment.map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
-        return segment + reasons.flatMap { self.paragraph("! \($0.text) [\($0.code)]", indent: 2, hanging: 2) }
+        return segment + reasons.flatMap { self.paragraph("! \($0.line)", indent: 2, hanging: 2) }
     }
 
     /// Notes in addition to the figures.
@@ -66,7 +55,7 @@ extension Summary {
         let notes = self.record.notes ?? []
         guard !notes.isEmpty else { return [] }
         return [self.style.paint("Notes", .bold)]
-            + notes.flatMap { self.paragraph("\($0.text) [\($0.code)]", indent: 2, hanging: 2) }
+            + notes.flatMap { self.paragraph($0.line, indent: 2, hanging: 2) }
     }
 
     /// `clamor run · fleet telemetry · 10.0 s measured of 12.1 s · started 2026-11-21 01:37:09 UTC`.
@@ -102,15 +91,15 @@ extension Summary {
         return ([program] + subcommand).joined(separator: " ")
     }
 
-    /// The thresholds of a run in which all of them held.
-    var thresholds: [String] {
-        let count = self.record.thresholds.count
-        guard count > 0 else { return [] }
-        return [self.style.paint("Thresholds  all \(count) hold", .bold)] + self.thresholdRows
+    /// The objectives of a run in which all were met.
+    var metObjectives: [String] {
+        guard !self.record.thresholds.isEmpty, !self.hasFailed else { return [] }
+        return [self.style.paint("Objectives", .bold) + "  all \(self.record.thresholds.count) met"]
+            + self.objectiveRows
     }
 
     /// `ok` or `FAILED`, the sentence, and the figure that decided.
-    var thresholdRows: [String] {
+    var objectiveRows: [String] {
         let width = self.record.thresholds.map(\.expression.count).max() ?? 0
         return self.record.thresholds.map { result in
             let mark = result.ok ? self.style.paint("ok    ", .green) : self.style.paint("FAILED", .red)

@@ -200,6 +200,9 @@ private struct Mixed {
             Scripted.counter("delivery_lost", ["qos": "0", "cause": "dropped"], 9),
             Scripted.counter("delivery_lost", ["qos": "0", "cause": "session-lost"], 3),
         ]
+        var books = Books(qos: 0)
+        (books.expected, books.received, books.lost) = (UInt64(received) + 12, UInt64(received), 12)
+        record.books = [books]
         return record
     }
 }

@@ -136,7 +136,7 @@ extension Integration {
             for text in [run.ending.output, again] {
                 let sensors = try #require(text.range(of: "── sensors · mqtt · 9 clients ──"))
                 let chat = try #require(text.range(of: "── chat · xmpp · 4 clients ──"))
-                let end = try #require(text.range(of: "\nThresholds  all 3 hold"))
+                let end = try #require(text.range(of: "\nObjectives  all 3 met"))
                 let mqtt = text[sensors.upperBound..<chat.lowerBound]
                 let xmpp = text[chat.upperBound..<end.lowerBound]
                 for words in ["\nPublish ", "QoS 1 puback", "\n  QoS 1        720       720 "] {

@@ -67,7 +67,7 @@ struct SummaryTests {
         findings.worstSecond = FindingPoint(second: 6, value: 2.04, metric: "publish_ack_duration leg=puback qos=1")
         findings.longestSilence = FindingPoint(second: 4, value: 2)
         findings.peakInFlight = FindingPoint(second: 5, value: 160)
-        (findings.backlogSlope, findings.withinObjective, findings.headroom) = (0.01, 0.8, 12.3)
+        (findings.backlogSlope, findings.withinObjective, findings.headroom) = (2.98, 0.8, 12.3)
         record.findings = findings
         record.tlsVersions = ["TLS 1.3": 9]
         let text = Summary(record).text
@@ -77,7 +77,10 @@ struct SummaryTests {
         ] {
             #expect(text.contains(words), "\(words) in\n\(text)")
         }
+        // A stall that ended leaves a slope too.
         #expect(!text.contains("backlog"))
+        record.findings?.backlogGrowth = 3410
+        #expect(Summary(record).text.contains("at most 160 in flight at 5 s · backlog grows by 3,410/s"))
     }
 
     @Test("keeps to 100 columns, and has no colour unless told", arguments: samples)
@@ -103,15 +106,18 @@ struct SummaryTests {
     }
 
     static let failures: [(results: [Bool], state: Verdict.State?, line: String)] = [
-        ([false, true], .valid, "FAILED 1 of 2 thresholds · measurement valid"),
-        ([false], .valid, "FAILED 1 of 1 threshold · measurement valid"),
-        ([true, false, false], .generatorLimited, "FAILED 2 of 3 thresholds · measurement generator-limited"),
-        ([false, false], .unreconciled, "FAILED 2 of 2 thresholds · measurement unreconciled"),
-        ([true, false], .aborted, "FAILED 1 of 2 thresholds · measurement aborted"),
-        ([true, false], nil, "FAILED 1 of 2 thresholds · measurement unfinished"),
+        ([false, true], .valid, "VALID · 1 of 2 objectives met"),
+        ([false], .valid, "VALID · 0 of 1 objective met"),
+        ([true, false, false], .generatorLimited, "GENERATOR-LIMITED · 1 of 3 objectives met"),
+        ([false, false], .unreconciled, "UNRECONCILED · 0 of 2 objectives met"),
+        ([true, false], .aborted, "ABORTED · 1 of 2 objectives met"),
+        ([true, false], nil, "UNFINISHED · 1 of 2 objectives met"),
     ]
 
-    @Test("the first line has the failed thresholds, and the next lines all thresholds", arguments: failures)
+    @Test(
+        "the first line is the same in full, and the next lines have all objectives if one failed",
+        arguments: failures
+    )
     func failedFirst(_ row: (results: [Bool], state: Verdict.State?, line: String)) throws {
         var record = Samples.begun(["clamor", "pub"])
         record.thresholds = row.results.enumerated().map { number, ok in
@@ -127,13 +133,29 @@ struct SummaryTests {
         )
         let rows = row.results.enumerated().map { "  \($1 ? "ok    " : "FAILED")  errors == \($0)  0" }
         #expect(lines.first == row.line)
+        #expect(Summary(record).text.hasPrefix("\(row.line)\n"))
         #expect(Array(lines.dropFirst().prefix(rows.count)) == rows)
         #expect(lines[rows.count + 2].hasPrefix("clamor pub · "))
         #expect(lines.count { $0.contains("errors == 0") } == 1)
+        let (state, objectives) = (row.line.prefix { $0 != " " }, row.line.split(separator: " · ")[1])
         let coloured = Summary(record, detail: .full, style: TerminalStyle(isColoured: true)).text
-        #expect(coloured.hasPrefix("\u{1B}[1;31mFAILED\u{1B}[0m "))
-        let heading = "### ❌ clamor pub: " + row.line.replacing("FAILED", with: "failed")
+        #expect(coloured.split(separator: "\n")[0].hasSuffix(" · \u{1B}[1;31m\(objectives)\u{1B}[0m"))
+        let heading = "### ❌ clamor pub: \(state.lowercased()) · \(objectives)"
         #expect(RunMarkdown.text(record).hasPrefix("\(heading)\n"))
+    }
+
+    @Test("in short, each reason has its code, in the sentence or below it")
+    func codes() {
+        var record = Samples.conn
+        let reason = record.verdict?.reasons.first
+        record.verdict?.add(.generatorLimited, Verdict.Reason(code: "steal", text: "the host took CPU"))
+        record.findings = FindingsRecord(sentence: "the generator was the limit: \(reason?.line ?? "")")
+        func text() -> String { Summary(record).text.replacing("\n    ", with: " ") }
+        #expect(text().contains("/s asked for [connect-rate]\n  ! the host took CPU [steal]\n"))
+        #expect(text().components(separatedBy: "[connect-rate]").count == 2)
+        // A result of an earlier version has no code in the sentence.
+        record.findings?.sentence = "the generator was the limit: \(reason?.text ?? "")"
+        #expect(text().components(separatedBy: "[connect-rate]").count == 2)
     }
 
     static let remedies: [(kind: String?, hint: String)] = [
@@ -199,13 +221,13 @@ struct SummaryTests {
         #expect(!Summary(record, detail: .full).text.contains("segment"))
         record.segment = SegmentRecord(index: 2, count: 4)
         record.segment.run = "0123"
-        #expect(Summary(record, detail: .full).text.split(separator: "\n")[1] == "  \(words)")
+        #expect(Summary(record, detail: .full).text.split(separator: "\n")[2] == "  \(words)")
         #expect(RunMarkdown.text(record).split(separator: "\n")[2] == words[...])
         record.ledger.pending = true
         let losses = "  losses are known only after clamor merge: the other segments hold a part of the ledger"
         #expect(Summary(record, detail: .full).text.split(separator: "\n").contains(losses[...]))
         record.verdict = nil
-        #expect(Summary(record, detail: .full).text.split(separator: "\n")[1] == "  \(words)")
+        #expect(Summary(record, detail: .full).text.split(separator: "\n")[2] == "  \(words)")
         record.segment.merged = 4
         #expect(
             !Summary(record, detail: .full).text.contains("segment 2")
@@ -317,29 +339,138 @@ struct SummaryTests {
         #expect(lines.contains { $0.hasPrefix("  QoS 1 puback status  ") })
     }
 
-    @Test("in short, compares with the expected messages only what the ledger follows")
-    func followed() {
-        var record = Samples.begun(["clamor", "xmpp", "muc"])
-        let message: Labels = ["stanza": "message"]
-        record.metrics = [
-            Samples.counter("received", message.adding("delayed", "false"), 1_500),
-            Samples.counter("received", message.adding("delayed", "true"), 0),
-            Samples.counter("received", ["stanza": "presence"], 10_136),
-            Samples.counter("received", ["stanza": "iq"], 7),
-            Samples.counter("delivery_expected", message, 1_500), Samples.counter("delivery_lost", message, 0),
-        ]
-        func delivered() -> String? {
-            Summary(record, detail: .compact).text.split(separator: "\n").first { $0.hasPrefix("Delivered") }
-                .map(String.init)
+    struct Deliveries: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let metrics: [Metric]
+        /// Expected, received, duplicated and lost, by the ledger.
+        let sums: (UInt64, UInt64, UInt64, UInt64)?
+        /// `nil`: there is no such line.
+        let line: String?
+    }
+
+    private static func received(_ labels: Labels, _ count: Double, rate: Double? = nil) -> Metric {
+        Samples.counter("received", labels, count, rate: rate)
+    }
+
+    private static let message: Labels = ["stanza": "message"]
+
+    static let deliveries = [
+        Deliveries(
+            testDescription: "messages of MQTT, some of them twice",
+            metrics: [
+                received(["qos": "1"], 1_020, rate: 102), Samples.counter("delivery_reordered", ["qos": "1"], 3),
+            ],
+            sums: (1_000, 990, 30, 10),
+            line: "990 of 1,000 expected (102/s) · 10 lost · 30 duplicated · 3 out of order"
+        ),
+        Deliveries(
+            testDescription: "requests, of which the answers are expected",
+            metrics: [
+                received(["qos": "1"], 400, rate: 40), received(["qos": "0"], 400, rate: 40),
+                Samples.counter("requests_answered", [:], 400, rate: 40),
+            ],
+            sums: (400, 400, 0, 0),
+            line: "400 of 400 expected (40/s) · 0 lost"
+        ),
+        Deliveries(
+            testDescription: "messages of another run",
+            metrics: [received(["qos": "1"], 300, rate: 30)],
+            sums: (150, 150, 0, 0),
+            line: "150 of 150 expected · 0 lost · 150 others received"
+        ),
+        Deliveries(
+            testDescription: "a subscriber alone, which knows of no publisher",
+            metrics: [received(["qos": "1"], 300, rate: 30)],
+            sums: nil,
+            line: "300 (30/s)"
+        ),
+        Deliveries(
+            testDescription: "a subscriber that heard nothing",
+            metrics: [received(["qos": "1"], 0, rate: 0)],
+            sums: nil,
+            line: "0 (0/s)"
+        ),
+        Deliveries(
+            testDescription: "a chat room, with presences that the server sends",
+            metrics: [
+                Samples.counter("stanza_offered", message, 300), received(message.adding("delayed", "false"), 1_500),
+                received(message.adding("delayed", "true"), 0), received(["stanza": "presence"], 10_136),
+                received(["stanza": "iq"], 7),
+            ],
+            sums: (1_500, 1_500, 0, 0),
+            line: "1,500 of 1,500 expected · 0 lost"
+        ),
+        Deliveries(
+            testDescription: "presences of contacts and of others",
+            metrics: [
+                Samples.counter("stanza_offered", ["stanza": "presence"], 10),
+                received(["stanza": "presence", "from": "contact"], 90),
+                received(["stanza": "presence", "from": "other"], 30),
+            ],
+            sums: (100, 90, 0, 10),
+            line: "90 of 100 expected · 10 lost"
+        ),
+        Deliveries(
+            testDescription: "accounts, without a message",
+            metrics: [
+                Samples.counter("stanza_offered", ["stanza": "iq"], 5), received(["stanza": "iq"], 5),
+                received(message.adding("delayed", "false"), 0),
+            ],
+            sums: nil,
+            line: nil
+        ),
+    ]
+
+    @Test("in short, compares like with like: what the ledger expects, and what of that came", arguments: deliveries)
+    func delivered(_ sample: Deliveries) {
+        var record = Samples.begun(["clamor", "run"])
+        record.metrics = sample.metrics
+        record.ledger = LedgerRecord(on: sample.sums != nil, reason: sample.sums == nil ? "a reason" : nil)
+        if let sums = sample.sums {
+            var books = Books(qos: 1)
+            (books.expected, books.received, books.duplicated, books.lost) = sums
+            record.books = [books]
         }
-        #expect(delivered()?.contains("1,500 of 1,500 expected") == true)
-        // Other presence than that of contacts is not expected.
+        let text = Summary(record).text
+        let line = text.split(separator: "\n").first { $0.hasPrefix("Delivered") }
+        #expect(line.map { $0.dropFirst(12) } == sample.line.map { $0[...] })
+        // Nothing is said of a ledger where no message was sent or received.
+        #expect(text.contains("the ledger is off: a reason") == (sample.sums == nil && sample.line != nil))
+    }
+
+    @Test("in full, counts of requests what the ledger expects, and says nothing of a ledger without a message")
+    func requests() {
+        var record = Samples.begun(["clamor", "pubsub", "--topology", "request"])
         record.metrics = [
-            Samples.counter("received", ["stanza": "presence", "from": "contact"], 90),
-            Samples.counter("received", ["stanza": "presence", "from": "other"], 30),
-            Samples.counter("delivery_expected", ["stanza": "presence"], 100),
+            Self.received(["qos": "0", "retained": "false"], 800, rate: 80),
+            Samples.counter("delivery_expected", ["qos": "0"], 400),
+            Samples.counter("delivery_received", ["qos": "0"], 400), Samples.counter("delivery_lost", ["qos": "0"], 0),
         ]
-        #expect(delivered()?.contains("90 of 100 expected") == true)
+        record.ledger.on = true
+        let full = Summary(record, detail: .full).text
+        #expect(full.contains("Delivery  expected  received  received/s  lost\n  QoS 0        400       400"))
+        record.metrics = [Samples.counter("stanza_offered", ["stanza": "iq"], 5), Self.received(["stanza": "iq"], 5)]
+        record.ledger = LedgerRecord(on: false, reason: "a reason")
+        #expect(!Summary(record, detail: .full).text.contains("ledger"))
+        record.metrics.append(Samples.counter("publish_offered", ["qos": "0"], 5))
+        #expect(Summary(record, detail: .full).text.contains("the ledger is off: a reason"))
+    }
+
+    static let servers: [(groups: [(String?, String)], line: String)] = [
+        ([(nil, "2.0")], "Server      mosquitto 2.0 ($SYS)"),
+        ([("a", "2.0"), ("b", "2.0"), ("c", "2.0")], "Server      mosquitto 2.0 ($SYS)"),
+        ([("a", "2.0"), ("b", "2.1"), ("c", "2.0")], "Server      mosquitto 2.0 ($SYS) · mosquitto 2.1 ($SYS)"),
+    ]
+
+    @Test("names each server once", arguments: servers)
+    func eachServer(_ row: (groups: [(String?, String)], line: String)) {
+        var record = Samples.pubsub
+        record.servers = row.groups.map { group, version in
+            ServerRecord(product: "mosquitto", version: version, source: "$SYS", group: group)
+        }
+        #expect(Summary(record).text.split(separator: "\n").contains(row.line[...]))
+        let names = record.serverFacts.map(\.name)
+        #expect(names == (row.groups.contains { $0.1 == "2.1" } ? ["server of a, c", "server of b"] : ["server"]))
     }
 
     @Test("counts the stanzas that did not reach every receiver")

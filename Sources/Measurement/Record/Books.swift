@@ -96,3 +96,28 @@ package struct Books: Codable, Hashable, Sendable {
         return "\(self.name): \(name) \(whole) is not \(sum)"
     }
 }
+
+/// What became of the messages that a run's ledger expects.
+package struct DeliverySums: Hashable, Sendable {
+    package var expected: UInt64 = 0
+    /// Distinct messages of those expected.
+    package var received: UInt64 = 0
+    /// Absent if a part of it is.
+    package var lost: UInt64?
+}
+
+extension [Books] {
+    /// The sums of the books that have expected and received messages; `nil` if none has.
+    package var deliveries: DeliverySums? {
+        var sums: DeliverySums?
+        for book in self {
+            guard let expected = book.expected, let received = book.received else { continue }
+            var sum = sums ?? DeliverySums(lost: 0)
+            sum.expected += expected
+            sum.received += received
+            sum.lost = sum.lost.flatMap { lost in book.lost.map { lost + $0 } }
+            sums = sum
+        }
+        return sums
+    }
+}

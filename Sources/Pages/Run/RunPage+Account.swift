@@ -13,12 +13,8 @@ extension RunPage {
                 .joined(separator: " ")
         }
         if let second = findings.steadySecond { facts.append(("steady from", RunCourse.words(Double(second)))) }
-        // The books have both figures for MQTT and for XMPP alike.
-        let books = self.record.books.filter { $0.expected != nil && $0.received != nil }
-        if !books.isEmpty {
-            let received = books.reduce(0) { $0 + ($1.received ?? 0) }
-            let expected = books.reduce(0) { $0 + ($1.expected ?? 0) }
-            facts.append(("delivered of expected", "\(Human.count(received)) of \(Human.count(expected))"))
+        if let sums = self.record.books.deliveries {
+            facts.append(("delivered of expected", "\(Human.count(sums.received)) of \(Human.count(sums.expected))"))
         }
         if let peak = findings.peakInFlight { facts.append(("most in flight", point(peak, Human.number))) }
         if let slope = findings.backlogGrowth { facts.append(("backlog grows by", Human.rate(slope))) }

@@ -8,6 +8,7 @@ extension RunPage {
         static let offered = ["publish_offered", "stanza_offered"]
         static let acknowledged = ["publish_acked", "stanza_answered"]
         static let delivered = ["received"]
+        static let answered = ["requests_answered"]
         /// The answers of requests are no deliveries.
         static func isDelivery(_ labels: Labels) -> Bool { labels["stanza"] != "iq" }
         static let byPlan: Set<String> = ["churn", "storm", "offline", "inactive"]
@@ -57,8 +58,14 @@ extension RunPage {
         ]
         for (name, counters) in steps {
             let isWanted = name == "delivered" ? Counters.isDelivery : { _ in true }
-            guard let value = self.total(counters, where: isWanted), value > 0 || name != "acked" else { continue }
-            tile.rows.append((name, self.rate(counters, where: isWanted).map(Human.rate) ?? Human.number(value)))
+            guard var value = self.total(counters, where: isWanted), value > 0 || name != "acked" else { continue }
+            var rate = self.rate(counters, where: isWanted)
+            if name == "delivered" {
+                // A request that arrived and was answered is no delivery.
+                value -= self.total(Counters.answered) ?? 0
+                rate = rate.map { $0 - (self.rate(Counters.answered) ?? 0) }
+            }
+            tile.rows.append((name, rate.map(Human.rate) ?? Human.number(value)))
         }
         guard !tile.rows.isEmpty else { return nil }
         let courses: [(String, [String], Int)] = [

@@ -4,10 +4,10 @@ package import Measurement
 package enum RunMarkdown {
     package static func text(_ record: RunRecord) -> String {
         let summary = Summary(record)
-        let hasFailed = summary.failed != nil
+        let hasFailed = summary.hasFailed
         let isGood = !hasFailed && record.verdict?.state == .valid
         let mark = isGood ? "✅" : hasFailed || record.verdict?.state == .aborted ? "❌" : "⚠️"
-        let outcome = summary.failed.map { "failed \($0) · measurement \(summary.state)" } ?? summary.state
+        let outcome = [summary.state, summary.objectives].compactMap(\.self).joined(separator: " · ")
         var text = "### \(mark) \(MarkdownTable.escaped(summary.commandName)): \(outcome)\n\n"
         text += MarkdownTable.escaped(summary.headline) + "\n\n"
         if let segment = summary.segment { text += "\(segment)\n\n" }
@@ -15,8 +15,8 @@ package enum RunMarkdown {
             text += "> \(MarkdownTable.escaped(reason.text)) \\[\(MarkdownTable.escaped(reason.code))\\]\n>\n"
         }
         if !(record.verdict?.reasons ?? []).isEmpty { text += "\n" }
-        let thresholds = self.thresholds(record)
-        if !thresholds.isEmpty { text += thresholds.text + "\n" }
+        let objectives = self.objectives(record)
+        if !objectives.isEmpty { text += objectives.text + "\n" }
         for losses in record.lossTexts { text += MarkdownTable.escaped(losses) + "\n\n" }
         for table in [self.durations(record), self.rates(record), self.errors(record)] where !table.isEmpty {
             text += table.text + "\n"
@@ -24,8 +24,8 @@ package enum RunMarkdown {
         return text
     }
 
-    private static func thresholds(_ record: RunRecord) -> MarkdownTable {
-        var table = MarkdownTable(["threshold", "measured", ""])
+    private static func objectives(_ record: RunRecord) -> MarkdownTable {
+        var table = MarkdownTable(["objective", "measured", ""])
         for result in record.thresholds {
             let word = result.ok ? "ok" : "**FAILED**"
             table.add(

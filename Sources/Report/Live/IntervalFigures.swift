@@ -91,11 +91,9 @@ package struct IntervalFigures: Hashable, Sendable {
         Set(metrics.lazy.filter { $0.name == "stanza_offered" }.map { [$0.labels[Labels.group], $0.labels["stanza"]] })
     }
 
-    /// The messages that clients received, added up; absent where none of the counters is there.
+    /// The messages that clients received, added up, of requests their answers; absent where no counter is there.
     package static func received(_ metrics: [Metric]) -> Double? {
-        let written = Self.written(metrics)
-        return metrics.filter { $0.labels[Labels.stage] == nil && Self.field($0, written) == \.received }
-            .compactMap(\.counter).sum { $0.value }
+        SummaryCounts(metrics.filter { $0.labels[Labels.stage] == nil }).arrived.value
     }
 
     private static func field(

@@ -58,17 +58,14 @@ extension LiveBoard {
     private static func isMessage(_ labels: Labels) -> Bool { labels["stanza"] != "iq" }
 
     private var expected: Double? {
-        guard self.run.final == nil, let expected = self.run.standing.expected else {
-            return self.total("delivery_expected", where: Self.isMessage)
-        }
-        return Double(expected)
+        if let final = self.run.final { return (final.books.deliveries?.expected).map { Double($0) } }
+        return self.run.standing.expected.map { Double($0) }
     }
 
     private var delivered: Double? {
-        guard self.run.final == nil, let delivered = self.run.standing.delivered else {
-            return IntervalFigures.received(self.totals)
-        }
-        return Double(delivered)
+        let counted =
+            if let final = self.run.final { final.books.deliveries?.received } else { self.run.standing.delivered }
+        return counted.map { Double($0) } ?? IntervalFigures.received(self.totals)
     }
 
     private var lost: Double? { self.total("delivery_lost", where: Self.isMessage) }
