@@ -31,8 +31,8 @@ package struct Summary {
         page: String? = nil,
         style: TerminalStyle = TerminalStyle()
     ) {
-        self.record = record.withoutStages
         self.stageMetrics = record.metrics.filter { $0.labels[Labels.stage] != nil }
+        self.record = self.stageMetrics.isEmpty ? record : record.withoutStages
         self.files = files
         self.page = page
         self.style = style

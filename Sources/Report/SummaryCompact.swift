@@ -108,17 +108,29 @@ extension Summary {
     private var latencyRows: [String] {
         guard self.record.groups == nil else { return [] }
         var table = TextTable(["Latency", "count", "p50", "p99", "p99.9", "max"])
-        for latency in Self.compactLatencies {
-            for metric in self.record.metrics(named: latency.name) where metric.labels.isWhole() {
-                let words = [latency.title] + metric.labels.operationKinds
-                table.add(
-                    [words.joined(separator: " "), Cell.count(metric.duration?.count)]
-                        + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
-                )
-            }
+        for (place, metric) in self.wholeLatencies {
+            let words = [Self.compactLatencies[place].title] + metric.labels.operationKinds
+            table.add(
+                [words.joined(separator: " "), Cell.count(metric.duration?.count)]
+                    + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
+            )
         }
         return self.section(table)
     }
+
+    /// In the order of the titles, each with its place there; found in one walk over the metrics.
+    private var wholeLatencies: [(place: Int, metric: Metric)] {
+        self.record.metrics.compactMap { metric in
+            guard case .duration = metric.reading, let place = Self.compactPlaces[metric.name], metric.labels.isWhole()
+            else { return nil }
+            return (place, metric)
+        }.sorted { ($0.place, $0.metric.labels) < ($1.place, $1.metric.labels) }
+    }
+
+    private static let compactPlaces = Dictionary(
+        compactLatencies.enumerated().map { ($1.name, $0) },
+        uniquingKeysWith: { first, _ in first }
+    )
 
     private var groupRows: [String] {
         guard let groups = self.record.groups else { return [] }
