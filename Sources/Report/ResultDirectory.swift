@@ -13,6 +13,9 @@ package final class ResultDirectory {
 
     private let lock: CInt
 
+    private static let creation = "cannot create it"
+    private static let remedy = "check the directory and its permissions"
+
     private init(path: String, lock: CInt) {
         self.path = path
         self.lock = lock
@@ -35,7 +38,7 @@ package final class ResultDirectory {
         let partial = path + ".partial"
         // rmdir removes an empty leftover; it fails harmlessly if there is none, or if it contains results.
         if rmdir(partial) != 0, errno != ENOENT { try self.moveAside(partial) }
-        guard mkdir(partial, 0o755) == 0 else { throw ResultError(path: partial, doing: "cannot create it") }
+        guard mkdir(partial, 0o755) == 0 else { throw ResultError(path: partial, doing: Self.creation, Self.remedy) }
         return ResultDirectory(path: path, lock: try self.takeLock(on: partial))
     }
 
@@ -66,7 +69,7 @@ package final class ResultDirectory {
             // mkdir decides between two runs of the same second: one makes it, the other sees EEXIST.
             guard mkdir(path + ".partial", 0o755) == 0 else {
                 if errno == EEXIST { continue }
-                throw ResultError(path: path + ".partial", doing: "cannot create it")
+                throw ResultError(path: path + ".partial", doing: Self.creation, Self.remedy)
             }
             return ResultDirectory(path: path, lock: try self.takeLock(on: path + ".partial"))
         }
@@ -107,7 +110,7 @@ extension ResultDirectory {
     private static func refuseOccupied(_ path: String) throws(ResultError) {
         guard let entries = opendir(path) else {
             if errno == ENOENT { return }
-            throw ResultError(path: path, doing: "cannot be used for results")
+            throw ResultError(path: path, doing: "cannot be used for results", Self.remedy)
         }
         defer { closedir(entries) }
         while let entry = readdir(entries) {
@@ -115,7 +118,11 @@ extension ResultDirectory {
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             if name != ".", name != ".." {
-                throw ResultError(path: path, reason: "exists and is not empty; results are never overwritten")
+                throw ResultError(
+                    path: path,
+                    reason:
+                        "exists and is not empty; results are never overwritten; name another directory, or leave --out out"
+                )
             }
         }
     }
@@ -126,7 +133,7 @@ extension ResultDirectory {
             slash = next
             let parent = String(path[..<slash])
             if mkdir(parent, 0o755) != 0, errno != EEXIST {
-                throw ResultError(path: parent, doing: "cannot create it")
+                throw ResultError(path: parent, doing: Self.creation, Self.remedy)
             }
         }
     }
@@ -137,19 +144,22 @@ extension ResultDirectory {
         var number = 1
         while access("\(partial).\(number)", F_OK) == 0 { number += 1 }
         guard rename(partial, "\(partial).\(number)") == 0 else {
-            throw ResultError(path: partial, doing: "cannot move it aside")
+            throw ResultError(path: partial, doing: "cannot move it aside", Self.remedy)
         }
     }
 
     private static func takeLock(on directory: String) throws(ResultError) -> CInt {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw ResultError(path: directory, doing: "cannot open it") }
+        guard descriptor >= 0 else { throw ResultError(path: directory, doing: "cannot open it", Self.remedy) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let busy = errno == EWOULDBLOCK
             close(descriptor)
             // A file system without locks (some network mounts) is no reason to refuse a run.
             guard busy else { return -1 }
-            throw ResultError(path: directory, reason: "another run is writing there")
+            throw ResultError(
+                path: directory,
+                reason: "another run is writing there; name another directory, or wait for that run"
+            )
         }
         return descriptor
     }

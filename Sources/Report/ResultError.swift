@@ -11,8 +11,9 @@ package struct ResultError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Reads `errno` as the failed call left it.
-    init(path: String, doing what: String) {
-        self.init(path: path, reason: "\(what): \(String(cString: strerror(errno)))")
+    init(path: String, doing what: String, _ remedy: String? = nil) {
+        let error = String(cString: strerror(errno))
+        self.init(path: path, reason: "\(what): \(error)" + (remedy.map { "; \($0)" } ?? ""))
     }
 
     package var description: String { "\(self.path): \(self.reason)" }

@@ -1,37 +1,82 @@
-import Measurement
+package import Measurement
 
 // A run that never had a connection.
 extension Summary {
     /// Every figure of such a run is zero and shows nothing of the server.
-    var nothingConnected: Bool {
-        let codes = (self.record.verdict?.reasons ?? []).map(\.code)
-        let isInterrupted = codes.contains("interrupted") && self.record.stages.first?.name == "connect"
-        guard codes.contains("no-connection") || isInterrupted else { return false }
-        return !self.record.metrics.contains { $0.name == "connect_duration" && $0.labels["phase"] == "total" }
-    }
+    var nothingConnected: Bool { self.record.hasNeverConnected }
 
     /// Where to look first.
-    var hint: [String] {
-        let error = self.record.errors.max { $0.count < $1.count }
-        return [self.style.paint("Hint", .bold) + "  " + Self.remedy(error?.kind)]
+    var hint: [String] { [self.style.paint("Hint", .bold) + "  " + self.record.connectionHint] }
+}
+
+extension RunRecord {
+    /// Whether the run ended, or was interrupted, before its first connection.
+    package var hasNeverConnected: Bool {
+        let codes = (self.verdict?.reasons ?? []).map(\.code)
+        let isInterrupted = codes.contains("interrupted") && self.stages.first?.name == "connect"
+        guard codes.contains("no-connection") || isInterrupted else { return false }
+        return !self.metrics.contains { $0.name == "connect_duration" && $0.labels["phase"] == "total" }
     }
 
-    /// By the kind of the most frequent error.
-    private static func remedy(_ kind: String?) -> String {
-        switch kind {
-        case nil: "no connect attempt ended; check that the server answers at this host and port"
-        case "refused": "check that the server listens at this host and port"
-        case "resolve": "check the spelling of the host name, and the name server of this host"
-        case "timeout", "unreachable": "check host and port, and the firewall and routes on the way to the server"
-        case "reset", "lost", "closed", "protocol":
-            "check that this port speaks this protocol, and whether it requires TLS"
-        case "tls": "check that this port speaks TLS, and that the certificate is valid for this host"
-        case "websocket": "check that this port speaks WebSocket, and the path of its endpoint"
-        case "connack 0x01", "connack 0x84": "the server does not speak this version of MQTT; try MQTT 3.1.1"
+    /// The remedy for a run without any connection, by its most frequent error.
+    package var connectionHint: String {
+        let error = self.errors.max { $0.count < $1.count }
+        switch error?.kind {
+        case nil: return "no connect attempt ended; check that the server answers at this host and port"
+        case "refused": return "check that the server listens at this host and port"
+        case "resolve": return "check the spelling of the host name, and the name server of this host"
+        case "timeout", "unreachable":
+            return "check host and port, and the firewall and routes on the way to the server"
+        case "reset", "lost", "closed", "protocol": return self.portHint
+        case "tls": return self.tlsHint(error?.example ?? "")
+        case "websocket": return "check that this port speaks WebSocket, and the path of its endpoint"
+        case "connack 0x01", "connack 0x84": return "the server does not speak this version of MQTT; try MQTT 3.1.1"
         case "session":
-            "use another --seed or --prefix, a clean start (-C true), or MQTT 5, whose sessions end with their run"
-        case "ports", "descriptors", "source": "check with clamor doctor what this host allows"
-        default: "check user name, password and client identifiers; the server's log has its reason"
+            return "use another --seed or --prefix, a clean start (-C true), or MQTT 5, whose sessions end with their run"
+        case "ports", "descriptors", "source": return "check with clamor doctor what this host allows"
+        case "not-authorized" where self.plansOfGroups.contains { $0["domain"] != nil }:
+            return "check --jid and its password; --register creates missing accounts"
+        default: return "check user name, password and client identifiers; the server's log has its reason"
         }
+    }
+
+    /// The connection broke before the protocol began: most likely the port is one of other layers.
+    private var portHint: String {
+        if self.has("tls") { return self.plainPortHint }
+        if self.has("websocket_path") { return "this port may not speak WebSocket; leave out --ws, or name its port" }
+        return "check that this port speaks this protocol, and whether it requires TLS"
+    }
+
+    private var plainPortHint: String {
+        guard self.plansOfGroups.contains(where: { $0["tls_policy"] == "direct" }) else {
+            return self.has("websocket_path")
+                ? "this port may not speak WebSocket over TLS; leave out TLS, or name its port"
+                : "this port may not speak TLS; leave out -S, or use the port for TLS, 8883"
+        }
+        return "this port may not begin with TLS; use --tls required, or the port for TLS, 5223"
+    }
+
+    /// `example`: the words of the failure.
+    private func tlsHint(_ example: String) -> String {
+        if example.contains("closed during the handshake") || example.contains("does not speak TLS") {
+            return self.plainPortHint
+        }
+        if example.contains("no known authority") {
+            return "trust the authority of the server's certificate with --cacertfile FILE"
+        }
+        if example.contains("certificate not for") {
+            return self.plansOfGroups.contains { $0["domain"] != nil }
+                ? "the server needs a certificate for the domain of --jid"
+                : "connect to a name of the certificate, or give such a name with --sni NAME"
+        }
+        return "check that this port speaks TLS, and that the certificate is valid for this host"
+    }
+
+    private func has(_ key: String) -> Bool { self.plansOfGroups.contains { $0[key] != nil } }
+
+    /// The plan of each group; of a run without groups its own.
+    private var plansOfGroups: [[String: JSONValue]] {
+        guard case .object(let groups)? = self.plan["groups"] else { return [self.plan] }
+        return groups.values.compactMap { if case .object(let plan) = $0 { plan } else { nil } }
     }
 }

@@ -79,21 +79,24 @@ package final class ServerWatch: Sendable {
     /// too.
     ///
     /// - Parameter nanoseconds: monotonic.
+    /// - Returns: the watched processes, a line for each server.
     /// - Throws: an error if a process cannot be watched, or TLS of an exporter cannot be set up.
-    package func begin(at nanoseconds: Int64) async throws(ServerWatchError) {
+    @discardableResult
+    package func begin(at nanoseconds: Int64) async throws(ServerWatchError) -> [String] {
         let sources = self.sources
         let settings = self.settings
         let warn = self.warn
         let eventLoop = self.eventLoop
-        let started: Result<Void, ServerWatchError> =
+        let started: Result<[String], ServerWatchError> =
             await self.onLoop {
                 do throws(ServerWatchError) {
-                    return .success(try Self.start(sources, settings, eventLoop, at: nanoseconds, warn))
+                    try Self.start(sources, settings, eventLoop, at: nanoseconds, warn)
+                    return .success(sources.value.processes?.found ?? [])
                 } catch {
                     return .failure(error)
                 }
-            } ?? .success(())
-        try started.get()
+            } ?? .success([])
+        let found = try started.get()
         async let sys: Void? = self.sys?.begin()
         try? await eventLoop.flatSubmit {
             let first = sources.value.exporters.map { exporter in
@@ -104,6 +107,7 @@ package final class ServerWatch: Sendable {
             return EventLoopFuture.andAllComplete(first, on: eventLoop)
         }.get()
         _ = await sys
+        return found
     }
 
     private static func start(

@@ -15,9 +15,10 @@ enum Wiring {
         checks.threshold = { sentence, hasLedger in
             do throws(ThresholdError) {
                 let threshold = try Threshold.parse(sentence)
+                if let problem = AbsentMetric.problem(ofName: threshold.name) { return problem }
                 let needsLedger = ["delivery_", "request"].contains { threshold.name.hasPrefix($0) }
                 return needsLedger && !hasLedger
-                    ? "it needs the ledger, which requires subscribers, no -m, and -s 32 or more"
+                    ? "\(threshold.name) needs \(AbsentMetric.ledger)"
                     : nil
             } catch {
                 // The message already begins with the flag and its value.

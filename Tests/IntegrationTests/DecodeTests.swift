@@ -110,7 +110,7 @@ extension Integration {
                 ("decode_packets{form=cuts} rate > 5/s", "that of 2 cannot be added up"),
                 ("decode_packet_time{form=cuts,path=memory} p99 < 10ns", "only p50 is known"),
                 ("reads p50 < 1s", "only durations have percentiles"),
-                ("publish_sent > 5", "this run has no metric 'publish_sent'"),
+                ("publish_sent > 5", "publish_sent is a metric of pub and pubsub, and not of decode"),
                 ("decode_packets{form=pipelined,path=disk} > 5", "no such labels"),
             ]
         )

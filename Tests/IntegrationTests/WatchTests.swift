@@ -80,7 +80,7 @@ extension Integration {
         func refused(_ flag: String, _ words: String) async throws {
             let words = words
             let folder = try ScratchFolder()
-            let ending = try await ClamorBinary.run(ClamorRun.arguments("pub -h embedded -c 1 \(flag)", in: folder))
+            let ending = try await ClamorBinary.run(ClamorRun.arguments("pub -c 1 \(flag)", in: folder))
             #expect(ending.status == 64)
             #expect(ending.errorLines.count == 1)
             #expect(ending.errors.contains(words), "\(ending.errors)")

@@ -191,7 +191,11 @@ struct ThresholdTests {
         #expect(try problem("sent > 5") == nil)
         #expect(try problem("error_rate < 1%") == nil)
         #expect(try problem("errors{kind=reset} == 0") == nil)
-        #expect(try problem("akc p99 < 1s")?.hasSuffix("no metric 'akc'; it has ack, sent") == true)
+        #expect(try problem("akc p99 < 1s")?.hasSuffix("this run has no metric 'akc'; name another") == true)
+        #expect(try Threshold.parse("akc p99 < 1s").isAbsent(in: catalog))
+        for present in ["ack{qos=2} p99 < 1s", "error_rate < 1%", "errors == 0", "server_memory_bytes < 1"] {
+            #expect(try !Threshold.parse(present).isAbsent(in: catalog), "\(present)")
+        }
         #expect(try problem("ack{qos=2} p99 < 1s")?.hasSuffix("no such labels; it has {qos=1}") == true)
         #expect(try problem("ack rate < 1/s")?.hasSuffix("a duration has no rate; use count") == true)
         #expect(try problem("ack < 1s")?.hasSuffix("such as p99") == true)

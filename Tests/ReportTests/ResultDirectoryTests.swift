@@ -38,7 +38,10 @@ struct ResultDirectoryTests {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         try self.folder.write("x", to: "out/.hidden")
         let error = #expect(throws: ResultError.self) { try ResultDirectory.create(path) }
-        #expect(error?.description == "\(path): exists and is not empty; results are never overwritten")
+        #expect(
+            error?.description
+                == "\(path): exists and is not empty; results are never overwritten; name another directory, or leave --out out"
+        )
         #expect(try self.folder.entries() == ["out"])
     }
 
@@ -58,7 +61,10 @@ struct ResultDirectoryTests {
     @Test("says which path cannot be written, and why")
     func unwritable() {
         let error = #expect(throws: ResultError.self) { try ResultDirectory.create("/proc/clamor/out") }
-        #expect(error?.description == "/proc/clamor: cannot create it: No such file or directory")
+        #expect(
+            error?.description
+                == "/proc/clamor: cannot create it: No such file or directory; check the directory and its permissions"
+        )
     }
 
     @Test("moves stale partial directories aside, each to a name of its own")
@@ -79,7 +85,10 @@ struct ResultDirectoryTests {
         let first = try ResultDirectory.create(path)
         try self.folder.write("x", to: "out.partial/run.json")
         let error = #expect(throws: ResultError.self) { try ResultDirectory.create(path) }
-        #expect(error?.description == "\(path).partial: another run is writing there")
+        #expect(
+            error?.description
+                == "\(path).partial: another run is writing there; name another directory, or wait for that run"
+        )
         try first.finish()
         #expect(try self.folder.entries("out") == ["run.json"])
     }

@@ -180,6 +180,54 @@ struct SummaryTests {
         #expect(lines.last == row.hint)
     }
 
+    static let layers: [(plan: [String: JSONValue], kind: String, example: String, words: String)] = [
+        (["tls": "verified"], "reset", "", "this port may not speak TLS; leave out -S, or use the port for TLS, 8883"),
+        (
+            ["tls": "verified"], "tls", "the server closed during the handshake",
+            "this port may not speak TLS; leave out -S, or use the port for TLS, 8883"
+        ),
+        (
+            ["websocket_path": "/mqtt"], "reset", "",
+            "this port may not speak WebSocket; leave out --ws, or name its port"
+        ),
+        (
+            ["tls": "verified", "websocket_path": "/mqtt"], "reset", "",
+            "this port may not speak WebSocket over TLS; leave out TLS, or name its port"
+        ),
+        (
+            ["tls": "verified", "tls_policy": "direct", "domain": "a.example"], "tls",
+            "does not speak TLS on this port",
+            "this port may not begin with TLS; use --tls required, or the port for TLS, 5223"
+        ),
+        ([:], "reset", "", "check that this port speaks this protocol, and whether it requires TLS"),
+        (
+            ["tls": "verified"], "tls", "issued by CN=a, which is no known authority",
+            "trust the authority of the server's certificate with --cacertfile FILE"
+        ),
+        (
+            ["tls": "verified"], "tls", "certificate not for 127.0.0.1, but for localhost",
+            "connect to a name of the certificate, or give such a name with --sni NAME"
+        ),
+        (
+            ["tls": "verified", "domain": "a.example"], "tls", "certificate not for a.example, but for b.example",
+            "the server needs a certificate for the domain of --jid"
+        ),
+        (
+            ["domain": "a.example"], "not-authorized", "",
+            "check --jid and its password; --register creates missing accounts"
+        ),
+    ]
+
+    @Test("the hint fits the layers of the connection", arguments: layers)
+    func layerHints(_ row: (plan: [String: JSONValue], kind: String, example: String, words: String)) {
+        var record = Samples.unconnected
+        record.errors = [ErrorRecord(kind: row.kind, count: 3, firstAt: "", example: row.example)]
+        record.plan = row.plan
+        #expect(record.connectionHint == row.words)
+        record.plan = ["groups": .object(["a": .object(row.plan)])]
+        #expect(record.connectionHint == row.words)
+    }
+
     @Test("a group without any connection shows its errors and a hint, beside a group that ran")
     func unconnectedGroup() throws {
         var record = Samples.mixed

@@ -60,6 +60,23 @@ struct ProcessWatchTests {
         }
     }
 
+    @Test("names the processes that it has found, with children")
+    func found() throws {
+        let proc = ScriptedProc([70: Self.broker(), 71: Self.broker()])
+        #expect(try ProcessWatch(["70"], at: 0, files: proc.files).found == ["mosquitto: process 70"])
+        #expect(
+            try ProcessWatch(["mosquitto"], at: 0, files: proc.files).found == ["mosquitto: 2 processes, 70 and 71"]
+        )
+        for pid in 100...109 {
+            proc[pid] = Process(name: "worker", parent: 70, threads: [pid: Thread(name: "worker", nanoseconds: 9)])
+        }
+        let numbers = "70, 71, 100, 101, 102, 103, 104, 105"
+        #expect(
+            try ProcessWatch(["mosquitto"], at: 0, files: proc.files).found
+                == ["mosquitto: 12 processes, \(numbers) and 4 more"]
+        )
+    }
+
     @Test("names what cannot be watched, in one line")
     func errors() throws {
         let proc = ScriptedProc([70: Self.broker(), 71: Process(name: "sleep", state: "Z", threads: [:])])

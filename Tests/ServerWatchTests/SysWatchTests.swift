@@ -112,10 +112,10 @@ struct SysWatchTests {
                 let address = try #require(ExporterAddress("http://127.0.0.1:\(peer.port)/"))
                 settings.exporters = [PrometheusSettings(address: address)]
                 let watch = ServerWatch(settings) { lines.add($0) }
-                async let begun: Void = watch.begin(at: 0)
+                async let begun = watch.begin(at: 0)
                 try await peer.untilBytes(1)
                 try await peer.send(Array("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ng 7\n".utf8))
-                try await begun
+                _ = try await begun
                 let metrics = await watch.look(at: 1_000_000_000)
                 #expect(metrics.value("server_cpu", ["process": "mosquitto"]) != nil)
                 #expect((metrics.value("server_memory_bytes") ?? 0) > 0)
@@ -144,11 +144,11 @@ struct SysWatchTests {
             let address = try #require(ExporterAddress("http://127.0.0.1:\(peer.port)/x"))
             settings.exporters = [PrometheusSettings(address: address)]
             let watch = ServerWatch(settings) { lines.add($0) }
-            async let begun: Void = watch.begin(at: 0)
+            async let begun = watch.begin(at: 0)
             try await peer.untilBytes(1)
             let length = try await peer.received().count
             try await peer.send(Array("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".utf8))
-            try await begun
+            _ = try await begun
             #expect(await watch.look(at: 1_000_000_000).isEmpty)
             try await peer.untilConnections(2)
             try await peer.untilBytes(length + 1)

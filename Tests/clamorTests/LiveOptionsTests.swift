@@ -101,6 +101,10 @@ struct LiveOptionsTests {
             "pub -h a --watch-prometheus ftp://b/m",
             "clamor pub: --watch-prometheus: 'ftp://b/m' is no page of metrics; write it like http://127.0.0.1:9090/metrics"
         ),
+        (
+            "pub -h embedded --watch-pid mosquitto",
+            "clamor pub: --watch-pid: the load goes to the embedded broker; name the server with -h, or leave it out"
+        ),
         ("pub -h a --color red", "clamor pub: --color: 'red' is not one of auto, always, never"),
     ]
 

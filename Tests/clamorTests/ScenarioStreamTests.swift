@@ -531,7 +531,7 @@ struct ScenarioStreamRefusalTests {
             (
                 "embedded", "--processes 2",
                 [
-                    "--processes: b: each segment would have an embedded broker of its own, where its subscribers hear no other segment; start one with clamor broker, and name it with -h"
+                    "--processes: b: each segment would have an embedded broker of its own, where its subscribers hear no other segment; start one with clamor broker, and name it with --target"
                 ]
             ),
             (

@@ -57,6 +57,11 @@ package struct MetricCatalog: Sendable {
 
     package init() {}
 
+    /// Of all metrics, whatever their labels.
+    package var names: Set<String> {
+        Set(self.durations.map(\.name) + self.counters.map(\.name) + self.gauges.map(\.name))
+    }
+
     /// Adds a duration.
     ///
     /// `wholeRun`: recorded in every phase, as for connect metrics; otherwise only operations due in the measured phase

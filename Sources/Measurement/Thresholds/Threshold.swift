@@ -51,7 +51,7 @@ package struct Threshold: Hashable, Sendable {
     /// Whether the run ends as soon as the threshold is broken.
     package let aborts: Bool
 
-    static let errorRate = "error_rate"
+    package static let errorRate = "error_rate"
 }
 
 /// The reason why a text is not a threshold, in one line: the error and the remedy.

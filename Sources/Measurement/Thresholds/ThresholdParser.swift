@@ -180,6 +180,15 @@ extension Threshold {
         return nil
     }
 
+    /// Whether a run that records these metrics has none of the threshold's name.
+    package func isAbsent(in catalog: MetricCatalog) -> Bool {
+        // Error kinds and watched servers are known only while the run goes on.
+        if self.name == Self.errorRate || self.name == "errors" || ObservedMetrics.labels[self.name] != nil {
+            return false
+        }
+        return !catalog.names.contains(self.name)
+    }
+
     /// The error of the threshold for a run that records these metrics: an unknown name or label.
     package func problem(in catalog: MetricCatalog) -> ThresholdError? {
         if self.labels[Labels.stage] != nil {
@@ -194,8 +203,7 @@ extension Threshold {
             + catalog.gauges.map { ($0.name, $0.labels, false) }
         let named = all.filter { $0.0 == self.name }
         guard let isDuration = named.first?.2 else {
-            let names = Set(all.map(\.0)).sorted().joined(separator: ", ")
-            return ThresholdError(self.expression, "this run has no metric '\(self.name)'; it has \(names)")
+            return ThresholdError(self.expression, "this run has no metric '\(self.name)'; name another")
         }
         guard named.contains(where: { $0.1.contains(self.labels) }) else {
             let known = named.map { "{\($0.1.all.map { "\($0.key)=\($0.value)" }.joined(separator: ","))}" }

@@ -70,6 +70,19 @@ package struct ProcessWatch {
         for index in self.servers.indices { self.servers[index].idleMemory = self.memory(of: index) }
     }
 
+    /// The processes of each server and their descendants, a line for each.
+    package var found: [String] {
+        self.servers.indices.map { index in
+            let numbers = self.processes.filter { $0.value.server == index }.keys.sorted()
+            let shown = numbers.prefix(8).map(String.init)
+            let more = numbers.count > shown.count ? ["\(numbers.count - shown.count) more"] : []
+            let all = shown + more
+            let list = all.dropLast().joined(separator: ", ") + (all.count > 1 ? " and " : "") + (all.last ?? "")
+            let count = numbers.count == 1 ? "process" : "\(numbers.count) processes,"
+            return "\(self.servers[index].label): \(count) \(list)"
+        }
+    }
+
     /// Reads all processes.
     ///
     /// - Parameter nanoseconds: monotonic.

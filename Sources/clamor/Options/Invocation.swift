@@ -35,7 +35,7 @@ package enum Invocation: Sendable {
     case draft(Draft)
     /// Help, or the version: for stdout.
     case text(String)
-    /// One to three lines for stderr; exit 64.
+    /// One line for each problem, for stderr; exit 64.
     case refused([String])
     /// The problems of a scenario file, one line each with its place, for stderr; exit 65.
     case wrong([String])
@@ -98,7 +98,7 @@ package enum Invocation: Sendable {
             }
         }
         return given.problems.isEmpty
-            ? invocation : .refused(self.lines(given.problems.map(\.description), name: name))
+            ? invocation : .refused(given.problems.map { "\(name): \(Redaction.hideURLSecrets(in: $0.description))" })
     }
 
     // MARK: - Refusals that the argument parser does not word
@@ -143,11 +143,19 @@ package enum Invocation: Sendable {
         return "clamor xmpp: there is no command '\(name)'; the commands are \(known)"
     }
 
-    /// At most three lines, however much is wrong.
-    private static func lines(_ problems: [String], name: String) -> [String] {
-        let lines = problems.map { "\(name): \(Redaction.hideURLSecrets(in: $0))" }
-        guard lines.count > 3 else { return lines }
-        return lines.prefix(2) + ["\(name): and \(lines.count - 2) more; see \(name) --help"]
+    /// The option of another tool that the argument parser's message is about.
+    private static func foreign(
+        _ message: String,
+        _ arguments: [String],
+        _ command: CommandName?
+    ) -> ForeignOption? {
+        if let option = message.firstMatch(of: /^Unknown option '(-[^']*)'/) {
+            return ForeignOption.of(String(option.1))
+        }
+        // `-im 100` is read as `-i m`, and a number too many.
+        guard message.contains("nexpected argument") else { return nil }
+        let known = Set((command.map { OptionTable.specs(of: $0) } ?? []).flatMap(\.allNames))
+        return arguments.lazy.filter { !known.contains($0) }.compactMap { ForeignOption.of($0) }.first
     }
 
     /// The argument parser's message in one line, followed by the remedy.
@@ -162,6 +170,14 @@ package enum Invocation: Sendable {
         {
             // It may be the second word of a password.
             message = "An argument too many (not shown, since a password is near it); quote values that hold spaces"
+        }
+        let command = CommandName(arguments: arguments)
+        if let foreign = self.foreign(message, arguments, command) { return "\(name): \(foreign.words)" }
+        if let option = message.firstMatch(of: /^Unknown option '(-[^']*)'/) {
+            // The parser's own suggestions are as far as another option.
+            let known = command.map { OptionTable.specs(of: $0).filter { !$0.isHidden }.flatMap(\.allNames) } ?? []
+            let near = NearestName.of(String(option.1), in: known, most: 1)
+            message = "\(option.0)" + (near.map { ". Did you mean '\($0)'?" } ?? "")
         }
         message += message.hasSuffix("?") ? " See" : "; see"
         return Redaction.hideURLSecrets(in: "\(name): \(message) \(name) --help")

@@ -33,7 +33,7 @@ struct RunLayers: Sendable {
             }
         } catch {
             let flag = options.transport.tls.map { Self.flag(of: error, $0) ?? tlsFlag } ?? tlsFlag
-            throw Problem(description: "\(flag): \(error)")
+            throw Problem(description: "\(flag): \(Self.words(error, of: flag))")
         }
         do throws(WebSocketSettings.Problem) {
             self.webSocket = try options.transport.webSocket.map { options throws(WebSocketSettings.Problem) in
@@ -45,6 +45,16 @@ struct RunLayers: Sendable {
         } catch {
             throw Problem(description: "--ws: \(error)")
         }
+    }
+
+    /// The error with its remedy.
+    private static func words(_ error: TLSSettingsError, of flag: String) -> String {
+        guard case .unreadable(let path, let reason) = error else { return "\(error)" }
+        if flag == "--pin", !path.contains("/"), !path.contains(".") {
+            return "'\(path)' is no pin; write sha256/BASE64, or the path of a file with the server's certificate"
+        }
+        return "cannot read \(path) (\(reason.prefix(1).lowercased() + reason.dropFirst())); "
+            + "check the path and its permissions"
     }
 
     /// The flag that an error is about.

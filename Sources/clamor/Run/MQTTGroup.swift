@@ -43,7 +43,7 @@ final class MQTTGroup: RunGroup {
         { [run = self.run] segments in
             var run = run
             run.segment = segments
-            return run.storeProblem == nil && run.segmentProblems.isEmpty
+            return run.storeProblem == nil && run.segmentProblems().isEmpty
         }
     }
 

@@ -18,10 +18,21 @@ struct MergeSession {
         do throws(RunRefusal) {
             try self.options.files.check()
             guard let merged = self.merged() else { return .dataError }
+            try self.check(merged.record)
             let path = self.options.outputDirectory
             return self.finish(merged, in: try .open(path, name: "merge", startedAt: merged.startedAt))
         } catch {
             return self.screen.refuse(error)
+        }
+    }
+
+    /// Refuses thresholds on metrics that the segments do not have, as a run does.
+    private func check(_ record: RunRecord) throws(RunRefusal) {
+        for sentence in self.options.thresholds {
+            guard let name = (try? Threshold.parse(sentence))?.name,
+                let problem = AbsentMetric(name).problem(in: record)
+            else { continue }
+            throw RunRefusal("--threshold: '\(sentence)': \(problem.text(isFile: false))")
         }
     }
 

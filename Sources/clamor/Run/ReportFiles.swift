@@ -59,7 +59,11 @@ extension ProgressScreen {
         let problem = reports.write(record, isStrict: isStrict)
         if let problem { self.warn(problem) }
         let status = ExitStatus(of: record, isStrict: isStrict, isWritten: files != nil && problem == nil)
-        if let line = status.lastWord(of: record) { self.warn(line) }
+        if let line = status.lastWord(of: record) {
+            // Without a summary its hint would be lost.
+            let isUnseen = (self.isQuiet || self.isJSON) && status == .unavailable && record.hasNeverConnected
+            self.warn(isUnseen ? "\(line); \(record.connectionHint)" : line)
+        }
         return status
     }
 }

@@ -50,7 +50,9 @@ struct ServerMonitor: Sendable {
         self.screen = screen
         self.watch = ServerWatch(settings) { screen.warn($0) }
         do throws(ServerWatchError) {
-            try await self.watch.begin(at: clamor_monotonic_nanoseconds())
+            for line in try await self.watch.begin(at: clamor_monotonic_nanoseconds()) {
+                screen.say("watching \(line)")
+            }
         } catch {
             _ = await self.watch.end()
             throw RunRefusal("\(error)")

@@ -1,11 +1,13 @@
 /// The name that was probably meant.
 enum NearestName {
+    /// `most`: letters that may differ; otherwise a third of the word.
+    ///
     /// - Returns: the one with the fewest letters changed, if these are few; the first of several.
-    static func of(_ word: String, in known: [String]) -> String? {
+    static func of(_ word: String, in known: [String], most: Int? = nil) -> String? {
         let lower = word.hasPrefix("-") ? word.lowercased() : word.lowercased().replacing("-", with: "_")
         let ranked = known.map { name in (name: name, distance: self.distance(Array(lower), Array(name))) }
         guard let best = ranked.min(by: { $0.distance < $1.distance }) else { return nil }
-        return best.distance <= max(1, min(3, word.count / 3)) ? best.name : nil
+        return best.distance <= most ?? max(1, min(3, word.count / 3)) ? best.name : nil
     }
 
     /// The edit distance: letters inserted, removed, replaced, or swapped with the next (Damerau's, neighbours only).

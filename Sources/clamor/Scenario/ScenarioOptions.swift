@@ -34,6 +34,28 @@ package struct ScenarioGroup: Sendable {
             case .xmpp(let options): options.common
             }
         }
+
+        /// The short command that does the same.
+        var command: CommandName {
+            switch self {
+            case .mqtt(let options): options.command
+            case .xmpp(let options): options.command
+            }
+        }
+
+        /// The metrics that it will have by itself.
+        var known: MetricCatalog {
+            switch self {
+            case .mqtt(let options):
+                var load = options.load(run: 0, seed: 0)
+                // Its messages may be those of other segments.
+                if options.common.segmentCount ?? 1 > 1, load.hasLedger { load.bond = .ledger }
+                return MQTTMetrics(for: load, loops: 1).known(for: load)
+            case .xmpp(let options):
+                let load = options.load(run: 0, seed: 0)
+                return XMPPMetrics(for: load, loops: 1).known(for: load)
+            }
+        }
     }
 
     package var name: String
@@ -54,18 +76,6 @@ package struct ScenarioGroup: Sendable {
         switch self.work {
         case .mqtt(let options): options.isOpenLoop
         case .xmpp(let options): options.isOpenLoop
-        }
-    }
-
-    /// The metrics that it will have by itself.
-    var known: MetricCatalog {
-        switch self.work {
-        case .mqtt(let options):
-            let load = options.load(run: 0, seed: 0)
-            return MQTTMetrics(for: load, loops: 1).known(for: load)
-        case .xmpp(let options):
-            let load = options.load(run: 0, seed: 0)
-            return XMPPMetrics(for: load, loops: 1).known(for: load)
         }
     }
 
@@ -143,7 +153,7 @@ extension ScenarioOptions {
     func known(_ plan: DeliveryPlan) -> [GroupCatalog] {
         var place = 0
         return self.groups.map { group in
-            guard case .mqtt = group.work else { return GroupCatalog(group.name, group.known) }
+            guard case .mqtt = group.work else { return GroupCatalog(group.name, group.work.known) }
             defer { place += 1 }
             let load = plan.groups[place].load
             let metrics = MQTTMetrics(for: load, in: plan, group: place, loops: 1)

@@ -150,7 +150,11 @@ package struct ScenarioReader {
         for index in options.groups.indices { options.groups[index].join(options.common) }
         if let stages = values["stages"] { self.checkLoads(stages, options) }
         if self.problems.isEmpty, let problem = options.deliveries.problem { self.report(groups.place, problem) }
-        if let thresholds = values["thresholds"] { self.read(thresholds, into: &options) }
+        let isWhole = self.problems.isEmpty
+        let known = MetricCatalog.joined(isWhole ? options.known(options.deliveries) : [])
+        if let thresholds = values["thresholds"] { self.read(thresholds, into: &options, known) }
+        if isWhole { overrides.checkMetrics(of: Set(options.groups.map(\.work.command))) { known } }
+        if isWhole, options.groups.allSatisfy(\.options.isEmbedded) { overrides.refuseWatchOfOwn(server: \.target) }
         return options
     }
 
@@ -245,7 +249,7 @@ package struct ScenarioReader {
 
     // MARK: - Thresholds
 
-    private mutating func read(_ value: ScenarioValue, into options: inout ScenarioOptions) {
+    private mutating func read(_ value: ScenarioValue, into options: inout ScenarioOptions, _ known: MetricCatalog) {
         guard case .list(let sentences) = value.content else {
             return self.report(
                 value.place,
@@ -253,11 +257,14 @@ package struct ScenarioReader {
             )
         }
         let isWhole = self.problems.isEmpty
-        let known = MetricCatalog.joined(isWhole ? options.known(options.deliveries) : [])
+        let loads = Set(options.groups.map(\.work.command))
         let hasLedger = options.groups.contains(where: \.hasLedger) || !isWhole
         for value in sentences {
             guard let sentence = self.text(value, of: "a threshold") else { continue }
             if let problem = self.checks.threshold(sentence, hasLedger) {
+                self.report(value.place, "threshold '\(sentence)': \(problem)")
+            } else if isWhole, let threshold = try? Threshold.parse(sentence), threshold.isAbsent(in: known) {
+                let problem = AbsentMetric(threshold.name).problem(in: loads).text(isFile: true)
                 self.report(value.place, "threshold '\(sentence)': \(problem)")
             } else if isWhole, let problem = (try? Threshold.parse(sentence))?.problem(in: known) {
                 self.report(value.place, "\(problem)")

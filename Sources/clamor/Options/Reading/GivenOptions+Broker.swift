@@ -74,7 +74,7 @@ extension GivenOptions {
             let near = NearestName.of(name, in: known).map { "did you mean \($0)? " } ?? ""
             self.refuse(
                 \.broker,
-                "\(name) is no fault and says nothing of users or P2P; \(near)see clamor broker --help"
+                "\(name) is no option of the embedded broker; \(near)see clamor broker --help"
             )
             return []
         }

@@ -41,6 +41,17 @@ extension GivenOptions {
         }
     }
 
+    /// Refuses to watch a process beside a load that goes to the embedded broker alone.
+    ///
+    /// `server`: the option that names another.
+    mutating func refuseWatchOfOwn(server: AnyOptionKey) {
+        guard self.isGiven(\.watchedProcesses), self[\.isChild] != true else { return }
+        self.refuse(
+            \.watchedProcesses,
+            "the load goes to the embedded broker; name the server with \(server), or leave it out"
+        )
+    }
+
     /// Each URL begins a page, and the words after it are its series.
     private mutating func watchedPages() -> [LiveOptions.MetricsPage] {
         var pages: [LiveOptions.MetricsPage] = []

@@ -24,11 +24,13 @@ extension GivenOptions {
         self.checkPeers(options)
         self.readRaw(into: &options)
         self.readRun(hasLedger: options.hasLedger && options.receives, into: &options.common)
+        if options.isEmbedded { self.refuseWatchOfOwn(server: \.host) }
         // A repeatable run has repeatable client ids.
         if let seed = options.seed { options.replaceDrawnPrefix(with: Self.prefix(seed: seed)) }
         self.checkTogether(options)
         self.checkRows(options)
         self.checkSegments(options)
+        self.checkMetrics(of: [self.command]) { ScenarioGroup.Work.mqtt(options).known }
         return options
     }
 

@@ -77,7 +77,7 @@ extension GivenOptions {
     /// Refuses a load that cannot be divided.
     mutating func checkSegments(_ options: MQTTOptions) {
         if let words = options.storeProblem { self.refuse(\.store, words) }
-        self.refuse(options.segmentProblems)
+        self.refuse(options.segmentProblems())
     }
 
     mutating func checkSegments(_ options: XMPPOptions) { self.refuse(options.segmentProblems) }
@@ -85,6 +85,9 @@ extension GivenOptions {
     private mutating func refuse(_ problems: [OptionWords]) {
         for words in problems { self.refuse(self.dividing, words) }
     }
+
+    /// The option that names the server where the load is in a file.
+    private static var targetOption: AnyOptionKey { \OptionTable.target }
 
     private static let mixed: OptionWords =
         "requests are balanced inside a segment, and messages of other groups cross segments; give each kind a run of its own"
@@ -120,9 +123,10 @@ extension GivenOptions {
             let problems =
                 switch group.work {
                 case .mqtt(let options):
-                    (options.storeProblem.map { [$0] } ?? []) + options.segmentProblems
+                    (options.storeProblem.map { [$0] } ?? []) + options.segmentProblems(server: Self.targetOption)
                         + (spans && options.answersSegments ? [Self.mixed] : [])
-                        + (hasMessages && options.hearsGroups ? options.common.sharingProblems : [])
+                        + (hasMessages && options.hearsGroups
+                            ? options.common.sharingProblems(server: Self.targetOption) : [])
                 case .xmpp(let options): options.segmentProblems
                 }
             for words in problems { self.refuse(option, "\(group.name): \(words)") }
@@ -142,9 +146,11 @@ extension MQTTOptions {
     /// Why the load cannot be divided into segments; empty if it can.
     ///
     /// Each segment has clients, and publishers with their subscribers.
-    var segmentProblems: [OptionWords] {
+    ///
+    /// `server`: the option that names it.
+    func segmentProblems(server: AnyOptionKey = \OptionTable.host) -> [OptionWords] {
         guard let count = self.common.segmentCount else { return [] }
-        if self.spansSegments || self.answersSegments { return self.spanningProblems(count) }
+        if self.spansSegments || self.answersSegments { return self.spanningProblems(count, server) }
         var problems: [OptionWords] = []
         if self.publishers > 0, self.publishers < count {
             problems.append(
@@ -161,7 +167,7 @@ extension MQTTOptions {
     }
 
     /// Where messages of one segment are heard in others.
-    private func spanningProblems(_ count: Int) -> [OptionWords] {
+    private func spanningProblems(_ count: Int, _ server: AnyOptionKey) -> [OptionWords] {
         if max(self.publishers, self.subscribers) < count {
             return [
                 "\(count) segments of \(\.count) \(self.publishers) and \(\.subscribers) \(self.subscribers) would not have a client each; ask for fewer"
@@ -172,7 +178,7 @@ extension MQTTOptions {
                 "with \(\.topology, "request") segments answer each other's requests, and have to end together; start them with \(\.processes), or join a coordinator with \(\.coordinator)"
             ]
         }
-        var problems = self.common.sharingProblems
+        var problems = self.common.sharingProblems(server: server)
         if self.limit != nil, self.duration == nil, self.publishers < count {
             problems.append(
                 "segments without a publisher would not know when \(\.limit) is spent; give \(\.duration) as well"
@@ -255,12 +261,14 @@ extension ScenarioGroup {
 
 extension LoadOptions {
     /// Why messages of one segment cannot be followed into another; empty if they can.
-    fileprivate var sharingProblems: [OptionWords] {
+    ///
+    /// `server`: the option that names it.
+    fileprivate func sharingProblems(server: AnyOptionKey) -> [OptionWords] {
         guard let count = self.segmentCount, count > 1 else { return [] }
         var problems: [OptionWords] = []
         if self.isEmbedded {
             problems.append(
-                "each segment would have an embedded broker of its own, where its subscribers hear no other segment; start one with clamor broker, and name it with \(\.host)"
+                "each segment would have an embedded broker of its own, where its subscribers hear no other segment; start one with clamor broker, and name it with \(server)"
             )
         }
         if self.segment.part != nil, !self.segment.isLed, self.segment.startAt == nil, self.segment.run.isEmpty {

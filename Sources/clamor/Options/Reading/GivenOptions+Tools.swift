@@ -28,6 +28,7 @@ extension GivenOptions {
             options.qualities = self[\.qos] ?? options.qualities
         }
         self.readResults(hasLedger: false, into: &options)
+        self.checkMetrics(of: [.decode]) { DecodeMetrics.known(options.lanes) }
         return options
     }
 
@@ -174,7 +175,7 @@ extension GivenOptions {
         options.outputDirectory = self[\.outputDirectory]
         options.json = self[\.json] ?? false
         options.quiet = self[\.quiet] ?? false
-        options.strict = self[\.strict] ?? false
+        options.strict = self[\.capacityStrict] ?? false
         options.writesPage = !(self[\.withoutPage] ?? false)
         options.live.endpoint = self[\.prometheus]
         options.live.linger = self[\.prometheusLinger] ?? options.live.linger
@@ -260,7 +261,13 @@ extension GivenOptions {
         case .run, .xmpp: break
         case .refused(let lines), .wrong(let lines):
             for line in lines {
-                self.refuse(argument: "load", "\(line.replacing("clamor ", with: "", maxReplacements: 1))")
+                // A step has its objectives as thresholds, and no others.
+                let words = line.split(separator: " \(OptionTable[\.thresholds].name): ", maxSplits: 1)
+                if words.count == 2 {
+                    self.refuse(\.objectives, text: String(words[1]))
+                } else {
+                    self.refuse(argument: "load", "\(line.replacing("clamor ", with: "", maxReplacements: 1))")
+                }
             }
         default: self.refuse(argument: "load", "asks for a text, and runs nothing")
         }

@@ -29,6 +29,7 @@ extension GivenOptions {
             self.refuse(\.warmup, "every registration is measured; leave it out")
         }
         self.checkSegments(options)
+        self.checkMetrics(of: [self.command]) { ScenarioGroup.Work.xmpp(options).known }
         return options
     }
 

@@ -382,9 +382,11 @@ package struct OptionTable: Sendable {
     let summary = OptionEntry<Summary.Detail>("--summary", .choice("detail"), of: .results.union([.report]))
         .help("Text of the result: compact, or full with every figure.").usual("compact")
         .plan(.none("it says how results are shown")).scope(.run)
-    let strict = OptionEntry("--strict", .flag, of: .results.union([.capacity]))
+    let strict = OptionEntry("--strict", .flag, of: .results)
         .help("Exit 97 or 98 if the verdict is 'unreconciled' or 'generator-limited'.").plan(.none("it judges a run"))
         .scope(.process)
+    let capacityStrict = OptionEntry("--strict", .flag, of: [.capacity])
+        .help("Exit 98 if the generator was the limit.").plan(.none("it judges a search")).scope(.process)
 
     let liveTitle = OptionTitle("While it runs")
     let prometheus = OptionEntry("--prometheus --restapi", .endpoint, of: .runs.union([.capacity]))
