@@ -32,7 +32,7 @@ extension RunRecord {
         case "websocket": return "check that this port speaks WebSocket, and the path of its endpoint"
         case "connack 0x01", "connack 0x84": return "the server does not speak this version of MQTT; try MQTT 3.1.1"
         case "session":
-            return "use another --seed or --prefix, a clean start (-C true), or MQTT 5, whose sessions end with their run"
+            return "use another --seed or --prefix, a clean start (-C true), or MQTT 5: its sessions end with the run"
         case "ports", "descriptors", "source": return "check with clamor doctor what this host allows"
         case "not-authorized" where self.plansOfGroups.contains { $0["domain"] != nil }:
             return "check --jid and its password; --register creates missing accounts"

@@ -53,7 +53,7 @@ struct ResultDirectoryTests {
         try self.folder.write("x", to: "file")
         let error = #expect(throws: ResultError.self) { try ResultDirectory.create("\(self.folder.path)/\(name)") }
         #expect(error?.path.hasPrefix("\(self.folder.path)/file") == true)
-        #expect(error?.reason.hasSuffix("Not a directory") == true)
+        #expect(error?.reason.contains("Not a directory; check the directory") == true)
         #expect(try self.folder.entries() == ["file"])
     }
 

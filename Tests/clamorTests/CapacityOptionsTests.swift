@@ -53,17 +53,20 @@ struct CapacityOptionsTests {
             ["load: is missing; end with a command, such as pub -h embedded -c 50 -q 1"]
         ),
         (["pub"], ["--slo: is missing; say what has to hold, such as 'publish_ack_duration p99 < 50ms'"]),
-        (["--slo", "x < 1", "pub", "--rate", "5/s"], ["--rate: is the search's own; leave it out of the load"]),
-        (["--slo", "x < 1", "conn", "-c=5"], ["-c: is the search's own; leave it out of the load"]),
-        (["--slo", "x < 1", "--hold", "10ms", "pub"], ["--hold: has to be a second at least"]),
-        (["--slo", "x < 1", "doctor"], ["load: 'doctor' is no load; take conn, pub, sub, pubsub or xmpp"]),
+        (["--slo", "errors < 1", "pub", "--rate", "5/s"], ["--rate: is the search's own; leave it out of the load"]),
+        (["--slo", "errors < 1", "conn", "-c=5"], ["-c: is the search's own; leave it out of the load"]),
+        (["--slo", "errors < 1", "--hold", "10ms", "pub"], ["--hold: has to be a second at least"]),
+        (["--slo", "errors < 1", "doctor"], ["load: 'doctor' is no load; take conn, pub, sub, pubsub or xmpp"]),
         (
-            ["--slo", "x < 1", "--max-clients", "5", "pub"],
+            ["--slo", "errors < 1", "--max-clients", "5", "pub"],
             ["--max-clients: the load varies by its rate; use --max-rate"]
         ),
-        (["--slo", "x < 1", "--max-rate", "5", "conn"], ["--max-rate: the load varies by clients; use --max-clients"]),
         (
-            ["--slo", "x < 1", "pub", "-q", "7"],
+            ["--slo", "errors < 1", "--max-rate", "5", "conn"],
+            ["--max-rate: the load varies by clients; use --max-clients"]
+        ),
+        (
+            ["--slo", "errors < 1", "pub", "-q", "7"],
             [
                 "load: pub: -q: '7' is not QoS 0, 1 or 2, nor a list of them such as 0,1,2 with each once"
             ]
