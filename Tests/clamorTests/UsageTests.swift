@@ -287,8 +287,8 @@ struct UsageTests {
             answer("pub -c 0 -V 9 -q 7 --drain x") == [
                 "clamor pub: -c: '0' is not a whole number of 1 to 10000000",
                 "clamor pub: -V: '9' is not an MQTT version; it is 3 (3.1), 4 (3.1.1) or 5",
-                "clamor pub: --drain: 'x' is not a duration; write it like 500ms, 10s, 5m or 1h30m",
-                "clamor pub: -q: '7' is not a QoS; give 0, 1, 2 or a list such as 0,1,2",
+                "clamor pub: -q: '7' is not QoS 0, 1 or 2, nor a list of them such as 0,1,2 with each once",
+                "clamor pub: --drain: 'x' is not a duration; write it like 10s, 250ms or 2m",
             ]
         )
     }

@@ -176,7 +176,8 @@ package enum Invocation: Sendable {
         if let option = message.firstMatch(of: /^Unknown option '(-[^']*)'/) {
             // The parser's own suggestions are as far as another option.
             let known = command.map { OptionTable.specs(of: $0).filter { !$0.isHidden }.flatMap(\.allNames) } ?? []
-            let near = NearestName.of(String(option.1), in: known, most: 1)
+            // Each letter is as near as any other.
+            let near = option.1.hasPrefix("--") ? NearestName.of(String(option.1), in: known, most: 1) : nil
             message = "\(option.0)" + (near.map { ". Did you mean '\($0)'?" } ?? "")
         }
         message += message.hasSuffix("?") ? " See" : "; see"
