@@ -97,7 +97,7 @@ package struct Books: Codable, Hashable, Sendable {
     }
 }
 
-/// What became of the messages that a run's ledger expects.
+/// The messages that a run's ledger expects, by their fate.
 package struct DeliverySums: Hashable, Sendable {
     package var expected: UInt64 = 0
     /// Distinct messages of those expected.

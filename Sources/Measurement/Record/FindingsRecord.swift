@@ -19,7 +19,7 @@ package struct FindingsRecord: Codable, Hashable, Sendable {
     package var peakInFlight: FindingPoint?
     /// The slope of what was offered and not acknowledged, in messages per second of the measured phase.
     package var backlogSlope: Double?
-    /// The same of answers that fell behind the load until its end; absent for a backlog that is level or gone.
+    /// The slope of a backlog that grew until the end of the load; absent for a backlog that is level or gone.
     package var backlogGrowth: Double?
     /// The interval with the highest p99.
     package var worstSecond: FindingPoint?

@@ -4,7 +4,7 @@
 package struct ForeignOption: Sendable {
     package let name: String
     package let tool: String
-    /// What is there instead, and what to type.
+    /// The counterpart here, and its spelling.
     let instead: String
 
     /// `nil` for a word that is no option of these tools.
