@@ -151,7 +151,7 @@ extension Integration {
             let junit = try String(contentsOfFile: files.path("j.xml"), encoding: .utf8)
             #expect(junit.contains("tests=\"2\" failures=\"\(command == "decode" ? 0 : 1)\""))
             let markdown = try String(contentsOfFile: files.path("s.md"), encoding: .utf8)
-            #expect(markdown.contains("| threshold | measured |"))
+            #expect(markdown.contains("| objective | measured |"))
         }
 
         @Test("a file that cannot be written is refused before anything runs")
