@@ -88,7 +88,8 @@ extension Summary {
         func found(_ count: Double?, _ word: String) -> String? {
             count.flatMap { $0 > 0 ? "\(Human.number($0)) \(word)" : nil }
         }
-        let rate = sums != nil && others ?? 0 > 0 ? nil : counts.arrived.rate
+        // The rate is that of all arrivals.
+        let rate = counts.arrived.value == received ? counts.arrived.rate : nil
         return self.line(
             "Delivered",
             [

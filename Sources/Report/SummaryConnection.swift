@@ -32,7 +32,7 @@ extension RunRecord {
         case "websocket": return "check that this port speaks WebSocket, and the path of its endpoint"
         case "connack 0x01", "connack 0x84": return "the server does not speak this version of MQTT; try MQTT 3.1.1"
         case "session":
-            return "use another --seed or --prefix, a clean start (-C true), or MQTT 5: its sessions end with the run"
+            return "use another --seed or --prefix, or a clean start (-C true)"
         case "ports", "descriptors", "source": return "check with clamor doctor what this host allows"
         case "not-authorized" where self.plansOfGroups.contains { $0["domain"] != nil }:
             return "check --jid and its password; --register creates missing accounts"
@@ -48,12 +48,15 @@ extension RunRecord {
     }
 
     private var plainPortHint: String {
-        guard self.plansOfGroups.contains(where: { $0["tls_policy"] == "direct" }) else {
-            return self.has("websocket_path")
-                ? "this port may not speak WebSocket over TLS; leave out TLS, or name its port"
-                : "this port may not speak TLS; leave out -S, or use the port for TLS, 8883"
+        if self.has("websocket_path") {
+            return "this port may not speak WebSocket over TLS; leave out TLS, or name its port"
         }
-        return "this port may not begin with TLS; use --tls required, or the port for TLS, 5223"
+        guard self.has("domain") else {
+            return "this port may not speak TLS; leave out -S, or use the port for TLS, 8883"
+        }
+        return self.plansOfGroups.contains { $0["tls_policy"] == "direct" }
+            ? "this port may not begin with TLS; use --tls required, or the port for TLS, 5223"
+            : "check that this is the port for clients of XMPP, 5222; with --tls direct it is 5223"
     }
 
     /// `example`: the words of the failure.

@@ -37,14 +37,15 @@ struct SummaryCounts {
     private(set) var overlapping = Sum()
 
     init(_ metrics: [Metric]) {
-        var written: Set<String> = []
-        var stanzas: [(stanza: String, reading: CounterReading)] = []
+        // By group and kind of stanza.
+        var written: Set<[String?]> = []
+        var stanzas: [(kind: [String?], reading: CounterReading)] = []
         for metric in metrics {
             guard case .counter(let reading) = metric.reading, let kind = Self.kinds[metric.name] else { continue }
             switch kind {
             case .offered:
                 self.offered.add(reading)
-                if let stanza = metric.labels["stanza"] { written.insert(stanza) }
+                if let stanza = metric.labels["stanza"] { written.insert([metric.labels[Labels.group], stanza]) }
             case .sent: self.sent.add(reading)
             case .acked: self.acked.add(reading)
             case .notSent: self.notSent.add(reading)
@@ -57,13 +58,14 @@ struct SummaryCounts {
                     continue
                 }
                 // Servers send presence of others, and answers, of their own accord.
-                if stanza != "iq", metric.labels["from"] != "other" { stanzas.append((stanza, reading)) }
+                guard stanza != "iq", metric.labels["from"] != "other" else { continue }
+                stanzas.append(([metric.labels[Labels.group], stanza], reading))
             // A request that arrived and was answered is no delivery.
             case .answered: self.arrived.add(reading, times: -1)
             case .reordered: self.reordered.add(reading)
             case .overlapping: self.overlapping.add(reading)
             }
         }
-        for (stanza, reading) in stanzas where written.contains(stanza) { self.arrived.add(reading) }
+        for (kind, reading) in stanzas where written.contains(kind) { self.arrived.add(reading) }
     }
 }

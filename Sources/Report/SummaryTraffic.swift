@@ -39,10 +39,13 @@ extension Summary {
             func sum(_ name: String) -> Double? { counters(name).sum { $0.value } }
             let (lost, missing) = (sum("delivery_lost"), sum("delivery_missing"))
             // The ledger's count is of the messages that are expected: requests arrive too.
-            let received = sum("delivery_received") ?? sum("received")
+            let (expected, arrived) = (sum("delivery_expected"), sum("received"))
+            let received = expected.flatMap { _ in sum("delivery_received") } ?? arrived
+            // The rate is that of all arrivals.
+            let rate = received == arrived ? counters("received").sum { $0.rate } : nil
             table.add([
-                self.operation(labels, ""), Cell.number(sum("delivery_expected")),
-                Cell.number(received), Cell.number(counters("received").sum { $0.rate }), Cell.number(lost),
+                self.operation(labels, ""), Cell.number(expected), Cell.number(received), Cell.number(rate),
+                Cell.number(lost),
                 // Lost messages are missing too.
                 missing == lost ? nil : Cell.number(missing), Cell.number(sum("delivery_duplicated")),
                 Cell.number(sum("delivery_overlap")), Cell.number(sum("delivery_reordered")),

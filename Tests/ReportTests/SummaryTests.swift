@@ -199,6 +199,14 @@ struct SummaryTests {
             "does not speak TLS on this port",
             "this port may not begin with TLS; use --tls required, or the port for TLS, 5223"
         ),
+        (
+            ["tls": "verified", "tls_policy": "required", "domain": "a.example"], "reset", "",
+            "check that this is the port for clients of XMPP, 5222; with --tls direct it is 5223"
+        ),
+        (
+            ["tls": "verified", "tls_policy": "direct", "domain": "a.example", "websocket_path": "/ws"], "reset", "",
+            "this port may not speak WebSocket over TLS; leave out TLS, or name its port"
+        ),
         ([:], "reset", "", "check that this port speaks this protocol, and whether it requires TLS"),
         (
             ["tls": "verified"], "tls", "issued by CN=a, which is no known authority",
@@ -409,7 +417,7 @@ struct SummaryTests {
                 received(["qos": "1"], 1_020, rate: 102), Samples.counter("delivery_reordered", ["qos": "1"], 3),
             ],
             sums: (1_000, 990, 30, 10),
-            line: "990 of 1,000 expected (102/s) · 10 lost · 30 duplicated · 3 out of order"
+            line: "990 of 1,000 expected · 10 lost · 30 duplicated · 3 out of order"
         ),
         Deliveries(
             testDescription: "requests, of which the answers are expected",
@@ -459,6 +467,17 @@ struct SummaryTests {
             line: "90 of 100 expected · 10 lost"
         ),
         Deliveries(
+            testDescription: "presences of one group, beside a room of another",
+            metrics: [
+                Samples.counter("stanza_offered", ["group": "a", "stanza": "presence"], 10),
+                received(["group": "a", "stanza": "presence", "from": "contact"], 90),
+                Samples.counter("stanza_offered", message.adding("group", "b"), 20),
+                received(message.adding("group", "b"), 40), received(["group": "b", "stanza": "presence"], 500),
+            ],
+            sums: (130, 130, 0, 0),
+            line: "130 of 130 expected · 0 lost"
+        ),
+        Deliveries(
             testDescription: "accounts, without a message",
             metrics: [
                 Samples.counter("stanza_offered", ["stanza": "iq"], 5), received(["stanza": "iq"], 5),
@@ -496,7 +515,7 @@ struct SummaryTests {
         ]
         record.ledger.on = true
         let full = Summary(record, detail: .full).text
-        #expect(full.contains("Delivery  expected  received  received/s  lost\n  QoS 0        400       400"))
+        #expect(full.contains("Delivery  expected  received  lost\n  QoS 0        400       400"))
         record.metrics = [Samples.counter("stanza_offered", ["stanza": "iq"], 5), Self.received(["stanza": "iq"], 5)]
         record.ledger = LedgerRecord(on: false, reason: "a reason")
         #expect(!Summary(record, detail: .full).text.contains("ledger"))

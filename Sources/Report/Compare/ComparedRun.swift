@@ -51,9 +51,14 @@ package struct ComparedRun: Sendable {
     /// The reason why a directory of results has no run for a trend, if that is known.
     private static func reasonAgainst(_ path: String) -> String? {
         let name = path.split(separator: "/").last ?? ""
-        if name.contains(".partial") { return "its run did not end" }
+        if self.isUnfinished(name) { return "its run did not end" }
         let isSearch = FileManager.default.fileExists(atPath: path + "/capacity.json")
         return isSearch ? "a search for capacity has no trend" : nil
+    }
+
+    /// By its name: of an interrupted run, or of one that was moved aside.
+    private static func isUnfinished(_ name: some StringProtocol) -> Bool {
+        String(name).firstMatch(of: /\.partial(\.[0-9]+)?$/) != nil
     }
 
     private static func read(directory: String) throws(ResultError) -> ComparedRun {
@@ -84,7 +89,7 @@ package struct ComparedRun: Sendable {
             throw ResultError(path: path, reason: "is no directory of results")
         }
         // Interrupted runs are in the same folder as finished ones.
-        let runs = names.sorted().filter { !$0.contains(".partial") }.map { "\(path)/\($0)" }.filter {
+        let runs = names.sorted().filter { !self.isUnfinished($0) }.map { "\(path)/\($0)" }.filter {
             FileManager.default.fileExists(atPath: $0 + "/run.json")
         }
         guard !runs.isEmpty else {

@@ -10,6 +10,9 @@ struct FindingBacklog {
         static let delay = 0.05
         /// The rise is more than so many times what an interval is off the line by chance.
         static let noise = 4.0
+        /// Messages per second, and their share of those due: less is a difference of rounding.
+        static let slope = 0.1
+        static let share = 0.001
         /// The share of the rise that is of the second half: a backlog that only came once does not grow.
         static let lateShare = 0.25
     }
@@ -37,7 +40,20 @@ struct FindingBacklog {
         self.offered = rates.isEmpty ? due.slope : rates.reduce(0, +)
         let delays = measured.map { Self.delay(intervals, offered, done[$0], at: $0) }
         let isLeft = backlogs.suffix(3).allSatisfy { $0 >= Limit.messages }
-        self.growth = line.slope > 0 && isLeft && Self.grows(times, delays) ? line.slope : nil
+        let isLarge = line.slope >= max(Limit.slope, self.offered * Limit.share)
+        // Messages of clients that are not there stay without an answer, whatever the server does.
+        let isComplete = Self.isComplete(record, answers, measured)
+        self.growth = isLarge && isLeft && isComplete && Self.grows(times, delays) ? line.slope : nil
+    }
+
+    /// Whether all planned clients were there all the time, as far as is known.
+    private static func isComplete(_ record: RunRecord, _ lanes: [FindingLane], _ measured: [Int]) -> Bool {
+        guard let planned = record.clientsPlanned else { return true }
+        if let up = record.clientsUp, up < planned { return false }
+        let clients = lanes.compactMap(\.clients)
+        guard clients.count == lanes.count else { return true }
+        let highest = clients.reduce(0) { $0 + ($1.max() ?? 0) }
+        return measured.allSatisfy { place in clients.reduce(0) { $0 + $1[place] } >= highest }
     }
 
     private static func totals(_ counts: [Double]) -> [Double] {

@@ -166,10 +166,9 @@ struct FindingSentence {
     /// Answers that fell behind the load until its end.
     private var behind: Statement? {
         guard let backlog = self.backlog, let growth = backlog.growth else { return nil }
-        let words = "fell behind by \(Self.whole(growth)) of \(Self.whole(backlog.offered)) messages a second"
-        // Before the verdict it is not known which side was the limit.
+        // The cause is not recorded: the server, a long path or a window of few messages.
         let text =
-            self.run.verdict == nil ? "the answers \(words)" : "the server did not keep up: its answers \(words)"
+            "the answers fell behind by \(Self.whole(growth)) of \(Self.whole(backlog.offered)) messages a second"
         let change = self.found.first { $0.event.kind == .change }
         return (text + (change.map { "; \($0.event.text)" } ?? ""), change?.event.number)
     }

@@ -19,7 +19,7 @@ extension ConnectionEnd {
         case .notAuthenticated(let error):
             ("auth", .protocol, "the authentication failed: \(error)")
         case .sessionKept:
-            ("session", .protocol, "the server still has a session of this client id, from an earlier run")
+            ("session", .protocol, "the server still has a session of this client id, which this run did not begin")
         case .connackTimedOut:
             ("timeout", .timeout, "no CONNACK within the connect timeout")
         case .pingTimedOut:

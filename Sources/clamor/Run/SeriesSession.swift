@@ -129,7 +129,7 @@ struct SeriesSession {
     /// The first difference of the sides that no later run can undo; `nil` before each has a run.
     private func difference(_ firsts: [String: ComparedRun]) -> String? {
         let runs = self.options.sides.compactMap { firsts[$0.name] }
-        guard runs.count == self.options.sides.count else { return nil }
+        guard runs.count > 1, runs.count == self.options.sides.count else { return nil }
         return CompareSession(self.options.comparison).differences(runs).first
     }
 

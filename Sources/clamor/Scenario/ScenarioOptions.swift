@@ -153,9 +153,11 @@ extension ScenarioOptions {
     func known(_ plan: DeliveryPlan) -> [GroupCatalog] {
         var place = 0
         return self.groups.map { group in
-            guard case .mqtt = group.work else { return GroupCatalog(group.name, group.work.known) }
+            guard case .mqtt(let options) = group.work else { return GroupCatalog(group.name, group.work.known) }
             defer { place += 1 }
-            let load = plan.groups[place].load
+            var load = plan.groups[place].load
+            // Its messages may be those of other segments.
+            if options.common.segmentCount ?? 1 > 1, load.hasLedger { load.bond = .ledger }
             let metrics = MQTTMetrics(for: load, in: plan, group: place, loops: 1)
             return GroupCatalog(group.name, metrics.known(for: load, in: plan, group: place))
         }

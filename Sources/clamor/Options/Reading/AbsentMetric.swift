@@ -56,6 +56,7 @@ struct AbsentMetric {
     }
 
     static let ledger = "the ledger, which requires subscribers, no -m, and -s 32 or more"
+    private static let stanzaLedger = "the ledger, which requires no -m, and -s 32 or more"
 
     /// The first that has the name counts.
     private static let needs: [Need] = [
@@ -95,8 +96,8 @@ struct AbsentMetric {
         Need("stanza_acked sm_ack_duration", of: .xmpp, "stream management; set \(\.streamManagement)"),
         Need("stanza_*", of: Set<CommandName>.xmpp.subtracting([.login])),
         Need("message_duration", of: [.message, .muc]),
-        Need("muc_fanout_unfinished", of: [.muc], OptionWords(Self.ledger)),
-        Need("presence_fanout_unfinished", of: [.presence], OptionWords(Self.ledger)),
+        Need("muc_fanout_*", of: [.muc], OptionWords(Self.stanzaLedger)),
+        Need("presence_fanout_*", of: [.presence], OptionWords(Self.stanzaLedger)),
         Need("muc_*", of: [.muc]),
         Need("presence_*", of: [.presence]),
         Need("received", of: Set<CommandName>.xmpp.union([.sub, .pubsub])),
@@ -154,7 +155,9 @@ extension AbsentMetric {
             guard let witness = Self.witnesses[self.name], !names.contains(witness) else { return nil }
         case .counter?:
             // Segments that were lost leave counts of the ledger unknown.
-            if self.name.hasPrefix("delivery_"), record.ledger.on { return nil }
+            let isOfLedger =
+                self.name.hasPrefix("delivery_") || self.name == "requests_lost" || self.name.hasSuffix("_unfinished")
+            if isOfLedger, record.ledger.on { return nil }
         case .gauge?, nil: return nil
         }
         return "the run has no such metric: \(self.problem(in: record.loads))"

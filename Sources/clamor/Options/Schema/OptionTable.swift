@@ -162,7 +162,7 @@ package struct OptionTable: Sendable {
         .seconds(0...UInt32.max),
         of: .mqtt
     )
-    .help("Session expiry in seconds, MQTT 5 only; at the end of the run sessions end.").usual("0")
+    .help("Session expiry in seconds, MQTT 5 only; at its end a run ends those of connected clients.").usual("0")
     .into(\MQTTOptions.sessionExpiry).part(of: .version5).part(of: .connectPacket)
 
     let leavingTitle = OptionTitle("Leaving and coming back")
