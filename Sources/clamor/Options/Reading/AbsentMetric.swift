@@ -56,7 +56,7 @@ struct AbsentMetric {
     }
 
     static let ledger = "the ledger, which requires subscribers, no -m, and -s 32 or more"
-    private static let stanzaLedger = "the ledger, which requires no -m, and -s 32 or more"
+    private static let stanzaLedger = "the ledger, which requires no -m, and -s 44 or more"
 
     /// The first that has the name counts.
     private static let needs: [Need] = [
