@@ -46,7 +46,7 @@ struct FindingBacklog {
         self.growth = isLarge && isLeft && isComplete && Self.grows(times, delays) ? line.slope : nil
     }
 
-    /// Whether all planned clients were there all the time, as far as is known.
+    /// Whether all planned clients were there all the time; true where that is unknown.
     private static func isComplete(_ record: RunRecord, _ lanes: [FindingLane], _ measured: [Int]) -> Bool {
         guard let planned = record.clientsPlanned else { return true }
         if let up = record.clientsUp, up < planned { return false }
