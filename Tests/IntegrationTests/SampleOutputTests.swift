@@ -125,7 +125,8 @@ extension Integration {
             let folder = try ScratchFolder()
             var results: Set<String> = []
             for given in sample.arguments.dropLast() {
-                _ = try await ClamorBinary.run(Self.arguments(given, in: folder, &results, port: port))
+                let earlier = try await ClamorBinary.run(Self.arguments(given, in: folder, &results, port: port))
+                #expect([0, 97, 98, 99].contains(earlier.status), "\(given): \(earlier.errors)")
             }
             let last = try #require(sample.arguments.last)
             let ending = try await ClamorBinary.run(Self.arguments(last, in: folder, &results, port: port))

@@ -106,6 +106,15 @@ extension Integration {
             #expect(ending.output.contains("Between 2 runs"))
         }
 
+        @Test("a threshold that ends each run does not end the series")
+        func aborted() async throws {
+            let folder = try ScratchFolder()
+            let scenario = Self.scenario + "\nthresholds: [\"publish_ack_duration p99 < 1ns abort\"]"
+            let ending = try await Self.run(folder, "--repeat 2", scenario: scenario)
+            #expect(ending.status == 99, "\(ending.errors)")
+            #expect(folder.entries("out") == ["1", "2"])
+        }
+
         @Test("a side whose server is not there ends it, 69: what was measured is kept, and nothing is compared")
         func nobody() async throws {
             let folder = try ScratchFolder()

@@ -51,6 +51,10 @@ struct AbsentMetricTests {
                 "reconnect_duration needs clients that come back; set --reconnect N, --churn N/s or --storm T"
             ),
             (
+                "pubsub -c 2 --seed 1 --processes 2", "delivery_negative < 9",
+                "delivery_negative needs messages from one segment to others; set --processes N and --topology shared"
+            ),
+            (
                 "conn", "publish_ack_duration p99 < 50ms",
                 "publish_ack_duration is a metric of pub and pubsub, and not of conn; name another"
             ),
@@ -97,6 +101,28 @@ struct AbsentMetricTests {
     )
     func taken(_ line: String, _ sentence: String) {
         #expect(Self.refusals(line.split(separator: " ").map(String.init) + ["--threshold", sentence]) == [])
+    }
+
+    @Test("a file whose messages cross segments has their metrics", arguments: [["--processes", "2"], []])
+    func files(_ segments: [String]) throws {
+        let folder = try ScratchFolder()
+        let file = try folder.write(
+            """
+            name: fan
+            target: mqtt://127.0.0.1:1
+            seed: 1
+            groups:
+              a:
+                clients: 2
+                subscribers: 2
+                topology: fan-in
+                publish: { qos: 1, size: 64, rate: 10/s }
+            """,
+            to: "fan.yaml"
+        )
+        let lines = Self.refusals(["run", file, "--threshold", "delivery_negative == 0"] + segments)
+        #expect(lines.isEmpty == !segments.isEmpty, "\(lines)")
+        #expect(lines.allSatisfy { $0.contains("delivery_negative needs messages from one segment to others") })
     }
 
     @Test("the objectives of a search are refused as such")

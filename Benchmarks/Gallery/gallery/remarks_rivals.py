@@ -139,8 +139,8 @@ REMARKS = [
         "counts",
         wrong_count("emqtt_bench", "qos0"),
         lambda answers: (
-            f"{emqtt_bench(answers)} counts each message at QoS 0 twice, once as it is handed over and once as it is"
-            " published, and it prints its counts once a second, not at its end."
+            f"{emqtt_bench(answers)} counts each message at QoS 0 twice: as it is handed over and as it is published."
+            " It prints its counts once a second, and not at its end."
         ),
     ),
     (

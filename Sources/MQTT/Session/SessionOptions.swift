@@ -17,10 +17,10 @@ package final class SessionOptions: Sendable {
     package let keepAlive: UInt16
     /// Session expiry interval in seconds; MQTT 5 only (§3.1.2.11.2).
     package let sessionExpiry: UInt32?
-    /// Whether no session outlives its owner or precedes it; MQTT 5 only.
+    /// Whether the owner wants a session of its own, from its first CONNECT to its last DISCONNECT; MQTT 5 only.
     ///
     /// As long as this side holds no session, CONNECT asks for a clean start.
-    /// ``MQTTConnection/finishForGood()`` ends the session at the server.
+    /// ``MQTTConnection/finishForGood()`` ends the session at the server; otherwise it lasts until its expiry.
     package let sessionEndsWithOwner: Bool
     /// Publishes at QoS 1 and 2 in flight at most; the peer's receive maximum may be lower.
     package let window: Int

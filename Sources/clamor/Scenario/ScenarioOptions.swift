@@ -48,8 +48,7 @@ package struct ScenarioGroup: Sendable {
             switch self {
             case .mqtt(let options):
                 var load = options.load(run: 0, seed: 0)
-                // Its messages may be those of other segments.
-                if options.common.segmentCount ?? 1 > 1, load.hasLedger { load.bond = .ledger }
+                if options.spansSegments, load.hasLedger { load.bond = .ledger }
                 return MQTTMetrics(for: load, loops: 1).known(for: load)
             case .xmpp(let options):
                 let load = options.load(run: 0, seed: 0)
@@ -153,11 +152,10 @@ extension ScenarioOptions {
     func known(_ plan: DeliveryPlan) -> [GroupCatalog] {
         var place = 0
         return self.groups.map { group in
-            guard case .mqtt(let options) = group.work else { return GroupCatalog(group.name, group.work.known) }
+            guard case .mqtt = group.work else { return GroupCatalog(group.name, group.work.known) }
             defer { place += 1 }
             var load = plan.groups[place].load
-            // Its messages may be those of other segments.
-            if options.common.segmentCount ?? 1 > 1, load.hasLedger { load.bond = .ledger }
+            if self.spansSegments, load.hasLedger { load.bond = .ledger }
             let metrics = MQTTMetrics(for: load, in: plan, group: place, loops: 1)
             return GroupCatalog(group.name, metrics.known(for: load, in: plan, group: place))
         }

@@ -1,5 +1,6 @@
 import Measurement
 import Report
+import Workloads
 
 /// The reason for which a run has no metric of a threshold, with the remedy.
 struct AbsentMetric {
@@ -55,8 +56,9 @@ struct AbsentMetric {
         }
     }
 
-    static let ledger = "the ledger, which requires subscribers, no -m, and -s 32 or more"
-    private static let stanzaLedger = "the ledger, which requires no -m, and -s 44 or more"
+    static let ledger =
+        "the ledger, which requires receivers, no -m, and -s \(LoadOptions.headerSize) or more "
+        + "(XMPP: \(XMPPBody.headerSize))"
 
     /// The first that has the name counts.
     private static let needs: [Need] = [
@@ -81,7 +83,11 @@ struct AbsentMetric {
         ),
         Need("store_*", of: [.pub, .sub, .pubsub], "a message store; set \(\.store, "FILE")"),
         Need("request_duration requests_*", of: [.pubsub], "requests with answers; set \(\.topology, "request")"),
-        Need("delivery_negative", of: [.pubsub], "segments whose subscribers hear each other; set \(\.processes, "N")"),
+        Need(
+            "delivery_negative",
+            of: [.pubsub],
+            "messages from one segment to others; set \(\.processes, "N") and \(\.topology, "shared")"
+        ),
         Need("delivery_gaps", of: [.sub]),
         Need(
             "delivery_duration",
@@ -96,8 +102,8 @@ struct AbsentMetric {
         Need("stanza_acked sm_ack_duration", of: .xmpp, "stream management; set \(\.streamManagement)"),
         Need("stanza_*", of: Set<CommandName>.xmpp.subtracting([.login])),
         Need("message_duration", of: [.message, .muc]),
-        Need("muc_fanout_*", of: [.muc], OptionWords(Self.stanzaLedger)),
-        Need("presence_fanout_*", of: [.presence], OptionWords(Self.stanzaLedger)),
+        Need("muc_fanout_*", of: [.muc], OptionWords(Self.ledger)),
+        Need("presence_fanout_*", of: [.presence], OptionWords(Self.ledger)),
         Need("muc_*", of: [.muc]),
         Need("presence_*", of: [.presence]),
         Need("received", of: Set<CommandName>.xmpp.union([.sub, .pubsub])),

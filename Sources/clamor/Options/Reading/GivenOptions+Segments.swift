@@ -117,8 +117,8 @@ extension GivenOptions {
                 "the file's threshold '\(sentence)': abort asks of the whole run what a segment sees in part; leave it out"
             )
         }
-        let hasMessages = scenario.groups.contains(where: \.isFollowed)
-        let spans = hasMessages && scenario.groups.contains(where: \.spansSegments)
+        let hasMessages = scenario.hasFollowedMessages
+        let spans = scenario.spansSegments
         for group in scenario.groups {
             let problems =
                 switch group.work {
@@ -244,6 +244,15 @@ extension MQTTOptions {
     /// Whether its clients answer requests of other segments.
     var answersSegments: Bool {
         self.kind == .pubsub && self.topology == .request && self.common.segmentCount ?? 1 > 1
+    }
+}
+
+extension ScenarioOptions {
+    fileprivate var hasFollowedMessages: Bool { self.groups.contains(where: \.isFollowed) }
+
+    /// Whether messages of one segment may be expected by clients of others.
+    var spansSegments: Bool {
+        self.common.segmentCount ?? 1 > 1 && self.hasFollowedMessages && self.groups.contains(where: \.spansSegments)
     }
 }
 
