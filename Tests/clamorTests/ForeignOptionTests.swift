@@ -44,6 +44,14 @@ struct ForeignOptionTests {
             "pub --quic=true",
             "clamor pub: --quic: an option of emqtt_bench; MQTT over QUIC is not supported; leave it out"
         ),
+        (
+            "pub --load-qst FILE",
+            "clamor pub: --load-qst: an option of emqtt_bench; without a counterpart; leave it out"
+        ),
+        (
+            "conn -l wss",
+            "clamor conn: -l: an option of emqtt_bench and MQTTX; low memory has no counterpart, and the protocol is --ws, -S or both"
+        ),
         ("run a.yaml -e A=1", "clamor run: -e: an option of k6; a variable of a file is --set NAME=VALUE"),
         (
             "pub --durations 1s",

@@ -23,15 +23,16 @@ package struct ForeignOption: Sendable {
         of("emqtt_bench", "--min-random-wait --max-random-wait", "-I spreads the first messages evenly; leave it out"),
         of(
             "emqtt_bench",
-            "--qoe --qoelog",
+            "-Q --qoe --qoelog",
             "each run measures connects, acknowledgements and deliveries; leave it out"
         ),
         of(
             "emqtt_bench",
-            "--lowmem --force-major-gc-interval --log_to --nst_dir",
+            "--lowmem --force-major-gc-interval --log_to --dist --load-qst --signature-algs --keyex-algs",
             "without a counterpart; leave it out"
         ),
         of("emqtt_bench", "--quic", "MQTT over QUIC is not supported; leave it out"),
+        of("emqtt_bench and MQTTX", "-l", "low memory has no counterpart, and the protocol is --ws, -S or both"),
         of("emqtt_bench", "--ssl-version", "the version of TLS is --tls-version"),
         of("MQTTX", "-im", "the interval between messages is -I, such as -I 1000"),
         of("MQTTX", "--protocol", "ws is --ws, mqtts is -S, and wss is --ws -S"),
