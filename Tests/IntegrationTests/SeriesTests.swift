@@ -131,6 +131,25 @@ extension Integration {
             #expect(try Self.record(folder, "a/1").count("publish_acked") == 200)
         }
 
+        @Test(
+            "another product is refused after the first run of each side, 65: both are kept, and nothing is compared",
+            .enabled(if: Mosquitto.isInstalled, "\(Mosquitto.missing)")
+        )
+        func product() async throws {
+            let folder = try ScratchFolder()
+            let ending = try await Mosquitto.with { broker in
+                try await Self.run(folder, "--repeat 3 --server-name on --against 127.0.0.1:\(broker.port)")
+            }
+            #expect(ending.status == 65)
+            #expect(ending.errorLines.count == 1)
+            #expect(ending.errors.hasPrefix("clamor: run 2 of 6, b/1: "))
+            #expect(ending.errors.contains("mosquitto"))
+            #expect(ending.errors.contains("; --allow-different server compares all the same; 2 of 6 runs are whole"))
+            #expect(folder.entries("out/a") == ["1"])
+            #expect(folder.entries("out/b") == ["1"])
+            #expect(folder.entries("out") == ["a", "b"])
+        }
+
         @Test("SIGINT ends the run that goes on in good order, and the series, 105")
         func interrupted() async throws {
             let folder = try ScratchFolder()
