@@ -25,7 +25,8 @@ class Sizes:
     def __init__(self, quick):
         self.clients = 20 if quick else 100
         self.messages = {0: 20_000, 1: 10_000, 2: 5_000} if quick else {0: 200_000, 1: 100_000, 2: 50_000}
-        self.counted = 2_000 if quick else 30_000
+        # At each QoS, and for longer than the second after which emqtt_bench prints its first counts.
+        self.counted = [2_000] * 3 if quick else [200_000, 100_000, 50_000]
         self.few, self.many, self.rate = (50, 500, 500) if quick else (100, 5_000, 1_000)
         self.pairs, self.interval = 20, 100
         self.delay_seconds, self.delay = (3 if quick else 8), 0.020
@@ -158,7 +159,7 @@ def counts(field, tool, qos, sizes):
         words = [host.program("mosquitto_sub"), "-p", server.port, "-q", qos, "-t", "rivals/#", "-F", "m"]
         subscriber = Program(words, directory, "subscriber", output=heard)
         time.sleep(0.5)
-        work = tool.publish(server.port, qos, sizes.clients, sizes.counted, directory)
+        work = tool.publish(server.port, qos, sizes.clients, sizes.counted[qos], directory)
         program = field.start("counts", work, server.port, directory).wait(TOOL_SECONDS)
         own = counter.more()
         # The subscriber has had the two seconds of that count to read the rest.

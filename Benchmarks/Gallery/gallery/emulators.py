@@ -1,17 +1,19 @@
 """Erlang's emulator, as a tool runs it: the CPU and the memory of the tool depend on it."""
 
+import os
 import pathlib
 
 from . import host
 from .processes import tree
 
 
-def options(words, variables):
+def options(program, words, variables):
     """The emulator's options, from its command line and environment; other programs have none.
 
-    `erl` passes an option that begins with "+" on with "-", before the first "--".
+    `erl` passes an option that begins with "+" on with "-", before the first "--". Of a script the first word is the
+    script, and the program is the emulator all the same.
     """
-    if not pathlib.PurePath(words[0]).name.startswith("beam"):
+    if not pathlib.PurePath(program).name.startswith("beam"):
         return None
     own = words[1 : words.index("--")] if "--" in words else words[1:]
     ports = [f"{name}={variables[name]}" for name in ("ERL_MAX_PORTS",) if name in variables]
@@ -35,13 +37,14 @@ def emulator(pid):
     """Of a running process and its descendants: "OTP 25.2.3, jit: +K true"; None without one."""
     for each in tree(pid):
         try:
+            program = os.readlink(f"/proc/{each}/exe")
             words, variables = (
                 pathlib.Path(f"/proc/{each}/{name}").read_text(errors="replace").rstrip("\0").split("\0")
                 for name in ("cmdline", "environ")
             )
         except OSError:
             continue
-        found = options(words, dict(line.split("=", 1) for line in variables if "=" in line))
+        found = options(program, words, dict(line.split("=", 1) for line in variables if "=" in line))
         if found is not None:
             return f"{release(words)}: {found}" if found else release(words)
     return None

@@ -169,8 +169,8 @@ class Report:
             return
         self.document.heading("Counts")
         self.document.add(
-            f"Each tool is to publish {whole(self.sizes['counted'])} messages. Its own count is compared with an"
-            " independent subscriber (`mosquitto_sub` at the same QoS), and with mosquitto's `$SYS` count, which leaves"
+            f"Each tool is to publish {', '.join(map(whole, self.sizes['counted']))} messages at QoS 0, 1 and 2. Its own"
+            " count is compared with an independent subscriber (`mosquitto_sub` at the same QoS), and with mosquitto's `$SYS` count, which leaves"
             " out QoS 2."
         )
         columns = ["tool", "QoS", "the tool's count", "subscriber", "mosquitto", "error"]

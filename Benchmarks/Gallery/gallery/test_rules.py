@@ -183,15 +183,18 @@ class Tools(unittest.TestCase):
         answer = {"tool": "emqtt_bench", "contest": "connects", "part": "", "round": 1, "figures": figures}
         return report_rivals.Answers({"answers": [answer], "tools": ["emqtt_bench"], "rounds": 1})
 
-    def test_the_large_table_is_named_where_it_was_made(self):
-        base = 287 * 2**20
-        for options, size, is_named in (
-            ("OTP 25: +P 16000000 +K true", base, True),
-            ("OTP 25: +P 250000", base, False),
-            ("OTP 25: +P 16000000", base // 2, False),
-            (None, base, False),
+    def test_the_large_tables_are_named_where_they_were_made(self):
+        base, processes, ports = 459 * 2**20, "processes (`+P`)", "ports (`ERL_MAX_PORTS`)"
+        for options, size, names in (
+            ("OTP 25: +P 16000000 +K true", base, [processes]),
+            ("OTP 25: +P 16000000 +K true ERL_MAX_PORTS=1600000", base, [processes]),
+            ("OTP 25: +P 16000000 +K true ERL_MAX_PORTS=16000000", base, [processes, ports]),
+            ("OTP 25: +P 16000000 +K true ERL_MAX_PORTS=16000000", base // 2, []),
+            ("OTP 25: +P 250000", base, []),
+            ("OTP 25: +P 16000000", base // 3, []),
+            (None, base, []),
         ):
-            self.assertEqual(remarks_rivals.has_large_table(self.rivals(emulator=options, base=size)), is_named)
+            self.assertEqual(remarks_rivals.large_tables(self.rivals(emulator=options, base=size)), names)
 
     def test_disturbed_runs_of_a_tool_are_named(self):
         for share, count in ((0.1, 0), (None, 0), (0.11, 1)):
