@@ -41,8 +41,8 @@ package struct DeparturePlan: Hashable, Sendable {
         /// No storm begins before the one in front of it is over.
         package var over: TimeAmount
         package var cuts: Bool
-        /// For listeners only: when they may return, since the load began, or at its end; `nil`: for all clients, which
-        /// return as soon as the plan allows.
+        /// An absence, of the listeners if there are any: when they may return, since the load began, or at its end.
+        /// `nil`: of all clients, which return as soon as the plan allows.
         package var until: TimeAmount?
 
         package init(
@@ -104,7 +104,7 @@ package struct DeparturePlan: Hashable, Sendable {
     /// The clients that the storm at `index` disconnects; the last clients are listeners.
     package func victims(ofStorm index: Int, clients: Int, listeners: Int = 0) -> StormVictims {
         let storm = self.storms[index]
-        let first = storm.until == nil ? 0 : clients - listeners
+        let first = storm.until == nil || listeners == 0 ? 0 : clients - listeners
         return StormVictims(share: storm.share, of: first..<clients, seed: self.seed &+ UInt64(index))
     }
 }

@@ -55,6 +55,41 @@ extension Integration {
             #expect(record.duration("reconnect_duration", ["phase": "total"])?.count == 4)
         }
 
+        @Test("devices that are away for a stage get all of it when they are back, and send what was due")
+        func absentDevices() async throws {
+            let run = try await Self.run(
+                """
+                target: embedded
+                seed: 3
+                groups:
+                  devices:
+                    clients: 4
+                    connect: { clean: false, session_expiry: 5m }
+                    publish: { topic: "device/%i/up", qos: 1, size: 64, rate: 40/s }
+                    subscribe: [{ filter: "device/%i/down", qos: 1 }]
+                  service:
+                    clients: 1
+                    publish: { topic: "device/%rand_4/down", qos: 1, size: 64, rate: 40/s }
+                stages:
+                  - { name: up, for: 1s }
+                  - { name: away, for: 1s, offline: true }
+                  - { name: back, for: 1s }
+                thresholds:
+                  - "delivery_lost == 0"
+                """
+            )
+            let record = run.record
+            #expect(run.status == 0, "\(run.ending.errors) \(record.thresholds)")
+            #expect(record.isSound, "\(record.reasonCodes)")
+            let left: Labels = ["group": "devices", "reason": "offline"]
+            #expect(self.count(record, "disconnects", left.adding("stage", "away")) == 4)
+            #expect(self.count(record, "departures_missed", left) == 0)
+            #expect(record.books.compactMap(\.received).reduce(0, +) == 120)
+            let sent = record.duration("publish_ack_duration", ["group": "devices", "stage": "away"])
+            #expect(sent?.count == 40)
+            #expect((sent?.max ?? 0) > 0.9)
+        }
+
         @Test("stages with fewer clients: the others are absent, and their operations are not offered")
         func turnouts() async throws {
             let run = try await Self.run(

@@ -208,6 +208,13 @@ struct DepartureTests {
         #expect(rig.work.returned[0].due == rig.now)
     }
 
+    @Test("without listeners an absence takes its share of all clients")
+    func absentOperators() {
+        let storm = DeparturePlan.Storm(share: 0.5, at: .zero, cuts: false, until: .seconds(1))
+        let victims = DeparturePlan(storms: [storm], seed: 3).victims(ofStorm: 0, clients: 10)
+        #expect((0..<10).count(where: victims.contains) == 5)
+    }
+
     static let paces: [LoadPlan.ConnectPace] = [.pending(64), .rate(perSecond: 100)]
 
     @Test("listeners that are away come back when their time is over; operators stay", arguments: paces)
