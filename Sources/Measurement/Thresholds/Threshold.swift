@@ -140,14 +140,15 @@ extension Threshold {
         source.readings(of: name, stage: self.labels[Labels.stage]).filter { $0.labels.contains(self.labels) }
     }
 
-    /// Errors divided by operations: connects begun, publishes and stanzas offered, subscribes answered.
+    /// Errors divided by operations: first connects begun, clients that came back, publishes and stanzas offered,
+    /// subscribes answered.
     private func errorRate(in source: some MetricSource) -> Double? {
         func total(_ name: String) -> Double {
             var figures = Figures()
             for reading in self.readings(of: name, in: source) { figures.add(reading.value) }
             return figures.count
         }
-        let names = ["connect_lag", "publish_offered", "stanza_offered", "subscribe_duration"]
+        let names = ["connect_lag", "reconnects", "publish_offered", "stanza_offered", "subscribe_duration"]
         let operations = names.reduce(0) { $0 + total($1) }
         return operations > 0 ? total("errors") / operations : nil
     }
