@@ -153,7 +153,7 @@ extension DividedScenario {
               # All at once: none begins before all have joined.
               parallelism: \(self.segments)
               podReplacementPolicy: Failed
-              # Until the load begins, a segment may join again.
+              # Until the connects begin, a segment may join again.
               backoffLimitPerIndex: 2
               podFailurePolicy:
                 rules:
