@@ -41,8 +41,9 @@ package struct DeparturePlan: Hashable, Sendable {
         /// No storm begins before the one in front of it is over.
         package var over: TimeAmount
         package var cuts: Bool
-        /// An absence, of the listeners if there are any: when they may return, since the load began, or at its end.
-        /// `nil`: of all clients, which return as soon as the plan allows.
+        /// Of an absence: when the clients may return, since the load began, or at its end.
+        ///
+        /// An absence is of the listeners, if there are any. `nil`: all clients, which return as soon as the plan allows.
         package var until: TimeAmount?
 
         package init(

@@ -101,7 +101,7 @@ struct GroupTests {
         #expect(try Threshold.parse("bytes_sent{group=cellar} > 0").problem(in: known) != nil)
     }
 
-    @Test("error_rate is of one group where it is named, stanzas and reconnects are operations, and wrong labels refused")
+    @Test("error_rate is of a group where named; stanzas and reconnects are operations; wrong labels are refused")
     func errorRates() throws {
         var record = Self.record()
         func counter(_ name: String, _ labels: Labels, _ value: Double) -> Metric {
