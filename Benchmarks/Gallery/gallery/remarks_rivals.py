@@ -192,8 +192,8 @@ REMARKS = [
     (
         "delay",
         has("tsung"),
-        "tsung measures a publish up to its acknowledgement. It has no time stamp in the message, and so no delivery"
-        " latency.",
+        "tsung 1.7 measures a publish up to its acknowledgement. It has no time stamp in the message, and so no delivery"
+        " latency; 1.8 has one on request.",
     ),
     ("delay", has("libmosquitto"), "libmosquitto is a library and reports no latency."),
     (

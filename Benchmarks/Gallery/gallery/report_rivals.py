@@ -168,10 +168,10 @@ class Report:
         if not rows:
             return
         self.document.heading("Counts")
+        counted = ", ".join(f"{whole(count)} messages at QoS {qos}" for qos, count in enumerate(self.sizes["counted"]))
         self.document.add(
-            f"Each tool is to publish {', '.join(map(whole, self.sizes['counted']))} messages at QoS 0, 1 and 2. Its own"
-            " count is compared with an independent subscriber (`mosquitto_sub` at the same QoS), and with mosquitto's `$SYS` count, which leaves"
-            " out QoS 2."
+            f"Each tool is to publish {counted}. Its own count is compared with an independent subscriber"
+            " (`mosquitto_sub` at the same QoS), and with mosquitto's `$SYS` count, which leaves out QoS 2."
         )
         columns = ["tool", "QoS", "the tool's count", "subscriber", "mosquitto", "error"]
         self.document.table(columns, rows, range(1, 6))

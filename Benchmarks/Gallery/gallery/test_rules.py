@@ -196,6 +196,23 @@ class Tools(unittest.TestCase):
         ):
             self.assertEqual(remarks_rivals.large_tables(self.rivals(emulator=options, base=size)), names)
 
+    def test_each_large_table_has_its_size(self):
+        for ports, words in (("", "(`+P`). The table takes"), (" ERL_MAX_PORTS=16000000", "Each of these tables takes")):
+            found = self.rivals(emulator=f"OTP 25: +P 16000000{ports}", base=459 * 2**20)
+            self.assertIn(words, remarks_rivals.of_tables(found))
+
+    def test_a_count_is_compared_with_the_number_of_its_qos(self):
+        def answers(qos, says, heard):
+            figures = {"says": says, "heard": heard}
+            answer = {"tool": "emqtt_bench", "contest": "counts", "part": f"qos{qos}", "round": 1, "figures": figures}
+            results = {"answers": [answer], "tools": ["emqtt_bench"], "rounds": 1, "sizes": {"counted": [9, 5, 5]}}
+            return report_rivals.Answers(results)
+
+        for qos, says, heard, is_missed, is_silent in ((0, 9, 8, True, False), (1, None, 5, False, True)):
+            found = answers(qos, says, heard)
+            self.assertEqual(remarks_rivals.missed(found, "emqtt_bench", qos), is_missed)
+            self.assertEqual(remarks_rivals.prints_none("emqtt_bench")(found), is_silent)
+
     def test_disturbed_runs_of_a_tool_are_named(self):
         for share, count in ((0.1, 0), (None, 0), (0.11, 1)):
             self.assertEqual(len(list(remarks_rivals.disturbed(self.rivals(stolen=share), "connects"))), count)

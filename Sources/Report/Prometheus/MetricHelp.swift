@@ -59,7 +59,7 @@ extension MetricHelp {
         .duration("publish_ack_duration", "Response time of a publish: from due to acknowledged, cumulative by leg."),
         .duration("publish_service_duration", "Service time of a publish: from written to acknowledged."),
         .duration("publish_write_duration", "From due to written."),
-        .duration("publish_blocked_duration", "From due to the moment at which window and socket let the client send."),
+        .duration("publish_blocked_duration", "From due to when window, socket and connection let the client send."),
         .duration("schedule_lag", "From the moment at which a client could send to its write: the generator's delay."),
     ]
 

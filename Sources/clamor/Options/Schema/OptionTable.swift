@@ -17,7 +17,8 @@ package struct OptionTable: Sendable {
         .excluding(\.url, "is part of \(\.url) already; leave one of the two out")
         .plan(.none("a comparison is between servers"))
     let port = OptionEntry("-p --port", key: "target", .number(1...65_535, "port"), of: .mqtt.union([.doctor]))
-        .help("Port.").usual("1883; with -S 8883, with --ws 80 or 443").elsewhere("emqtt_bench: 1883").basic
+        .help("Port.").usual("1883; with -S 8883, with --ws 80 or 443").elsewhere("emqtt_bench: always 1883")
+        .basic
         .excluding(\.url, "is part of \(\.url) already; leave one of the two out")
         .plan(.none("a comparison is between servers"))
     let url = OptionEntry("--url", key: "target", .text("url"), of: .mqtt)
