@@ -17,6 +17,16 @@ extension Integration {
             record.metrics.first { $0.name == name && $0.labels == labels }?.counter.map { Int($0.value) }
         }
 
+        /// That the run is sound, and that so many clients of the group left in the stage `away`, and in no other.
+        private func expectAllAway(_ run: ClamorRun, group: String, clients: Int) {
+            #expect(run.status == 0, "\(run.ending.errors) \(run.record.thresholds)")
+            #expect(run.record.isSound, "\(run.record.reasonCodes)")
+            let left: Labels = ["group": group, "reason": "offline"]
+            #expect(self.count(run.record, "disconnects", left) == clients)
+            #expect(self.count(run.record, "disconnects", left.adding("stage", "away")) == clients)
+            #expect(self.count(run.record, "departures_missed", left) == 0)
+        }
+
         @Test("subscribers that are away for a stage get all of it when they are back")
         func offline() async throws {
             let run = try await Self.run(
@@ -38,12 +48,7 @@ extension Integration {
                 """
             )
             let record = run.record
-            #expect(run.status == 0, "\(run.ending.errors) \(record.thresholds)")
-            #expect(record.isSound, "\(record.reasonCodes)")
-            let left: Labels = ["group": "a", "reason": "offline"]
-            #expect(self.count(record, "disconnects", left) == 4)
-            #expect(self.count(record, "disconnects", left.adding("stage", "away")) == 4)
-            #expect(self.count(record, "departures_missed", left) == 0)
+            self.expectAllAway(run, group: "a", clients: 4)
             let book = try #require(record.books.first)
             #expect(book.balances)
             #expect([book.expected, book.received, book.lost] == [250, 250, 0])
@@ -79,11 +84,7 @@ extension Integration {
                 """
             )
             let record = run.record
-            #expect(run.status == 0, "\(run.ending.errors) \(record.thresholds)")
-            #expect(record.isSound, "\(record.reasonCodes)")
-            let left: Labels = ["group": "devices", "reason": "offline"]
-            #expect(self.count(record, "disconnects", left.adding("stage", "away")) == 4)
-            #expect(self.count(record, "departures_missed", left) == 0)
+            self.expectAllAway(run, group: "devices", clients: 4)
             #expect(record.books.compactMap(\.received).reduce(0, +) == 120)
             let sent = record.duration("publish_ack_duration", ["group": "devices", "stage": "away"])
             #expect(sent?.count == 40)
