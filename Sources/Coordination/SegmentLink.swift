@@ -80,7 +80,7 @@ package final class SegmentLink: Sendable {
     /// Exchanges of times before the run, enough that one of them had no queueing delay.
     static let firstExchanges = 16
     static let firstInterval = Duration.milliseconds(20)
-    /// The interval of exchanges during the run, which also show that the segment lives.
+    /// The interval of greetings, and of exchanges during the run, which also show that the segment lives.
     static let interval = Duration.seconds(1)
     /// Exchanges of one estimate during the run: 20 ppm of drift are 0.2 ms in so many seconds.
     static let window = 10
@@ -158,7 +158,9 @@ package final class SegmentLink: Sendable {
         let greeting = Task { [self] in
             for await results in self.manager.effectiveSubscriptionChanges
             where results.contains(where: { $0.reason.rawValue < 0x80 }) { break }
-            self.outgoing.yield(.hello(self.hello))
+            // Until it is answered: the coordinator listens a moment before its own client has subscribed, and its
+            // broker acknowledges what nobody hears. A segment that is started beside it meets that moment.
+            repeat { await self.send(.hello(self.hello)) } while (try? await Task.sleep(for: Self.interval)) != nil
         }
         let timing = Task { [self] in
             guard (try? await Task.sleep(for: self.settings.joinTimeout)) != nil else { return }
@@ -179,10 +181,8 @@ package final class SegmentLink: Sendable {
                 answer = joining
                 break
             }
-            // The process that this one replaces may not be missed yet.
+            // The process that this one replaces may not be missed yet: a later greeting may take its place.
             busy = words
-            guard (try? await Task.sleep(for: Self.interval)) != nil else { break }
-            self.outgoing.yield(.hello(self.hello))
         }
         for task in [watching, greeting, timing] { task.cancel() }
         switch answer {

@@ -1,14 +1,48 @@
 import Foundation
 import Measurement
 import Report
+import Synchronization
 import TestSupport
 import Testing
+
+/// The segments that a coordinator waits for.
+///
+/// One that ends before it has joined ends the coordinator as well, which would wait for it until --join-timeout and
+/// not know its words.
+private final class Joining: Sendable {
+    /// Less than the coordinator's: a segment that nobody answers ends first, and says what it met.
+    static let timeout = ["--join-timeout", "60s"]
+
+    private let coordinator: RunningProgram
+    private let failures = Mutex<[String]>([])
+
+    init(_ coordinator: RunningProgram) { self.coordinator = coordinator }
+
+    func watch(_ segment: RunningProgram, _ index: Int) {
+        Task {
+            guard let ending = try? await segment.ended(),
+                let lines = try? await self.coordinator.lines(until: { _ in true })
+            else { return }
+            let hasJoined = lines.contains { $0.contains("segment \(index)/") && $0.contains("has joined") }
+            if hasJoined || self.coordinator.hasEnded { return }
+            let words = "segment \(index) ended before it had joined, status \(ending.status): \(ending.errors)"
+            self.failures.withLock { $0.append(words) }
+            self.coordinator.send(SIGKILL)
+        }
+    }
+
+    /// Before the segments are killed, which ends them too.
+    func report() {
+        for words in self.failures.withLock({ $0 }) { Issue.record("\(words)") }
+    }
+}
 
 /// A coordinator and its segments as processes, and the scenario that they share.
 private struct Party {
     let folder: ScratchFolder
     let coordinator: RunningProgram
     let port: Int
+    let joining: Joining
 
     static func scenario(_ target: String, seconds: Int, more: String = "") -> String {
         """
@@ -42,21 +76,40 @@ private struct Party {
         return try await ClamorBinary.with(words) { coordinator in
             let line = try await coordinator.line { $0.contains("segments at") }
             let port = try #require(line.split(separator: ":").last.flatMap { Int($0) })
-            return try await body(Party(folder: folder, coordinator: coordinator, port: port))
+            let joining = Joining(coordinator)
+            defer { joining.report() }
+            return try await body(Party(folder: folder, coordinator: coordinator, port: port, joining: joining))
         }
     }
 
-    func segment(
+    /// Starts a segment that the coordinator waits for.
+    func segment(_ index: Int, _ options: String = "") throws -> RunningProgram {
+        let segment = try self.start(index, options.split(separator: " ").map(String.init) + Joining.timeout)
+        self.joining.watch(segment, index)
+        return segment
+    }
+
+    /// Starts a segment that is to be refused.
+    func stranger(
         _ index: Int,
         of count: Int = 2,
         file: String = "fleet.yaml",
         _ options: String = ""
     ) throws -> RunningProgram {
+        try self.start(index, of: count, file: file, options.split(separator: " ").map(String.init))
+    }
+
+    private func start(
+        _ index: Int,
+        of count: Int = 2,
+        file: String = "fleet.yaml",
+        _ options: [String]
+    ) throws -> RunningProgram {
         try ClamorBinary.start(
             [
                 "run", self.folder.path(file), "--coordinator", "127.0.0.1:\(self.port)", "--segment",
                 "\(index)/\(count)", "--out", self.folder.path("s\(index)"),
-            ] + options.split(separator: " ").map(String.init)
+            ] + options
         )
     }
 
@@ -197,9 +250,9 @@ extension Integration {
                     let first = try party.segment(1)
                     try await party.coordinator.line { $0.contains("1 of 2 are there") }
                     for (segment, words) in [
-                        (try party.segment(2, file: "other.yaml"), "its file has another plan"),
-                        (try party.segment(2, of: 3), "it is one of 3 segments"),
-                        (try party.segment(1, "--join-timeout 1s"), "segment 1 is there already"),
+                        (try party.stranger(2, file: "other.yaml"), "its file has another plan"),
+                        (try party.stranger(2, of: 3), "it is one of 3 segments"),
+                        (try party.stranger(1, "--join-timeout 1s"), "segment 1 is there already"),
                     ] {
                         let ending = try await segment.ended()
                         #expect(ending.status == 69)
@@ -328,19 +381,24 @@ extension Integration {
                     environment: [Self.password]
                 )
                 defer { coordinator.send(SIGKILL) }
+                let joining = Joining(coordinator)
+                // At once: they need not wait for the coordinator to listen.
                 let segments = try (1...2).map { index in
-                    try network.clamor(
+                    let segment = try network.clamor(
                         index + 1,
                         [
                             "run", file, "--coordinator", "mqtt://segment@\(place)", "--segment", "\(index)/2", "--out",
                             folder.path("s\(index)"),
-                        ],
+                        ] + Joining.timeout,
                         environment: [Self.password]
                             + (index == 2
                                 ? ["CLAMOR_CLOCK_AHEAD=\(Self.ahead)", "CLAMOR_CLOCK_GAIN=\(Self.gain)"] : [])
                     )
+                    joining.watch(segment, index)
+                    return segment
                 }
                 defer { for segment in segments { segment.send(SIGKILL) } }
+                defer { joining.report() }
                 try await during(network, coordinator)
                 let ending = try await coordinator.ended()
                 for segment in segments { #expect(try await segment.ended().status == 0) }
