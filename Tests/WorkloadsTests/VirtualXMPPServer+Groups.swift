@@ -77,12 +77,22 @@ extension VirtualXMPPServer {
         let before = self.rosters[user]?[contact]
         let after = before == nil || before == half ? half : "both"
         self.rosters[user, default: [:]][contact] = after
-        for stream in self.streams(of: user) where stream.wantsRoster {
-            stream.say(
-                "<iq type='set' id='push\(contact)'><query xmlns='\(XMPPNamespace.roster)'>"
-                    + Self.item(contact, after) + "</query></iq>"
-            )
-        }
+        let push = Self.push(contact, after)
+        for stream in self.streams(of: user) where stream.wantsRoster { self.deliver(push, to: stream) }
+    }
+
+    private static func push(_ contact: String, _ subscription: String) -> XMPPElement {
+        let item = XMPPElement(
+            "item",
+            namespace: XMPPNamespace.roster,
+            attributes: ["jid": "\(contact)@\(Self.domain)", "subscription": subscription]
+        )
+        return XMPPElement(
+            "iq",
+            namespace: XMPPNamespace.client,
+            attributes: ["type": "set", "id": "push\(contact)"],
+            children: [.element(XMPPElement("query", namespace: XMPPNamespace.roster, children: [.element(item)]))]
+        )
     }
 
     // MARK: - Rooms

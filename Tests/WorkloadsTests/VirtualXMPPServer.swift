@@ -41,8 +41,8 @@ final class VirtualXMPPServer: VirtualServer {
     private let user: (Int) -> String
     /// Chooses the reaction to each element, by client and by step of the stream.
     var script: (VirtualXMPPStream, XMPPElement) -> Reaction = { _, _ in .usual }
-    /// The reaction to a stanza for other clients, for each receiver: only ``Reaction/usual``, ``Reaction/late(_:)``,
-    /// ``Reaction/silent`` and ``Reaction/says(_:)``, which comes in its place.
+    /// The reaction to a stanza for other clients or to a roster push, for each receiver: only ``Reaction/usual``,
+    /// ``Reaction/late(_:)``, ``Reaction/silent`` and ``Reaction/says(_:)``, which comes in its place.
     var delivery: (VirtualXMPPStream, XMPPElement) -> Reaction = { _, _ in .usual }
     /// Users that have an account; `nil`: every user has one, or may make one.
     var accounts: Set<String>?

@@ -75,6 +75,23 @@ struct XMPPClientPresenceTests {
         #expect(run.books.received == 20)
     }
 
+    @Test("a roster push that another one overtook takes no subscription back", arguments: [0, 1])
+    func overtakenPush(client: Int) {
+        let run = self.run(.init())
+        // As ejabberd may send them: `both`, and then the half that was there before it. The other client gets its own
+        // `both` only after that.
+        run.server.delivery = { receiver, element in
+            guard let item = element.child("query", XMPPNamespace.roster)?.child("item") else { return .usual }
+            guard receiver.client == client else {
+                return item["subscription"] == "both" ? .late(.milliseconds(4)) : .usual
+            }
+            return item["subscription"] == "both" ? .usual : .late(.milliseconds(2))
+        }
+        run.perform()
+        #expect(run.errorCounts == [:])
+        #expect(run.books.received == 20 && run.books.lost == 0)
+    }
+
     @Test("a server that gives out no roster is an error, and is not asked again")
     func noRoster() {
         let run = self.run(.init(connectRetries: 2))

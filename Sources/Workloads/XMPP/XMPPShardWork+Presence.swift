@@ -9,10 +9,10 @@ package import XMPPCodec
 //
 // A client that comes later arranges the mutual subscriptions with the members that came before, and has joined when
 // both rosters show them. So clients do not wait for later ones, and subscriptions of an earlier run are used as they
-// are. Both clients' presences are at the server before either subscribes: a request that crosses the contact's first
-// presence can reach it neither as a stanza nor from the store (seen with ejabberd).
+// are. Both clients' presences are at the server before either subscribes, so that no request has to wait in the store
+// for its contact to become available (§3.1.3).
 extension XMPPShardWork {
-    /// The roster entry of one contact.
+    /// The roster entry of one contact: what the roster and the pushes after it have shown.
     enum Contact {
         static let to: UInt8 = 1
         static let from: UInt8 = 2
@@ -161,7 +161,10 @@ extension XMPPShardWork {
             let other = groups.place(group: seat.group, member: member)
             let wasMutual = self.isMutual(place, other, groups)
             let index = place * groups.size + member
-            groups.contacts[index] = groups.contacts[index] & Contact.asked | Self.subscription(item)
+            // §2.6.3: pushes come in the order of the changes. But where two contacts approve each other at the same
+            // time, ejabberd may send `both` first and then the `from` or `to` that was there before it. No client of a
+            // run unsubscribes, so a push takes nothing back.
+            groups.contacts[index] |= Self.subscription(item)
             guard !wasMutual, self.isMutual(place, other, groups) else { continue }
             let (one, two) = (groups.members[place].order, groups.members[other].order)
             if one != 0, two != 0 { self.countMutualContact(one > two ? place : other, groups, now: now) }
