@@ -24,6 +24,8 @@ struct Endpoint: Sendable, CustomTestStringConvertible {
     let server: Server
     let link: Link
     var port = 0
+    /// Only ejabberd has one: it lets nobody in without.
+    var user: String?
     var certificates: Certificates?
 
     var testDescription: String { "\(self.server.rawValue) over \(self.link.rawValue)" }
@@ -43,9 +45,7 @@ struct Endpoint: Sendable, CustomTestStringConvertible {
         configuration.timeouts.connect = .seconds(600)
         configuration.timeouts.acknowledgement = .seconds(600)
         configuration.timeouts.ping = .seconds(600)
-        if self.server == .ejabberd {
-            configuration.credentials = .password(user: Ejabberd.username, Ejabberd.password)
-        }
+        if let user { configuration.credentials = .password(user: user, Ejabberd.password) }
         configuration.transport = try self.transport()
         return configuration
     }
@@ -91,7 +91,8 @@ struct Endpoint: Sendable, CustomTestStringConvertible {
                 try await body(here)
             }
         case .ejabberd:
-            try await Ejabberd.with(certificate: try certificates.bundle(.server)) { server in
+            try await Ejabberd.with { server in
+                here.user = server.username
                 switch self.link {
                 case .tls: here.port = server.tlsPort
                 case .webSocket: here.port = server.webSocketPort

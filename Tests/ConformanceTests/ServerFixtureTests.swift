@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The servers themselves", .serialized)
+@Suite("The servers themselves")
 struct ServerFixtureTests {
     @Test(
         "ejabberd serves MQTT and is gone when the test is",
@@ -24,11 +24,11 @@ struct ServerFixtureTests {
             try String(contentsOfFile: folder.path("c.pem"), encoding: .utf8)
             + String(contentsOfFile: folder.path("k.pem"), encoding: .utf8)
         let path = try folder.write(pem, to: "all.pem")
-        let pid = try await Ejabberd.with(certificate: path) { server in
+        let pid = try await Ejabberd.withOwn(certificate: path) { server in
             let publish = try RunningProgram(
                 "/usr/bin/mosquitto_pub",
                 [
-                    "-h", "127.0.0.1", "-p", "\(server.port)", "-V", "5", "-u", Ejabberd.username, "-P",
+                    "-h", "127.0.0.1", "-p", "\(server.port)", "-V", "5", "-u", server.username, "-P",
                     Ejabberd.password, "-t", "a", "-m", "b", "-q", "2",
                 ]
             )

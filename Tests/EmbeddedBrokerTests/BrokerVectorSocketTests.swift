@@ -10,7 +10,7 @@ import Transport
 ///
 /// A PINGREQ and a DISCONNECT follow each vector. So every conversation is ended by the broker, nothing has to be waited
 /// for by the clock, and a broker that reads on behind a broken rule shows it by a PINGRESP.
-@Suite("The vectors on sockets", .serialized, .timeLimit(.minutes(10)))
+@Suite("The vectors on sockets", .timeLimit(.minutes(10)))
 struct BrokerVectorSocketTests {
     /// How the bytes get to the broker.
     enum Cut: String, Sendable {
@@ -119,10 +119,11 @@ struct BrokerVectorSocketTests {
         let contexts =
             way.transport.isSecure
             ? (server: try server.makeContext(), client: try NIOSSLContext(configuration: configuration)) : nil
-        // Eight brokers at a time, one for each vector: what one leaves behind is nothing to the next.
+        // Two brokers at a time, one for each vector: what one leaves behind is nothing to the next. Other ways are under
+        // way beside this one.
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (index, vector) in ServerVector.all.enumerated() {
-                if index >= 8 { try await group.next() }
+                if index >= 2 { try await group.next() }
                 group.addTask { try await self.converse(vector, way, contexts) }
             }
             try await group.waitForAll()

@@ -8,7 +8,12 @@ extension Integration {
     @Suite("MQTT and XMPP clients side by side, by clamor run")
     struct MixedRunTests {
         /// Numbers of clients, rates and sizes that no two groups share, so that one cannot pass for the other.
-        private static func scenario(_ sensors: String, _ chat: String, duration: String = "2s") -> String {
+        private static func scenario(
+            _ sensors: String,
+            _ chat: String,
+            domain: String = "localhost",
+            duration: String = "2s"
+        ) -> String {
             """
             name: mixed
             seed: 11
@@ -22,7 +27,7 @@ extension Integration {
                 \(sensors)
               chat:
                 clients: 4
-                jid: user%i@localhost
+                jid: user%i@\(domain)
                 password: \(XMPPServer.password)
                 message: { size: 80, rate: 50/s }
                 \(chat)
@@ -64,25 +69,23 @@ extension Integration {
         )
         func ejabberd() async throws {
             let certificates = try await Certificates.all()
-            let run = try await Ejabberd.with(
-                certificate: certificates.bundle(.xmpp),
-                servesXMPP: true,
-                users: 4
-            ) { server in
-                try await Self.run(
+            let (run, domain) = try await Ejabberd.with(users: 4) { server in
+                let run = try await Self.run(
                     Self.scenario(
                         """
                         target: mqtt://127.0.0.1:\(server.port)
                             connect: { rate: 100/s, protocol: 5, keep_alive: 60s }
-                            username: \(Ejabberd.username)
+                            username: \(server.username)
                             password: \(Ejabberd.password)
                         """,
                         """
                         target: xmpp://127.0.0.1:\(server.clientPort)
                             ca_file: \(certificates.authority)
-                        """
+                        """,
+                        domain: server.domain
                     )
                 )
+                return (run, server.domain)
             }
             let record = run.record
             #expect(run.status == 0, "\(run.ending.errors) \(record.thresholds)")
@@ -103,12 +106,12 @@ extension Integration {
             #expect(
                 Set(record.clients.keys) == ["sensors publishers", "sensors subscribers", "chat clients"]
             )
-            try self.checkTimeline(run)
+            try self.checkTimeline(run, domain)
             try self.checkReport(run)
         }
 
         /// Both are offered their first at once; the groups are sampled one after the other, so a second's end may part them.
-        private func checkTimeline(_ run: ClamorRun) throws {
+        private func checkTimeline(_ run: ClamorRun, _ domain: String) throws {
             let text = try String(contentsOfFile: run.directory + "/timeline.csv", encoding: .utf8)
             var seconds: [String: [Int]] = [:]
             for line in text.split(separator: "\n").dropFirst() {
@@ -124,7 +127,7 @@ extension Integration {
             let rows = try String(contentsOfFile: run.directory + "/clients.csv", encoding: .utf8)
             #expect(rows.split(separator: "\n").count == 1 + 9 + 4)
             #expect(rows.hasPrefix("group,id,qos,"))
-            #expect(rows.contains("\nchat,user3@localhost/chat,"))
+            #expect(rows.contains("\nchat,user3@\(domain)/chat,"))
             let log = try String(contentsOfFile: run.directory + "/latency.hlog", encoding: .utf8)
             #expect(log.contains("Tag=publish_ack_duration;group=sensors;leg=puback;qos=1,"))
             #expect(log.contains("Tag=delivery_duration;group=chat;stanza=message,"))
@@ -189,6 +192,7 @@ extension Integration {
                         target: xmpp://127.0.0.1:\(server.port)
                             ca_file: \(server.certificates.authority)
                         """,
+                        domain: server.domain,
                         duration: "1h"
                     )
                 ) {

@@ -19,7 +19,7 @@ extension Integration {
               sensors:
                 target: mqtt://127.0.0.1:\(server.port)
                 connect: { rate: 100/s, protocol: 5, keep_alive: 60s }
-                username: \(Ejabberd.username)
+                username: \(server.username)
                 password: \(Ejabberd.password)
                 clients: 6
                 subscribers: 3
@@ -29,7 +29,7 @@ extension Integration {
                 target: xmpp://127.0.0.1:\(server.clientPort)
                 ca_file: \(authority)
                 clients: 4
-                jid: user%i@localhost
+                jid: user%i@\(server.domain)
                 password: \(XMPPServer.password)
                 message: { size: 80, rate: 50/s }
             """
@@ -38,7 +38,8 @@ extension Integration {
         @Test("its counts are those of run.json, and every query of the dashboard has data")
         func mixed() async throws {
             let certificates = try await Certificates.all()
-            try await Ejabberd.with(certificate: certificates.bundle(.xmpp), servesXMPP: true, users: 4) { server in
+            // The run watches the whole process.
+            try await Ejabberd.withOwn(certificate: certificates.bundle(.xmpp), users: 4) { server in
                 let folder = try ScratchFolder()
                 let files = try ScratchFolder()
                 let file = try files.write(Self.scenario(server, certificates.authority), to: "mixed.yaml")

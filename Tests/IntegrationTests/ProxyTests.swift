@@ -18,9 +18,8 @@ extension Integration {
             .enabled(if: Ejabberd.isInstalled, Comment(rawValue: Ejabberd.missing))
         )
         func ejabberd() async throws {
-            let certificates = try await Certificates.all()
-            try await Ejabberd.with(certificate: try certificates.bundle(.server)) { server in
-                let account = "-u \(Ejabberd.username) -P \(Ejabberd.password)"
+            try await Ejabberd.with { server in
+                let account = "-u \(server.username) -P \(Ejabberd.password)"
                 for version in ["v1", "v2"] {
                     let run = try await ClamorRun.of(
                         """

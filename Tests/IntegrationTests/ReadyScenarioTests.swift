@@ -78,7 +78,8 @@ extension Integration {
             let path = try await Self.file(name, in: folder)
             // The run makes the accounts and removes them at its end.
             let run = try await XMPPServer.with(.ejabberd) { server in
-                let all = "\(variables) \(target)=xmpp://127.0.0.1:\(server.port) TLS=off P99=30s"
+                let place = "\(target)=xmpp://127.0.0.1:\(server.port) DOMAIN=\(server.domain)"
+                let all = "\(variables) \(place) TLS=off P99=30s"
                 let flags = all.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
                 return try await ClamorRun.of("run \(path) --threads 2 \(flags)")
             }

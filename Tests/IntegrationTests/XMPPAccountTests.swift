@@ -7,7 +7,7 @@ extension Integration {
     @Suite("clamor xmpp register, and --register")
     struct XMPPAccountTests {
         private static func who(_ server: XMPPServer, _ name: String = "new") -> String {
-            "-h 127.0.0.1 -p \(server.port) --jid \(name)%i@localhost --password secret --tls off"
+            "-h 127.0.0.1 -p \(server.port) --jid \(name)%i@\(server.domain) --password secret --tls off"
         }
 
         private func notes(_ run: ClamorRun) -> [String] { (run.record.notes ?? []).map(\.code) }
@@ -15,7 +15,8 @@ extension Integration {
         /// Whether a user can log in.
         private func exists(_ user: String, _ server: XMPPServer) async throws -> Bool {
             let run = try await ClamorRun.of(
-                "xmpp login -h 127.0.0.1 -p \(server.port) --jid \(user)@localhost --password secret --tls off --duration 10ms"
+                "xmpp login -h 127.0.0.1 -p \(server.port) --jid \(user)@\(server.domain) --password secret --tls off "
+                    + "--duration 10ms"
             )
             if run.status == 69 { #expect(run.record.errors.map(\.kind) == ["not-authorized"]) }
             // Whatever else it ended with says nothing.
@@ -64,7 +65,7 @@ extension Integration {
                 #expect(some.record.errors.map(\.kind) == ["register conflict"])
                 #expect(
                     some.record.errors.first?.example
-                        == "the account exists already: the server answered conflict [new1@localhost]"
+                        == "the account exists already: the server answered conflict [new1@\(server.domain)]"
                 )
                 #expect(some.record.books.first?.failed == 1)
                 #expect(some.record.books.allSatisfy { $0.balances })
@@ -158,7 +159,8 @@ extension Integration {
             try await XMPPServer.with(kind) { server in
                 let run = try await RegisterRelay.with(to: server.port) { port in
                     try await ClamorRun.of(
-                        "xmpp register -h 127.0.0.1 -p \(port) --jid new%i@localhost --password secret --tls off -c 6"
+                        "xmpp register -h 127.0.0.1 -p \(port) --jid new%i@\(server.domain) --password secret --tls off "
+                            + "-c 6"
                     )
                 }
                 #expect(run.status == 0, "\(run.ending.errors)")
@@ -166,8 +168,8 @@ extension Integration {
                 #expect(run.record.count("stanza_answered") == 2)
                 #expect(run.record.books.allSatisfy { $0.balances })
                 let words =
-                    "2 accounts exist, and were not removed, such as new2@localhost: the server did not answer, and said "
-                    + "conflict when it was asked again; whether they were created by this run is not known"
+                    "2 accounts exist, and were not removed, such as new2@\(server.domain): the server did not answer, and "
+                    + "said conflict when it was asked again; whether they were created by this run is not known"
                 #expect(run.ending.errorLines == ["clamor: \(words)"])
                 #expect(self.notes(run) == ["accounts", "accounts-left"])
                 #expect(run.record.notes?.last?.text == words)
@@ -188,7 +190,7 @@ extension Integration {
             .enabled(if: Ejabberd.isInstalled, "\(Ejabberd.missing)")
         )
         func left() async throws {
-            try await XMPPServer.with(.ejabberd) { server in
+            try await XMPPServer.with(.ejabberd, isOwn: true) { server in
                 let run = try await ClamorRun.of("xmpp login \(Self.who(server)) -c 3 --register --duration 1h") {
                     try await $0.line { $0.contains(" measure ") }
                     server.program.send(SIGKILL)

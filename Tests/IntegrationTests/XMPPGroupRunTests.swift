@@ -6,7 +6,9 @@ import Testing
 extension Integration {
     @Suite("clamor xmpp muc and presence on real servers")
     struct XMPPGroupRunTests {
-        private static let who = "-h 127.0.0.1 --jid user%i@localhost/clamor --password secret --tls off"
+        private static func who(_ server: XMPPServer) -> String {
+            "-h 127.0.0.1 --jid user%i@\(server.domain)/clamor --password secret --tls off"
+        }
 
         private func counter(_ record: RunRecord, _ name: String, _ labels: Labels) -> UInt64 {
             UInt64(record.metrics.first { $0.name == name && $0.labels == labels }?.counter?.value ?? 0)
@@ -42,7 +44,8 @@ extension Integration {
         func rooms(_ kind: XMPPServer.Kind) async throws {
             try await XMPPServer.with(kind, users: 12) { server in
                 let run = try await ClamorRun.of(
-                    "xmpp muc \(Self.who) -p \(server.port) --rooms 3 --room-size 4 -s 64 --rate 300/s -L 300 --threads 2"
+                    "xmpp muc \(Self.who(server)) -p \(server.port) --rooms 3 --room-size 4 -s 64 --rate 300/s -L 300 "
+                        + "--threads 2"
                 )
                 self.expectWhole(run, "message", sent: 300, deliveries: 4)
                 #expect(self.count(run.record, "muc_fanout_duration", ["receiver": "first"]) == 300)
@@ -51,7 +54,7 @@ extension Integration {
                 #expect(self.count(run.record, "muc_join_duration") == 12)
                 #expect(self.counter(run.record, "muc_fanout_unfinished", [:]) == 0)
                 #expect(run.record.plan["rooms"] == .integer(3))
-                #expect(run.record.plan["room"] == .string("clamor%r@conference.localhost"))
+                #expect(run.record.plan["room"] == .string("clamor%r@conference.\(server.domain)"))
             }
         }
 
@@ -62,12 +65,12 @@ extension Integration {
         func closedLoop(_ kind: XMPPServer.Kind) async throws {
             try await XMPPServer.with(kind, users: 5) { server in
                 let plain = try await ClamorRun.of(
-                    "xmpp muc \(Self.who) -p \(server.port) -c 5 -F 2 -L 200 --sm"
+                    "xmpp muc \(Self.who(server)) -p \(server.port) -c 5 -F 2 -L 200 --sm"
                 )
                 self.expectWhole(plain, "message", sent: 200, deliveries: 5)
                 #expect(self.counter(plain.record, "stanza_acked", [:]) == 200)
                 let web = try await ClamorRun.of(
-                    "xmpp muc \(Self.who) -p \(server.webSocketPort) --ws --path \(kind.webSocketPath) -c 4 -L 40 "
+                    "xmpp muc \(Self.who(server)) -p \(server.webSocketPort) --ws --path \(kind.webSocketPath) -c 4 -L 40 "
                         + "--mechanism PLAIN"
                 )
                 self.expectWhole(web, "message", sent: 40, deliveries: 4)
@@ -79,12 +82,12 @@ extension Integration {
             try await XMPPServer.with(kind, users: 3) { server in
                 try await TextConnection.inRoom(server, room: "hall", nick: "clamor2") {
                     let run = try await ClamorRun.of(
-                        "xmpp muc \(Self.who) -p \(server.port) -c 3 --room hall --rate 30/s -L 30"
+                        "xmpp muc \(Self.who(server)) -p \(server.port) -c 3 --room hall --rate 30/s -L 30"
                     )
                     #expect(run.record.errors.map(\.kind) == ["join conflict"])
                     #expect(
                         run.record.errors.first?.example.hasPrefix(
-                            "the room hall@conference.localhost refused a client: conflict"
+                            "the room hall@conference.\(server.domain) refused a client: conflict"
                         ) == true
                     )
                     #expect(
@@ -106,7 +109,7 @@ extension Integration {
         func noService(_ kind: XMPPServer.Kind) async throws {
             try await XMPPServer.with(kind, users: 2) { server in
                 let run = try await ClamorRun.of(
-                    "xmpp muc \(Self.who) -p \(server.port) -c 2 --service nowhere.localhost"
+                    "xmpp muc \(Self.who(server)) -p \(server.port) -c 2 --service nowhere.localhost"
                 )
                 #expect(run.status == 69)
                 #expect(run.record.errors.first?.kind.hasPrefix("join ") == true, "\(run.record.errors)")
@@ -123,7 +126,8 @@ extension Integration {
             try await XMPPServer.with(kind, users: 8) { server in
                 for _ in 0..<2 {
                     let run = try await ClamorRun.of(
-                        "xmpp presence \(Self.who) -p \(server.port) -c 8 --contacts 3 -s 64 --rate 200/s -L 200 --threads 2"
+                        "xmpp presence \(Self.who(server)) -p \(server.port) -c 8 --contacts 3 -s 64 --rate 200/s -L 200 "
+                            + "--threads 2"
                     )
                     self.expectWhole(run, "presence", sent: 200, deliveries: 3)
                     #expect(self.count(run.record, "presence_fanout_duration", ["receiver": "first"]) == 200)
@@ -131,7 +135,7 @@ extension Integration {
                     #expect(self.count(run.record, "presence_setup_duration") == 8)
                 }
                 let closed = try await ClamorRun.of(
-                    "xmpp presence \(Self.who) -p \(server.port) -c 4 --contacts 3 -L 100 --sm"
+                    "xmpp presence \(Self.who(server)) -p \(server.port) -c 4 --contacts 3 -L 100 --sm"
                 )
                 self.expectWhole(closed, "presence", sent: 100, deliveries: 3)
             }
@@ -144,7 +148,7 @@ extension Integration {
         func churn(_ kind: XMPPServer.Kind) async throws {
             try await XMPPServer.with(kind, users: 6) { server in
                 let run = try await ClamorRun.of(
-                    "xmpp muc \(Self.who) -p \(server.port) --rooms 2 --room-size 3 --rate 200/s --duration 2s "
+                    "xmpp muc \(Self.who(server)) -p \(server.port) --rooms 2 --room-size 3 --rate 200/s --duration 2s "
                         + "--churn 10/s --drain 5s"
                 )
                 #expect(run.record.verdict?.state != .unreconciled, "\(run.record.verdict?.reasons ?? [])")
@@ -168,20 +172,20 @@ extension TextConnection {
         _ body: () async throws -> Void
     ) async throws {
         try await Self.with(port: server.port) { connection in
-            try await connection.send(XMPPServer.header())
+            try await connection.send(server.header)
             try await connection.until { $0.contains("</stream:features>") }
             let secret = Data("\0\(XMPPServer.user)\0\(XMPPServer.password)".utf8).base64EncodedString()
             try await connection.send(
                 "<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='PLAIN'>\(secret)</auth>"
             )
             try await connection.until { $0.contains("<success") }
-            try await connection.send(XMPPServer.header())
+            try await connection.send(server.header)
             try await connection.until { $0.contains("<bind") }
             try await connection.send(
                 "<iq type='set' id='b1'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>t</resource></bind></iq>"
             )
             try await connection.until { $0.contains("<jid>") }
-            let room = "\(room)@conference.localhost"
+            let room = "\(room)@conference.\(server.domain)"
             try await connection.send(
                 "<presence to='\(room)/\(nick)'><x xmlns='http://jabber.org/protocol/muc'/></presence>"
             )

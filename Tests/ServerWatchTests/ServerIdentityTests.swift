@@ -82,7 +82,8 @@ struct ServerIdentityTests {
     @Test("of XMPP servers, by XEP-0092", arguments: XMPPServer.Kind.installed)
     func xmpp(_ kind: XMPPServer.Kind) async throws {
         let record = try await XMPPServer.with(kind) { server in
-            var configuration = XMPPClientConfiguration(jid: "clamor@localhost/load", password: XMPPServer.password)
+            let jid = "\(XMPPServer.user)@\(server.domain)/load"
+            var configuration = XMPPClientConfiguration(jid: jid, password: XMPPServer.password)
             configuration.host = "127.0.0.1"
             configuration.port = UInt16(server.port)
             configuration.authorityFile = server.certificates.authority

@@ -22,7 +22,7 @@ package struct Certificates: Sendable {
         case notYetValid = "not-yet-valid"
         /// Has no subject alternative name; its common name is `broker.test`.
         case commonName = "common-name"
-        /// For the XMPP domains `localhost`, `anon.localhost` and those of their services.
+        /// For 127.0.0.1, `localhost` and all domains of one more label, such as `anon.localhost`.
         case xmpp
         /// The same as an SRVName alone: `_xmpp-client.service.test`; its common name is `broker.test`.
         case serviceName = "service-name"
@@ -136,7 +136,7 @@ package struct Certificates: Sendable {
         [xmpp]
         basicConstraints = critical, CA:FALSE
         extendedKeyUsage = serverAuth
-        subjectAltName = DNS:localhost, DNS:*.localhost, otherName:1.3.6.1.5.5.7.8.5;UTF8:localhost
+        subjectAltName = DNS:localhost, DNS:*.localhost, IP:127.0.0.1, otherName:1.3.6.1.5.5.7.8.5;UTF8:localhost
         [service]
         basicConstraints = critical, CA:FALSE
         extendedKeyUsage = serverAuth

@@ -1,64 +1,94 @@
 import Foundation
 
-/// The real server with a configuration of its own on free ports of 127.0.0.1: its MQTT side, and XMPP if asked for.
+/// The real server with a configuration of its own on free ports of 127.0.0.1: XMPP and MQTT.
 ///
-/// XMPP tests start it as an ``XMPPServer``.
+/// XMPP tests get it as an ``XMPPServer``.
 ///
 /// An Erlang node without distribution: no name server is started that would outlive it.
-package struct Ejabberd: Sendable {
+package struct Ejabberd: HostingServer {
     package static let isInstalled = FileManager.default.fileExists(atPath: Self.erlang) && Self.hasProgram
     /// For `.enabled(if:)`.
     package static let missing = "needs ejabberd: make test installs it"
 
-    /// The one account there is; MQTT user names are JIDs here.
-    package static let username = "clamor@localhost"
-    package static let password = "secret"
+    package static let password = XMPPServer.password
 
+    /// The virtual host; topics and sessions of MQTT belong to one host too.
+    package internal(set) var domain: String
+    /// Of MQTT: user names are JIDs here.
+    package var username: String { "\(XMPPServer.user)@\(self.domain)" }
+
+    /// MQTT.
     package let port: Int
     package let tlsPort: Int
-    /// Its path is `/mqtt`.
+    /// The path of MQTT is `/mqtt`, that of XMPP `/ws`.
     package let webSocketPort: Int
-    /// Plain, for connections that begin with a PROXY header and no others.
+    /// Plain MQTT, for connections that begin with a PROXY header and no others.
     package let proxyPort: Int
-    /// XMPP with STARTTLS, TLS at once, and WebSocket in TLS; 0 unless they were asked for.
-    ///
-    /// WebSocket without TLS is at ``webSocketPort``; the path of both is `/ws`.
     package let clientPort: Int
     package let clientTLSPort: Int
     package let secureWebSocketPort: Int
-    /// For ``XMPPServer/componentDomain``.
     package let componentPort: Int
     package let program: RunningProgram
+    let folder: ScratchFolder
 
     private static let erlang = "/usr/bin/erl"
     private static let hasProgram = ["/usr/sbin/ejabberdctl", "/usr/bin/ejabberdctl"]
         .contains { FileManager.default.isExecutableFile(atPath: $0) }
 
-    /// Runs `body` beside a fresh server, which is gone after that.
+    /// A start with so many virtual hosts is a tenth longer than with one.
+    private static let shared = SharedServers<Ejabberd>(hosts: 64) { domains in
+        let certificate = try await Certificates.all().bundle(.xmpp)
+        return try await Self.start(Setup(certificate: certificate, domains: domains))
+    }
+
+    /// Runs `body` with a virtual host of its own at a server that tests share.
+    ///
+    /// The server's certificate is ``Certificates/Name/xmpp``.
+    ///
+    /// - Parameters:
+    ///   - users: accounts `user1`, `user2` ... with the same password.
+    ///   - body: the test.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws, or why there is no server.
+    package static func with<Result>(
+        users: Int = 0,
+        _ body: (Ejabberd) async throws -> Result
+    ) async throws -> Result {
+        let server = try await self.shared.lease()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for user in XMPPServer.users(users) {
+                group.addTask { try await XMPPServer.register(user, at: server.domain, port: server.clientPort) }
+            }
+            try await group.waitForAll()
+        }
+        return try await body(server)
+    }
+
+    /// Runs `body` beside a server of its own, which is gone after that; its domain is `localhost`.
     ///
     /// - Parameters:
     ///   - certificate: a PEM file with the certificate, what leads to its issuer, and the key.
-    ///   - servesXMPP: whether there are listeners and modules for XMPP too.
     ///   - users: accounts `user1`, `user2` ... with the same password.
     ///   - limit: bytes a second of its shaper for XMPP, and a burst of twenty thousand, as Debian has it.
     ///   - registers: whether accounts can be made in-band.
     ///   - body: the test.
     /// - Returns: what `body` returns.
     /// - Throws: what `body` throws, or why there is no server.
-    package static func with<Result>(
+    package static func withOwn<Result>(
         certificate: String,
-        servesXMPP: Bool = false,
         users: Int = 0,
         limit: Int? = nil,
         registers: Bool = true,
         _ body: (Ejabberd) async throws -> Result
     ) async throws -> Result {
-        let folder = try ScratchFolder()
-        let server = try await self.start(
-            in: folder,
-            Setup(certificate: certificate, servesXMPP: servesXMPP, limit: limit, registers: registers),
-            users: users
+        let setup = Setup(
+            certificate: certificate,
+            domains: ["localhost"],
+            users: users,
+            limit: limit,
+            registers: registers
         )
+        let server = try await self.start(setup)
         do {
             let result = try await body(server)
             server.program.send(SIGKILL)
@@ -72,42 +102,42 @@ package struct Ejabberd: Sendable {
 
     private struct Setup {
         let certificate: String
-        let servesXMPP: Bool
-        let limit: Int?
-        let registers: Bool
+        let domains: [String]
+        /// Beside ``XMPPServer/user``, at each domain.
+        var users = 0
+        var limit: Int?
+        var registers = true
     }
 
     /// Another process can take a free port before the server binds it: then other ports are tried.
-    private static func start(
-        in folder: ScratchFolder,
-        _ setup: Setup,
-        users: Int
-    ) async throws -> Ejabberd {
-        let servesXMPP = setup.servesXMPP
+    private static func start(_ setup: Setup) async throws -> Ejabberd {
+        let folder = try ScratchFolder()
         var attempt = 1
         while true {
             // Held together, so that they differ.
-            let ports = try (0..<(servesXMPP ? 8 : 4)).map { _ in try ReservedPort() }
+            let ports = try (0..<8).map { _ in try ReservedPort() }
             let numbers = ports.map(\.port)
             for port in ports { port.release() }
             let path = try folder.write(
                 self.configuration(ports: numbers, setup),
                 to: "ejabberd-\(attempt).yml"
             )
-            let program = try self.run(in: folder, configuration: path, users: users, attempt: attempt)
+            let program = try await self.run(in: folder, configuration: path, setup, attempt: attempt)
             do {
-                try await program.line { $0.hasPrefix("account ") }
+                try await program.line { $0 == Self.readyLine }
                 for port in numbers { try await Listener.wait(for: port, of: program) }
                 return Ejabberd(
+                    domain: setup.domains[0],
                     port: numbers[0],
                     tlsPort: numbers[1],
                     webSocketPort: numbers[2],
                     proxyPort: numbers[3],
-                    clientPort: servesXMPP ? numbers[4] : 0,
-                    clientTLSPort: servesXMPP ? numbers[5] : 0,
-                    secureWebSocketPort: servesXMPP ? numbers[6] : 0,
-                    componentPort: servesXMPP ? numbers[7] : 0,
-                    program: program
+                    clientPort: numbers[4],
+                    clientTLSPort: numbers[5],
+                    secureWebSocketPort: numbers[6],
+                    componentPort: numbers[7],
+                    program: program,
+                    folder: folder
                 )
             } catch {
                 program.send(SIGKILL)
@@ -118,9 +148,9 @@ package struct Ejabberd: Sendable {
     }
 
     private static func configuration(ports: [Int], _ setup: Setup) -> String {
-        let servesXMPP = setup.servesXMPP
+        let hosts = (setup.domains + [XMPPServer.anonymousDomain]).map { "\"\($0)\"" }
         return """
-            hosts: ["localhost"\(servesXMPP ? ", \"anon.localhost\"" : "")]
+            hosts: [\(hosts.joined(separator: ", "))]
             loglevel: warning
             log_rotate_count: 0
             auth_method: [internal]
@@ -131,23 +161,27 @@ package struct Ejabberd: Sendable {
               - port: \(ports[2])
                 ip: "127.0.0.1"
                 module: ejabberd_http
-                request_handlers: {/mqtt: mod_mqtt\(servesXMPP ? ", /ws: ejabberd_http_ws" : "")}
+                request_handlers: {/mqtt: mod_mqtt, /ws: ejabberd_http_ws}
               - {port: \(ports[3]), ip: "127.0.0.1", module: mod_mqtt, backlog: 1000, use_proxy_protocol: true}
-            \(servesXMPP ? Self.clientListeners(ports[4...], setup) : "")
+            \(self.clientListeners(Array(ports[4...]), setup))
             modules:
               mod_mqtt: {max_queue: infinity}
-            \(servesXMPP ? Self.clientModules(setup) : "")
+            \(self.clientModules(setup))
 
             """
     }
 
     /// Where no shaper is named none works; a stanza may have a megabyte, a queue what it needs.
-    private static func clientListeners(_ ports: ArraySlice<Int>, _ setup: Setup) -> String {
-        let ports = Array(ports)
+    ///
+    /// With `global_routes` a component would get what is for all the others.
+    private static func clientListeners(_ ports: [Int], _ setup: Setup) -> String {
         let shaper = setup.limit == nil ? "" : ", shaper: c2s_shaper"
         let options = "module: ejabberd_c2s, backlog: 4096, max_stanza_size: 1048576, max_fsm_queue: 1000000\(shaper)"
         let rules = setup.limit.map { limit in
             "\nshaper: {normal: {rate: \(limit), burst_size: 20000}}\nshaper_rules: {c2s_shaper: normal}"
+        }
+        let components = setup.domains.map {
+            "\"\(XMPPServer.componentDomain(at: $0))\": {password: \"\(XMPPServer.password)\"}"
         }
         return """
               - {port: \(ports[0]), ip: "127.0.0.1", \(options), starttls: true}
@@ -160,10 +194,11 @@ package struct Ejabberd: Sendable {
               - port: \(ports[3])
                 ip: "127.0.0.1"
                 module: ejabberd_service
-                hosts: {"\(XMPPServer.componentDomain)": {password: "\(XMPPServer.password)"}}
+                global_routes: false
+                hosts: {\(components.joined(separator: ", "))}
             registration_timeout: infinity
             host_config:
-              anon.localhost:
+              \(XMPPServer.anonymousDomain):
                 auth_method: [anonymous]
                 anonymous_protocol: sasl_anon
                 allow_multiple_connections: true\(rules ?? "")
@@ -190,19 +225,22 @@ package struct Ejabberd: Sendable {
         """
     }
 
+    /// What it prints then.
+    private static let readyLine = "accounts are made"
+
     private static func run(
         in folder: ScratchFolder,
         configuration: String,
-        users: Int,
+        _ setup: Setup,
         attempt: Int
-    ) throws -> RunningProgram {
+    ) async throws -> RunningProgram {
+        func list(_ words: [String]) -> String { "[\(words.map { "<<\"\($0)\">>" }.joined(separator: ", "))]" }
         let register =
             "{ok, _} = application:ensure_all_started(ejabberd), "
-            + "[ejabberd_auth:try_register(<<\"user\", (integer_to_binary(I))/binary>>, <<\"localhost\">>, "
-            + "<<\"\(self.password)\">>) || I <- lists:seq(1, \(users))], "
-            + "io:format(\"account ~p~n\", [ejabberd_auth:try_register(<<\"clamor\">>, <<\"localhost\">>, "
-            + "<<\"\(self.password)\">>)])."
-        return try RunningProgram(
+            + "[ok = ejabberd_auth:try_register(User, Host, <<\"\(self.password)\">>) || "
+            + "Host <- \(list(setup.domains)), User <- \(list([XMPPServer.user] + XMPPServer.users(setup.users)))], "
+            + "io:format(\"\(self.readyLine)~n\")."
+        return try await RunningProgram.endingWithThisProcess(
             "/usr/bin/env",
             [
                 "EJABBERD_CONFIG_PATH=\(configuration)", "EJABBERD_LOG_PATH=\(folder.path("ejabberd.log"))",

@@ -2,23 +2,49 @@ import Foundation
 
 /// The other real server, as Debian packages it, with a configuration of its own on free ports of 127.0.0.1.
 ///
-/// XMPP tests start it as an ``XMPPServer``.
-package struct Prosody: Sendable {
+/// XMPP tests get it as an ``XMPPServer``.
+package struct Prosody: HostingServer {
     package static let isInstalled = FileManager.default.isExecutableFile(atPath: Self.path)
     /// For `.enabled(if:)`.
     package static let missing = "needs prosody: make test installs it"
 
+    package internal(set) var domain: String
     package let clientPort: Int
     package let clientTLSPort: Int
     package let webSocketPort: Int
     package let secureWebSocketPort: Int
-    /// For ``XMPPServer/componentDomain``.
     package let componentPort: Int
     package let program: RunningProgram
+    let folder: ScratchFolder
 
     private static let path = "/usr/bin/prosody"
 
-    /// Runs `body` beside a fresh server, which is gone after that.
+    /// Each virtual host makes the start a tenth longer: there are as many as the tests of one process need.
+    private static let shared = SharedServers<Prosody>(hosts: 48) { domains in
+        let certificates = try await Certificates.all()
+        let setup = Setup(certificates.certificate(.xmpp), key: certificates.key(.xmpp), domains: domains)
+        return try await Self.start(setup)
+    }
+
+    /// Runs `body` with a virtual host of its own at a server that tests share.
+    ///
+    /// The server's certificate is ``Certificates/Name/xmpp``.
+    ///
+    /// - Parameters:
+    ///   - users: accounts `user1`, `user2` ...
+    ///   - body: the test.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws, or why there is no server.
+    package static func with<Result>(
+        users: Int = 0,
+        _ body: (Prosody) async throws -> Result
+    ) async throws -> Result {
+        let server = try await self.shared.lease()
+        try server.writeAccounts(users: users)
+        return try await body(server)
+    }
+
+    /// Runs `body` beside a server of its own, which is gone after that; its domain is `localhost`.
     ///
     /// - Parameters:
     ///   - certificate: PEM file of the certificate.
@@ -30,7 +56,7 @@ package struct Prosody: Sendable {
     ///   - body: the test.
     /// - Returns: what `body` returns.
     /// - Throws: what `body` throws, or why there is no server.
-    package static func with<Result>(
+    package static func withOwn<Result>(
         certificate: String,
         key: String,
         users: Int = 0,
@@ -39,15 +65,13 @@ package struct Prosody: Sendable {
         sasl2: Bool = false,
         _ body: (Prosody) async throws -> Result
     ) async throws -> Result {
-        let folder = try ScratchFolder()
-        try self.writeAccounts(in: folder, users: users)
-        let paths = sasl2 ? try self.writeModule(in: folder) : nil
-        let more =
-            (registers ? "allow_registration = true" : "")
-            + (limit.map { "\nlimits = { c2s = { rate = \"\($0 / 1_000)kb/s\" } }" } ?? "")
-            + (paths.map { "\nplugin_paths = { \"\($0)\" }" } ?? "")
-        let server = try await self.start(in: folder, certificate: certificate, key: key, more: more)
+        var setup = Setup(certificate, key: key, domains: ["localhost"])
+        setup.limit = limit
+        setup.registers = registers
+        setup.sasl2 = sasl2
+        let server = try await self.start(setup)
         do {
+            try server.writeAccounts(users: users)
             let result = try await body(server)
             server.program.send(SIGKILL)
             _ = try await server.program.ended()
@@ -58,13 +82,25 @@ package struct Prosody: Sendable {
         }
     }
 
+    private struct Setup {
+        let certificate: String
+        let key: String
+        let domains: [String]
+        var limit: Int?
+        var registers = true
+        var sasl2 = false
+
+        init(_ certificate: String, key: String, domains: [String]) {
+            self.certificate = certificate
+            self.key = key
+            self.domains = domains
+        }
+    }
+
     /// Another process can take a free port before the server binds it: then other ports are tried.
-    private static func start(
-        in folder: ScratchFolder,
-        certificate: String,
-        key: String,
-        more: String
-    ) async throws -> Prosody {
+    private static func start(_ setup: Setup) async throws -> Prosody {
+        let folder = try ScratchFolder()
+        let modules = setup.sasl2 ? try self.writeModule(in: folder) : nil
         var attempt = 1
         while true {
             // Held together, so that they differ.
@@ -72,19 +108,21 @@ package struct Prosody: Sendable {
             let numbers = ports.map(\.port)
             for port in ports { port.release() }
             let path = try folder.write(
-                self.configuration(numbers, folder: folder.path, certificate: certificate, key: key, more: more),
+                self.configuration(numbers, folder: folder.path, modules: modules, setup),
                 to: "prosody-\(attempt).cfg.lua"
             )
-            let program = try RunningProgram(self.path, ["-F", "--config", path])
+            let program = try await RunningProgram.endingWithThisProcess(self.path, ["-F", "--config", path])
             do {
                 for port in numbers { try await Listener.wait(for: port, of: program) }
                 return Prosody(
+                    domain: setup.domains[0],
                     clientPort: numbers[0],
                     clientTLSPort: numbers[1],
                     webSocketPort: numbers[2],
                     secureWebSocketPort: numbers[3],
                     componentPort: numbers[4],
-                    program: program
+                    program: program,
+                    folder: folder
                 )
             } catch {
                 program.send(SIGKILL)
@@ -94,26 +132,29 @@ package struct Prosody: Sendable {
         }
     }
 
-    /// As the server itself keeps them.
-    private static func writeAccounts(in folder: ScratchFolder, users: Int) throws {
-        let accounts = folder.path("data/localhost/accounts")
+    /// As the server itself keeps them; it reads an account at each login.
+    private func writeAccounts(users: Int) throws {
+        let accounts = self.folder.path("data/\(self.domain.replacingOccurrences(of: ".", with: "%2e"))/accounts")
         try FileManager.default.createDirectory(atPath: accounts, withIntermediateDirectories: true)
-        let names = [XMPPServer.user] + (0..<users).map { "user\($0 + 1)" }
-        for name in names {
+        for name in [XMPPServer.user] + XMPPServer.users(users) {
             let text = "return { [\"password\"] = \"\(XMPPServer.password)\"; };\n"
             try text.write(toFile: "\(accounts)/\(name).dat", atomically: false, encoding: .utf8)
         }
     }
 
-    /// Limits on rates (`mod_limits`) are loaded by `more` alone; a stanza may have a megabyte.
-    private static func configuration(
-        _ ports: [Int],
-        folder: String,
-        certificate: String,
-        key: String,
-        more: String
-    ) -> String {
-        let tls = "{ certificate = \"\(certificate)\", key = \"\(key)\" }"
+    /// Limits on rates (`mod_limits`) are loaded only with a limit; a stanza may have a megabyte.
+    private static func configuration(_ ports: [Int], folder: String, modules: String?, _ setup: Setup) -> String {
+        let tls = "{ certificate = \"\(setup.certificate)\", key = \"\(setup.key)\" }"
+        let admins = setup.domains.map { "\"\(XMPPServer.user)@\($0)\"" }
+        let services = setup.domains.map { domain in
+            """
+            Component "conference.\(domain)" "muc"
+            Component "pubsub.\(domain)" "pubsub"
+            Component "\(XMPPServer.componentDomain(at: domain))"
+                component_secret = "\(XMPPServer.password)"
+
+            """
+        }
         return """
             run_as_root = true
             pidfile = "\(folder)/prosody.pid"
@@ -129,18 +170,20 @@ package struct Prosody: Sendable {
             component_interfaces = { "127.0.0.1" }
             http_interfaces = { "127.0.0.1" }
             https_interfaces = { "127.0.0.1" }
-            http_default_host = "localhost"
+            http_default_host = "\(setup.domains[0])"
             network_settings = { tcp_backlog = 4096 }
             modules_enabled = {
                 "roster", "saslauth", "tls", "disco", "ping", "version", "user_account_management",
                 "carbons", "mam", "smacks", "pep", "websocket", "offline", "blocklist", "csi", "csi_simple",
-                \(more.contains("allow_registration") ? "\"register_ibr\"," : "")
-                \(more.contains("limits") ? "\"limits\"," : "")
-                \(more.contains("plugin_paths") ? self.modulesOfSASL2 : "")
+                \(setup.registers ? "\"register_ibr\"," : "")
+                \(setup.limit == nil ? "" : "\"limits\",")
+                \(modules == nil ? "" : self.modulesOfSASL2)
             }
             modules_disabled = { "s2s" }
-            admins = { "\(XMPPServer.user)@localhost" }
-            \(more)
+            admins = { \(admins.joined(separator: ", ")) }
+            \(setup.registers ? "allow_registration = true" : "")
+            \(setup.limit.map { "limits = { c2s = { rate = \"\($0 / 1_000)kb/s\" } }" } ?? "")
+            \(modules.map { "plugin_paths = { \"\($0)\" }" } ?? "")
             authentication = "internal_plain"
             c2s_require_encryption = false
             allow_unencrypted_plain_auth = true
@@ -149,15 +192,11 @@ package struct Prosody: Sendable {
             ssl = \(tls)
             c2s_direct_tls_ssl = \(tls)
             https_ssl = \(tls)
-            VirtualHost "localhost"
-            VirtualHost "anon.localhost"
+            \(setup.domains.map { "VirtualHost \"\($0)\"" }.joined(separator: "\n"))
+            VirtualHost "\(XMPPServer.anonymousDomain)"
                 authentication = "anonymous"
                 allow_registration = false
-            Component "conference.localhost" "muc"
-            Component "pubsub.localhost" "pubsub"
-            Component "\(XMPPServer.componentDomain)"
-                component_secret = "\(XMPPServer.password)"
-
+            \(services.joined())
             """
     }
 }

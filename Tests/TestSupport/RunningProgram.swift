@@ -1,5 +1,7 @@
 import CSpawn
 package import Foundation
+import NIOCore
+import NIOPosix
 import Synchronization
 
 /// A child process whose output is read as it comes.
@@ -76,6 +78,16 @@ package final class RunningProgram: Sendable {
         Thread.detachNewThread { self.reap() }
         self.read(output) { $1.output.take($0) }
         self.read(errors) { $1.errors.take($0) }
+    }
+
+    /// Starts a program that the kernel kills when this process ends, also by a crash.
+    ///
+    /// The kernel looks at the thread that started the program; those of this group stay as long as the process.
+    package static func endingWithThisProcess(_ path: String, _ arguments: [String]) async throws -> RunningProgram {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        return try await loop.submit {
+            try RunningProgram("/usr/bin/setpriv", ["--pdeathsig", "KILL", path] + arguments)
+        }.get()
     }
 
     /// Runs one to its end on this thread, for what cannot be asynchronous.

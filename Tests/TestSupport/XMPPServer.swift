@@ -2,12 +2,15 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// A real XMPP server on free ports of 127.0.0.1: ejabberd or prosody.
+/// A domain of a real XMPP server on free ports of 127.0.0.1: ejabberd or prosody.
 ///
 /// Accounts: ``user``, and as many `user1`, `user2` ... as requested, all with ``password`` at ``domain``; others by
 /// in-band registration, which both allow without limit. ``anonymousDomain`` accepts every client. Both have roster,
-/// ping, registration, MUC (`conference.localhost`), carbons, MAM, PEP and pubsub (`pubsub.localhost`, on prosody only
+/// ping, registration, MUC (`conference.DOMAIN`), carbons, MAM, PEP and pubsub (`pubsub.DOMAIN`, on prosody only
 /// ``user`` creates nodes), and stream management. Neither limits rates (no shapers).
+///
+/// Tests share one server of a kind, and each has a domain of its own there. A fresh server is for those that stop it,
+/// or whose load is as much as it carries, and for settings that others must not have.
 package struct XMPPServer: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case ejabberd, prosody
@@ -21,14 +24,13 @@ package struct XMPPServer: Sendable {
         package static var installed: [Kind] { Self.allCases.filter(\.isInstalled) }
     }
 
-    package static let domain = "localhost"
+    /// One for all tests of a server.
     package static let anonymousDomain = "anon.localhost"
-    /// Of a component that connects with ``password`` (XEP-0114).
-    package static let componentDomain = "echo.localhost"
     package static let user = "clamor"
     package static let password = "secret"
 
     package let kind: Kind
+    package let domain: String
     /// In clear, with STARTTLS on offer and not required.
     package let port: Int
     /// TLS at once.
@@ -40,11 +42,26 @@ package struct XMPPServer: Sendable {
     /// The server's is ``Certificates/Name/xmpp``.
     package let certificates: Certificates
 
-    /// Runs `body` beside a fresh server, which is gone after that.
+    private init(_ kind: Kind, _ server: some HostingServer, _ certificates: Certificates) {
+        self.kind = kind
+        self.domain = server.domain
+        self.port = server.clientPort
+        self.directTLSPort = server.clientTLSPort
+        self.webSocketPort = server.webSocketPort
+        self.secureWebSocketPort = server.secureWebSocketPort
+        self.componentPort = server.componentPort
+        self.program = server.program
+        self.certificates = certificates
+    }
+
+    /// Runs `body` with a domain of its own at a server that tests share, or beside a fresh server, which is gone after
+    /// that and has the domain `localhost`.
     ///
     /// - Parameters:
     ///   - kind: which of the two.
     ///   - users: accounts `user1`, `user2` ...
+    ///   - isOwn: whether the server is fresh in any case; with a limit, without registration and with prosody's SASL2
+    ///     it always is.
     ///   - limit: bytes a second that a client gets through, as the server's package has it; `nil`: as many as it sends.
     ///   - registers: whether accounts can be made in-band.
     ///   - sasl2: whether prosody offers SASL2, Bind 2 and tokens too; ejabberd has none of them.
@@ -54,37 +71,34 @@ package struct XMPPServer: Sendable {
     package static func with<Result>(
         _ kind: Kind,
         users: Int = 0,
+        isOwn: Bool = false,
         limit: Int? = nil,
         registers: Bool = true,
         sasl2: Bool = false,
         _ body: (XMPPServer) async throws -> Result
     ) async throws -> Result {
         let certificates = try await Certificates.all()
+        let isShared = !isOwn && limit == nil && registers
         switch kind {
+        case .ejabberd where isShared:
+            return try await Ejabberd.with(users: users) { server in
+                try await body(XMPPServer(kind, server, certificates))
+            }
         case .ejabberd:
-            let pem = try certificates.bundle(.xmpp)
-            return try await Ejabberd.with(
-                certificate: pem,
-                servesXMPP: true,
+            return try await Ejabberd.withOwn(
+                certificate: certificates.bundle(.xmpp),
                 users: users,
                 limit: limit,
                 registers: registers
             ) { server in
-                try await body(
-                    XMPPServer(
-                        kind: kind,
-                        port: server.clientPort,
-                        directTLSPort: server.clientTLSPort,
-                        webSocketPort: server.webSocketPort,
-                        secureWebSocketPort: server.secureWebSocketPort,
-                        componentPort: server.componentPort,
-                        program: server.program,
-                        certificates: certificates
-                    )
-                )
+                try await body(XMPPServer(kind, server, certificates))
+            }
+        case .prosody where isShared && !sasl2:
+            return try await Prosody.with(users: users) { server in
+                try await body(XMPPServer(kind, server, certificates))
             }
         case .prosody:
-            return try await Prosody.with(
+            return try await Prosody.withOwn(
                 certificate: certificates.certificate(.xmpp),
                 key: certificates.key(.xmpp),
                 users: users,
@@ -92,35 +106,45 @@ package struct XMPPServer: Sendable {
                 registers: registers,
                 sasl2: sasl2
             ) { server in
-                try await body(
-                    XMPPServer(
-                        kind: kind,
-                        port: server.clientPort,
-                        directTLSPort: server.clientTLSPort,
-                        webSocketPort: server.webSocketPort,
-                        secureWebSocketPort: server.secureWebSocketPort,
-                        componentPort: server.componentPort,
-                        program: server.program,
-                        certificates: certificates
-                    )
-                )
+                try await body(XMPPServer(kind, server, certificates))
             }
         }
     }
 
+    /// The names of so many accounts.
+    static func users(_ count: Int) -> [String] { (0..<count).map { "user\($0 + 1)" } }
+
+    /// The domain of a component that connects with ``password`` (XEP-0114).
+    static func componentDomain(at domain: String) -> String { "echo.\(domain)" }
+
+    /// That of a component that connects with ``password`` (XEP-0114).
+    package var componentDomain: String { Self.componentDomain(at: self.domain) }
+
     /// The stream header that a client opens with.
-    package static func header(to domain: String = Self.domain) -> String {
+    package static func header(to domain: String) -> String {
         "<?xml version='1.0'?><stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' "
             + "version='1.0' to='\(domain)'>"
     }
 
+    /// The stream header of a client of this domain.
+    package var header: String { Self.header(to: self.domain) }
+
     /// Makes an account by in-band registration (XEP-0077), over a connection of its own.
     package func register(_ user: String, password: String = Self.password) async throws {
-        try await TextConnection.with(port: self.port) { connection in
-            try await connection.send(Self.header())
+        try await Self.register(user, password: password, at: self.domain, port: self.port)
+    }
+
+    static func register(
+        _ user: String,
+        password: String = Self.password,
+        at domain: String,
+        port: Int
+    ) async throws {
+        try await TextConnection.with(port: port) { connection in
+            try await connection.send(Self.header(to: domain))
             try await connection.until { $0.contains("</stream:features>") }
             try await connection.send(
-                "<iq type='set' id='register' to='\(Self.domain)'><query xmlns='jabber:iq:register'>"
+                "<iq type='set' id='register' to='\(domain)'><query xmlns='jabber:iq:register'>"
                     + "<username>\(user)</username><password>\(password)</password></query></iq>"
             )
             let answer = try await connection.until { text in

@@ -31,14 +31,15 @@ final class StartTLSClient: ChannelInboundHandler {
         _ layer: TLSLayer,
         _ target: Target,
         _ receive: ReceiveBuffer,
-        isXMPP: Bool,
+        xmpp domain: String?,
         done: @escaping (Result<Void, ConnectError.Reason>) -> Void
     ) {
         self.layer = layer
         self.target = target
         self.receive = receive
-        self.header = isXMPP ? Array(XMPPServer.header().utf8) : StartTLSTests.header
-        self.ask = isXMPP ? Array("<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>".utf8) : StartTLSTests.ask
+        self.header = domain.map { Array(XMPPServer.header(to: $0).utf8) } ?? StartTLSTests.header
+        let ask = "<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"
+        self.ask = domain == nil ? StartTLSTests.ask : Array(ask.utf8)
         self.done = done
     }
 
@@ -95,17 +96,19 @@ final class StartTLSLoop: Sendable {
     private let loop: TestLoop
     private let port: Int
     private let context: TLSContext
+    /// Of the stream, if the server speaks XMPP.
+    private let xmppDomain: String?
+    /// For which the server is asked before TLS.
     private let domain: String
-    private let isXMPP: Bool
     private let client: NIOLoopBoundBox<StartTLSClient?>
     private let channel: NIOLoopBoundBox<(any Channel)?>
 
-    init(_ loop: TestLoop, _ settings: TLSSettings, port: Int, isXMPP: Bool) throws {
-        self.isXMPP = isXMPP
+    init(_ loop: TestLoop, _ settings: TLSSettings, port: Int, xmpp domain: String?) throws {
+        self.xmppDomain = domain
         self.loop = loop
         self.port = port
         self.context = try TLSContext(settings)
-        self.domain = isXMPP ? XMPPServer.domain : settings.xmppDomain ?? "broker.test"
+        self.domain = domain ?? settings.xmppDomain ?? "broker.test"
         self.client = NIOLoopBoundBox.makeBoxSendingValue(nil, eventLoop: loop.eventLoop)
         self.channel = NIOLoopBoundBox.makeBoxSendingValue(nil, eventLoop: loop.eventLoop)
     }
@@ -115,7 +118,7 @@ final class StartTLSLoop: Sendable {
         try await self.loop.run { state in
             let target = Target(host: "127.0.0.1", port: self.port)
             let layer = TLSLayer(self.context, loop: state.context, preamble: .xmpp(domain: self.domain))
-            let client = StartTLSClient(layer, target, state.context.receive, isXMPP: self.isXMPP) { result in
+            let client = StartTLSClient(layer, target, state.context.receive, xmpp: self.xmppDomain) { result in
                 switch result {
                 case .success: promise.succeed(Outcome(failure: nil))
                 case .failure(.tls(let failure)): promise.succeed(Outcome(failure: failure))
@@ -156,14 +159,15 @@ final class StartTLSLoop: Sendable {
     }
 }
 
+/// Runs `body` with a client of a server that speaks XMPP for a domain, or as little of it as ``withStartTLSPeer``.
 func withStartTLSLoop<Answer>(
     _ settings: TLSSettings,
     port: Int,
-    isXMPP: Bool = false,
+    xmpp domain: String? = nil,
     _ body: (StartTLSLoop) async throws -> Answer
 ) async throws -> Answer {
     try await withTestLoop([Target(host: "127.0.0.1", port: port)]) { loop in
-        try await body(try StartTLSLoop(loop, settings, port: port, isXMPP: isXMPP))
+        try await body(try StartTLSLoop(loop, settings, port: port, xmpp: domain))
     }
 }
 

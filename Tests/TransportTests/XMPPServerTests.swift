@@ -6,7 +6,7 @@ import Testing
 import Transport
 
 /// That the servers of the tests answer, by every way there is to them.
-@Suite("The XMPP servers themselves", .serialized, .timeLimit(.minutes(10)))
+@Suite("The XMPP servers themselves", .timeLimit(.minutes(10)))
 struct XMPPServerTests {
     @Test("both are here: make test installs them")
     func installed() {
@@ -22,7 +22,7 @@ struct XMPPServerTests {
         arguments: XMPPServer.Kind.installed
     )
     func listeners(_ kind: XMPPServer.Kind) async throws {
-        let pid = try await XMPPServer.with(kind, users: 2) { server in
+        let pid = try await XMPPServer.with(kind, users: 2, isOwn: true) { server in
             try await Self.plain(server)
             try await Self.anonymous(server)
             try await server.register("fresh")
@@ -46,8 +46,8 @@ struct XMPPServerTests {
     func discovery(_ kind: XMPPServer.Kind) async throws {
         try await XMPPServer.with(kind) { server in
             let records = [
-                "srv-host=_xmpp-client._tcp.localhost,host.test,\(server.port),5,1",
-                "srv-host=_xmpps-client._tcp.localhost,host.test,\(server.directTLSPort),1,1",
+                "srv-host=_xmpp-client._tcp.\(server.domain),host.test,\(server.port),5,1",
+                "srv-host=_xmpps-client._tcp.\(server.domain),host.test,\(server.directTLSPort),1,1",
                 "host-record=host.test,127.0.0.1",
             ]
             try await Dnsmasq.with(records) { names in
@@ -55,7 +55,7 @@ struct XMPPServerTests {
                 for kinds in [ServiceKinds.both, .direct, .standard] {
                     var settings = Self.settings(server)
                     settings.applicationProtocols = ["xmpp-client"]
-                    try await withServiceLoop(XMPPServer.domain, servers: [address], kinds: kinds, tls: settings) {
+                    try await withServiceLoop(server.domain, servers: [address], kinds: kinds, tls: settings) {
                         loop in
                         let result = try await loop.connect()
                         let isDirect = kinds != .standard
@@ -71,7 +71,7 @@ struct XMPPServerTests {
 
     private static func plain(_ server: XMPPServer) async throws {
         try await TextConnection.with(port: server.port) { connection in
-            try await connection.send(XMPPServer.header())
+            try await connection.send(server.header)
             let text = try await connection.until { $0.contains("</stream:features>") }
             for name in ["SCRAM-SHA-1", "PLAIN", "urn:ietf:params:xml:ns:xmpp-tls"] { #expect(text.contains(name)) }
             #expect(text.contains("http://jabber.org/features/iq-register"))
@@ -88,7 +88,7 @@ struct XMPPServerTests {
 
     private static func login(_ server: XMPPServer, _ user: String) async throws {
         try await TextConnection.with(port: server.port) { connection in
-            try await connection.send(XMPPServer.header())
+            try await connection.send(server.header)
             try await connection.until { $0.contains("</stream:features>") }
             let secret = Data("\0\(user)\0\(XMPPServer.password)".utf8).base64EncodedString()
             try await connection.send(
@@ -101,7 +101,7 @@ struct XMPPServerTests {
 
     private static func settings(_ server: XMPPServer) -> TLSSettings {
         var settings = trusting(server.certificates)
-        settings.xmppDomain = XMPPServer.domain
+        settings.xmppDomain = server.domain
         return settings
     }
 
@@ -114,22 +114,22 @@ struct XMPPServerTests {
         settings.applicationProtocols = ["xmpp-client"]
         try await withTLSLoop(settings, host: "host.test", port: server.directTLSPort) { loop in
             let connection = try await loop.connect(within: .seconds(60)).get()
-            try await connection.send(Array(XMPPServer.header().utf8))
+            try await connection.send(Array(server.header.utf8))
             try await Self.expectAnswer(connection, "features>")
         }
     }
 
     private static func startTLS(_ server: XMPPServer) async throws {
-        try await withStartTLSLoop(Self.settings(server), port: server.port, isXMPP: true) { loop in
+        try await withStartTLSLoop(Self.settings(server), port: server.port, xmpp: server.domain) { loop in
             let outcome = try await loop.startTLS()
             #expect(outcome.failure == nil)
-            try await loop.send(Array(XMPPServer.header().utf8))
+            try await loop.send(Array(server.header.utf8))
             try await loop.until { String(decoding: $0.secured, as: UTF8.self).contains("features>") }
             #expect(try await loop.binding()?.count == 32)
         }
         var wrong = Self.settings(server)
         wrong.xmppDomain = "elsewhere.test"
-        try await withStartTLSLoop(wrong, port: server.port, isXMPP: true) { loop in
+        try await withStartTLSLoop(wrong, port: server.port, xmpp: server.domain) { loop in
             guard case .wrongName(let wanted, _)? = try await loop.startTLS().failure else {
                 Issue.record("believed")
                 return
@@ -139,7 +139,7 @@ struct XMPPServerTests {
         // Its issuer is not trusted: STARTTLS reports the reason.
         var distrusting = Self.settings(server)
         distrusting.authorityFile = server.certificates.certificate(.otherAuthority)
-        try await withStartTLSLoop(distrusting, port: server.port, isXMPP: true) { loop in
+        try await withStartTLSLoop(distrusting, port: server.port, xmpp: server.domain) { loop in
             let outcome = try await loop.startTLS()
             #expect(outcome.failure == .unknownIssuer("CN=Clamor Test CA"))
         }
@@ -157,7 +157,7 @@ struct XMPPServerTests {
             }
         ) { loop in
             let connection = try await loop.connect(within: .seconds(60)).get()
-            let open = "<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' to='localhost' version='1.0'/>"
+            let open = "<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' to='\(server.domain)' version='1.0'/>"
             try await connection.send(Array(open.utf8))
             try await Self.expectAnswer(connection, "features>")
             // One element for each read: the header's answer, then the features.

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import XMPP
 
-@Suite("Account modules on real servers", .serialized, .timeLimit(.minutes(10)))
+@Suite("Account modules on real servers", .timeLimit(.minutes(10)))
 struct AccountServerTests {
     /// Announces the modules' features, and answers questions for them.
     private final class Discovery: XMPPModule {
@@ -42,7 +42,7 @@ struct AccountServerTests {
             for await _ in isAsked { break }
             _ = try await watcher.ping()
             try await client.connect()
-            let rooms = try ["a", "b", "c"].map { try JID("\($0)@conference.localhost") }
+            let rooms = try ["a", "b", "c"].map { try JID("\($0)@conference.\(server.domain)") }
             let kept = rooms.map { XMPPBookmarks.Bookmark($0, joins: true, nick: "jul") }
             let events = watching.events
             for bookmark in kept { try await bookmarks.set(bookmark) }

@@ -111,21 +111,21 @@ struct ComponentTests {
     func live(_ kind: XMPPServer.Kind) async throws {
         try await XMPPServer.with(kind, users: 1) { server in
             let configuration = XMPPClientConfiguration(
-                component: XMPPServer.componentDomain,
+                component: server.componentDomain,
                 secret: XMPPServer.password,
                 host: "127.0.0.1",
                 port: UInt16(server.componentPort)
             )
             let component = XMPPClient(configuration)
             let domain = try await component.connect()
-            #expect(domain == (try JID(XMPPServer.componentDomain)))
-            var user = XMPPClientConfiguration(jid: "user1@\(XMPPServer.domain)", password: XMPPServer.password)
+            #expect(domain == (try JID(server.componentDomain)))
+            var user = XMPPClientConfiguration(jid: "user1@\(server.domain)", password: XMPPServer.password)
             user.host = "127.0.0.1"
             user.port = UInt16(server.port)
             user.authorityFile = server.certificates.authority
             let client = XMPPClient(user)
             let jid = try await client.connect()
-            let address = "king@\(XMPPServer.componentDomain)"
+            let address = "king@\(server.componentDomain)"
             try await client.send(
                 XMPPElement(
                     "message",

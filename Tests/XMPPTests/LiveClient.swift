@@ -63,7 +63,7 @@ final class LiveClient: Sendable {
         private func settings(alpn: [String] = []) -> TLSSettings {
             var settings = TLSSettings()
             settings.authorityFile = self.server.certificates.authority
-            settings.xmppDomain = XMPPServer.domain
+            settings.xmppDomain = self.server.domain
             settings.applicationProtocols = alpn
             return settings
         }

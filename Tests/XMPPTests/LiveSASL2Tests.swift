@@ -4,10 +4,14 @@ import TestSupport
 import Testing
 import XMPP
 
-@Suite("SASL2 on real servers", .serialized, .timeLimit(.minutes(10)))
+@Suite("SASL2 on real servers", .timeLimit(.minutes(10)))
 struct LiveSASL2Tests {
-    private static func account(_ user: String, password: String = XMPPServer.password) throws -> XMPPAccount {
-        XMPPAccount(try JID(local: user, domain: XMPPServer.domain, resource: "clamor"), password: password)
+    private static func account(
+        _ user: String,
+        at server: XMPPServer,
+        password: String = XMPPServer.password
+    ) throws -> XMPPAccount {
+        XMPPAccount(try JID(local: user, domain: server.domain, resource: "clamor"), password: password)
     }
 
     private static func options(_ number: Int = 0) -> XMPPStreamOptions {
@@ -47,7 +51,7 @@ struct LiveSASL2Tests {
     func login(_ kind: XMPPServer.Kind) async throws {
         try await XMPPServer.with(kind, sasl2: true) { server in
             try await server.register("one")
-            let client = try await LiveClient(server, try Self.account("one"), .startTLS, Self.options())
+            let client = try await LiveClient(server, try Self.account("one", at: server), .startTLS, Self.options())
             try await client.connect()
             let readiness = try #require(try await client.run { $0.readiness })
             let resource = try await client.run { $0.place.pointer.pointee.jid?.resource }
@@ -75,7 +79,7 @@ struct LiveSASL2Tests {
     func token() async throws {
         try await XMPPServer.with(.prosody, sasl2: true) { server in
             try await server.register("two")
-            let client = try await LiveClient(server, try Self.account("two"), .startTLS, Self.options())
+            let client = try await LiveClient(server, try Self.account("two", at: server), .startTLS, Self.options())
             try await client.connect()
             let token = try #require(try await client.run { $0.place.pointer.pointee.token })
             #expect(token.mechanism == "HT-SHA-256-NONE")
@@ -86,7 +90,7 @@ struct LiveSASL2Tests {
             try await client.shutdown()
 
             // It cannot have logged in by its password.
-            let account = try Self.account("two", password: "wrong")
+            let account = try Self.account("two", at: server, password: "wrong")
             let other = try await LiveClient(server, account, .startTLS, Self.options())
             try await other.run { $0.place.pointer.pointee.token = token }
             for count in 1...2 {
@@ -116,7 +120,7 @@ struct LiveSASL2Tests {
     func refusedToken() async throws {
         try await XMPPServer.with(.prosody, sasl2: true) { server in
             try await server.register("three")
-            let client = try await LiveClient(server, try Self.account("three"), .startTLS, Self.options())
+            let client = try await LiveClient(server, try Self.account("three", at: server), .startTLS, Self.options())
             let invented = XMPPFastToken(mechanism: "HT-SHA-256-NONE", token: "invented")
             try await client.run { $0.place.pointer.pointee.token = invented }
             do {
@@ -145,8 +149,8 @@ struct LiveSASL2Tests {
         try await XMPPServer.with(kind, sasl2: true) { server in
             try await server.register("alice")
             try await server.register("bob")
-            let alice = try await LiveClient(server, try Self.account("alice"), .clear, Self.options(1))
-            let bob = try await LiveClient(server, try Self.account("bob"), .clear, Self.options(2))
+            let alice = try await LiveClient(server, try Self.account("alice", at: server), .clear, Self.options(1))
+            let bob = try await LiveClient(server, try Self.account("bob", at: server), .clear, Self.options(2))
             try await alice.connect()
             try await bob.connect()
             let target = try #require(try await bob.run { $0.place.pointer.pointee.jid })
@@ -194,17 +198,17 @@ struct LiveSASL2Tests {
     func lostSession() async throws {
         try await XMPPServer.with(.prosody, sasl2: true) { server in
             try await server.register("four")
-            let client = try await LiveClient(server, try Self.account("four"), .clear, Self.options(3))
+            let client = try await LiveClient(server, try Self.account("four", at: server), .clear, Self.options(3))
             try await client.connect()
             try await client.run { state in
-                try state.connection?.send(Self.message(to: try JID("nobody@localhost"), "1"))
+                try state.connection?.send(Self.message(to: try JID("nobody@\(server.domain)"), "1"))
                 state.channel?.close(promise: nil)
             }
             try? await client.until { $0.end != nil }
             let isKept = try await client.run { $0.place.pointer.pointee.canResume }
             #expect(isKept)
             // The same installation gets the same resource, and its new session takes the place of the old one.
-            let other = try await LiveClient(server, try Self.account("four"), .clear, Self.options(3))
+            let other = try await LiveClient(server, try Self.account("four", at: server), .clear, Self.options(3))
             try await other.connect()
             try await client.connect()
             try await other.shutdown()

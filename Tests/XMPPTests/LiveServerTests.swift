@@ -4,11 +4,15 @@ import TestSupport
 import Testing
 import XMPP
 
-@Suite("Real servers", .serialized, .timeLimit(.minutes(10)))
+@Suite("Real servers", .timeLimit(.minutes(10)))
 struct LiveServerTests {
-    private static func account(_ user: String, _ resource: String = "clamor") throws -> XMPPAccount {
+    private static func account(
+        _ user: String,
+        _ resource: String = "clamor",
+        at server: XMPPServer
+    ) throws -> XMPPAccount {
         XMPPAccount(
-            try JID(local: user, domain: XMPPServer.domain, resource: resource),
+            try JID(local: user, domain: server.domain, resource: resource),
             password: XMPPServer.password
         )
     }
@@ -27,13 +31,13 @@ struct LiveServerTests {
         try await XMPPServer.with(kind) { server in
             var options = XMPPStreamOptions()
             options.registration = .create
-            let client = try await LiveClient(server, try Self.account("live"), .startTLS, options)
+            let client = try await LiveClient(server, try Self.account("live", at: server), .startTLS, options)
             try await client.connect()
             let phases = try await client.run { $0.readiness?.phases }
             #expect(XMPPPhase.allCases.allSatisfy { phases?[$0] != nil })
 
             let jid = try #require(try await client.run { $0.place.pointer.pointee.jid })
-            #expect(jid.bare == (try JID("live@localhost")))
+            #expect(jid.bare == (try JID("live@\(server.domain)")))
             try await client.run { state in
                 try state.connection?.send(XMPPElement("presence", namespace: XMPPNamespace.client))
                 try state.connection?.send(Self.message(to: jid, "to <myself> & \"me\""))
@@ -55,7 +59,7 @@ struct LiveServerTests {
             await #expect(throws: (any Error).self) { try await client.until { $0.readiness != nil } }
             try await client.shutdown()
 
-            var account = try Self.account("live")
+            var account = try Self.account("live", at: server)
             account.password = "other"
             let again = try await LiveClient(server, account, .startTLS, XMPPStreamOptions())
             try await again.connect()
@@ -86,7 +90,7 @@ struct LiveServerTests {
                 for mechanism in ["SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN"] {
                     var options = XMPPStreamOptions()
                     options.mechanisms = [mechanism]
-                    let client = try await LiveClient(server, try Self.account("ways"), way, options)
+                    let client = try await LiveClient(server, try Self.account("ways", at: server), way, options)
                     do {
                         try await client.connect()
                     } catch {
@@ -113,8 +117,8 @@ struct LiveServerTests {
             try await server.register("bob")
             var options = XMPPStreamOptions()
             options.management = .resume
-            let alice = try await LiveClient(server, try Self.account("alice"), .clear, options)
-            let bob = try await LiveClient(server, try Self.account("bob"), .clear, options)
+            let alice = try await LiveClient(server, try Self.account("alice", at: server), .clear, options)
+            let bob = try await LiveClient(server, try Self.account("bob", at: server), .clear, options)
             try await alice.connect()
             try await bob.connect()
             let target = try #require(try await bob.run { $0.place.pointer.pointee.jid })
@@ -172,10 +176,10 @@ struct LiveServerTests {
         try await XMPPServer.with(kind) { server in
             try await server.register("mod")
             let options = XMPPStreamOptions()
-            let client = try await LiveClient(server, try Self.account("mod", "one"), .clear, options) {
+            let client = try await LiveClient(server, try Self.account("mod", "one", at: server), .clear, options) {
                 Self.modules($0)
             }
-            let other = try await LiveClient(server, try Self.account("mod", "two"), .clear, options) {
+            let other = try await LiveClient(server, try Self.account("mod", "two", at: server), .clear, options) {
                 Self.modules($0)
             }
             for each in [client, other] {
@@ -188,8 +192,8 @@ struct LiveServerTests {
                     _ = try state.connection?.send(XMPPElement("presence", namespace: XMPPNamespace.client))
                 }
             }
-            try await Self.tryRosterAndMessages(client, other)
-            try await Self.tryRoom(client)
+            try await Self.tryRosterAndMessages(client, other, at: server)
+            try await Self.tryRoom(client, at: server)
             try await Self.tryNode(client)
             for each in [client, other] {
                 #expect(try await each.leave() == .answered)
@@ -198,8 +202,12 @@ struct LiveServerTests {
         }
     }
 
-    private static func tryRosterAndMessages(_ client: LiveClient, _ other: LiveClient) async throws {
-        let friend = try JID("friend@localhost")
+    private static func tryRosterAndMessages(
+        _ client: LiveClient,
+        _ other: LiveClient,
+        at server: XMPPServer
+    ) async throws {
+        let friend = try JID("friend@\(server.domain)")
         _ =
             try await client.ask { connection, state, answer in
                 try state.module(RosterHandler.self).set(
@@ -208,7 +216,7 @@ struct LiveServerTests {
                     answer
                 )
             } as XMPPElement
-        try await other.until { $0.heard.lines.contains("roster friend@localhost F") }
+        try await other.until { $0.heard.lines.contains("roster \(friend) F") }
 
         // To the other one alone; a copy of what is sent comes to the first.
         let two = try #require(try await other.run { $0.place.pointer.pointee.jid })
@@ -227,8 +235,8 @@ struct LiveServerTests {
         #expect(page.isComplete)
     }
 
-    private static func tryRoom(_ client: LiveClient) async throws {
-        let room = try JID("hall@conference.localhost")
+    private static func tryRoom(_ client: LiveClient, at server: XMPPServer) async throws {
+        let room = try JID("hall@conference.\(server.domain)")
         let joined: XMPPRooms.Joined = try await client.ask { connection, state, answer in
             let context = XMPPModuleContext(connection)
             try state.module(RoomsHandler.self).join(room, .init(nick: "one"), in: context, answer)

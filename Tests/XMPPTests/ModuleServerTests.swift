@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 import XMPP
 
-/// The modules' calls on both real servers, one after the other on a server of each kind.
-@Suite("Modules on real servers", .serialized, .timeLimit(.minutes(10)))
+/// The modules' calls on both real servers.
+@Suite("Modules on real servers", .timeLimit(.minutes(10)))
 struct ModuleServerTests {
     /// A client with its modules.
     private struct Person {
@@ -48,7 +48,7 @@ struct ModuleServerTests {
         try await XMPPServer.with(kind, users: 2) { server in
             let juliet = try await Person("user1", at: server)
             let romeo = try await Person("user2", at: server)
-            let room = try JID("hall@conference.localhost")
+            let room = try JID("hall@conference.\(server.domain)")
             #expect(try await juliet.rooms.join(room, as: "juliet").isNew)
             let form = try await juliet.rooms.configuration(of: room)
             #expect(form["muc#roomconfig_membersonly"] != nil)
@@ -112,7 +112,7 @@ struct ModuleServerTests {
                     $0.resumes = false
                 }
                 let romeo = try await Person("user2", at: server)
-                let room = try JID("hall@conference.localhost")
+                let room = try JID("hall@conference.\(server.domain)")
                 try await romeo.rooms.join(room, as: "romeo")
                 try await romeo.rooms.acceptDefaults(of: room)
                 try await juliet.rooms.join(room, as: "juliet")
@@ -147,7 +147,7 @@ struct ModuleServerTests {
     func node(_ kind: XMPPServer.Kind) async throws {
         try await XMPPServer.with(kind) { server in
             let owner = try await Person(XMPPServer.user, at: server)
-            let service = try JID("pubsub.localhost")
+            let service = try JID("pubsub.\(server.domain)")
             let node = try await owner.pubSub.create("news", at: service, configuration: ["pubsub#max_items": "5"])
             let form = try await owner.pubSub.configuration(of: node)
             #expect(form["pubsub#max_items"]?.value == "5")

@@ -4,7 +4,7 @@ import Testing
 import XMPP
 
 /// Tests of the async client on both real servers.
-@Suite("The client on real servers", .serialized, .timeLimit(.minutes(10)))
+@Suite("The client on real servers", .timeLimit(.minutes(10)))
 struct XMPPClientServerTests {
     /// One client, and its received events.
     private struct Person {
@@ -20,7 +20,7 @@ struct XMPPClientServerTests {
             _ change: (inout XMPPClientConfiguration) -> Void = { _ in }
         ) async throws {
             var configuration = XMPPClientConfiguration(
-                jid: "\(user)@\(XMPPServer.domain)/\(resource)",
+                jid: "\(user)@\(server.domain)/\(resource)",
                 password: XMPPServer.password
             )
             configuration.host = "127.0.0.1"
@@ -127,7 +127,7 @@ struct XMPPClientServerTests {
     )
     func room(_ kind: XMPPServer.Kind) async throws {
         try await XMPPServer.with(kind, users: 3) { server in
-            let room = try JID("hall@conference.localhost")
+            let room = try JID("hall@conference.\(server.domain)")
             var people: [Person] = []
             for number in 1...3 { people.append(try await Person("user\(number)", at: server)) }
             for index in people.indices {
@@ -171,7 +171,7 @@ struct XMPPClientServerTests {
     func nodeAndArchive(_ kind: XMPPServer.Kind) async throws {
         try await XMPPServer.with(kind, users: 1) { server in
             var owner = try await Person(XMPPServer.user, at: server)
-            let service = try JID("pubsub.localhost")
+            let service = try JID("pubsub.\(server.domain)")
             func ask(_ payload: XMPPElement, _ configure: String? = nil) async throws -> XMPPElement {
                 var pubsub = XMPPElement("pubsub", namespace: payload.namespace)
                 pubsub.add(payload)
@@ -300,9 +300,9 @@ struct XMPPClientServerTests {
             let records = [
                 "host-record=xmpp.test,127.0.0.1",
                 // The first is not there; the second is, and then TLS from the first byte.
-                "srv-host=_xmpp-client._tcp.localhost,xmpp.test,1,1,1",
-                "srv-host=_xmpp-client._tcp.localhost,xmpp.test,\(server.port),2,1",
-                "srv-host=_xmpps-client._tcp.localhost,xmpp.test,\(server.directTLSPort),3,1",
+                "srv-host=_xmpp-client._tcp.\(server.domain),xmpp.test,1,1,1",
+                "srv-host=_xmpp-client._tcp.\(server.domain),xmpp.test,\(server.port),2,1",
+                "srv-host=_xmpps-client._tcp.\(server.domain),xmpp.test,\(server.directTLSPort),3,1",
             ]
             try await Dnsmasq.with(records) { dns in
                 for encryption in [XMPPClientConfiguration.Encryption.required, .direct] {
@@ -311,7 +311,7 @@ struct XMPPClientServerTests {
                         $0.nameServers = ["127.0.0.1:\(dns.port)"]
                         $0.encryption = encryption
                     }
-                    #expect(person.jid.bare == (try JID("user1@localhost")))
+                    #expect(person.jid.bare == (try JID("user1@\(server.domain)")))
                     await person.client.disconnect()
                 }
             }
@@ -361,7 +361,8 @@ struct XMPPClientServerTests {
                 var (offered, refused) = ([] as [String], [] as [String])
                 for mechanism in Self.known {
                     do throws(XMPPClientError) {
-                        var configuration = XMPPClientConfiguration(jid: "user1@localhost", password: "secret")
+                        let jid = "user1@\(server.domain)"
+                        var configuration = XMPPClientConfiguration(jid: jid, password: XMPPServer.password)
                         configuration.host = "127.0.0.1"
                         configuration.port = UInt16(server.port)
                         configuration.authorityFile = server.certificates.authority

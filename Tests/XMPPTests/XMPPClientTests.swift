@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import XMPP
 
-@Suite("The client for async code", .serialized, .timeLimit(.minutes(10)))
+@Suite("The client for async code", .timeLimit(.minutes(10)))
 struct XMPPClientTests {
     private static func configuration(
         _ server: XMPPServer,
@@ -12,7 +12,7 @@ struct XMPPClientTests {
         _ encryption: XMPPClientConfiguration.Encryption = .required
     ) -> XMPPClientConfiguration {
         var configuration = XMPPClientConfiguration(
-            jid: "\(user)@\(XMPPServer.domain)/clamor",
+            jid: "\(user)@\(server.domain)/clamor",
             password: XMPPServer.password
         )
         configuration.host = "127.0.0.1"
@@ -30,7 +30,7 @@ struct XMPPClientTests {
                 configuration.registers = true
                 let client = XMPPClient(configuration)
                 let jid = try await client.connect()
-                #expect(jid.bare == (try JID("client@localhost")))
+                #expect(jid.bare == (try JID("client@\(server.domain)")))
                 await #expect(throws: XMPPClientError.alreadyConnected) { try await client.connect() }
                 #expect(try await client.ping() > .zero)
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import XMPP
 
-@Suite("The bot of the documentation", .serialized, .timeLimit(.minutes(10)))
+@Suite("The bot of the documentation", .timeLimit(.minutes(10)))
 struct EchoBotTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
 
@@ -17,7 +17,7 @@ struct EchoBotTests {
 
     private static func configuration(_ user: String, _ server: XMPPServer, port: Int) -> XMPPClientConfiguration {
         var configuration = XMPPClientConfiguration(
-            jid: "\(user)@\(XMPPServer.domain)",
+            jid: "\(user)@\(server.domain)",
             password: XMPPServer.password
         )
         configuration.host = "127.0.0.1"
@@ -33,11 +33,11 @@ struct EchoBotTests {
     func survives(_ kind: XMPPServer.Kind) async throws {
         try await XMPPServer.with(kind, users: 2) { server in
             try await CuttingRelay.with(to: server.port) { relay in
-                let room = try JID("parlour@conference.localhost")
+                let room = try JID("parlour@conference.\(server.domain)")
                 let bot = EchoBot(
                     Self.configuration("user1", server, port: Int(relay.port)),
                     room: room,
-                    friends: XMPPServer.domain
+                    friends: server.domain
                 )
                 let states = bot.client.states
                 let task = Task { try await bot.run() }
@@ -55,7 +55,7 @@ struct EchoBotTests {
                 try await Self.join(rooms, room)
 
                 // The bot lets its friend see its presence, which its roster shows.
-                try await presence.request(JID("user1@localhost"))
+                try await presence.request(JID("user1@\(server.domain)"))
                 for await case .changed(let contact) in contacts where contact.jid == jid.bare {
                     if contact.subscription == .from { break }
                 }
