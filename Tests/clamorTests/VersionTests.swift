@@ -1,4 +1,5 @@
 import Foundation
+import Measurement
 import TestSupport
 import Testing
 import clamor
@@ -71,5 +72,25 @@ struct VersionTests {
         let text = Version.text(facts: facts)
         #expect(text.split(separator: "\n").map(String.init) == ["clamor \(Version.number)"] + lines)
         #expect(!text.hasSuffix("\n"))
+    }
+
+    @Test("is named in result files with the revision, the compiler and every package that --version names")
+    func tool() throws {
+        let facts = "revision 1a2b (modified)\nSwift 6.3.1, x86_64-unknown-linux-gnu\nswift-nio 2.101.2\nyams 6.2.2\n"
+        let tool = Version.tool(facts: facts)
+        #expect(tool.name == "clamor" && tool.version == Version.number)
+        #expect(tool.revision == "1a2b (modified)")
+        #expect(tool.compiler == "Swift 6.3.1, x86_64-unknown-linux-gnu")
+        #expect(tool.dependencies == ["swift-nio": "2.101.2", "yams": "6.2.2"])
+        #expect(Version.tool(facts: nil) == ToolRecord(name: "clamor", version: Version.number))
+    }
+
+    @Test("has its dependencies pinned to one version each")
+    func pins() throws {
+        let manifest = try MarkdownPage("Package.swift").lines.joined(separator: "\n")
+        let requirement = /\.package\(url: "https:\/\/github\.com\/[^"]+\/(?<name>[^"\/]+)", (?<bound>[a-zA-Z]+)/
+        let found = manifest.matches(of: requirement)
+        #expect(found.count >= 12)
+        for match in found { #expect(match.bound == "exact", "\(match.name)") }
     }
 }

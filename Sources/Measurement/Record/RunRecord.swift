@@ -92,10 +92,21 @@ package struct RunRecord: Codable, Hashable, Sendable {
 package struct ToolRecord: Codable, Hashable, Sendable {
     package var name: String
     package var version: String
+    /// The commit of the sources, followed by ` (modified)` if they were changed.
+    package var revision: String?
+    /// The compiler and its target.
+    package var compiler: String?
+    /// The version of each package that is linked, by its identity.
+    package var dependencies: [String: String]?
 
     package init(name: String, version: String) {
         self.name = name
         self.version = version
+    }
+
+    /// Whether results of both may be merged: the same program in the same version.
+    package func isSameRelease(as other: ToolRecord) -> Bool {
+        self.name == other.name && self.version == other.version
     }
 }
 

@@ -117,7 +117,7 @@ package struct SegmentSet: Sendable {
     /// In what a segment differs from what all have in common.
     private static func difference(_ first: SegmentResult, _ other: SegmentResult) -> String? {
         let (one, two) = (first.record, other.record)
-        if one.tool != two.tool {
+        if !one.tool.isSameRelease(as: two.tool) {
             return "was measured by \(two.tool.name) \(two.tool.version), and not by \(one.tool.version) as"
         }
         if one.segment.count != two.segment.count {

@@ -3,7 +3,7 @@ import Measurement
 
 extension ToolRecord {
     /// This program.
-    static let own = ToolRecord(name: "clamor", version: Version.number)
+    static let own = Version.tool
 }
 
 extension RunRecord {
