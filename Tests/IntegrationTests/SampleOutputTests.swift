@@ -43,7 +43,7 @@ struct PageSample: Sendable, CustomTestStringConvertible {
 
     /// The arguments of the commands of the block, the last of which prints the output.
     var arguments: [[String]] {
-        self.commands.filter { $0.hasPrefix("clamor ") }.map { Array(MarkdownPage.words($0[...]).dropFirst()) }
+        self.commands.compactMap { MarkdownPage.arguments($0[...]) }
     }
     /// Whether the block starts mosquitto before.
     var wantsMosquitto: Bool { self.commands.contains { $0.contains("mosquitto -p") } }

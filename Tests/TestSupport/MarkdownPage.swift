@@ -66,6 +66,12 @@ package struct MarkdownPage: Sendable {
         return blocks
     }
 
+    /// The arguments of a command line that starts the program, installed or as it was built.
+    package static func arguments(_ line: Substring) -> [String]? {
+        guard line.hasPrefix("clamor ") || line.hasPrefix(".build/release/clamor ") else { return nil }
+        return Array(self.words(line).dropFirst())
+    }
+
     /// Words as a shell splits them, with text in single quotes kept together.
     package static func words(_ line: Substring) -> [String] {
         line.split(separator: "'", omittingEmptySubsequences: false).enumerated().flatMap { index, part in

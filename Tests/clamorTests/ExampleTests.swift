@@ -34,10 +34,7 @@ struct ExampleTests {
     }
 
     private static func commands(_ lines: some Sequence<Substring>) -> [[String]] {
-        lines.compactMap { line in
-            let line = line.drop { $0 == " " }
-            return line.hasPrefix("clamor ") ? Array(MarkdownPage.words(line).dropFirst()) : nil
-        }
+        lines.compactMap { line in MarkdownPage.arguments(line.drop { $0 == " " }) }
     }
 
     @Test("each command line of clamor --help is accepted")
