@@ -11,7 +11,7 @@ VENV := .build/venv
 # Open loop, at a rate that two cores carry with a wide margin; the report is about the broker, not about the rate.
 DEMO := pubsub -h embedded -c 1000 -q 0,1,2 -s 64 --rate 3000/s --duration 10s
 
-.PHONY: build demo test format reference pictures check-meter check-capacity check-compare check-slurm
+.PHONY: build demo test test-build test-run check-slow format reference pictures check-meter check-capacity check-compare check-slurm
 .PHONY: needs-build needs-test needs-slurm
 
 # With the facts that `clamor --version` prints; without Python it prints the version alone.
@@ -30,16 +30,35 @@ demo: build
 # Without a bound all tests are under way at once, and each waits for the servers and loops of all others: thousands of
 # descriptors, and time-outs that are none of the tests' own. Since Swift 6.3; elsewhere they run as they did.
 WIDTH = $(shell swift test --help-hidden 2>/dev/null | grep -e --experimental-maximum-parallelization-width \
-	>/dev/null && echo --experimental-maximum-parallelization-width 12)
+	>/dev/null && echo --experimental-maximum-parallelization-width 16)
 
 # In release: the program that the tests start is the one that is shipped. No test looks at what is internal, and where
 # that were allowed (as `swift build --build-tests` allows it) every module would build once more, and other than shipped.
 SWIFT_TEST := swift test -c release --disable-testable-imports
+RUN_TESTS = CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" CLAMOR_PYTHON="$(CURDIR)/$(VENV)/bin/python" $(SWIFT_TEST) --skip-build
 # Further flags of that build, such as CI's.
 CHECKS ?=
-test: needs-test
-	swift build -c release --product clamor $(CHECKS)
-	CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" CLAMOR_PYTHON="$(CURDIR)/$(VENV)/bin/python" $(SWIFT_TEST) $(CHECKS) $(WIDTH)
+# What happened when, for .ci/slowest.
+EVENTS := .build/test-events.jsonl
+test: test-build test-run
+
+# The program, its tests and the benchmark gate in one build. `swift build --build-tests` would allow what is internal to
+# the tests, and so does `swift test list`; a filter that matches nothing builds, and runs no test.
+test-build: needs-build
+	$(SWIFT_TEST) $(CHECKS) --filter '^nothing$$'
+
+# The log shows at most 200 characters of a test's arguments: some are whole records, or 64 KiB of hostile input.
+test-run: needs-test
+	$(RUN_TESTS) $(WIDTH) --event-stream-output-path $(EVENTS) --event-stream-version 0 2>&1 \
+		| sed -uE 's/^([^ ]+ Test case passing .{200}).*( to "[^"]*"[^"]*)$$/\1…\2/'
+
+# What takes long and seldom finds anything: once for each issue, and weekly in .github/workflows/weekly.yml.
+# CONTRIBUTING lists it.
+SLOW_TESTS := PageBrowserTests|ManualPageTests|KubernetesTests
+check-slow: needs-test needs-bench needs-slurm needs-limits test-build
+	CLAMOR_CHECK_SLOW=1 $(RUN_TESTS) --filter '$(SLOW_TESTS)'
+	.ci/check-slurm 300
+	$(MAKE) --no-print-directory check-gallery bench-smoke
 
 # The lists of the libraries' public API, against which CI holds the code.
 .PHONY: api
@@ -74,12 +93,12 @@ check-slurm: needs-slurm
 	.ci/check-slurm $(CHECK)
 
 # Benchmarks: Benchmarks/README.md says how to read them.
-.PHONY: bench bench-suites bench-gate bench-update bench-compare bench-proof needs-bench
+.PHONY: bench bench-suites bench-smoke bench-gate bench-update bench-compare bench-proof needs-bench
 
 BENCH_SUITES := MQTTCodec XMPPCodec Session Engine Report Loopback
 BENCH_SCRATCH := .build/benchmarks
-GATE := $(BENCH_SCRATCH)/release/BenchmarkGate
-GATE_BUILD := CLAMOR_BENCHMARKS=1 swift build -c release --scratch-path $(BENCH_SCRATCH) --product BenchmarkGate
+GATE := .build/release/BenchmarkGate
+GATE_BUILD := swift build -c release --product BenchmarkGate
 THRESHOLDS := Benchmarks/Thresholds
 
 bench: bench-suites bench-gate
@@ -88,6 +107,13 @@ bench: bench-suites bench-gate
 bench-suites: needs-bench
 	CLAMOR_BENCHMARKS=1 swift package --scratch-path $(BENCH_SCRATCH) --allow-writing-to-package-directory \
 		benchmark $(BENCH_SUITES:%=--target %Benchmarks) --no-progress
+
+# Once each and without figures: they run and end.
+bench-smoke: needs-bench
+	CLAMOR_BENCHMARKS=1 swift build -c release --scratch-path $(BENCH_SCRATCH)
+	for suite in $(BENCH_SUITES); do \
+		CLAMOR_BENCH_SMOKE=1 timeout 300 $(BENCH_SCRATCH)/release/$${suite}Benchmarks || exit 1; \
+	done
 
 # Counts alone. Where nothing is expected (another Swift version, another architecture) it says so, and that is no error.
 bench-gate: needs-bench
@@ -230,7 +256,7 @@ dnsmasq-base PATH="$$PATH:/usr/sbin" command -v dnsmasq
 libjemalloc2 PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -F libjemalloc.so.2
 python3-venv python3 -c 'import venv, ensurepip'
 iproute2 PATH="$$PATH:/usr/sbin:/sbin" command -v ip
-util-linux command -v unshare && command -v nsenter
+util-linux command -v unshare && command -v nsenter && command -v setpriv
 endef
 
 define SLURM_WANTS

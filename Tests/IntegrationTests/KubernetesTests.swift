@@ -7,6 +7,7 @@ import Testing
 extension Integration {
     @Suite(
         "The files of clamor init --kubernetes",
+        .enabled(if: SlowTests.areOn, "\(SlowTests.reason)"),
         .enabled("needs a Python with PyPI kubernetes-validate and pyyaml: set CLAMOR_PYTHON to it") {
             try await KubernetesPods.python("-c", "import kubernetes_validate, yaml").status == 0
         }

@@ -73,7 +73,12 @@ struct ManualPageTests {
         }
     }
 
-    @Test("mandoc has nothing to remark", .enabled(if: isInstalled, "mandoc is missing; install it"), arguments: pages)
+    @Test(
+        "mandoc has nothing to remark",
+        .enabled(if: SlowTests.areOn, "\(SlowTests.reason)"),
+        .enabled(if: isInstalled, "mandoc is missing; install it"),
+        arguments: pages
+    )
     func lint(_ page: ManualPage) throws {
         let folder = try ScratchFolder()
         let path = try folder.write(page.text, to: page.fileName)

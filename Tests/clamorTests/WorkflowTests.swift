@@ -7,7 +7,7 @@ import clamor
 struct WorkflowTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
-    private static let own = [".github/workflows/ci.yml", ".github/workflows/release.yml"]
+    private static let own = ["ci", "release", "weekly"].map { ".github/workflows/\($0).yml" }
 
     @Test("that of init --ci takes the released tarball by version and checksum")
     func release() {
