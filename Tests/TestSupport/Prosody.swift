@@ -2,13 +2,14 @@ import Foundation
 
 /// The other real server, as Debian packages it, with a configuration of its own on free ports of 127.0.0.1.
 ///
-/// XMPP tests get it as an ``XMPPServer``.
-package struct Prosody: HostingServer {
+/// XMPP tests get it as an ``XMPPServer``, each a fresh one: a start costs 0.1 CPU seconds, and one with as many virtual
+/// hosts as there are tests 15.
+package struct Prosody: ServedDomain {
     package static let isInstalled = FileManager.default.isExecutableFile(atPath: Self.path)
     /// For `.enabled(if:)`.
     package static let missing = "needs prosody: make test installs it"
 
-    package internal(set) var domain: String
+    package let domain: String
     package let clientPort: Int
     package let clientTLSPort: Int
     package let webSocketPort: Int
@@ -18,31 +19,7 @@ package struct Prosody: HostingServer {
     let folder: ScratchFolder
 
     private static let path = "/usr/bin/prosody"
-
-    /// Each virtual host makes the start a tenth longer: there are as many as the tests of one process need.
-    private static let shared = SharedServers<Prosody>(hosts: 48) { domains in
-        let certificates = try await Certificates.all()
-        let setup = Setup(certificates.certificate(.xmpp), key: certificates.key(.xmpp), domains: domains)
-        return try await Self.start(setup)
-    }
-
-    /// Runs `body` with a virtual host of its own at a server that tests share.
-    ///
-    /// The server's certificate is ``Certificates/Name/xmpp``.
-    ///
-    /// - Parameters:
-    ///   - users: accounts `user1`, `user2` ...
-    ///   - body: the test.
-    /// - Returns: what `body` returns.
-    /// - Throws: what `body` throws, or why there is no server.
-    package static func with<Result>(
-        users: Int = 0,
-        _ body: (Prosody) async throws -> Result
-    ) async throws -> Result {
-        let server = try await self.shared.lease()
-        try server.writeAccounts(users: users)
-        return try await body(server)
-    }
+    private static let domain = "localhost"
 
     /// Runs `body` beside a server of its own, which is gone after that; its domain is `localhost`.
     ///
@@ -56,7 +33,7 @@ package struct Prosody: HostingServer {
     ///   - body: the test.
     /// - Returns: what `body` returns.
     /// - Throws: what `body` throws, or why there is no server.
-    package static func withOwn<Result>(
+    package static func with<Result>(
         certificate: String,
         key: String,
         users: Int = 0,
@@ -65,7 +42,7 @@ package struct Prosody: HostingServer {
         sasl2: Bool = false,
         _ body: (Prosody) async throws -> Result
     ) async throws -> Result {
-        var setup = Setup(certificate, key: key, domains: ["localhost"])
+        var setup = Setup(certificate, key: key)
         setup.limit = limit
         setup.registers = registers
         setup.sasl2 = sasl2
@@ -85,15 +62,13 @@ package struct Prosody: HostingServer {
     private struct Setup {
         let certificate: String
         let key: String
-        let domains: [String]
         var limit: Int?
         var registers = true
         var sasl2 = false
 
-        init(_ certificate: String, key: String, domains: [String]) {
+        init(_ certificate: String, key: String) {
             self.certificate = certificate
             self.key = key
-            self.domains = domains
         }
     }
 
@@ -115,7 +90,7 @@ package struct Prosody: HostingServer {
             do {
                 for port in numbers { try await Listener.wait(for: port, of: program) }
                 return Prosody(
-                    domain: setup.domains[0],
+                    domain: self.domain,
                     clientPort: numbers[0],
                     clientTLSPort: numbers[1],
                     webSocketPort: numbers[2],
@@ -145,16 +120,6 @@ package struct Prosody: HostingServer {
     /// Limits on rates (`mod_limits`) are loaded only with a limit; a stanza may have a megabyte.
     private static func configuration(_ ports: [Int], folder: String, modules: String?, _ setup: Setup) -> String {
         let tls = "{ certificate = \"\(setup.certificate)\", key = \"\(setup.key)\" }"
-        let admins = setup.domains.map { "\"\(XMPPServer.user)@\($0)\"" }
-        let services = setup.domains.map { domain in
-            """
-            Component "conference.\(domain)" "muc"
-            Component "pubsub.\(domain)" "pubsub"
-            Component "\(XMPPServer.componentDomain(at: domain))"
-                component_secret = "\(XMPPServer.password)"
-
-            """
-        }
         return """
             run_as_root = true
             pidfile = "\(folder)/prosody.pid"
@@ -170,7 +135,7 @@ package struct Prosody: HostingServer {
             component_interfaces = { "127.0.0.1" }
             http_interfaces = { "127.0.0.1" }
             https_interfaces = { "127.0.0.1" }
-            http_default_host = "\(setup.domains[0])"
+            http_default_host = "\(self.domain)"
             network_settings = { tcp_backlog = 4096 }
             modules_enabled = {
                 "roster", "saslauth", "tls", "disco", "ping", "version", "user_account_management",
@@ -180,7 +145,7 @@ package struct Prosody: HostingServer {
                 \(modules == nil ? "" : self.modulesOfSASL2)
             }
             modules_disabled = { "s2s" }
-            admins = { \(admins.joined(separator: ", ")) }
+            admins = { "\(XMPPServer.user)@\(self.domain)" }
             \(setup.registers ? "allow_registration = true" : "")
             \(setup.limit.map { "limits = { c2s = { rate = \"\($0 / 1_000)kb/s\" } }" } ?? "")
             \(modules.map { "plugin_paths = { \"\($0)\" }" } ?? "")
@@ -192,11 +157,15 @@ package struct Prosody: HostingServer {
             ssl = \(tls)
             c2s_direct_tls_ssl = \(tls)
             https_ssl = \(tls)
-            \(setup.domains.map { "VirtualHost \"\($0)\"" }.joined(separator: "\n"))
+            VirtualHost "\(self.domain)"
             VirtualHost "\(XMPPServer.anonymousDomain)"
                 authentication = "anonymous"
                 allow_registration = false
-            \(services.joined())
+            Component "conference.\(self.domain)" "muc"
+            Component "pubsub.\(self.domain)" "pubsub"
+            Component "\(XMPPServer.componentDomain(at: self.domain))"
+                component_secret = "\(XMPPServer.password)"
+
             """
     }
 }

@@ -1,8 +1,9 @@
 import Foundation
 import Synchronization
 
-/// A server program that has many virtual hosts; a value stands for one of them.
-protocol HostingServer: Sendable {
+/// A domain of a running XMPP server.
+protocol ServedDomain: Sendable {
+    var domain: String { get }
     /// XMPP with STARTTLS, TLS at once, WebSocket, and WebSocket in TLS.
     var clientPort: Int { get }
     var clientTLSPort: Int { get }
@@ -11,10 +12,14 @@ protocol HostingServer: Sendable {
     /// For components (XEP-0114).
     var componentPort: Int { get }
     var program: RunningProgram { get }
-    /// What the program writes is in here.
-    var folder: ScratchFolder { get }
+}
+
+/// A server program that has many virtual hosts; a value stands for one of them.
+protocol HostingServer: ServedDomain {
     /// The virtual host.
     var domain: String { get set }
+    /// What the program writes is in here.
+    var folder: ScratchFolder { get }
 }
 
 /// The servers of one kind that the tests of this process share: one, and another when its virtual hosts are used up.

@@ -9,8 +9,8 @@ import NIOPosix
 /// ping, registration, MUC (`conference.DOMAIN`), carbons, MAM, PEP and pubsub (`pubsub.DOMAIN`, on prosody only
 /// ``user`` creates nodes), and stream management. Neither limits rates (no shapers).
 ///
-/// Tests share one server of a kind, and each has a domain of its own there. A fresh server is for those that stop it,
-/// or whose load is as much as it carries, and for settings that others must not have.
+/// Tests share one ejabberd, and each has a domain of its own there. A fresh one is for those that stop it, or whose load
+/// is as much as it carries, and for settings that others must not have. A prosody is always fresh.
 package struct XMPPServer: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case ejabberd, prosody
@@ -42,7 +42,7 @@ package struct XMPPServer: Sendable {
     /// The server's is ``Certificates/Name/xmpp``.
     package let certificates: Certificates
 
-    private init(_ kind: Kind, _ server: some HostingServer, _ certificates: Certificates) {
+    private init(_ kind: Kind, _ server: some ServedDomain, _ certificates: Certificates) {
         self.kind = kind
         self.domain = server.domain
         self.port = server.clientPort
@@ -54,14 +54,13 @@ package struct XMPPServer: Sendable {
         self.certificates = certificates
     }
 
-    /// Runs `body` with a domain of its own at a server that tests share, or beside a fresh server, which is gone after
+    /// Runs `body` with a domain of its own at an ejabberd that tests share, or beside a fresh server, which is gone after
     /// that and has the domain `localhost`.
     ///
     /// - Parameters:
     ///   - kind: which of the two.
     ///   - users: accounts `user1`, `user2` ...
-    ///   - isOwn: whether the server is fresh in any case; with a limit, without registration and with prosody's SASL2
-    ///     it always is.
+    ///   - isOwn: whether an ejabberd is fresh in any case; with a limit and without registration it always is.
     ///   - limit: bytes a second that a client gets through, as the server's package has it; `nil`: as many as it sends.
     ///   - registers: whether accounts can be made in-band.
     ///   - sasl2: whether prosody offers SASL2, Bind 2 and tokens too; ejabberd has none of them.
@@ -93,12 +92,8 @@ package struct XMPPServer: Sendable {
             ) { server in
                 try await body(XMPPServer(kind, server, certificates))
             }
-        case .prosody where isShared && !sasl2:
-            return try await Prosody.with(users: users) { server in
-                try await body(XMPPServer(kind, server, certificates))
-            }
         case .prosody:
-            return try await Prosody.withOwn(
+            return try await Prosody.with(
                 certificate: certificates.certificate(.xmpp),
                 key: certificates.key(.xmpp),
                 users: users,
