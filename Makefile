@@ -38,7 +38,7 @@ SWIFT_TEST := swift test -c release --disable-testable-imports
 RUN_TESTS = CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" CLAMOR_PYTHON="$(CURDIR)/$(VENV)/bin/python" $(SWIFT_TEST) --skip-build
 # Further flags of that build, such as CI's.
 CHECKS ?=
-# What happened when, for .ci/slowest.
+# The events of the run, for .ci/slowest.
 EVENTS := .build/test-events.jsonl
 test: test-build test-run
 
@@ -52,7 +52,7 @@ test-run: needs-test
 	$(RUN_TESTS) $(WIDTH) --event-stream-output-path $(EVENTS) --event-stream-version 0 2>&1 \
 		| sed -uE 's/^([^ ]+ Test case passing .{200}).*( to "[^"]*"[^"]*)$$/\1…\2/'
 
-# What takes long and seldom finds anything: once for each issue, and weekly in .github/workflows/weekly.yml.
+# Checks that take long and seldom find anything: once for each issue, and weekly in .github/workflows/weekly.yml.
 # CONTRIBUTING lists it.
 SLOW_TESTS := PageBrowserTests|ManualPageTests|KubernetesTests
 check-slow: needs-test needs-bench needs-slurm needs-limits test-build

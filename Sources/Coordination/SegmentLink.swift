@@ -159,7 +159,7 @@ package final class SegmentLink: Sendable {
             for await results in self.manager.effectiveSubscriptionChanges
             where results.contains(where: { $0.reason.rawValue < 0x80 }) { break }
             // Until it is answered: the coordinator listens a moment before its own client has subscribed, and its
-            // broker acknowledges what nobody hears. A segment that is started beside it meets that moment.
+            // broker acknowledges a message without a receiver. A segment that starts beside it meets that moment.
             repeat { await self.send(.hello(self.hello)) } while (try? await Task.sleep(for: Self.interval)) != nil
         }
         let timing = Task { [self] in

@@ -225,7 +225,7 @@ package struct Ejabberd: HostingServer {
         """
     }
 
-    /// What it prints then.
+    /// The line that it prints then.
     private static let readyLine = "accounts are made"
 
     private static func run(
