@@ -30,7 +30,7 @@ demo: build
 # Without a bound all tests are under way at once, and each waits for the servers and loops of all others: thousands of
 # descriptors, and time-outs that are none of the tests' own. Since Swift 6.3; elsewhere they run as they did.
 WIDTH = $(shell swift test --help-hidden 2>/dev/null | grep -e --experimental-maximum-parallelization-width \
-	>/dev/null && echo --experimental-maximum-parallelization-width 16)
+	>/dev/null && echo --experimental-maximum-parallelization-width 12)
 
 # In release: the program that the tests start is the one that is shipped. No test looks at what is internal, and where
 # that were allowed (as `swift build --build-tests` allows it) every module would build once more, and other than shipped.
