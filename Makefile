@@ -53,7 +53,7 @@ test-run: needs-test
 		| sed -uE 's/^([^ ]+ Test case passing .{200}).*( to "[^"]*"[^"]*)$$/\1…\2/'
 
 # Checks that take long and seldom find anything: once for each issue, and weekly in .github/workflows/weekly.yml.
-# CONTRIBUTING lists it.
+# CONTRIBUTING lists them.
 SLOW_TESTS := PageBrowserTests|ManualPageTests|KubernetesTests
 check-slow: needs-test needs-bench needs-slurm needs-limits test-build
 	CLAMOR_CHECK_SLOW=1 $(RUN_TESTS) --filter '$(SLOW_TESTS)'
@@ -109,7 +109,7 @@ bench-suites: needs-bench
 		benchmark $(BENCH_SUITES:%=--target %Benchmarks) --no-progress
 
 # Once each and without figures: they run and end.
-bench-smoke: needs-bench
+bench-smoke: needs-bench needs-limits
 	CLAMOR_BENCHMARKS=1 swift build -c release --scratch-path $(BENCH_SCRATCH)
 	for suite in $(BENCH_SUITES); do \
 		CLAMOR_BENCH_SMOKE=1 timeout 300 $(BENCH_SCRATCH)/release/$${suite}Benchmarks || exit 1; \

@@ -24,7 +24,7 @@ struct Endpoint: Sendable, CustomTestStringConvertible {
     let server: Server
     let link: Link
     var port = 0
-    /// Only ejabberd has one: it lets nobody in without.
+    /// Only ejabberd has one: it refuses a client without.
     var user: String?
     var certificates: Certificates?
 

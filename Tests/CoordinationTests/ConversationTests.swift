@@ -85,7 +85,7 @@ struct ConversationTests {
         await server.close()
     }
 
-    @Test("a greeting that nobody heard, or that found its index taken, is repeated until the segment is welcome")
+    @Test("a greeting that had no receiver, or found its index taken, is repeated until the segment is welcome")
     func greetsAgain() async throws {
         let server = try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: nil)
         let answering = Task {

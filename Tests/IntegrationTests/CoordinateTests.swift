@@ -10,7 +10,7 @@ import Testing
 /// One that ends before it has joined ends the coordinator as well, which would wait for it until --join-timeout and
 /// not know its words.
 private final class Joining: Sendable {
-    /// Less than the coordinator's: a segment that nobody answers ends first, and says what it met.
+    /// Less than the coordinator's: a segment without an answer ends first, and says what it met.
     static let timeout = ["--join-timeout", "60s"]
 
     private let coordinator: RunningProgram

@@ -109,7 +109,7 @@ package struct Prosody: ServedDomain {
 
     /// As the server itself keeps them; it reads an account at each login.
     private func writeAccounts(users: Int) throws {
-        let accounts = self.folder.path("data/\(self.domain.replacingOccurrences(of: ".", with: "%2e"))/accounts")
+        let accounts = self.folder.path("data/\(self.domain)/accounts")
         try FileManager.default.createDirectory(atPath: accounts, withIntermediateDirectories: true)
         for name in [XMPPServer.user] + XMPPServer.users(users) {
             let text = "return { [\"password\"] = \"\(XMPPServer.password)\"; };\n"

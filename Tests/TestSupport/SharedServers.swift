@@ -18,7 +18,7 @@ protocol ServedDomain: Sendable {
 protocol HostingServer: ServedDomain {
     /// The virtual host.
     var domain: String { get set }
-    /// What the program writes is in here.
+    /// The program writes into it.
     var folder: ScratchFolder { get }
 }
 
@@ -88,7 +88,8 @@ private enum AtExit {
     private static func end() {
         for server in self.servers.withLock({ $0 }) {
             server.program.send(SIGKILL)
-            // As long as it runs it writes into its folder.
+            // It writes into its folder as long as it runs. Another thread notes its end, and a handler of exit cannot
+            // await that thread.
             while !server.program.hasEnded { usleep(1_000) }
             try? FileManager.default.removeItem(atPath: server.folder.path)
         }
