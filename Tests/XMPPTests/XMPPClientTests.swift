@@ -122,7 +122,8 @@ struct XMPPClientTests {
         configuration.host = "localhost"
         configuration.port = UInt16(peer.port)
         configuration.encryption = .off
-        configuration.connectTimeout = .seconds(2)
+        // A busy host may need seconds for a round, and no attempt is to end by its timeout.
+        configuration.connectTimeout = .seconds(3600)
         let client = XMPPClient(configuration)
         for round in 0..<200 {
             let task = Task { try await client.connect() }
@@ -130,15 +131,9 @@ struct XMPPClientTests {
             task.cancel()
             await #expect(throws: XMPPClientError.cancelled) { try await task.value }
         }
-        do throws(XMPPClientError) {
-            try await client.connect()
-        } catch {
-            guard case .ended(let end) = error else {
-                Issue.record("\(error)")
-                return
-            }
-            #expect(end.kind == "timeout-stream")
-        }
+        peer.hangUp()
+        // The peer may close before or after it has the client's first bytes.
+        await Self.expectAny(["closed", "reset"], client)
         try await peer.stop()
     }
 }
