@@ -114,13 +114,14 @@ struct BrokerWillTests {
         let reader = world.subscriber("r", "will")
         world.lose(first)
         world.advance(by: .seconds(4))
-        let (second, answer) = world.keeper("w")
+        let (second, answer) = world.keeper("w", expiry: 20)
         #expect(answer.sessionPresent)
         world.advance(by: .seconds(10))
         #expect(world.payloads(reader).isEmpty)
-        // The new connection has none.
+        // The new connection has none, so that the session's end has none to publish (§3.1.3.2.2).
         world.lose(second)
-        world.advance(by: .seconds(10))
+        world.advance(by: .seconds(30))
+        #expect(world.counters.sessionsExpired == 1)
         #expect(world.payloads(reader).isEmpty)
     }
 

@@ -17,13 +17,23 @@ final class WireEnd: Sendable {
         self.state = NIOLoopBound(state, eventLoop: channel.eventLoop)
     }
 
-    static func connect(to port: Int) async throws -> WireEnd {
-        try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+    /// Connects.
+    ///
+    /// - Parameters:
+    ///   - port: on 127.0.0.1.
+    ///   - receiveBuffer: bytes that the kernel keeps for who does not read, about; without it, as many as it likes.
+    /// - Returns: the connection.
+    /// - Throws: what connect(2) failed with.
+    static func connect(to port: Int, receiveBuffer: Int? = nil) async throws -> WireEnd {
+        var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connect(host: "127.0.0.1", port: port) { channel in
-                channel.eventLoop.makeCompletedFuture { try WireState.add(to: channel) }
-            }
+        if let receiveBuffer {
+            bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(receiveBuffer))
+        }
+        return try await bootstrap.connect(host: "127.0.0.1", port: port) { channel in
+            channel.eventLoop.makeCompletedFuture { try WireState.add(to: channel) }
+        }
     }
 
     /// Connects to one who resets: that may come before the connection is seen to be up.

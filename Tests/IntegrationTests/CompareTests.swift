@@ -154,6 +154,18 @@ extension Integration {
             #expect(markdown.contains("| objective | measured |"))
         }
 
+        @Test(
+            "a file that turns out at the end to have no room is 73, whatever came of the run",
+            arguments: ["--junit", "--summary-md"]
+        )
+        func full(_ flag: String) async throws {
+            // It can be opened, so that nothing is refused before the run; every write fails with ENOSPC.
+            let run = try await ClamorRun.of("pub -h embedded -c 1 -q 1 -L 5 \(flag) /dev/full")
+            #expect(run.status == 73)
+            #expect(run.ending.errorLines == ["clamor: /dev/full: cannot write to it: No space left on device"])
+            #expect(run.record.count("publish_sent") == 5)
+        }
+
         @Test("a file that cannot be written is refused before anything runs")
         func unwritable() async throws {
             let folder = try ScratchFolder()

@@ -129,11 +129,14 @@ struct StageTests {
         #expect(rig.work.sent.map { $0.at - start } == [0, 230].map { .milliseconds($0) })
     }
 
-    @Test("a stage's reconnects are spread evenly over it, each client once, whatever the shards", arguments: [1, 3])
+    @Test("reconnects are spread evenly over their stage, each client once, whatever the shards", arguments: [1, 3])
     func spread(_ shards: Int) {
         var plan = LoadPlan(operators: 20, listeners: 30, connect: .pending(100), pace: .idle, measure: .seconds(4))
         plan.departures = DeparturePlan(
-            storms: [DeparturePlan.Storm(share: 0.4, at: .seconds(1), over: .seconds(2))],
+            storms: [
+                DeparturePlan.Storm(share: 0.4, at: .seconds(1), over: .seconds(2)),
+                DeparturePlan.Storm(share: 0.2, at: .seconds(3), over: .seconds(1)),
+            ],
             seed: 6
         )
         var left: [(number: Int, at: TimeAmount)] = []
@@ -150,12 +153,14 @@ struct StageTests {
             #expect(rig.work.returned.count == rig.work.departed.count)
         }
         left.sort { $0.at < $1.at }
-        let asked: [TimeAmount] = (0..<20).map { .milliseconds(1_000 + 100 * $0) }
+        let asked: [TimeAmount] = (0..<30).map { .milliseconds(1_000 + 100 * $0) }
         #expect(left.map(\.at) == asked)
-        #expect(Set(left.map(\.number)).count == 20)
-        let victims = plan.departures.victims(ofStorm: 0, clients: 50)
-        #expect(left.map(\.number) == (0..<20).map(victims.client))
-        #expect(left.allSatisfy { victims.contains($0.number) })
+        for (index, part) in [left.prefix(20), left.dropFirst(20)].enumerated() {
+            let victims = plan.departures.victims(ofStorm: index, clients: 50)
+            #expect(Set(part.map(\.number)).count == victims.count)
+            #expect(part.map(\.number) == (0..<victims.count).map(victims.client))
+            #expect(part.allSatisfy { victims.contains($0.number) })
+        }
     }
 
     @Test("those of a stage whose turn never came are counted as missed")

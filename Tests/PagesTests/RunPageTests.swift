@@ -43,6 +43,7 @@ struct RunPageTests {
         books.sent = 300
         books.notSent = 0
         record.books = [books]
+        record.notes = [Verdict.Reason(code: "server-books", text: "<b>it's</b> & \"that\"")]
         return record
     }
 
@@ -84,6 +85,8 @@ struct RunPageTests {
         "<details class=\"section\" id=\"books\">", "✗ broken", "✓ met",
         // The command as a shell needs it.
         "<code>clamor pub -P &#39;it&#39;\\&#39;&#39;s&#39;</code>",
+        // A note may quote what a server said.
+        "<li>&lt;b&gt;it&#39;s&lt;/b&gt; &amp; &quot;that&quot; <code>server-books</code></li>",
     ]
 
     @Test("has what its first screen and its sections promise", arguments: parts)

@@ -238,19 +238,24 @@ struct RunStatusTests {
         #expect(status.lastWord(of: record) == line)
     }
 
-    // Events; the stages of the record, with their starts and ends in seconds.
-    static let stages: [([Event], [String])] = [
-        ([], ["connect 0-1", "measure 1-11 measured", "drain 11-12"]),
-        ([.noClientCameUp], ["connect 0-12"]),
+    // Events; the stages of the record, with their starts and ends in seconds; the seconds measured, which rates are
+    // over.
+    static let stages: [([Event], [String], Double?)] = [
+        ([], ["connect 0-1", "measure 1-11 measured", "drain 11-12"], 10),
+        ([.noClientCameUp], ["connect 0-12"], nil),
         (
             [.stages(warmup: 1, measured: 2)],
-            ["connect 0-1", "warm 0 1-2", "peak 0 2-3 measured", "peak 1 3-4 measured", "drain 4-12"]
+            ["connect 0-1", "warm 0 1-2", "peak 0 2-3 measured", "peak 1 3-4 measured", "drain 4-12"],
+            2
         ),
+        ([.stages(warmup: 1, measured: 0)], ["connect 0-1", "warm 0 1-2", "drain 2-12"], nil),
     ]
 
     @Test("the record has the stages that took place", arguments: stages)
-    func hasStages(_ events: [Event], _ stages: [String]) {
-        let (record, _) = SampleRun(events).finished
+    func hasStages(_ events: [Event], _ stages: [String], _ measured: Double?) {
+        let run = SampleRun(events)
+        #expect(run.measuredSeconds == measured)
+        let (record, _) = run.finished
         let found = record.stages.map { stage in
             let end = Int(stage.start + stage.durationSeconds)
             return "\(stage.name) \(Int(stage.start))-\(end)" + (stage.measured ? " measured" : "")

@@ -161,6 +161,9 @@ struct SampleRun {
         self.outcome.stages = all.indices.map { (load + .seconds(Int64($0)))..<(load + .seconds(Int64($0) + 1)) }
     }
 
+    /// The seconds that the rates of the run are over.
+    var measuredSeconds: Double? { self.terms.measuredSeconds(self.outcome) }
+
     /// The finished record, and how the program ends.
     var finished: (record: RunRecord, status: ExitStatus) {
         var samples = self.samples

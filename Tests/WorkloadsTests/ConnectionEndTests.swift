@@ -1,5 +1,7 @@
+import LoadEngine
 import MQTT
 import MQTTCodec
+import NIOCore
 import SASL
 import TestSupport
 import Testing
@@ -54,6 +56,27 @@ struct ConnectionEndTests {
         #expect(Self.isListed(end))
         let words = end.account(version: version).words
         #expect(Wording.swift(in: words) == nil, "\(words)")
+    }
+
+    @Test("what the kernel took before a connection was lost counts as sent, and the rest of the write as not sent")
+    func unsentAtLoss() throws {
+        let run = try MQTTVirtualRun(
+            .init(duration: .seconds(1), window: 12, latency: .milliseconds(1), pace: .closed)
+        )
+        let publisher = { [unowned run] in run.network.links.first { $0.client == 0 } }
+        // PUBLISH with a topic of 3 bytes and a payload of 48 (MQTT 5.0 §3.3); the whole window is one write.
+        let size = 58
+        run.at(.milliseconds(-1)) { publisher()?.makeRoom(3 * size + 1) }
+        // Taken between the write and the loss, so that neither count of what is left to settle is 0.
+        run.at(.milliseconds(400)) { publisher()?.makeRoom(size) }
+        run.at(.milliseconds(500)) { [unowned run] in run.network.cut(0) }
+        run.perform()
+        #expect(run.counter("publish_offered", .atLeastOnce) == 12)
+        // The fifth is among them: its first byte went out.
+        #expect(run.counter("publish_sent", .atLeastOnce) == 5)
+        #expect(run.counter("publish_not_sent", .atLeastOnce) == 7)
+        #expect(run.counter("publish_acked", .atLeastOnce) == 4)
+        #expect(run.imbalances.isEmpty)
     }
 
     @Test("bytes that break a rule are explained by the rule and its clause")

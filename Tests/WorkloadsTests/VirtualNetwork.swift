@@ -100,6 +100,7 @@ enum VirtualConnect {
 /// One connection: takes the place of the socket in front of the client's handler.
 final class VirtualLink: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
 
     let client: Int
     let channel: EmbeddedChannel
@@ -112,6 +113,9 @@ final class VirtualLink: ChannelOutboundHandler {
     private var isShut = false
     /// Broken off: nothing arrives any more, on either side.
     private var isCut = false
+    /// Bytes that the kernel takes before it is full; the others wait in the channel.
+    private var room = Int.max
+    private var context: ChannelHandlerContext?
 
     init(
         client: Int,
@@ -136,11 +140,38 @@ final class VirtualLink: ChannelOutboundHandler {
 
     // MARK: The client's writes, and the bytes that arrive
 
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        let bytes = self.unwrapOutboundIn(data)
-        self.books?.wrote(bytes)
+        self.take(self.unwrapOutboundIn(data), context)
         promise?.succeed(())
-        self.later { if !self.isCut { self.server.received(bytes, from: self) } }
+    }
+
+    /// Only ``makeRoom(_:)`` lets go what waits: for the channel it is unsent as long as it is not flushed.
+    func flush(context: ChannelHandlerContext) {}
+
+    private func take(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+        var rest = bytes
+        if let taken = rest.readSlice(length: min(self.room, rest.readableBytes)), taken.readableBytes > 0 {
+            self.room -= taken.readableBytes
+            self.books?.wrote(taken)
+            self.later { if !self.isCut { self.server.received(taken, from: self) } }
+        }
+        guard rest.readableBytes > 0 else { return }
+        self.channel.isWritable = false
+        context.write(self.wrapOutboundOut(rest), promise: nil)
+    }
+
+    /// From here on the kernel takes so many bytes, those that wait first.
+    func makeRoom(_ bytes: Int) {
+        guard let context = self.context else { return }
+        self.room = bytes
+        self.channel.isWritable = true
+        context.flush()
+        // Nothing but bytes is ever written.
+        while let waiting = try? self.channel.readOutbound(as: ByteBuffer.self) { self.take(waiting, context) }
+        if self.channel.isWritable { self.channel.pipeline.fireChannelWritabilityChanged() }
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {

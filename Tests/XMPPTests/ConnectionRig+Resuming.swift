@@ -17,6 +17,30 @@ extension ConnectionRig {
         return rig
     }
 
+    /// The same as ``login(features:)`` over a WebSocket: each element is a message of its own (RFC 7395 §3.3).
+    func loginOverWebSocket(features inner: String) throws {
+        let open = { (id: String) in
+            "<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' from='im.example.com' id='\(id)' version='1.0'/>"
+        }
+        let features = { (inner: String) in
+            "<stream:features xmlns:stream='http://etherx.jabber.org/streams'>\(inner)</stream:features>"
+        }
+        let mechanisms =
+            "<mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>PLAIN</mechanism></mechanisms>"
+        try self.receive(open("a"))
+        try self.receive(features(mechanisms))
+        try self.receive("<success xmlns='urn:ietf:params:xml:ns:xmpp-sasl'/>")
+        try self.receive(open("b"))
+        try self.receive(features("<bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/>\(inner)"))
+        guard self.stream.pointee.state == .binding else { return }
+        try self.receive(
+            """
+            <iq xmlns='jabber:client' type='result' id='00000000000000001'>\
+            <bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><jid>juliet@im.example.com/balcony</jid></bind></iq>
+            """
+        )
+    }
+
     /// The stream on a new connection of the same modules: resumed with this count, or bound anew without one.
     ///
     /// `early`: what the server says before the new stream is ready.

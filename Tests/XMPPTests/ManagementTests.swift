@@ -170,6 +170,26 @@ struct ManagementTests {
         #expect(again.observer.calls.last == .acknowledged(3))
     }
 
+    @Test("[RFC 7395 §3.3.3] over a WebSocket each stanza that is sent again is a message of its own")
+    func resumesInMessages() throws {
+        var options = Self.options(.resume)
+        options.framing = .webSocket
+        let rig = try ConnectionRig(options, account: ConnectionRig.account)
+        rig.start()
+        try rig.loginOverWebSocket(features: Self.feature)
+        try rig.receive("<enabled xmlns='urn:xmpp:sm:3' id='s1' resume='true'/>")
+        let messages = (1...3).map { "<message xmlns='jabber:client'><body>\($0)</body></message>" }
+        for message in messages { rig.connection.send { $0.writeString(message) } }
+        rig.channel.close(promise: nil)
+
+        let again = try rig.again()
+        again.start()
+        try again.loginOverWebSocket(features: Self.feature)
+        _ = try again.writes()
+        try again.receive("<resumed xmlns='urn:xmpp:sm:3' previd='s1' h='1'/>")
+        #expect(try again.writes() == [messages[1], messages[2], "<r xmlns='urn:xmpp:sm:3'/>"])
+    }
+
     @Test("[XEP-0198 §5] if the session is gone the client binds again, and lost stanzas are reported")
     func resumptionFails() throws {
         let rig = try Self.managed(Self.options(.resume))

@@ -124,25 +124,7 @@ struct XMPPConnectionTests {
         }
         let rig = try ConnectionRig(options, account: ConnectionRig.account)
         rig.start()
-        let open = { (id: String) in
-            "<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' from='im.example.com' id='\(id)' version='1.0'/>"
-        }
-        let features = { (inner: String) in
-            "<stream:features xmlns:stream='http://etherx.jabber.org/streams'>\(inner)</stream:features>"
-        }
-        let mechanisms =
-            "<mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>PLAIN</mechanism></mechanisms>"
-        try rig.receive(open("a"))
-        try rig.receive(features(mechanisms))
-        try rig.receive("<success xmlns='urn:ietf:params:xml:ns:xmpp-sasl'/>")
-        try rig.receive(open("b"))
-        try rig.receive(features("<bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/><sm xmlns='urn:xmpp:sm:3'/>"))
-        try rig.receive(
-            """
-            <iq xmlns='jabber:client' type='result' id='00000000000000001'>\
-            <bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><jid>juliet@im.example.com/balcony</jid></bind></iq>
-            """
-        )
+        try rig.loginOverWebSocket(features: "<sm xmlns='urn:xmpp:sm:3'/>")
         try rig.receive("<enabled xmlns='urn:xmpp:sm:3'/>")
         _ = try rig.writes()
         rig.observer.onRequest = { _ in
