@@ -132,7 +132,7 @@ struct CoordinatorTests {
         let reason = try #require(actions.orders[0]?.first)
         guard case .refused(let words) = reason else { return #expect(Bool(false), "\(reason)") }
         #expect(words.contains(refusal.words))
-        #expect(actions.warnings.count == 1)
+        try #require(actions.warnings.count == 1)
         #expect(actions.warnings[0].contains("host1"))
         #expect(stage.begin(2).orders.count == 2)
     }

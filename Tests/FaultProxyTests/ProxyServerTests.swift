@@ -266,7 +266,7 @@ struct ProxyServerTests {
         #expect(counters.turnedAway == ["refused": 3])
         #expect(counters.ends.isEmpty)
         let told = lines.withLock { $0 }
-        #expect(told.count == 1)
+        try #require(told.count == 1)
         #expect(told[0].hasSuffix(" turned away: 127.0.0.1:\(port.port) refused the connection"), "\(told)")
     }
 

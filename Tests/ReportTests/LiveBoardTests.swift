@@ -87,10 +87,10 @@ struct LiveBoardTests {
     }
 
     @Test("shows the heading and the progress line on a small screen", arguments: [(79, 24), (80, 9), (60, 5)])
-    func small(columns: Int, rows: Int) {
+    func small(columns: Int, rows: Int) throws {
         let run = ScriptedRun.mixed().after(20)
         let lines = LiveBoard(run, size: WindowSize(columns: columns, rows: rows), style: TerminalStyle()).lines
-        #expect(lines.count == 2)
+        try #require(lines.count == 2)
         #expect(lines[0].hasPrefix("clamor pubsub · fleet telemetry"))
         #expect(lines[0].hasSuffix("elapsed 0:20"))
         #expect(lines[1].hasPrefix("  20 s  measure  1,000/1,000 clients  sent 8,202/s"))

@@ -173,7 +173,7 @@ struct SummaryTests {
         record.errors = row.kind.map { [ErrorRecord(kind: $0, count: 3, firstAt: "", example: "an example")] } ?? []
         let lines = Summary(record, detail: .full).text.split(separator: "\n").map(String.init)
         let errors = row.kind.map { ["Errors", "  \($0)", "    e.g. an example"] } ?? []
-        #expect(lines.count == 2 + errors.count + 1)
+        try #require(lines.count == 2 + errors.count + 1)
         #expect(lines[0].hasPrefix("ABORTED  clamor pub · "))
         #expect(lines[1] == "  ! every connect attempt failed [no-connection]")
         for (line, start) in zip(lines.dropFirst(2), errors) { #expect(line.hasPrefix(start)) }

@@ -31,12 +31,12 @@ struct TerminalBoardTests {
     static let end = "\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
     @Test("takes the alternate screen once, and paints each time from its top in one write")
-    func paints() {
+    func paints() throws {
         let screen = Screen()
         let board = screen.board()
         board.show(Self.run.after(20))
         board.show(Self.run.after(21))
-        #expect(screen.texts.count == 2)
+        try #require(screen.texts.count == 2)
         #expect(screen.texts[0].hasPrefix("\(Self.begin)\(Self.paint)\u{1B}[H"))
         #expect(screen.texts[1].hasPrefix("\(Self.paint)\u{1B}[H"))
         #expect(screen.texts.allSatisfy { $0.hasSuffix("\u{1B}[K\(Self.painted)") })

@@ -119,7 +119,7 @@ struct PresenceTests {
         #expect(handler.resources(of: romeo).map(\.show) == [.dnd, .xa])
         try rig.receive("<presence from='romeo@example.net/a' type='unavailable'><status>bye</status></presence>")
         #expect(handler.everybody == [romeo: [far]])
-        #expect(log.events.count == 4)
+        try #require(log.events.count == 4)
         #expect(log.events[1] == .available(far))
         #expect(log.events[3] == .unavailable(try JID("romeo@example.net/a"), status: "bye"))
     }

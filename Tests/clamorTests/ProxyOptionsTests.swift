@@ -96,13 +96,13 @@ struct ProxyOptionsTests {
     ]
 
     @Test("what is wrong is said in one line", arguments: refused)
-    func refuses(_ line: String, _ words: String) {
+    func refuses(_ line: String, _ words: String) throws {
         guard case .refused(let lines) = Self.parse(line) else {
             Issue.record("taken")
             return
         }
         let isParsers = !words.contains(": ")
-        #expect(lines.count == 1)
+        try #require(lines.count == 1)
         #expect(isParsers ? lines[0].hasPrefix("clamor proxy: \(words)") : lines[0] == "clamor proxy: \(words)")
     }
 }
