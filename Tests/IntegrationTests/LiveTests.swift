@@ -119,6 +119,7 @@ extension Integration {
                 // The endpoint is there until the last run's result was asked for.
                 let first = self.sum(start, in: text)
                 while self.sum(start, in: text) == first { text = try await self.get(address + "metrics") }
+                while self.sum("clamor_run_finished", in: text) != 1 { text = try await self.get(address + "metrics") }
                 #expect(try await run.ended().status == 0)
             }
         }
