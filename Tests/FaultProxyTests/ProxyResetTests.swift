@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Resets through the proxy", .timeLimit(.minutes(10)))
 struct ProxyResetTests {
-    /// How long the proxy waits for a receiver, and then resets it all the same.
+    /// How long the proxy waits for a receiver before it resets it all the same: `ProxyLink.patience`.
     private static let patience = TimeAmount.milliseconds(500)
 
     @Test("a RST waits for the receiver's kernel to have every byte that was sent before it")
@@ -21,7 +21,7 @@ struct ProxyResetTests {
                 while await proxy.counters().down.written < count { await Task.yield() }
                 let begin = NIODeadline.now()
                 try await server.reset()
-                // What the client says is discarded from the moment that the proxy knows of the reset.
+                // The proxy discards the client's bytes from the moment that it knows of the reset.
                 while case let counters = await proxy.counters(), counters.up.discarded == 0, counters.clientsNow > 0 {
                     client.begin([1])
                     await Task.yield()

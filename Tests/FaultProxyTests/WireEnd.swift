@@ -21,7 +21,7 @@ final class WireEnd: Sendable {
     ///
     /// - Parameters:
     ///   - port: on 127.0.0.1.
-    ///   - receiveBuffer: bytes that the kernel keeps for who does not read, about; without it, as many as it likes.
+    ///   - receiveBuffer: SO_RCVBUF in bytes, which Linux doubles; `nil`: the kernel adapts it.
     /// - Returns: the connection.
     /// - Throws: what connect(2) failed with.
     static func connect(to port: Int, receiveBuffer: Int? = nil) async throws -> WireEnd {

@@ -115,6 +115,18 @@ struct XMPPClientTests {
         try await peer.stop()
     }
 
+    @Test("an attempt at a peer that says nothing ends by its timeout, with the layer that it waited for")
+    func silence() async throws {
+        let peer = try await SilentPeer.start()
+        var configuration = XMPPClientConfiguration(jid: "a@localhost", password: "b")
+        configuration.host = "127.0.0.1"
+        configuration.port = UInt16(peer.port)
+        configuration.encryption = .off
+        configuration.connectTimeout = .seconds(3)
+        await Self.expect("timeout-stream", XMPPClient(configuration))
+        try await peer.stop()
+    }
+
     @Test("an attempt that is cancelled at any moment leaves the client as it was")
     func cancelledEarly() async throws {
         let peer = try await SilentPeer.start()
