@@ -15,5 +15,5 @@ enum StoreProcess {
     /// Whether a process may have mounts of its own.
     ///
     /// Root may not in a container without CAP_SYS_ADMIN, and in a chroot.
-    static let canMount = system("unshare -m true 2>/dev/null") == 0
+    static let canMount = (try? RunningProgram.run("/usr/bin/env", ["unshare", "-m", "true"]))?.status == 0
 }
