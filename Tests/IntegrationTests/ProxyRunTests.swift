@@ -168,10 +168,11 @@ extension Integration {
             #expect(errors.isEmpty)
             let made = try #require(counters.ends[kind])
             #expect(made >= 1)
-            // One may hit a client that is still coming up, or has said goodbye.
+            // One may hit a client that is still coming up. And one may hit each of the four as it leaves: the client
+            // sees it, the proxy keeps the first end of the connection as its cause.
             let seen = run.record.count("disconnects")
             #expect(seen >= 1)
-            #expect(seen <= made)
+            #expect(seen <= made + 4)
             #expect(run.record.count("reconnects") <= made)
             // Every connection to the proxy became one to the server.
             #expect(broker.connections == counters.connections)
