@@ -47,7 +47,6 @@ import Testing
             ]
         } + [
             HeatMap(name, frame: frame, cells: cells, lines: series, objective: objective).svg,
-            Distribution(name, unit: .share, style: style, values: values, counted: name).svg,
             { Sparkline(name, style: style, values: values, objective: first).svg(width: $0, height: 20) },
             Curve(
                 name,
@@ -99,7 +98,6 @@ import Testing
             TimePanel("rate", frame: frame, unit: .duration, series: []).svg(width: 960),
             HeatMap("latency", frame: frame, cells: .init(intervals: 0)).svg(width: 960),
             PercentilePlot("latency", series: []).svg(width: 960),
-            Distribution("clients", unit: .duration, style: ChartStyle(0), values: [.nan]).svg(width: 960),
             DotRows("phases", unit: .duration, scaling: .log, kinds: [], rows: []).svg(width: 960),
             Curve("load", x: .init("x", unit: .share), y: .init("y", unit: .share), series: []).svg(width: 960),
         ]

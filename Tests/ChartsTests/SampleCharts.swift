@@ -18,7 +18,6 @@ enum SampleCharts {
         Sample("errors") { Self.errors().svg(width: $0) },
         Sample("heat") { Self.heat().svg(width: $0) },
         Sample("percentiles") { Self.percentiles().svg(width: $0) },
-        Sample("distribution") { Self.distribution().svg(width: $0) },
         Sample("phases") { Self.phases().svg(width: $0) },
         Sample("comparison") { Self.comparison().svg(width: $0) },
         Sample("capacity") { Self.capacity().svg(width: $0) },
@@ -120,15 +119,6 @@ enum SampleCharts {
                 ),
             ],
             objective: ChartObjective(0.05, label: "p99 < 50 ms")
-        )
-    }
-
-    static func distribution() -> Distribution {
-        Distribution(
-            "messages by client",
-            unit: .count("messages"),
-            style: ChartStyle(0),
-            values: (0..<200).map { 900 + Double($0 * $0 % 101) }
         )
     }
 

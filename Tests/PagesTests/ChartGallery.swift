@@ -191,10 +191,6 @@ enum ChartGallery {
                 shapes: [(.circle, "held"), (.cross, "broke")],
                 objective: ChartObjective(0.05, label: "p99 < 50 ms")
             ).svg(width: width),
-            Distribution("sent", unit: .count("messages"), style: ChartStyle(1), values: Self.wave(500, 600)).svg(
-                width: width
-            ),
-            Distribution("sent by one", unit: .count("messages"), style: ChartStyle(1), values: [7]).svg(width: width),
             Sparkline("one value", style: ChartStyle(1), values: [3]).svg(),
             Sparkline("gaps", style: ChartStyle(1), values: [.nan, 3, .nan, 4, 9, .nan]).svg(),
         ]
