@@ -1,4 +1,5 @@
 package import NIOCore
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -41,4 +42,15 @@ package enum StallClock {
             nanosleep(&time, nil)
         }
     }
+}
+
+/// Whether a server goes on, for another thread to say no: a thread that sleeps in a stall hears of nothing else.
+package final class ServingFlag: Sendable {
+    private let value = Atomic(true)
+
+    package init() {}
+
+    package var isSet: Bool { self.value.load(ordering: .relaxed) }
+
+    package func clear() { self.value.store(false, ordering: .relaxed) }
 }

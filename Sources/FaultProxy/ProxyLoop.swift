@@ -1,7 +1,6 @@
 import FaultInjection
 import LoopContext
 import NIOCore
-import Synchronization
 import Transport
 
 /// State shared by all connections of a proxy; confined to its event loop.
@@ -20,7 +19,7 @@ final class ProxyLoop {
     let writesDirectly: Bool
     let heldLimit: Int
     var counters = ProxyCounters()
-    private let isWanted: ProxyFlag
+    private let isWanted: ServingFlag
     private var links: [ProxyLink?] = []
     private var freeNumbers: [Int] = []
     private var fragments: FragmentSizes?
@@ -35,7 +34,7 @@ final class ProxyLoop {
     private var turnedAway = TurnedAway()
     private var later: [ProxyLink] = []
 
-    init(_ configuration: ProxyConfiguration, eventLoop: any EventLoop, isWanted: ProxyFlag) {
+    init(_ configuration: ProxyConfiguration, eventLoop: any EventLoop, isWanted: ServingFlag) {
         self.configuration = configuration
         self.isWanted = isWanted
         let faults = configuration.faults
@@ -227,13 +226,4 @@ struct TurnedAway {
             "\(reason.count) \(reason.count == 1 ? "client was" : "clients were") turned away: \(reason.text)"
         }
     }
-}
-
-/// Whether something goes on, for another thread to say no.
-final class ProxyFlag: Sendable {
-    private let value = Atomic(true)
-
-    var isSet: Bool { self.value.load(ordering: .relaxed) }
-
-    func clear() { self.value.store(false, ordering: .relaxed) }
 }

@@ -1,3 +1,4 @@
+import FaultInjection
 import NIOCore
 import NIOPosix
 import Transport
@@ -12,14 +13,14 @@ package final class ProxyServer: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let socket: any Channel
     private let loop: NIOLoopBound<ProxyLoop>
-    private let isWanted: ProxyFlag
+    private let isWanted: ServingFlag
 
     private init(
         port: Int,
         group: MultiThreadedEventLoopGroup,
         socket: any Channel,
         loop: NIOLoopBound<ProxyLoop>,
-        isWanted: ProxyFlag
+        isWanted: ServingFlag
     ) {
         self.port = port
         self.group = group
@@ -35,7 +36,7 @@ package final class ProxyServer: Sendable {
     /// - Throws: ``ProxyStartError``; nothing is left running then.
     package static func start(_ configuration: ProxyConfiguration) async throws -> ProxyServer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let isWanted = ProxyFlag()
+        let isWanted = ServingFlag()
         do {
             let eventLoop = group.next()
             let loop = try await eventLoop.submit {

@@ -26,13 +26,15 @@ final class BrokerLoop {
     var gate: RateGate?
     var waitingForRate = Deque<BrokerLink>()
     private var isStopped = false
+    private let isWanted: ServingFlag
 
     /// How long an ended connection may take to send its FIN, or a reset one to take its output.
     private static let endPatience = TimeAmount.milliseconds(500)
     private static let endPoll = TimeAmount.milliseconds(1)
 
-    init(_ configuration: BrokerConfiguration, eventLoop: any EventLoop) {
+    init(_ configuration: BrokerConfiguration, eventLoop: any EventLoop, isWanted: ServingFlag) {
         self.configuration = configuration
+        self.isWanted = isWanted
         self.context = LoopContext(eventLoop: eventLoop, tick: .exact)
         self.fragments = configuration.faults.fragment.map(FragmentSizes.init)
         let now = self.context.refresh()
@@ -159,7 +161,7 @@ final class BrokerLoop {
     private func stall(until end: NIODeadline) {
         let begin = StallClock.now()
         // The loop's own thread sleeps, so nothing at all is read or written.
-        StallClock.sleep(until: end)
+        StallClock.sleep(until: end) { self.isWanted.isSet }
         self.broker.stalled(from: begin, to: StallClock.now(), now: self.context.refresh())
     }
 

@@ -1,3 +1,4 @@
+import FaultInjection
 import LoopContext
 import NIOCore
 import NIOPosix
@@ -13,13 +14,16 @@ package final class BrokerServer: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let sockets: [any Channel]
     private let loop: NIOLoopBound<BrokerLoop>
+    private let isWanted: ServingFlag
 
     private init(
         listeners: [BrokerListener],
         group: MultiThreadedEventLoopGroup,
         sockets: [any Channel],
-        loop: NIOLoopBound<BrokerLoop>
+        loop: NIOLoopBound<BrokerLoop>,
+        isWanted: ServingFlag
     ) {
+        self.isWanted = isWanted
         self.listeners = listeners
         self.group = group
         self.sockets = sockets
@@ -47,10 +51,12 @@ package final class BrokerServer: Sendable {
             throw BrokerStartError.noTLS(listener)
         }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let isWanted = ServingFlag()
         do {
             let eventLoop = group.next()
             let loop = try await eventLoop.submit {
-                NIOLoopBound(BrokerLoop(configuration, eventLoop: eventLoop), eventLoop: eventLoop)
+                let loop = BrokerLoop(configuration, eventLoop: eventLoop, isWanted: isWanted)
+                return NIOLoopBound(loop, eventLoop: eventLoop)
             }.get()
             let doors = try await eventLoop.submit {
                 NIOLoopBound(BrokerDoors(loop: loop.value, tls: tls), eventLoop: eventLoop)
@@ -64,7 +70,7 @@ package final class BrokerServer: Sendable {
                 bound.port = socket.localAddress?.port ?? listener.port
                 return bound
             }
-            return BrokerServer(listeners: bound, group: group, sockets: sockets, loop: loop)
+            return BrokerServer(listeners: bound, group: group, sockets: sockets, loop: loop, isWanted: isWanted)
         } catch {
             try? await group.shutdownGracefully()
             throw error
@@ -121,6 +127,8 @@ package final class BrokerServer: Sendable {
     @discardableResult
     package func stop() async -> BrokerCounters {
         let loop = self.loop
+        // Wakes the loop out of a stall.
+        self.isWanted.clear()
         for socket in self.sockets { try? await socket.close() }
         try? await self.group.next().submit { loop.value.shutDown() }.get()
         let counters = await self.counters()
