@@ -112,9 +112,14 @@ final class SessionLife {
             return
         }
         let room = self.session.pointee.room
+        let most = Int(self.session.pointee.limits.receiveMaximum)
+        let awaited = self.observer.taken.values.count {
+            if case .publish(_, timedOut: false) = $0 { true } else { false }
+        }
         try Finding.unless(
-            room == max(0, self.session.pointee.window.limit - self.observer.publishes),
-            "room for \(room) with \(self.observer.publishes) in flight of \(self.session.pointee.window.limit)"
+            room == max(0, min(self.options.window - awaited, most - self.observer.publishes)),
+            "room for \(room) with \(awaited) awaited of \(self.options.window), "
+                + "\(self.observer.publishes) in flight of \(most)"
         )
         if count > room { self.observer.note(.windowFull) }
         for _ in 0..<min(count, room) {

@@ -140,11 +140,27 @@ struct OutboundWindowTests {
         #expect(window.expire(writtenBefore: .distantFuture) { expired.append($0) } == nil)
         #expect(window.expire(writtenBefore: .distantFuture) { expired.append($0) } == nil)
         #expect(expired == [early, late])
-        #expect(window.awaited == 0 && window.room == 2)
+        #expect(window.awaited == 0 && window.room == 4)
         #expect(window.received(.pubAck, id: 1, failed: false) == .completed(early, timedOut: true))
         #expect(window.received(.pubRec, id: 2, failed: false) == .release(late, timedOut: true))
         #expect(window.received(.pubComp, id: 2, failed: false) == .completed(late, timedOut: true))
         #expect(window.room == 4 && window.awaited == 0)
+    }
+
+    @Test("a timed out publish gives its place back, not its send quota (§4.9), and 1,024 of them stop the client")
+    func timedOutPlaces() {
+        var window = OutboundWindow(limit: 1)
+        for sequence in 0..<1_024 as Range<UInt64> {
+            #expect(window.room == 1)
+            _ = window.begin(self.publish(sequence))
+            #expect(window.room == 0)
+            _ = window.expire(writtenBefore: .distantFuture) { _ in }
+        }
+        #expect(window.room == 0 && window.inFlight == 1_024)
+        _ = window.received(.pubAck, id: 7, failed: false)
+        #expect(window.room == 1)
+        window.setReceiveMaximum(1_023)
+        #expect(window.room == 0)
     }
 
     @Test("[MQTT-4.6.0-1] a resumed session sends again in the order of the first time, over the identifiers' wrap")
@@ -173,7 +189,7 @@ struct OutboundWindowTests {
     func smallerLimit() {
         var window = OutboundWindow(limit: 8)
         for sequence in 0..<8 as Range<UInt64> { _ = window.begin(self.publish(sequence)) }
-        window.setLimit(3)
+        window.setReceiveMaximum(3)
         #expect(window.room == 0 && window.inFlight == 8)
         for id in 1...6 as ClosedRange<UInt16> { _ = window.received(.pubAck, id: id, failed: false) }
         #expect(window.room == 1)
@@ -197,7 +213,8 @@ struct OutboundWindowTests {
     @Test("behaves as a dictionary would, whatever happens in which order", arguments: 0..<40)
     func model(_ seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
-        var limit = Int.random(in: 1...100, using: &generator)
+        let limit = Int.random(in: 1...100, using: &generator)
+        var receiveMaximum = 65_535
         var window = OutboundWindow(limit: limit)
         var model = Model()
         for step in 0..<3_000 {
@@ -219,8 +236,8 @@ struct OutboundWindowTests {
                 let id = UInt16.random(in: 1...65_535, using: &generator)
                 if model.flows[id] == nil { #expect(window.received(.pubAck, id: id, failed: false) == .unknown) }
             case 95:
-                limit = Int.random(in: 1...100, using: &generator)
-                window.setLimit(limit)
+                receiveMaximum = Int.random(in: 1...100, using: &generator)
+                window.setReceiveMaximum(receiveMaximum)
             case 96: self.expire(before: step - 200, &window, &model)
             case 97: self.resume(&window, &model)
             case 98 where Int.random(in: 0..<10, using: &generator) == 0:
@@ -232,7 +249,7 @@ struct OutboundWindowTests {
             }
             #expect(window.inFlight == model.publishes)
             #expect(window.awaited == model.awaited)
-            #expect(window.room == max(0, limit - model.publishes))
+            #expect(window.room == max(0, min(limit - model.awaited, receiveMaximum - model.publishes)))
         }
     }
 
@@ -293,7 +310,7 @@ struct OutboundWindowTests {
         let flows = model.flows.values.sorted { ($0.publish?.sequence ?? 0) < ($1.publish?.sequence ?? 0) }
         let open = flows.filter { $0.state != .pubComp }.compactMap { $0.publish?.sequence }
         let released = flows.filter { $0.state == .pubComp }.compactMap { $0.publish?.sequence }
-        #expect(told == (open.prefix(window.limit) + released).sorted())
-        #expect(Int(window.heldBack) == max(0, open.count - window.limit))
+        #expect(told == (open.prefix(window.mostAgain) + released).sorted())
+        #expect(Int(window.heldBack) == max(0, open.count - window.mostAgain))
     }
 }

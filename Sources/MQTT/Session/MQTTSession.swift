@@ -152,7 +152,7 @@ package struct MQTTSession: ~Copyable {
     private mutating func adopt(_ properties: Properties) {
         self.limits = Limits(properties, options: self.options)
         self.assignedClientID = properties.assignedClientIdentifier ?? self.assignedClientID
-        self.window.setLimit(min(self.options.window, Int(self.limits.receiveMaximum)))
+        self.window.setReceiveMaximum(Int(self.limits.receiveMaximum))
     }
 
     /// Ends the flows of a session that the server no longer has ([MQTT-3.2.2-5]), or never had.

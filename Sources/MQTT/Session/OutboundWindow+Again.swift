@@ -7,7 +7,7 @@ extension OutboundWindow {
     ///
     /// A publish is sent again as PUBLISH with DUP before its PUBREC, and as PUBREL after it. Requests end with their
     /// connection. PUBREL does not count towards the receive maximum. ``nextHeldBack()`` returns the publishes beyond
-    /// ``limit`` when there is room for them (§4.9).
+    /// ``mostAgain`` when there is room for them (§4.9).
     package mutating func resume(_ body: (_ id: UInt16, InFlightPublish, _ released: Bool) -> Void) {
         for index in self.slots.indices where self.slots[index].state.isRequest { self.release(index) }
         var sent = 0
@@ -18,7 +18,7 @@ extension OutboundWindow {
             case .awaitingPubComp:
                 body(slot.id, slot.publish(), true)
             case .awaitingPubAck, .awaitingPubRec:
-                if sent < self.limit {
+                if sent < self.mostAgain {
                     sent += 1
                     body(slot.id, slot.publish(), false)
                 } else {
@@ -32,7 +32,7 @@ extension OutboundWindow {
 
     /// The next publish that was held back and now has room.
     package mutating func nextHeldBack() -> (id: UInt16, publish: InFlightPublish)? {
-        guard self.heldBack > 0, self.inFlight - Int(self.heldBack) < self.limit else { return nil }
+        guard self.heldBack > 0, self.inFlight - Int(self.heldBack) < self.mostAgain else { return nil }
         let slots = self.slots
         let held = slots.indices.filter { slots[$0].state.isHeldBack }
         guard let first = held.min(by: { slots[$0].sequence < slots[$1].sequence }) else { return nil }

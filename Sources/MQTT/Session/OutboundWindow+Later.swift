@@ -15,6 +15,7 @@ extension OutboundWindow {
             // The acknowledgement timeout had not started.
             self.slots[index].timedOut = false
             self.awaited += 1
+            self.adjust()
         }
         return true
     }

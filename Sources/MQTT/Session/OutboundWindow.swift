@@ -10,6 +10,8 @@ package struct InFlightPublish: Hashable, Sendable {
     /// The caller's number for the message; the session only keeps it.
     package var sequence: UInt64
     package var qos: QoS
+    /// At QoS 2: the peer has received it, so that only PUBCOMP is missing.
+    package var isReceived = false
 
     package init(due: NIODeadline, written: NIODeadline, sequence: UInt64, qos: QoS) {
         self.due = due
@@ -77,13 +79,26 @@ package struct OutboundWindow: ~Copyable {
                 qos: self.state.rawValue <= State.heldBackQoS1.rawValue ? .atLeastOnce : .exactlyOnce
             )
         }
+
+        /// Of a flow that ends without an answer.
+        func unanswered() -> InFlightPublish {
+            var publish = self.publish()
+            publish.isReceived = self.state == .awaitingRelease || self.state == .awaitingPubComp
+            return publish
+        }
     }
 
     static var smallestRing: Int { 16 }
     static var largestRing: Int { 65_536 }
 
-    /// Publishes in flight at most: the smaller of the configured window and the peer's receive maximum.
-    package private(set) var limit: Int
+    /// Publishes that the client waits for at most; one that timed out has given its place back.
+    private let limit: UInt16
+    /// Publishes in flight at most, those that timed out included: the peer's receive maximum (§4.9).
+    private var receiveMaximum = UInt16.max
+    /// Publishes that timed out and keep their identifiers, at most; then no other one starts.
+    static var mostTimedOut: Int { 1_024 }
+    /// Publishes in flight at most, by all three limits; kept, since it changes far less often than it is asked for.
+    private var most: Int
     /// Publishes whose last acknowledgement is outstanding; requests do not count (§4.9).
     package internal(set) var inFlight = 0
     /// The part of ``inFlight`` that the client still waits for: publishes within their acknowledgement timeout.
@@ -97,7 +112,8 @@ package struct OutboundWindow: ~Copyable {
 
     package init(limit: Int, defersReleases: Bool = false) {
         precondition((1...65_535).contains(limit), "a window holds 1 to 65,535 publishes")
-        self.limit = limit
+        self.limit = UInt16(limit)
+        self.most = limit
         self.defersReleases = defersReleases
         self.slots = UnsafeMutableBufferPointer(start: nil, count: 0)
     }
@@ -107,12 +123,22 @@ package struct OutboundWindow: ~Copyable {
     }
 
     /// How many more publishes may go out now.
-    package var room: Int { max(0, min(self.limit - self.inFlight, 65_535 - self.occupied)) }
+    package var room: Int { max(0, min(self.most - self.inFlight, 65_535 - self.occupied)) }
+
+    /// The number of timed out publishes or a limit has changed.
+    mutating func adjust() {
+        let timedOut = self.inFlight - self.awaited
+        self.most = timedOut < Self.mostTimedOut ? min(Int(self.limit) + timedOut, Int(self.receiveMaximum)) : 0
+    }
+
+    /// Publishes that a resumed session sends again at once.
+    package var mostAgain: Int { Int(min(self.limit, self.receiveMaximum)) }
 
     /// Applies CONNACK's receive maximum (§3.2.2.3.3); publishes beyond it stay in flight, and no new one starts.
-    package mutating func setLimit(_ limit: Int) {
-        precondition((1...65_535).contains(limit), "a receive maximum of 0 is refused when CONNACK is decoded")
-        self.limit = limit
+    package mutating func setReceiveMaximum(_ maximum: Int) {
+        precondition((1...65_535).contains(maximum), "a receive maximum of 0 is refused when CONNACK is decoded")
+        self.receiveMaximum = UInt16(maximum)
+        self.adjust()
     }
 
     /// Takes an identifier for a publish that is about to be written.
@@ -235,11 +261,12 @@ package struct OutboundWindow: ~Copyable {
             if slot.written <= deadline {
                 self.slots[index].timedOut = true
                 self.awaited -= 1
-                body(slot.publish())
+                body(slot.unanswered())
             } else if earliest.map({ slot.written < $0 }) ?? true {
                 earliest = slot.written
             }
         }
+        self.adjust()
         return earliest
     }
 
@@ -248,11 +275,12 @@ package struct OutboundWindow: ~Copyable {
         for index in self.slots.indices where self.slots[index].state != .free {
             let slot = self.slots[index]
             self.release(index)
-            if !slot.state.isRequest { body(slot.publish(), slot.timedOut) }
+            if !slot.state.isRequest { body(slot.unanswered(), slot.timedOut) }
         }
         self.inFlight = 0
         self.awaited = 0
         self.heldBack = 0
+        self.adjust()
     }
 
     func index(of id: UInt16) -> Int? {
@@ -289,9 +317,11 @@ package struct OutboundWindow: ~Copyable {
     }
 
     mutating func endPublish(_ index: Int) {
-        if !self.slots[index].timedOut { self.awaited -= 1 }
+        let timedOut = self.slots[index].timedOut
+        if !timedOut { self.awaited -= 1 }
         self.release(index)
         self.inFlight -= 1
+        if timedOut { self.adjust() }
     }
 
     mutating func release(_ index: Int) {
