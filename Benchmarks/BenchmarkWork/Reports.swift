@@ -59,8 +59,9 @@ extension Work {
                     ["publish_ack_duration", "publish_service_duration"].map { ($0, labels.adding("leg", leg)) }
                 }
             for (name, labels) in durations {
-                let metric = Metric(duration: name, labels: labels, histogram: self.histogram(1_000), encoded: encoded)
-                if let metric { record.metrics.append(metric) }
+                if let reading = DurationReading(self.histogram(1_000), encoded: encoded) {
+                    record.metrics.append(Metric(duration: name, labels: labels, reading: reading))
+                }
             }
             var books = Books(qos: Int(qos) ?? 0)
             (books.offered, books.sent, books.notSent) = (40_000, 40_000, 0)

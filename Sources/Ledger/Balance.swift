@@ -10,6 +10,10 @@ struct Balance {
         var unknownArrived: UInt64 = 0
         var lost: [LossCause: UInt64] = [:]
         var missing: UInt64 = 0
+        /// Absent deliveries that are not lost.
+        var outstanding: UInt64 = 0
+        /// Those of them whose publish was not answered, or never sent.
+        var unanswered: UInt64 = 0
         var received: UInt64 = 0
         var gaps: UInt64 = 0
         var duplicated: UInt64 = 0
@@ -38,6 +42,8 @@ struct Balance {
     private var aboveAssigned = 0
     private var met = 0
     private var mixed = 0
+    /// Every publisher knows that the server has read its last message.
+    private var isRead = true
 
     private struct ExampleKey: Hashable {
         var label: Int
@@ -66,7 +72,12 @@ struct Balance {
     // MARK: - Publishers
 
     /// Adds the publishers' side, and computes the expected and the lost messages.
-    mutating func settle(_ published: PublishedExport) {
+    mutating func settle(_ published: [PublishedExport]) {
+        self.isRead = published.allSatisfy { $0.fates.allSatisfy(\.outstanding.isEmpty) }
+        for export in published { self.settle(export) }
+    }
+
+    private mutating func settle(_ published: PublishedExport) {
         for fate in published.fates {
             let own = self.terms.own(fate.publisher)
             for member in published.members(of: fate) where member.copies(from: own) > 0 {
@@ -92,23 +103,42 @@ struct Balance {
         missing = missing.clamped(to: 0..<assigned)
         let requested = self.terms.own(fate.publisher) == member.receiver ? member.ownQoS : member.qos
         let qos = min(fate.qos, requested, self.terms.granted[member.receiver] ?? 2)
-        let unknown = self.unknown(fate, member, key, stream, qos: qos)
+        let excusesAll = self.excusesAll(fate, member, qos: qos)
+        let excused =
+            excusesAll ? SequenceRanges([0..<assigned]) : self.excused(fate, member, key, stream, qos: qos)
+        var unknown = fate.unknown.clamped(to: 0..<assigned)
+        for run in excused.runs { unknown.insert(run) }
         let unknownMissing = unknown.intersectionCount(missing)
-        let lost = missing.subtracting(unknown)
+        var owed = fate.outstanding
+        for run in fate.unsent.runs { owed.insert(run) }
+        let unanswered =
+            owed.intersection(missing).subtracting(excused).count + (excusesAll ? 0 : fate.neverSent)
+        let absent = missing.subtracting(unknown)
+        let lost = self.lost(absent, fate, member, key, next: next, qos: qos)
 
         var sums = self.sums[row] ?? Sums()
-        sums.isPublished = sums.isPublished || assigned > 0
+        sums.isPublished = sums.isPublished || assigned > 0 || fate.neverSent > 0
         sums.acknowledged += assigned - unknown.count
         sums.unknownArrived += unknown.count - unknownMissing
+        sums.unanswered += unanswered
+        sums.outstanding += unanswered + absent.count - lost.reduce(0) { $0 + $1.messages.count }
         sums.missing += missing.count - fate.unsent.intersectionCount(missing)
         self.sums[row] = sums
-        if !lost.isEmpty { self.blame(lost, fate, key, row, qos: qos) }
+        for (cause, messages) in lost { self.note(messages, as: cause, fate, key, row) }
         self.sortIrregular(fate, member, key, qos: qos)
     }
 
-    /// The messages that are expected only if they arrive: those whose fate the publisher does not know, and those sent
-    /// while the receiver's subscription was not in effect.
-    private func unknown(
+    /// Whether all messages are expected only if they arrive, those without a number too.
+    private func excusesAll(_ fate: PublisherFate, _ member: AudienceMember, qos: UInt8) -> Bool {
+        // Any part of a connection that broke is excused, and any message may have been with a member that left.
+        fate.expires || self.terms.neverBegan.contains(member.receiver)
+            || self.terms.isTooLarge(fate.publisher, member.receiver)
+            || (member.isShared || qos == 0) && self.absent.contains(member.receiver)
+    }
+
+    /// The messages that are expected only if they arrive, whatever their publisher knows: those sent while the
+    /// receiver's subscription was not in effect.
+    private func excused(
         _ fate: PublisherFate,
         _ member: AudienceMember,
         _ key: StreamKey,
@@ -116,47 +146,55 @@ struct Balance {
         qos: UInt8
     ) -> SequenceRanges {
         let all = 0..<fate.assigned
-        if self.terms.neverBegan.contains(member.receiver)
-            || self.terms.isTooLarge(fate.publisher, member.receiver)
-        {
-            return SequenceRanges([all])
-        }
-        var unknown = fate.unknown.clamped(to: all)
+        var excused = SequenceRanges()
         if let absences = self.terms.absences[key] {
-            let excused = qos == 0 || fate.expires ? absences.broken : absences.ended
-            for run in excused.clamped(to: all).runs { unknown.insert(run) }
-            for run in absences.ended.clamped(to: all).runs { unknown.insert(run) }
+            let broken = qos == 0 ? absences.broken : absences.ended
+            for run in broken.clamped(to: all).runs { excused.insert(run) }
+            for run in absences.ended.clamped(to: all).runs { excused.insert(run) }
         }
-        for run in self.excused[key]?.clamped(to: all).runs ?? [] { unknown.insert(run) }
-        let isAbsent = self.absent.contains(member.receiver)
-        // Any part of a connection that broke is excused, and any message may have been with a member that left.
-        if isAbsent, member.isShared || qos == 0 || fate.expires { return SequenceRanges([all]) }
-        if isAbsent || self.late.contains(member.receiver) {
-            unknown.insert(0..<min(stream?.first ?? fate.assigned, fate.assigned))
+        for run in self.excused[key]?.clamped(to: all).runs ?? [] { excused.insert(run) }
+        if self.absent.contains(member.receiver) || self.late.contains(member.receiver) {
+            excused.insert(0..<min(stream?.first ?? fate.assigned, fate.assigned))
         }
-        return unknown
+        return excused
     }
 
-    /// Sorts lost messages by cause.
-    private mutating func blame(
-        _ lost: SequenceRanges,
+    /// Sorts the absent deliveries of acknowledged messages by the proof that they are lost; the others may still come.
+    private func lost(
+        _ absent: SequenceRanges,
         _ fate: PublisherFate,
+        _ member: AudienceMember,
         _ key: StreamKey,
-        _ row: RowKey,
+        next: UInt64,
         qos: UInt8
-    ) {
-        var rest = lost
+    ) -> [(cause: LossCause, messages: SequenceRanges)] {
+        guard !absent.isEmpty else { return [] }
         let absences = self.terms.absences[key]
-        let causes: [(LossCause, SequenceRanges)] = [
-            (.sessionLost, absences?.sessionLost ?? SequenceRanges()),
-            (.serverAdmitted, fate.admitted),
-            (.freshSubscription, absences?.fresh ?? SequenceRanges()),
+        // A share group has no order (MQTT 5.0 §4.8.2), and a message that was sent again may come late (§4.4).
+        // A receiver that left a node of a cluster may come back to another one; a new subscription is no return.
+        let broken = absences.map { $0.broken.subtracting($0.ended) } ?? SequenceRanges()
+        let isMoved = self.terms.isCluster && !broken.isEmpty
+        // Copies for overlapping filters may come at different QoS, which have an order each.
+        let isSingle = member.copies(from: self.terms.own(fate.publisher)) == 1
+        let isOrdered = fate.isOrdered && !member.isShared && isSingle && !isMoved
+        let passed = isOrdered ? absent.clamped(to: 0..<next).subtracting(fate.resent) : SequenceRanges()
+        let withheld = self.isRead && self.terms.end.isWithheld(from: member.receiver) ? absent : SequenceRanges()
+        var fresh = absences?.fresh.intersection(passed) ?? SequenceRanges()
+        for run in absences?.fresh.intersection(withheld).runs ?? [] { fresh.insert(run) }
+        let proofs: [(LossCause, SequenceRanges)] = [
+            (.sessionLost, absences?.sessionLost ?? SequenceRanges()), (.serverAdmitted, fate.admitted),
+            (.freshSubscription, fresh), (qos == 0 ? .dropped : .violated, passed),
+            (qos == 0 ? .dropped : .withheld, withheld),
         ]
-        for (cause, ranges) in causes where !ranges.isEmpty {
-            self.note(rest.intersection(ranges), as: cause, fate, key, row)
-            rest = rest.subtracting(ranges)
+        var rest = absent
+        var lost: [(cause: LossCause, messages: SequenceRanges)] = []
+        for (cause, messages) in proofs where !messages.isEmpty {
+            let proved = rest.intersection(messages)
+            guard !proved.isEmpty else { continue }
+            lost.append((cause, proved))
+            rest = rest.subtracting(proved)
         }
-        self.note(rest, as: qos == 0 ? .dropped : .violated, fate, key, row)
+        return lost
     }
 
     private mutating func note(
@@ -262,9 +300,10 @@ extension Balance {
                 Reconciliation.Row(
                     label: key.label,
                     qos: key.qos,
-                    expected: publishersKnown ? sums.acknowledged + sums.unknownArrived : nil,
+                    expected: publishersKnown ? sums.acknowledged + sums.unknownArrived + sums.unanswered : nil,
                     received: sums.received,
                     lost: publishersKnown ? sums.lost.values.reduce(0, +) : nil,
+                    outstanding: publishersKnown ? sums.outstanding : nil,
                     lostBy: sums.lost,
                     missing: publishersKnown ? sums.missing : nil,
                     duplicated: sums.duplicated,
@@ -298,10 +337,13 @@ extension Balance {
         }
         let rows = self.sums.filter { $0.key.qos == qos }.values
         guard rows.contains(where: \.isPublished) else { return problems }
-        let expected = rows.reduce(0) { $0 + $1.acknowledged + $1.unknownArrived }
+        let expected = rows.reduce(0) { $0 + $1.acknowledged + $1.unknownArrived + $1.unanswered }
         let lost = rows.reduce(0) { $0 + $1.lost.values.reduce(0, +) }
-        if expected != counted + lost {
-            problems.append(.unbalanced(qos: qos, expected: expected, received: counted, lost: lost))
+        let outstanding = rows.reduce(0) { $0 + $1.outstanding }
+        if expected != counted + lost + outstanding {
+            problems.append(
+                .unbalanced(qos: qos, expected: expected, received: counted, lost: lost, outstanding: outstanding)
+            )
         }
         return problems
     }

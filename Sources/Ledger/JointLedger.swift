@@ -102,7 +102,10 @@ extension Reconciliation {
         joint.checkLeaving()
         var terms = ReconciliationTerms()
         terms.neverBegan = joint.neverBegan
-        for segment in segments { terms.granted.merge(segment.granted, uniquingKeysWith: min) }
+        for segment in segments {
+            terms.granted.merge(segment.granted, uniquingKeysWith: min)
+            terms.end += segment.end
+        }
         terms.use(segments.first?.places ?? LedgerPlaces())
         // Examples are the first of their kind, in an order that does not depend on what was joined before.
         let published = segments.flatMap(\.published).sorted { $0.firstPublisher < $1.firstPublisher }

@@ -16,8 +16,8 @@ package enum LedgerProblem: Hashable, Sendable {
     case mixed(streams: Int)
     /// The count at arrival differs from the count in the streams.
     case miscounted(qos: UInt8, arrived: UInt64, inStreams: UInt64)
-    /// Expected differs from received + lost.
-    case unbalanced(qos: UInt8, expected: UInt64, received: UInt64, lost: UInt64)
+    /// Expected differs from received + lost + outstanding.
+    case unbalanced(qos: UInt8, expected: UInt64, received: UInt64, lost: UInt64, outstanding: UInt64)
 
     // For a run in segments: a message that arrived in several segments was recorded as a first arrival in each.
 

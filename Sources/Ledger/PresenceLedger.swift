@@ -50,7 +50,7 @@ package struct PresenceLedger: Sendable {
         package var ended = SequenceRanges()
         /// The server had lost the session: lost, for one reason.
         package var sessionLost = SequenceRanges()
-        /// Connections that broke, with the time between them: excused at QoS 0, and with an expiry interval.
+        /// Connections that broke, with the time between them: excused at QoS 0.
         package var broken = SequenceRanges()
         /// Within the grace after a subscription in a cluster.
         package var fresh = SequenceRanges()

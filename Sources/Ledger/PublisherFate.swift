@@ -11,13 +11,17 @@ package struct PublisherFate: Hashable, Sendable {
     package var assigned: UInt64
     /// Unconfirmed, in flight, timed out, failed or never written: expected only if they arrive.
     package var unknown: SequenceRanges
-    /// Never written: they are not missing anywhere.
+    /// Numbered and never written, a part of ``unknown``: their deliveries are outstanding, and not missing.
     package var unsent: SequenceRanges
+    /// Neither acknowledged nor failed when the drain ended, a part of ``unknown``: the server owes their deliveries.
+    package var outstanding: SequenceRanges
+    /// Due and never written, and without a sequence number: the client could not send them.
+    package var neverSent: UInt64
     /// Sent more than once, after a reconnect.
     package var resent: SequenceRanges
     /// Acknowledged with 0x10, No matching subscribers (MQTT 5.0 §3.4.2.1).
     package var admitted: SequenceRanges
-    /// The messages have an expiry interval: the server may drop one whose receiver is away (MQTT 5.0 §3.3.2.3.3).
+    /// The messages expire within run and drain: the server may drop any of them (MQTT 5.0 §3.3.2.3.3).
     package var expires: Bool
     /// All have one topic, so that the server keeps their order (MQTT 5.0 §4.6).
     package var isOrdered: Bool
@@ -29,6 +33,8 @@ package struct PublisherFate: Hashable, Sendable {
         assigned: UInt64,
         unknown: SequenceRanges = SequenceRanges(),
         unsent: SequenceRanges = SequenceRanges(),
+        outstanding: SequenceRanges = SequenceRanges(),
+        neverSent: UInt64 = 0,
         resent: SequenceRanges = SequenceRanges(),
         admitted: SequenceRanges = SequenceRanges(),
         expires: Bool = false,
@@ -40,6 +46,8 @@ package struct PublisherFate: Hashable, Sendable {
         self.assigned = assigned
         self.unknown = unknown
         self.unsent = unsent
+        self.outstanding = outstanding
+        self.neverSent = neverSent
         self.resent = resent
         self.admitted = admitted
         self.expires = expires

@@ -16,6 +16,8 @@ package struct PublisherLedger: ~Copyable {
     /// Facts that few streams have.
     struct Exceptions {
         var unsent = SequenceRanges()
+        var outstanding = SequenceRanges()
+        var neverSent: UInt64 = 0
         var resent = SequenceRanges()
         var admitted = SequenceRanges()
     }
@@ -96,6 +98,13 @@ package struct PublisherLedger: ~Copyable {
         self.rows.base[row].unknown.insert(sequence)
         self.exceptions[row, default: Exceptions()].unsent.insert(sequence)
     }
+    package mutating func noteOutstanding(_ row: Int, _ sequence: UInt64) {
+        self.exceptions[row, default: Exceptions()].outstanding.insert(sequence)
+    }
+    /// A message to the row's audience was due, and never got a number.
+    package mutating func noteNeverSent(_ row: Int) {
+        self.exceptions[row, default: Exceptions()].neverSent += 1
+    }
     package func isUnsent(_ row: Int, _ sequence: UInt64) -> Bool {
         self.exceptions[row]?.unsent.contains(sequence) ?? false
     }
@@ -106,12 +115,21 @@ package struct PublisherLedger: ~Copyable {
         self.exceptions[row, default: Exceptions()].admitted.insert(sequence)
     }
 
+    /// The end of a connection decides about its QoS 0 messages.
+    package enum ConnectionFate: Hashable, Sendable {
+        /// The server has read them.
+        case confirmed
+        case broken
+        /// The run ended before the server had read them.
+        case outstanding
+    }
+
     /// The publisher's connection has ended: settles its QoS 0 messages.
     ///
     /// `settled` gets the number of messages of each row, and how many of them were never written.
     package mutating func endConnection(
         publisher: Int,
-        isConfirmed: Bool,
+        _ fate: ConnectionFate,
         settled: (_ row: Int, _ count: UInt64, _ unsent: UInt64) -> Void
     ) {
         var rows: [Int] = []
@@ -120,9 +138,14 @@ package struct PublisherLedger: ~Copyable {
             let (first, next) = (self.rows.base[row].first, self.rows.base[row].next)
             guard next > first else { continue }
             self.rows.base[row].first = next
-            if !isConfirmed { self.rows.base[row].unknown.insert(first..<next) }
-            let unsent = self.exceptions[row]?.unsent.clamped(to: first..<next).count ?? 0
-            settled(row, next - first, unsent)
+            if fate != .confirmed { self.rows.base[row].unknown.insert(first..<next) }
+            let unsent = self.exceptions[row]?.unsent.clamped(to: first..<next) ?? SequenceRanges()
+            if fate == .outstanding {
+                for run in SequenceRanges([first..<next]).subtracting(unsent).runs {
+                    self.exceptions[row, default: Exceptions()].outstanding.insert(run)
+                }
+            }
+            settled(row, next - first, unsent.count)
         }
     }
 
@@ -141,6 +164,7 @@ package struct PublisherLedger: ~Copyable {
             fate.unknown = row.unknown
             if let own = self.exceptions[index] {
                 (fate.unsent, fate.resent, fate.admitted) = (own.unsent, own.resent, own.admitted)
+                (fate.outstanding, fate.neverSent) = (own.outstanding, own.neverSent)
             }
             return fate
         }

@@ -1,8 +1,10 @@
 /// Why a message that was expected did not arrive.
 package enum LossCause: String, CaseIterable, Hashable, Sendable {
-    /// QoS 1 or 2: the server broke the protocol's promise.
+    /// QoS 1 or 2: the server passed the message over, for a later one of its topic arrived (MQTT 5.0 §4.6).
     case violated
-    /// QoS 0: the standard permits the loss.
+    /// QoS 1 or 2: the server had nothing more to deliver, by ``DeliveryEnd/isQuiet``.
+    case withheld
+    /// QoS 0, passed over or withheld: the standard permits the loss.
     case dropped
     /// The server acknowledged that no subscription matched, although one did.
     case serverAdmitted = "server-admitted"
@@ -22,14 +24,18 @@ package struct Reconciliation: Hashable, Sendable {
         package var label: Int
         /// The publisher's QoS.
         package var qos: UInt8
-        /// Acknowledged or confirmed messages, once per subscription, plus arrived messages with unknown fate.
+        /// Acknowledged, confirmed or outstanding messages, once per subscription, plus arrived ones with unknown fate.
         ///
         /// Absent if the publishers are not in the run.
         package var expected: UInt64?
         /// Distinct arrivals.
         package var received: UInt64
-        /// Expected but not received; absent if the publishers are not in the run.
+        /// Expected and proven not to come; absent if the publishers are not in the run.
         package var lost: UInt64?
+        /// Expected, and neither received nor lost when the drain ended.
+        ///
+        /// Absent if the publishers are not in the run.
+        package var outstanding: UInt64?
         /// The parts of ``lost``; causes without a message are absent.
         package var lostBy: [LossCause: UInt64]
         /// Sent to a matching subscription and not received, excused or not; absent if the publishers are not in the
@@ -51,6 +57,7 @@ package struct Reconciliation: Hashable, Sendable {
             expected: UInt64?,
             received: UInt64,
             lost: UInt64?,
+            outstanding: UInt64? = nil,
             lostBy: [LossCause: UInt64] = [:],
             missing: UInt64? = nil,
             duplicated: UInt64 = 0,
@@ -64,6 +71,7 @@ package struct Reconciliation: Hashable, Sendable {
             self.expected = expected
             self.received = received
             self.lost = lost
+            self.outstanding = outstanding
             self.lostBy = lostBy
             self.missing = missing
             self.duplicated = duplicated
@@ -108,7 +116,7 @@ package struct Reconciliation: Hashable, Sendable {
     ///   - terms: what else decides about an expectation.
     package init(arrivals: [LedgerExport], published: [PublishedExport]?, terms: ReconciliationTerms = .init()) {
         var balance = Balance(arrivals: arrivals, terms: terms)
-        for export in published ?? [] { balance.settle(export) }
+        if let published { balance.settle(published) }
         balance.finish()
         self.rows = balance.rows(publishersKnown: published != nil)
         self.examples = balance.examples
@@ -116,7 +124,12 @@ package struct Reconciliation: Hashable, Sendable {
     }
 
     /// The same for publishers that feed whole ranges of subscriptions.
-    package init(ledgers: [LedgerExport], fates: [PublisherFate]?, feeds: [SubscriptionFeed]) {
+    package init(
+        ledgers: [LedgerExport],
+        fates: [PublisherFate]?,
+        feeds: [SubscriptionFeed],
+        end: DeliveryEnd = DeliveryEnd()
+    ) {
         guard let fates else {
             self.init(arrivals: ledgers, published: nil)
             return
@@ -125,6 +138,7 @@ package struct Reconciliation: Hashable, Sendable {
         var terms = ReconciliationTerms()
         terms.hasAudiences = false
         terms.absences = absences
+        terms.end = end
         self.init(arrivals: ledgers, published: [published], terms: terms)
     }
 }
@@ -137,6 +151,10 @@ package struct ReconciliationTerms: Sendable {
     package var absences: [StreamKey: PresenceLedger.Absences] = [:]
     /// Receivers that never had a subscription in effect.
     package var neverBegan: Set<UInt32> = []
+    /// The targets are nodes of one cluster: a receiver that came back may be at another node.
+    package var isCluster = false
+    /// The facts that tell messages that the server withheld from those that are still to come.
+    package var end = DeliveryEnd()
     /// Receivers whose SUBACK granted a lower QoS than they asked for: the QoS granted.
     package var granted: [UInt32: UInt8] = [:]
     /// Whether a publisher's messages may be too large for a receiver: expected only if they arrive.

@@ -24,6 +24,8 @@ package struct SegmentLedger: Sendable {
     package var began: Set<UInt32> = []
     /// Receivers whose SUBACK granted a lower QoS than they asked for.
     package var granted: [UInt32: UInt8] = [:]
+    /// How the segment's deliveries ended.
+    package var end = DeliveryEnd()
     /// The label of each pair of publisher and receiver, and the receiver of a publisher's own client.
     package var places = LedgerPlaces()
     /// One for each event loop.
@@ -40,6 +42,7 @@ package struct SegmentLedger: Sendable {
         self.receivers = Set(processes.flatMap(\.receivers)).sorted()
         self.began = processes.reduce(into: []) { $0.formUnion($1.began) }
         for process in processes { self.granted.merge(process.granted, uniquingKeysWith: min) }
+        self.end = processes.reduce(into: DeliveryEnd()) { $0 += $1.end }
         self.places = processes.first?.places ?? LedgerPlaces()
         self.published = processes.flatMap(\.published)
     }

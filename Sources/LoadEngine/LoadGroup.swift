@@ -60,6 +60,8 @@ struct GroupState<Sample: Sendable> {
     /// The time since which no client is connected.
     var emptySince: NIODeadline?
     var loss: StopReason?
+    /// Since then the group, and those that it exchanges messages with, have sent everything and are all there.
+    var sentSince: NIODeadline?
 
     init(_ group: LoadGroup<Sample>) { self.group = group }
 

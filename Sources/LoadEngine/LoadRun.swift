@@ -103,7 +103,9 @@ package actor LoadRun<Observer: RunObserver> {
             guard self.awaitOthers != nil, self.loadBegan == nil else { return }
             await self.sample()
             self.startLoad(at: origin)
-        case .stop(let reason): await self.endLoad(reason)
+        case .stop(let reason):
+            // Where a signal is the load's regular end, a second one is not.
+            await self.endLoad(self.stop != nil && reason == .planned ? .interrupted : reason)
         case .wind(let reason): if self.stop == nil { await self.endLoad(reason) }
         case .abort:
             await self.endLoad(.interrupted)
@@ -120,7 +122,9 @@ package actor LoadRun<Observer: RunObserver> {
             // A group that was stopped before has not failed. A first connect is retried until it is settled, so a
             // group without any connection stays so.
             if self.stop == nil, self.groups[group].up == 0, self.groups[group].plan.ownClients > 0 {
-                self.groups[group].loss = .everyConnectFailed
+                // All clients of a segment may be away in the first stage.
+                let begun = await self.groups[group].facts().reduce(0) { $0 + $1.connectsBegun }
+                if begun > 0 { self.groups[group].loss = .everyConnectFailed }
             }
             await self.checkSettled()
         case .spent:
@@ -181,8 +185,11 @@ package actor LoadRun<Observer: RunObserver> {
 
     private func endLoad(_ reason: StopReason) async {
         guard self.stop == nil else {
-            // A stop during the drain ends it.
-            if reason == .interrupted || reason == .ordered { self.drainDeadline = self.clock.now }
+            // A stop during the drain ends it, and what the drain waited for stays open.
+            if reason == .interrupted || reason == .ordered {
+                self.drainDeadline = self.clock.now
+                if self.stop == .planned { self.stop = reason }
+            }
             return self.lookSoon()
         }
         self.stop = reason
@@ -259,15 +266,17 @@ package actor LoadRun<Observer: RunObserver> {
         return sets
     }
 
-    /// The sum over all shards of a set of groups, and whether none of them has an open operation.
-    private func balance(of exchange: [Int]) async -> (sum: DeliveryBalance, isQuiet: Bool) {
-        var (sum, isQuiet) = (DeliveryBalance(), true)
+    /// The sum over all shards of a set of groups, whether none of them has an open operation, and whether none of their
+    /// clients is to come back.
+    private func balance(of exchange: [Int]) async -> (sum: DeliveryBalance, isQuiet: Bool, areThere: Bool) {
+        var (sum, isQuiet, areThere) = (DeliveryBalance(), true, true)
         for group in exchange {
             let facts = await self.groups[group].facts()
             for fact in facts { sum += fact.balance }
+            areThere = areThere && !facts.contains(where: \.awaitsReturn)
             if self.groups[group].plan.operatorsListen { isQuiet = isQuiet && facts.allSatisfy(\.isQuiet) }
         }
-        return (sum, isQuiet)
+        return (sum, isQuiet, areThere)
     }
 
     /// Operators that also receive stay until no operation is open on any shard and all deliveries have arrived.
@@ -280,8 +289,9 @@ package actor LoadRun<Observer: RunObserver> {
         let areOthersGone = exchange.allSatisfy {
             self.groups[$0].plan.operatorsListen || self.groups[$0].areOperatorsGone
         }
-        let (balance, isQuiet) = await self.balance(of: exchange)
-        if areOthersGone, isQuiet, await self.observer.isComplete(balance, of: exchange[0]) {
+        let (balance, isQuiet, areThere) = await self.balance(of: exchange)
+        let quiet = self.quiet(exchange[0], balance, isOver: areOthersGone && isQuiet && areThere)
+        if areOthersGone, isQuiet, await self.observer.isComplete(balance, of: exchange[0], quiet: quiet) {
             for group in staying {
                 self.groups[group].operatorsReleased = true
                 self.groups[group].tellAll(.releaseOperators)
@@ -295,7 +305,9 @@ package actor LoadRun<Observer: RunObserver> {
     private func checkListeners(_ exchange: [Int]) async {
         let waiting = exchange.filter { !self.groups[$0].listenersTold }
         guard !waiting.isEmpty, exchange.allSatisfy({ self.groups[$0].areOperatorsGone }) else { return }
-        if await self.observer.isComplete(self.balance(of: exchange).sum, of: exchange[0]) {
+        let (balance, _, areThere) = await self.balance(of: exchange)
+        let quiet = self.quiet(exchange[0], balance, isOver: areThere)
+        if await self.observer.isComplete(balance, of: exchange[0], quiet: quiet) {
             for group in waiting {
                 self.groups[group].listenersTold = true
                 self.groups[group].tellAll(.finishListeners)
@@ -303,6 +315,14 @@ package actor LoadRun<Observer: RunObserver> {
         } else {
             self.lookSoon()
         }
+    }
+
+    /// How long nothing has come to an exchange since all its messages were sent and all its clients were there.
+    private func quiet(_ exchange: Int, _ balance: DeliveryBalance, isOver: Bool) -> TimeAmount {
+        let now = self.clock.now
+        let since = self.groups[exchange].sentSince ?? now
+        self.groups[exchange].sentSince = isOver ? since : nil
+        return isOver ? now - max(since, balance.lastArrival) : .zero
     }
 
     /// Records a group without clients; when all groups are without clients, the run ends.

@@ -57,9 +57,14 @@ package protocol RunObserver<Sample>: Sendable {
         groups: consuming [GroupSample<Sample>]
     ) async -> StopReason?
 
-    /// Whether the receivers of a group, and of those that it exchanges messages with, have received everything, by the
-    /// balance of all their shards; `group` is the first of these groups.
-    func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool
+    /// Whether the receivers of a group, and of those that it exchanges messages with, have received all that will come.
+    ///
+    /// - Parameters:
+    ///   - balance: that of all their shards.
+    ///   - group: the first of these groups.
+    ///   - quiet: how long no message has come, since the server had read all of them.
+    /// - Returns: whether they may leave.
+    func isComplete(_ balance: DeliveryBalance, of group: Int, quiet: TimeAmount) async -> Bool
 }
 
 extension RunObserver {

@@ -32,7 +32,7 @@ extension Shard {
         let late = canSend ? UInt64(batch.count(ableBefore: self.context.now - .seconds(1))) : 0
         self.late += late
         self.paces[place].sent += UInt64(batch.count)
-        self.work?.notSent(place, stream: stream, count: UInt64(batch.count), late: late)
+        self.work?.notSent(place, stream: stream, batch, late: late)
     }
 
     func checkFinished() {
@@ -52,6 +52,15 @@ extension Shard {
         return (0..<self.clients.operators).allSatisfy { place in
             self.paces[place].isFinishing || self.paces[place].isGone || self.isQuiet(place)
         }
+    }
+
+    /// In the drain: a client is away, and comes back by itself.
+    private var awaitsReturn: Bool {
+        self.phase == .draining
+            && (0..<self.clients.count).contains { place in
+                let pace = self.paces[place]
+                return pace.isSettled && !pace.isUp && !pace.isGone && !pace.isFinishing
+            }
     }
 
     /// The facts that the run reads once a second, apart from the metrics.
@@ -84,6 +93,7 @@ extension Shard {
             worstLag: self.worstLag,
             returnShare: self.returnShare,
             isQuiet: self.isQuiet,
+            awaitsReturn: self.awaitsReturn,
             balance: self.work?.balance ?? DeliveryBalance()
         )
     }
@@ -112,6 +122,8 @@ package struct ShardFacts: Hashable, Sendable {
     package var returnShare: Double
     /// In the drain, of operators that receive as well: all have sent what was due, and have their answers.
     package var isQuiet: Bool
+    /// In the drain: a client that is away comes back by itself, and its messages with it.
+    package var awaitsReturn: Bool
     package var balance: DeliveryBalance
 }
 

@@ -52,7 +52,7 @@ package protocol ShardWork: AnyObject, SendableMetatype {
 
     /// Operations of the client and stream will never be sent; `late` of them were due, and their client could have
     /// sent them for over a second.
-    func notSent(_ place: Int, stream: Int, count: UInt64, late: UInt64)
+    func notSent(_ place: Int, stream: Int, _ batch: OperationBatch, late: UInt64)
 
     /// Whether every operation that was sent has had its answer, or has run out of time.
     func isIdle(_ place: Int) -> Bool
@@ -99,6 +99,10 @@ package struct DeliveryBalance: Hashable, Sendable {
     package var received: Int64
     /// Messages of unknown fate: while there are any, `received` proves nothing.
     package var uncertain: Int64
+    /// When the last message came.
+    package var lastArrival = NIODeadline.distantPast
+    /// The longest delivery so far; `nil` where a quiet server is no proof.
+    package var longest: TimeAmount?
 
     package init(expected: Int64 = 0, received: Int64 = 0, uncertain: Int64 = 0) {
         self.expected = expected
@@ -110,6 +114,8 @@ package struct DeliveryBalance: Hashable, Sendable {
         sum.expected += part.expected
         sum.received += part.received
         sum.uncertain += part.uncertain
+        sum.lastArrival = max(sum.lastArrival, part.lastArrival)
+        sum.longest = [sum.longest, part.longest].compactMap(\.self).max()
     }
 
     package var isComplete: Bool { self.uncertain == 0 && self.received >= self.expected }

@@ -2,6 +2,9 @@
 package enum Human {
     package static let unknown = "–"
 
+    /// Of a figure that is only known to be at least so much: `≥ 6.00 ms`.
+    package static func atLeast(_ text: String) -> String { "≥ \(text)" }
+
     /// `12,345`.
     package static func count(_ value: UInt64) -> String {
         let digits = String(value).utf8

@@ -42,15 +42,13 @@ extension TimelineInterval {
             series[key, default: []].append(metric)
         }
         let lanes = Self.merging(lanes: intervals.flatMap(\.lanes))
-        let histograms = lanes.reduce(into: [Series: Histogram]()) { all, lane in
-            all[Series(name: lane.lane.name, labels: lane.lane.labels), default: Histogram()].merge(lane.histogram)
-        }
+        let values = lanes.bySeries
         return TimelineInterval(
             second: first.second,
             phase: first.phase,
             seconds: seconds,
             metrics: order.compactMap { key in
-                series[key].flatMap { Metric.merging($0, over: seconds, histogram: histograms[key]) }
+                series[key].flatMap { Metric.merging($0, over: seconds, values: values[key]) }
             }.durationsFirst,
             lanes: lanes.map(\.lane)
         )
@@ -61,25 +59,74 @@ extension TimelineInterval {
         var measured: Bool
     }
 
-    static func merging(lanes: [Lane]) -> [(lane: Lane, histogram: Histogram)] {
-        var merged: [(lane: Lane, histogram: Histogram)] = []
+    static func merging(lanes: [Lane]) -> [MergedLane] {
+        var merged: [MergedLane] = []
         var places: [LaneKey: Int] = [:]
         for lane in lanes {
-            guard let histogram = try? Histogram(decodingV2: lane.histogram) else { continue }
+            guard let histogram = try? Histogram(decodingV2: lane.histogram), let values = lane.values(of: histogram)
+            else { continue }
             let key = LaneKey(series: Series(name: lane.name, labels: lane.labels), measured: lane.measured)
             if let place = places[key] {
-                merged[place].histogram.merge(histogram)
+                merged[place].values.merge(values)
                 merged[place].lane.max = Swift.max(merged[place].lane.max, lane.max)
             } else {
                 places[key] = merged.count
-                merged.append((lane, histogram))
+                merged.append(MergedLane(lane: lane, values: values))
             }
         }
         for place in merged.indices {
-            merged[place].lane.count = merged[place].histogram.count
-            merged[place].lane.histogram = merged[place].histogram.encodedV2()
+            let (all, unanswered) = (merged[place].values.all, merged[place].values.unanswered)
+            merged[place].lane.count = all.count
+            merged[place].lane.histogram = all.encodedV2()
+            merged[place].lane.unanswered = unanswered.isEmpty ? nil : UnansweredReading(unanswered)
         }
         return merged
+    }
+}
+
+/// A lane of several intervals, with its values.
+struct MergedLane {
+    var lane: TimelineInterval.Lane
+    var values: DurationValues
+}
+
+extension [MergedLane] {
+    /// The values of each duration, measured or not.
+    var bySeries: [Series: DurationValues] {
+        self.reduce(into: [:]) { all, lane in
+            all[Series(name: lane.lane.name, labels: lane.lane.labels), default: DurationValues()].merge(lane.values)
+        }
+    }
+}
+
+extension TimelineInterval.Lane {
+    /// The values of the lane, `all` being its histogram; `nil` if what is without an answer is not among them.
+    func values(of all: Histogram) -> DurationValues? {
+        self.unanswered.map { $0.values(of: all) } ?? DurationValues(answered: all)
+    }
+}
+
+extension DurationReading {
+    /// The same duration of several intervals as of one; `nil` without a value.
+    ///
+    /// - Parameters:
+    ///   - readings: those of the intervals, which have the extremes exactly.
+    ///   - values: those of all intervals.
+    init?(joining readings: [DurationReading], _ values: DurationValues) {
+        self.init(values)
+        self.bound(
+            min: readings.map(\.min).min() ?? self.min,
+            max: readings.map(\.max).max() ?? self.max
+        )
+        let unanswered = readings.compactMap(\.unanswered)
+        // The lanes of a time line that was read back have no ages: then its rows say which figures are bounds.
+        guard self.unanswered == nil, !unanswered.isEmpty else { return }
+        self.unanswered = UnansweredReading(
+            failed: unanswered.reduce(0) { $0 + $1.failed },
+            outstanding: unanswered.reduce(0) { $0 + $1.outstanding }
+        )
+        let bounds = Set(readings.flatMap(\.bounds))
+        self.bounds = Self.figures.filter(bounds.contains)
     }
 }
 
@@ -90,15 +137,13 @@ extension [Metric] {
 
 extension Metric {
     /// The same metric of several intervals as of one; nothing for none.
-    fileprivate static func merging(_ metrics: [Metric], over seconds: Double, histogram: Histogram?) -> Metric? {
+    fileprivate static func merging(_ metrics: [Metric], over seconds: Double, values: DurationValues?) -> Metric? {
         guard var merged = metrics.last else { return nil }
         switch merged.reading {
         case .duration:
-            guard let histogram, var reading = DurationReading(histogram) else { return nil }
-            reading.bound(
-                min: metrics.compactMap(\.duration?.min).min() ?? reading.min,
-                max: metrics.compactMap(\.duration?.max).max() ?? reading.max
-            )
+            guard let values, let reading = DurationReading(joining: metrics.compactMap(\.duration), values) else {
+                return nil
+            }
             merged.reading = .duration(reading)
         case .counter:
             let value = metrics.compactMap(\.counter?.value).reduce(0, +)

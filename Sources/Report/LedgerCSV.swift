@@ -55,6 +55,13 @@ package enum LedgerCSV {
                 if let time { add(LedgerRow(kind, at: time)) }
             }
         }
+        for (kind, time) in [
+            (LedgerRow.Kind.lastArrival, ledger.end.lastArrival), (.lastPublish, ledger.end.lastPublish),
+            (.probed, ledger.end.probed), (.longest, ledger.end.longest == 0 ? nil : ledger.end.longest),
+        ] {
+            if let time { add(LedgerRow(kind, at: time)) }
+        }
+        self.rows(of: ledger.end.unproved.sorted(), LedgerRow(.unproved), add)
         self.rows(of: ledger.receivers, LedgerRow(.receivers), add)
         self.rows(of: ledger.began.sorted(), LedgerRow(.began), add)
         for (qos, granted) in Dictionary(grouping: ledger.granted, by: \.value).sorted(by: { $0.key < $1.key }) {
@@ -108,10 +115,12 @@ package enum LedgerCSV {
             if fate.isOrdered { row.flags.append(.ordered) }
             add(row)
             for (kind, ranges) in [
-                (LedgerRow.Kind.unsent, fate.unsent), (.resent, fate.resent), (.admitted, fate.admitted),
+                (LedgerRow.Kind.unsent, fate.unsent), (.outstanding, fate.outstanding), (.resent, fate.resent),
+                (.admitted, fate.admitted),
             ] where !ranges.isEmpty {
                 add(LedgerRow(kind, ranges.runs))
             }
+            if fate.neverSent > 0 { add(LedgerRow(.neverSent, count: fate.neverSent)) }
         }
     }
 

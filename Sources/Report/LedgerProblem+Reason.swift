@@ -32,7 +32,8 @@ extension LedgerProblem {
             (Double(count), 0)
         case .outOfMemory, .tooManyAudiences: (1, 0)
         case .miscounted(_, let arrived, let inStreams): (Double(arrived), Double(inStreams))
-        case .unbalanced(_, let expected, let received, let lost): (Double(received + lost), Double(expected))
+        case .unbalanced(_, let expected, let received, let lost, let outstanding):
+            (Double(received + lost + outstanding), Double(expected))
         case .leftEarly(_, _, let nanoseconds): (Double(nanoseconds) / 1e9, 0)
         }
     }
@@ -54,9 +55,9 @@ extension LedgerProblem {
         case .miscounted(let qos, let arrived, let inStreams):
             "QoS \(qos): counted \(Words.count(arrived)) messages on arrival, "
                 + "but the streams hold \(Words.count(inStreams))"
-        case .unbalanced(let qos, let expected, let received, let lost):
-            "QoS \(qos): expected \(Words.count(expected)) is not "
-                + "received \(Words.count(received)) + lost \(Words.count(lost))"
+        case .unbalanced(let qos, let expected, let received, let lost, let outstanding):
+            "QoS \(qos): expected \(Words.count(expected)) is not received \(Words.count(received)) + "
+                + "lost \(Words.count(lost)) + outstanding \(Words.count(outstanding))"
         case .durationsOfDuplicates(let messages):
             "\(Words.count(messages)) messages arrived at members of one share group in different segments, "
                 + "so delivery_duration holds their duplicates too"

@@ -58,6 +58,12 @@ struct LedgerReading {
         case (.loadBegan, nil, nil, nil, nil, let at?, nil): self.time.loadBegan = at
         case (.publishersEnded, nil, nil, nil, nil, let at?, nil): self.time.publishersEnded = at
         case (.subscribersLeft, nil, nil, nil, nil, let at?, nil): self.time.subscribersLeft = at
+        case (.lastArrival, nil, nil, nil, nil, let at?, nil): self.ledger.end.lastArrival = at
+        case (.lastPublish, nil, nil, nil, nil, let at?, nil): self.ledger.end.lastPublish = at
+        case (.probed, nil, nil, nil, nil, let at?, nil): self.ledger.end.probed = at
+        case (.longest, nil, nil, nil, nil, let at?, nil): self.ledger.end.longest = at
+        case (.unproved, nil, nil, nil, nil, nil, nil):
+            return Self.insert(row, into: &self.ledger.end.unproved)
         case (.receivers, nil, nil, nil, nil, nil, nil):
             guard let numbers = row.numbers(atMost: Self.numberLimit - self.receivers) else { return false }
             self.receivers += numbers.count
@@ -87,6 +93,8 @@ struct LedgerReading {
         case (.publisher, nil, let publisher?, let audience?, let qos?, nil, let assigned?):
             return self.addPublisher(row, publisher, audience, qos, assigned)
         case (.unsent, nil, nil, nil, nil, nil, nil): return self.note(row, \.unsent)
+        case (.outstanding, nil, nil, nil, nil, nil, nil): return self.note(row, \.outstanding)
+        case (.neverSent, nil, nil, nil, nil, nil, let count?): return self.noteNeverSent(count)
         case (.resent, nil, nil, nil, nil, nil, nil): return self.note(row, \.resent)
         case (.admitted, nil, nil, nil, nil, nil, nil): return self.note(row, \.admitted)
         case (.late, nil, nil, nil, nil, nil, nil):
@@ -223,6 +231,16 @@ extension LedgerReading {
         guard fates > 0, let set = row.set, !set.isEmpty, self.published.fates[fates - 1][keyPath: part].isEmpty
         else { return false }
         self.published.fates[fates - 1][keyPath: part] = set
+        return true
+    }
+
+    private mutating func noteNeverSent(_ count: UInt64) -> Bool {
+        let fates = self.published.fates.count
+        guard fates > 0, count > 0, self.published.fates[fates - 1].neverSent == 0 else { return false }
+        let audience = Int(self.published.fates[fates - 1].audience)
+        let members = audience < self.published.audiences.count ? self.published.audiences[audience].count : 0
+        guard self.take(count, times: members) else { return false }
+        self.published.fates[fates - 1].neverSent = count
         return true
     }
 }

@@ -8,6 +8,10 @@ struct LedgerRow {
         case loadBegan = "load_began"
         case publishersEnded = "publishers_ended"
         case subscribersLeft = "subscribers_left"
+        // How the deliveries of the segment ended.
+        case lastArrival = "last_arrival"
+        case lastPublish = "last_publish"
+        case probed, longest, unproved
         case receivers, began, granted
         case placePublishers = "place_publishers"
         case placeReceivers = "place_receivers"
@@ -16,7 +20,8 @@ struct LedgerRow {
         case noLocal = "no_local"
         case publisher
         // Of the publisher in the row before.
-        case unsent, resent, admitted
+        case unsent, outstanding, resent, admitted
+        case neverSent = "never_sent"
         case distinct, duplicated, reordered, overlapped, foreign, repeated, overflowed, late, absent
         case stream
         // Of the stream in the row before.
@@ -42,8 +47,9 @@ struct LedgerRow {
 
         var hasSequences: Bool {
             switch self {
-            case .receivers, .began, .granted, .members, .publisher, .unsent, .resent, .admitted, .late, .absent,
-                .stream, .streamDuplicated, .streamReordered, .streamExcused:
+            case .unproved, .receivers, .began, .granted, .members, .publisher, .unsent, .outstanding, .resent,
+                .admitted, .late,
+                .absent, .stream, .streamDuplicated, .streamReordered, .streamExcused:
                 true
             default: false
             }

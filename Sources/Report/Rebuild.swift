@@ -36,6 +36,7 @@ package enum Rebuild {
         if !logText.isEmpty { rows.removeAll { $0.second > log.lastInterval ?? -1 } }
 
         let history = RunHistory(rows: rows, log: log)
+        record.schema = RunRecord.currentSchema
         record.durationSeconds = history.end
         record.stages = history.stages
         record.metrics = history.metrics

@@ -59,7 +59,8 @@ extension Reconciliation.Row {
     package func metrics(labels: Labels? = nil) -> [Metric] {
         let counts: [(String, UInt64?)] = [
             (Self.expectedName, self.expected), (Self.lostName, self.lost),
-            (Self.duplicatedName, self.duplicated), (Self.reorderedName, self.reordered),
+            (Self.outstandingName, self.outstanding), (Self.duplicatedName, self.duplicated),
+            (Self.reorderedName, self.reordered),
         ]
         return counts.compactMap { name, value in value.map { self.metric(name, $0, labels: labels) } }
     }
@@ -86,6 +87,9 @@ extension Reconciliation.Row {
             let causes = LossCause.allCases.map { ($0.rawValue, self.lostBy[$0] ?? 0) }
             metrics += counters(Self.lostName, Labels.cause, causes)
         }
+        if let outstanding = self.outstanding {
+            metrics.append(self.metric(Self.outstandingName, outstanding, labels: labels))
+        }
         if let missing = self.missing { metrics.append(self.metric(Self.missingName, missing, labels: labels)) }
         let others = self.duplicated - min(self.permitted, self.duplicated)
         metrics += counters(
@@ -108,13 +112,15 @@ extension Reconciliation.Row {
     fileprivate static let receivedName = "delivery_received"
     fileprivate static let lostName = "delivery_lost"
     fileprivate static let missingName = "delivery_missing"
+    fileprivate static let outstandingName = "delivery_outstanding"
     fileprivate static let duplicatedName = "delivery_duplicated"
     fileprivate static let overlapName = "delivery_overlap"
     fileprivate static let reorderedName = "delivery_reordered"
     fileprivate static let gapsName = "delivery_gaps"
     /// All that a ledger may have.
     static let metricNames: Set = [
-        expectedName, receivedName, lostName, missingName, duplicatedName, overlapName, reorderedName, gapsName,
+        expectedName, receivedName, lostName, outstandingName, missingName, duplicatedName, overlapName, reorderedName,
+        gapsName,
     ]
 
     /// Both as one row with this one's label and QoS.
@@ -124,6 +130,7 @@ extension Reconciliation.Row {
         both.expected = sum(self.expected, other.expected)
         both.received += other.received
         both.lost = sum(self.lost, other.lost)
+        both.outstanding = sum(self.outstanding, other.outstanding)
         both.lostBy.merge(other.lostBy, uniquingKeysWith: +)
         both.missing = sum(self.missing, other.missing)
         both.duplicated += other.duplicated
@@ -141,7 +148,7 @@ extension MetricCatalog {
     /// `publishersKnown`: whether the run knows what was expected.
     package mutating func addDeliveries(_ labels: Labels, publishersKnown: Bool) {
         typealias Row = Reconciliation.Row
-        let settled = publishersKnown ? [Row.expectedName, Row.missingName] : [Row.gapsName]
+        let settled = publishersKnown ? [Row.expectedName, Row.outstandingName, Row.missingName] : [Row.gapsName]
         for name in settled + [Row.receivedName, Row.overlapName, Row.reorderedName] {
             _ = self.counter(name, labels)
         }

@@ -102,27 +102,34 @@ extension RunHistory {
                 totals[series, default: Histogram()].merge(histogram)
             }
         }
-        let extremes = self.extremes
+        let (extremes, unanswered) = (self.extremes, self.unanswered)
         return order.compactMap { series in
             guard let histogram = totals[series] else { return nil }
-            var metric = Metric(
-                duration: series.name,
-                labels: series.labels,
-                histogram: histogram,
-                encoded: histogram.encodedV2()
-            )
-            // The time line has the extremes exactly, but over all phases.
-            if !isPartlyMeasured.contains(series), let exact = extremes[series], var reading = metric?.duration {
-                reading.bound(min: exact.0, max: exact.1)
-                metric?.reading = .duration(reading)
+            let values = unanswered[series]?.atMost(histogram.count).values(of: histogram)
+            guard var reading = DurationReading(values ?? DurationValues(answered: histogram), isEncoded: true) else {
+                return nil
             }
-            return metric
+            reading.unanswered?.histogram = nil
+            // The time line has the extremes exactly, but over all phases.
+            if !isPartlyMeasured.contains(series), let exact = extremes[series] {
+                reading.bound(min: exact.0, max: exact.1)
+            }
+            return Metric(duration: series.name, labels: series.labels, reading: reading)
+        }
+    }
+
+    /// Over all phases, and without the ages, which are not in the files.
+    private var unanswered: [Series: UnansweredReading] {
+        self.rows.reduce(into: [:]) { all, row in
+            guard case .duration(_, _, let unanswered?, _) = row.reading else { return }
+            all[row.series, default: UnansweredReading(failed: 0, outstanding: 0)].failed += unanswered.failed
+            all[row.series]?.outstanding += unanswered.outstanding
         }
     }
 
     private var extremes: [Series: (Double, Double)] {
         self.rows.reduce(into: [:]) { all, row in
-            guard case .duration(let min, let max) = row.reading else { return }
+            guard case .duration(let min, let max, _, _) = row.reading else { return }
             let old = all[row.series] ?? (min, max)
             all[row.series] = (Swift.min(old.0, min), Swift.max(old.1, max))
         }
@@ -179,6 +186,14 @@ extension RunHistory {
             )
             return Metric(name: series.name, labels: series.labels, unit: level.unit, reading: .gauge(reading))
         }
+    }
+}
+
+extension UnansweredReading {
+    /// So many of them at most, as many of them outstanding as there are.
+    fileprivate func atMost(_ count: UInt64) -> UnansweredReading {
+        let outstanding = min(self.outstanding, count)
+        return UnansweredReading(failed: min(self.failed, count - outstanding), outstanding: outstanding)
     }
 }
 

@@ -18,12 +18,15 @@ package enum RunJSON {
     ///
     /// - Parameter directory: a finished one, or a partial one for what was known at its last checkpoint.
     /// - Returns: the record.
-    /// - Throws: if there is no run record.
+    /// - Throws: if there is no run record, or one of a schema that is not known.
     package static func read(directory: String) throws(ResultError) -> RunRecord {
         let path = directory + "/run.json"
         let data = try TextFile.data(path)
+        let schema: String
         do {
-            return try JSONDecoder().decode(RunRecord.self, from: data)
+            let record = try JSONDecoder().decode(RunRecord.self, from: data)
+            if RunRecord.knownSchemas.contains(record.schema) { return record }
+            schema = record.schema
         } catch let DecodingError.keyNotFound(key, context) {
             throw ResultError(path: path, reason: "\(self.place(context.codingPath, key)) is missing")
         } catch let DecodingError.typeMismatch(_, context), let DecodingError.valueNotFound(_, context) {
@@ -34,6 +37,8 @@ package enum RunJSON {
         } catch {
             throw ResultError(path: path, reason: "not a run record: \(error)")
         }
+        let known = RunRecord.knownSchemas.joined(separator: " or ")
+        throw ResultError(path: path, reason: "its schema is '\(schema)', not \(known)")
     }
 
     private static func place(_ path: [any CodingKey], _ last: (any CodingKey)? = nil) -> String {

@@ -112,10 +112,11 @@ extension Books {
                 ("acked", self.acked), ("in flight", self.inFlight), ("timed out", self.timedOut),
                 ("failed", self.failed),
             ] : [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
+        let owed = [("outstanding", self.deliveryOutstanding)].filter { $0.1 ?? 0 > 0 }
         return [
             self.equation(("offered", self.offered), [("sent", self.sent), ("not sent", self.notSent)]),
             self.equation(("sent", self.sent), answers),
-            self.equation(("expected", self.expected), [("received", self.received), ("lost", self.lost)]),
+            self.equation(("expected", self.expected), [("received", self.received), ("lost", self.lost)] + owed),
         ].compactMap { $0 }
     }
 

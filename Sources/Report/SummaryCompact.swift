@@ -74,6 +74,7 @@ extension Summary {
                 "\(Human.number(offered)) offered", self.words(counts.sent.value, "sent", counts.sent.rate),
                 self.words(counts.acked.value, "acknowledged", counts.acked.rate),
                 counts.notSent.value.flatMap { $0 > 0 ? "\(Human.number($0)) not sent" : nil },
+                counts.outstanding.value.flatMap { $0 > 0 ? "\(Human.number($0)) outstanding" : nil },
             ]
         )
     }
@@ -95,7 +96,8 @@ extension Summary {
             [
                 Human.number(received) + (sums.map { " of \(Human.count($0.expected)) expected" } ?? "")
                     + (rate.map { " (\(Human.rate($0)))" } ?? ""),
-                sums?.lost.map { "\(Human.count($0)) lost" }, found(duplicated, "duplicated"),
+                sums?.lost.map { "\(Human.count($0)) lost" },
+                found((sums?.outstanding).map { Double($0) }, "outstanding"), found(duplicated, "duplicated"),
                 found(counts.reordered.value, "out of order"), sums == nil ? nil : found(others, "others received"),
             ]
         )
@@ -228,14 +230,14 @@ extension Summary {
         let share = self.record.findings?.withinObjective.map {
             "  \(Human.percent($0)) of the seconds within the latencies"
         }
-        let rows = self.objectiveRows
-        let shown = results.count <= Self.mostObjectives ? rows : zip(rows, results).filter { !$1.ok }.map(\.0)
-        return [self.style.paint("Objectives", .bold) + (share ?? "")] + shown
+        return [self.style.paint("Objectives", .bold) + (share ?? "")]
+            + self.objectiveRows { !$0.ok || results.count <= Self.mostObjectives }
     }
 
     private func remark(_ counts: SummaryCounts) -> [String] {
         let ledger = self.record.ledger
         if ledger.pending == true { return ["  losses are known only after clamor merge"] }
+        if let words = ledger.unfollowedWords { return self.paragraph(words, indent: 2) }
         guard !ledger.on, let reason = ledger.reason, counts.arrived.value != nil else { return [] }
         return self.paragraph("the ledger is off: \(reason)", indent: 2)
     }

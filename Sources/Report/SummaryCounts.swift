@@ -14,13 +14,15 @@ struct SummaryCounts {
     }
 
     private enum Kind {
-        case offered, sent, acked, notSent, disconnects, reconnects, received, answered, reordered, overlapping
+        case offered, sent, acked, notSent, outstanding
+        case disconnects, reconnects, received, answered, reordered, overlapping
     }
 
     private static let kinds: [String: Kind] = [
         "publish_offered": .offered, "stanza_offered": .offered, "publish_sent": .sent, "stanza_sent": .sent,
         "publish_acked": .acked, "stanza_answered": .acked, "publish_not_sent": .notSent,
-        "stanza_not_sent": .notSent, "disconnects": .disconnects, "reconnects": .reconnects, "received": .received,
+        "stanza_not_sent": .notSent, "publish_outstanding": .outstanding, "stanza_outstanding": .outstanding,
+        "disconnects": .disconnects, "reconnects": .reconnects, "received": .received,
         "requests_answered": .answered, "delivery_reordered": .reordered, "delivery_overlap": .overlapping,
     ]
 
@@ -28,6 +30,8 @@ struct SummaryCounts {
     private(set) var sent = Sum()
     private(set) var acked = Sum()
     private(set) var notSent = Sum()
+    /// Neither answered nor failed when the drain ended; those that were not sent are among them.
+    private(set) var outstanding = Sum()
     /// Connections that the plan did not close.
     private(set) var lostConnections = Sum()
     private(set) var reconnects = Sum()
@@ -49,6 +53,7 @@ struct SummaryCounts {
             case .sent: self.sent.add(reading)
             case .acked: self.acked.add(reading)
             case .notSent: self.notSent.add(reading)
+            case .outstanding: self.outstanding.add(reading)
             case .disconnects where !metric.labels.isOfPlannedDeparture: self.lostConnections.add(reading)
             case .disconnects: break
             case .reconnects: self.reconnects.add(reading)

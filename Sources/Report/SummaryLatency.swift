@@ -136,11 +136,15 @@ package enum Cell {
 
     static func number(_ value: Double?) -> String? { value.map(Human.number) }
 
+    /// Nothing where there is none.
+    static func some(_ value: Double?) -> String? { self.number(value.flatMap { $0 > 0 ? $0 : nil }) }
+
     /// A percentile of too few samples is a dash.
     package static func durations(_ metric: Metric?, _ fields: [KeyPath<DurationReading, Double>]) -> [String?] {
         fields.map { field in
             guard let reading = metric?.duration else { return nil }
             if let percent = self.percent(field), !self.isCarried(percent, by: reading.count) { return Human.unknown }
+            if reading.isBound(field) { return Human.atLeast(Human.duration(reading[keyPath: field])) }
             return self.duration(reading[keyPath: field], knownTo: reading.clockError)
         }
     }

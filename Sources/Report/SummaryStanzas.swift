@@ -5,7 +5,10 @@ extension Summary {
     /// Stanzas offered, sent and confirmed, by kind.
     var stanzas: [String] {
         var table = TextTable(
-            ["Stanzas", "offered", "sent", "sent/s", "confirmed", "answered", "answered/s", "refused", "not sent"]
+            [
+                "Stanzas", "offered", "sent", "sent/s", "confirmed", "answered", "answered/s", "refused", "not sent",
+                "outstanding",
+            ]
         )
         let kinds = self.record.metrics(named: "stanza_offered").map(\.labels)
         for labels in kinds {
@@ -16,7 +19,7 @@ extension Summary {
                 Cell.number(counter("stanza_sent")?.value), Cell.number(counter("stanza_sent")?.rate),
                 Cell.number(counter("stanza_confirmed")?.value), Cell.number(answered?.value),
                 Cell.number(answered?.rate), Cell.number(counter("stanza_refused")?.value),
-                Cell.number(counter("stanza_not_sent")?.value),
+                Cell.number(counter("stanza_not_sent")?.value), Cell.some(counter("stanza_outstanding")?.value),
             ])
         }
         return self.section(table) + (kinds.isEmpty ? [] : self.traffic)
@@ -25,7 +28,10 @@ extension Summary {
     /// Stanzas received, and the ledger's account of them.
     var stanzaDelivery: [String] {
         var table = TextTable(
-            ["Delivery", "expected", "received", "received/s", "lost", "duplicated", "reordered", "offline"]
+            [
+                "Delivery", "expected", "received", "received/s", "lost", "outstanding", "duplicated", "reordered",
+                "offline",
+            ]
         )
         // Requests are answered, and not delivered.
         let kinds = self.record.metrics(named: "stanza_offered").map(\.labels).filter { $0["stanza"] != "iq" }
@@ -38,8 +44,9 @@ extension Summary {
             table.add([
                 self.operation(labels, ""), Cell.number(counter("delivery_expected")?.value),
                 Cell.number(came?.value), Cell.number(came?.rate),
-                Cell.number(counter("delivery_lost")?.value), Cell.number(counter("delivery_duplicated")?.value),
-                Cell.number(counter("delivery_reordered")?.value), Cell.number(received("true")?.value),
+                Cell.number(counter("delivery_lost")?.value), Cell.some(counter("delivery_outstanding")?.value),
+                Cell.number(counter("delivery_duplicated")?.value), Cell.number(counter("delivery_reordered")?.value),
+                Cell.number(received("true")?.value),
             ])
         }
         return self.section(table) + (kinds.isEmpty ? [] : self.losses)

@@ -4,7 +4,10 @@ extension Summary {
     /// Messages offered, sent and acknowledged, per QoS and stream.
     var publish: [String] {
         var table = TextTable(
-            ["Publish", "offered", "sent", "sent/s", "acked", "acked/s", "confirmed", "not sent", "resent"]
+            [
+                "Publish", "offered", "sent", "sent/s", "acked", "acked/s", "confirmed", "not sent", "outstanding",
+                "resent",
+            ]
         )
         let levels = self.levels(of: ["publish_offered", "publish_sent"], by: ["qos", "stage", Labels.stream])
         for labels in levels {
@@ -15,7 +18,7 @@ extension Summary {
                 Cell.number(counter("publish_sent")?.value), Cell.number(counter("publish_sent")?.rate),
                 Cell.number(acked?.value), Cell.number(acked?.rate),
                 Cell.number(counter("publish_confirmed")?.value), Cell.number(counter("publish_not_sent")?.value),
-                Cell.number(counter("publish_resent")?.value),
+                Cell.some(counter("publish_outstanding")?.value), Cell.number(counter("publish_resent")?.value),
             ])
         }
         return self.section(table) + (levels.isEmpty ? [] : self.traffic)
@@ -25,8 +28,8 @@ extension Summary {
     var delivery: [String] {
         var table = TextTable(
             [
-                "Delivery", "expected", "received", "received/s", "lost", "missing", "duplicated", "overlapping",
-                "reordered",
+                "Delivery", "expected", "received", "received/s", "lost", "outstanding", "missing", "duplicated",
+                "overlapping", "reordered",
             ]
         )
         let names = ["delivery_expected", "delivery_lost", "delivery_duplicated", "received"]
@@ -45,7 +48,7 @@ extension Summary {
             let rate = received == arrived ? counters("received").sum { $0.rate } : nil
             table.add([
                 self.operation(labels, ""), Cell.number(expected), Cell.number(received), Cell.number(rate),
-                Cell.number(lost),
+                Cell.number(lost), Cell.some(sum("delivery_outstanding")),
                 // Lost messages are missing too.
                 missing == lost ? nil : Cell.number(missing), Cell.number(sum("delivery_duplicated")),
                 Cell.number(sum("delivery_overlap")), Cell.number(sum("delivery_reordered")),
@@ -57,7 +60,9 @@ extension Summary {
         let remark =
             ledger.pending == true
             ? "losses are known only after clamor merge: the other segments hold a part of the ledger"
-            : ledger.on || !self.hasMessages ? nil : ledger.reason.map { "the ledger is off: \($0)" }
+            : ledger.on
+                ? ledger.unfollowedWords
+                : self.hasMessages ? ledger.reason.map { "the ledger is off: \($0)" } : nil
         return self.section(table) + (isSubscriberOnly && !levels.isEmpty ? self.traffic : [])
             + (remark.map { self.paragraph($0, indent: 2) } ?? []) + (levels.isEmpty ? [] : self.losses)
     }

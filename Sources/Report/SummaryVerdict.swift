@@ -3,7 +3,7 @@ package import Measurement
 extension Summary {
     /// Measurement and objectives side by side: neither is to be missed for the other.
     var opening: [String] {
-        let rows = self.hasFailed ? self.objectiveRows + [""] : []
+        let rows = self.hasFailed ? self.objectiveRows() + [""] : []
         return self.opening(rows, self.reasons(self.record.verdict?.reasons ?? []))
     }
 
@@ -12,7 +12,12 @@ extension Summary {
         let sentence = self.record.findings?.sentence ?? ""
         return self.opening(
             [],
-            self.reasons((self.record.verdict?.reasons ?? []).filter { !sentence.contains($0.line) })
+            self.reasons(
+                (self.record.verdict?.reasons ?? []).filter { reason in
+                    // The code of a silent server is in the exit status.
+                    !sentence.contains(reason.code == Verdict.Reason.silentCode ? reason.text : reason.line)
+                }
+            )
         )
     }
 
@@ -95,15 +100,18 @@ extension Summary {
     var metObjectives: [String] {
         guard !self.record.thresholds.isEmpty, !self.hasFailed else { return [] }
         return [self.style.paint("Objectives", .bold) + "  all \(self.record.thresholds.count) met"]
-            + self.objectiveRows
+            + self.objectiveRows()
     }
 
-    /// `ok` or `FAILED`, the sentence, and the figure that decided.
-    var objectiveRows: [String] {
-        let width = self.record.thresholds.map(\.expression.count).max() ?? 0
-        return self.record.thresholds.map { result in
-            let mark = result.ok ? self.style.paint("ok    ", .green) : self.style.paint("FAILED", .red)
-            return "  \(mark)  \(result.expression.paddedRight(to: width))  \(result.valueText)"
+    /// `met`, `FAILED` or `undecided`, the sentence, and the figure that decided.
+    func objectiveRows(where isShown: (ThresholdResult) -> Bool = { _ in true }) -> [String] {
+        let results = self.record.thresholds
+        let width = results.map(\.expression.count).max() ?? 0
+        let marks = max(6, results.map(\.state.word.count).max() ?? 0)
+        return results.filter(isShown).flatMap { result in
+            let mark = self.style.paint(result.state.word.paddedRight(to: marks), result.state.ink)
+            let row = "  \(mark)  \(result.expression.paddedRight(to: width))  \(result.valueText)"
+            return [row] + (result.remedy.map { self.paragraph($0, indent: marks + 4) } ?? [])
         }
     }
 
@@ -139,14 +147,46 @@ extension Verdict.State {
 }
 
 extension ThresholdResult {
-    /// The measured figure in the unit of the limit, which is printed in the same sentence.
+    /// The measured figure in the unit of the limit, which is printed in the same sentence; both ends of one that is not
+    /// known exactly.
     package var valueText: String {
         guard let value = self.value else { return "no sample" }
-        return switch (try? Threshold.parse(self.expression))?.unit {
-        case .time: Human.duration(value)
-        case .share: Human.percent(value)
-        case .perSecond: Human.rate(value)
-        case .plain, nil: Human.number(value)
+        let unit = (try? Threshold.parse(self.expression))?.unit
+        func text(_ value: Double) -> String {
+            switch unit {
+            case .time: Human.duration(value)
+            case .share: Human.percent(value)
+            case .perSecond: Human.rate(value)
+            case .plain, nil: Human.number(value)
+            }
+        }
+        guard self.isBound else { return text(value) }
+        return self.high.map { "\(text(value)) to \(text($0))" } ?? Human.atLeast(text(value))
+    }
+
+    /// The means to decide it; `nil` if it is decided, or if nothing but an answer would.
+    package var remedy: String? {
+        guard self.state == .undecided, let low = self.value, let high = self.high,
+            (try? Threshold.parse(self.expression))?.name == "delivery_lost"
+        else { return nil }
+        return "\(Human.number(high - low)) outstanding when the drain ended; give --drain more time"
+    }
+}
+
+extension ThresholdResult.State {
+    package var word: String {
+        switch self {
+        case .met: "met"
+        case .broken: "FAILED"
+        case .undecided: "undecided"
+        }
+    }
+
+    var ink: TerminalStyle.Ink {
+        switch self {
+        case .met: .green
+        case .broken: .red
+        case .undecided: .yellow
         }
     }
 }

@@ -4,7 +4,7 @@ package import Measurement
 /// One row of `timeline.csv`, read back.
 struct TimelineRow {
     enum Reading {
-        case duration(min: Double, max: Double)
+        case duration(min: Double, max: Double, unanswered: UnansweredReading?, bounds: [String])
         case counter(value: Double, rate: Double?)
         case gauge(Double)
     }
@@ -32,7 +32,8 @@ extension TimelineRow {
                 let head = scanner.heads[row.head]
                 let reading: Reading =
                     switch head.kind {
-                    case .duration: .duration(min: row.min, max: row.max)
+                    case .duration:
+                        .duration(min: row.min, max: row.max, unanswered: row.unanswered, bounds: row.bounds)
                     case .counter: .counter(value: row.value, rate: row.rate.isNaN ? nil : row.rate)
                     case .gauge: .gauge(row.value)
                     }

@@ -23,6 +23,9 @@ struct TimelineScanner {
         var p50: Double
         var p99: Double
         var max: Double
+        /// Of operations without an answer; only a duration that has any gives it.
+        var unanswered: UnansweredReading?
+        var bounds: [String] = []
 
         /// The length of the interval, to the millisecond; only a counter that moved gives it.
         var length: Double? {
@@ -46,6 +49,8 @@ struct TimelineScanner {
     private var cells: [Range<Int>] = []
 
     private static let width = 2 + MetricsCSV.columns.count
+    /// Of files of `clamor.run/1`.
+    private static let firstWidth = 2 + MetricsCSV.firstColumns
 
     private enum Place {
         static let name = Place.of("name")
@@ -59,6 +64,9 @@ struct TimelineScanner {
         static let p50 = Place.of("p50")
         static let p99 = Place.of("p99")
         static let max = Place.of("max")
+        static let failed = Place.of("failed")
+        static let outstanding = Place.of("outstanding")
+        static let bounds = Place.of("bounds")
 
         private static func of(_ name: String) -> Int { 2 + (MetricsCSV.columns.firstIndex(of: name) ?? 0) }
     }
@@ -98,7 +106,9 @@ struct TimelineScanner {
     }
 
     private mutating func row(_ bytes: UnsafeBufferPointer<UInt8>, _ line: Range<Int>) -> Row? {
-        guard self.cells.count == Self.width, let second = Self.whole(bytes, self.cells[0]) else { return nil }
+        guard self.cells.count == Self.width || self.cells.count == Self.firstWidth,
+            let second = Self.whole(bytes, self.cells[0])
+        else { return nil }
         let front = self.cells[Place.name].lowerBound..<self.cells[Place.unit].upperBound
         guard let head = self.head(UnsafeBufferPointer(rebasing: bytes[front]), front.lowerBound) else { return nil }
         let cells = self.cells
@@ -123,6 +133,13 @@ struct TimelineScanner {
             row.p99 = number(Place.p99)
             row.max = number(Place.max)
             guard !row.min.isNaN, !row.max.isNaN else { return nil }
+            guard cells.count == Self.width else { break }
+            let failed = UInt64(exactly: number(Place.failed)) ?? 0
+            let outstanding = UInt64(exactly: number(Place.outstanding)) ?? 0
+            guard failed > 0 || outstanding > 0 else { break }
+            row.unanswered = UnansweredReading(failed: failed, outstanding: outstanding)
+            let bounds = String(decoding: bytes[cells[Place.bounds]], as: UTF8.self)
+            row.bounds = bounds.split(separator: " ").map { String($0) }
         case .counter:
             row.value = number(Place.value)
             row.rate = number(Place.rate)

@@ -13,7 +13,8 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
     case dataError = 65
     /// Results cannot be written; detected before the first socket is opened.
     case cannotCreate = 73
-    /// Every connect attempt failed, or all connections were lost and no reconnect succeeded.
+    /// Every connect attempt failed, all connections were lost and no reconnect succeeded, or the server stopped
+    /// answering for good.
     case unavailable = 69
     /// SIGINT or SIGTERM before the planned end.
     case interrupted = 105
@@ -43,7 +44,9 @@ extension ExitStatus {
     ///   - isWritten: all result files are on disk.
     package init(of record: RunRecord, isStrict: Bool, isWritten: Bool = true) {
         let codes = Set(record.verdict?.reasons.map(\.code) ?? [])
-        let held: ExitStatus = record.thresholds.allSatisfy(\.ok) ? .success : .thresholdFailed
+        let isSilent = codes.contains(Verdict.Reason.silentCode)
+        let answered: ExitStatus = isSilent ? .unavailable : .success
+        let held: ExitStatus = record.thresholds.allSatisfy(\.ok) ? answered : .thresholdFailed
         guard isWritten else {
             self = .cannotCreate
             return
@@ -56,7 +59,7 @@ extension ExitStatus {
         case .aborted: self = .interrupted
         // The speed of a decoder that loses packets has no meaning, so this does not need --strict.
         case .unreconciled where isStrict || codes.contains(Verdict.Reason.decodedCode): self = .unreconciled
-        case .generatorLimited where isStrict: self = .generatorLimited
+        case .generatorLimited where isStrict && !isSilent: self = .generatorLimited
         case .unreconciled, .generatorLimited, .valid, nil: self = held
         }
     }
@@ -112,11 +115,17 @@ extension ExitStatus {
     package func lastWord(of record: RunRecord) -> String? {
         switch self {
         case .success, .usage, .dataError, .cannotCreate: return nil
-        case .unavailable, .interrupted: return record.verdict?.reasons.first?.text
+        case .unavailable, .interrupted:
+            let silent = record.verdict?.reasons.last { $0.code == Verdict.Reason.silentCode }
+            return (record.verdict?.state == .aborted ? nil : silent)?.text ?? record.verdict?.reasons.first?.text
         case .unreconciled, .generatorLimited: return record.verdict?.reasons.first?.line
         case .thresholdFailed:
-            let failed = record.thresholds.filter { !$0.ok }.map { "'\($0.expression)'" }
-            return "threshold failed: " + failed.joined(separator: ", ")
+            let states: [(String, ThresholdResult.State)] = [("failed", .broken), ("undecided", .undecided)]
+            let words = states.compactMap { word, state -> String? in
+                let own = record.thresholds.filter { $0.state == state }.map { "'\($0.expression)'" }
+                return own.isEmpty ? nil : "threshold \(word): " + own.joined(separator: ", ")
+            }
+            return words.joined(separator: "; ")
         }
     }
 }

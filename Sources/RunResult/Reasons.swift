@@ -9,6 +9,11 @@ extension Verdict.Reason {
     /// Codes of runs without a server.
     static let unavailableCodes: Set = [noConnectionCode, connectionsLostCode, connectionCode]
 
+    /// The server answered and delivered nothing more.
+    static func silent(from second: Int) -> Self {
+        Self(code: self.silentCode, text: "the server stopped answering at \(second) s")
+    }
+
     static let signal = Self(code: Self.signalCode, text: "a signal ended the run before its time")
 
     /// A segment was ended by its leader; it has the code of a signal, which the leader may have got.

@@ -20,6 +20,8 @@ package struct RunSamples: Sendable {
     package var brokenThreshold: String?
     /// The messages received by the share groups of all groups.
     package var shares = ShareGroupLedger().export()
+    /// Their longest delivery, in nanoseconds.
+    package var longestShared: Int64 = 0
     /// The absences of receivers.
     package var presence = PresenceLedger()
 

@@ -5,7 +5,7 @@ extension Verdict {
     /// Reasons that delay a generator whose loops have CPU time left in most seconds.
     ///
     /// Otherwise "generator-cpu" is among the reasons too.
-    private static let disturbances: Set<String> = ["schedule-lag", "cpu-steal"]
+    private static let disturbances: Set<String> = ["schedule-lag", "cpu-steal", "host-full"]
 
     /// The result of a search step for the load that it offered.
     ///
@@ -20,7 +20,8 @@ extension Verdict {
         switch self.state {
         case .aborted, .unreconciled: return .broken(words)
         case .generatorLimited:
-            guard self.reasons.allSatisfy({ Self.disturbances.contains($0.code) }) else {
+            let disturbances = Self.disturbances.union([Reason.silentCode])
+            guard self.reasons.allSatisfy({ disturbances.contains($0.code) }) else {
                 return .generatorLimited(words)
             }
             return broken.isEmpty ? .held : .disturbed(words)
@@ -39,7 +40,9 @@ extension RunRecord {
         // Without a server a smaller load would fail too.
         let isAlone = verdict.reasons.contains { $0.code == Verdict.Reason.noConnectionCode }
         if status == ExitStatus.unavailable.rawValue, isAlone { return nil }
-        let step = verdict.ofStep(broken: self.thresholds.filter { !$0.ok }.map(\.expression))
+        // Messages that were not answered are beyond every objective.
+        let unanswered = [self.outstandingWords].compactMap(\.self)
+        let step = verdict.ofStep(broken: self.thresholds.filter { !$0.ok }.map(\.expression) + unanswered)
         // A load that held although the run was late has a reason too.
         return (step, step.reason ?? verdict.reasons.first?.text)
     }

@@ -35,12 +35,14 @@ enum Main {
         case .scenario(let options): self.perform { await Wiring.run(options) }
         case .series(let options): self.perform { await SeriesSession(options).perform() }
         case .coordinate(let options): self.perform { await CoordinateSession(options).perform() }
-        case .decode(let options): self.perform { await Wiring.decode(options) }
-        case .broker(let options): self.perform { await Wiring.serve(options) }
+        case .decode(let options) where options.isAllocationPass:
+            self.perform { await AllocationPass.answer(options) }
+        case .decode(let options): self.perform { await DecodeSession(options).perform() }
+        case .broker(let options): self.perform { await BrokerService(options).perform() }
         case .proxy(let options): self.perform { await ProxyService(options).perform() }
-        case .doctor(let options): self.perform { await Wiring.examine(options) }
+        case .doctor(let options): self.perform { await DoctorSession(options).perform() }
         case .draft(let draft): exit(draft.write(ProgressScreen(quiet: false, json: false)).rawValue)
-        case .report(let options): exit(Wiring.report(options).rawValue)
+        case .report(let options): exit(ReportSession(options).perform().rawValue)
         case .capacity(let options): self.perform { await CapacitySession(options).perform() }
         case .calibrate(let options): self.perform { await CalibrateSession(options).perform() }
         case .merge(let options): exit(MergeSession(options).perform().rawValue)

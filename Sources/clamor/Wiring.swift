@@ -1,6 +1,4 @@
 import Coordination
-import EmbeddedBroker
-import Foundation
 import MQTTCodec
 import Measurement
 import Report
@@ -89,22 +87,5 @@ enum Wiring {
             return await ProcessesSession(options.common, options.groups.map(\.runGroup), leader: leader).perform()
         }
         return await RunSession(options, leader: leader).perform()
-    }
-
-    static func decode(_ options: DecodeOptions) async -> ExitStatus {
-        options.isAllocationPass
-            ? await AllocationPass.answer(options) : await DecodeSession(options).perform()
-    }
-
-    static func serve(_ options: BrokerOptions) async -> ExitStatus {
-        await BrokerService(options).perform()
-    }
-
-    static func examine(_ options: DoctorOptions) async -> ExitStatus {
-        await DoctorSession(options).perform()
-    }
-
-    static func report(_ options: ReportOptions) -> ExitStatus {
-        ReportSession(options).perform()
     }
 }

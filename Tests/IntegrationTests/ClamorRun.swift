@@ -96,7 +96,7 @@ extension RunRecord {
     func hasReasonsOfBusyHost(or others: Set<String> = []) -> Bool {
         let seconds = self.stages.first { $0.measured }?.durationSeconds ?? 0
         let busy: Set = ["unsent", "connect-rate", "cpu-steal"]
-        let late: Set = seconds < 0.5 ? [] : ["schedule-lag", "generator-cpu"]
+        let late: Set = seconds < 0.5 ? [] : ["schedule-lag", "generator-cpu", "host-full"]
         return others.union(busy).union(late).isSuperset(of: self.reasonCodes)
     }
     var reasonCodes: [String] { self.verdict?.reasons.map(\.code) ?? [] }

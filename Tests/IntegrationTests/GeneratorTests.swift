@@ -32,11 +32,13 @@ extension Integration {
             }
         }
 
-        /// CPU time that the hypervisor took from this host may be reported, and no other reason.
+        /// CPU time that others took from this host may be reported, and no other reason.
         private static func expectNotLimited(_ run: ClamorRun) {
-            let isStolen = run.record.reasonCodes == ["cpu-steal"]
-            #expect(run.record.state == (isStolen ? .generatorLimited : .valid), "\(run.record.reasonCodes)")
-            #expect(run.status == (isStolen ? 98 : 0))
+            let codes = run.record.reasonCodes
+            let isTaken = codes.contains("cpu-steal") || codes.contains("host-full")
+            let isBusy = isTaken && Set(codes).isSubset(of: ["cpu-steal", "host-full", "schedule-lag"])
+            #expect(run.record.state == (isBusy ? .generatorLimited : .valid), "\(codes)")
+            #expect(run.status == (isBusy ? 98 : 0))
         }
 
         @Test("a slow broker is the broker's limit in closed loop")
@@ -49,19 +51,19 @@ extension Integration {
             #expect(run.record.perQoS("publish_sent") == broker.received.all)
         }
 
-        /// Too short for the three late seconds that a busy machine would have to make.
+        /// So short that it has one whole second, and one alone proves nothing.
         @Test("and in open loop, where what the broker held back is stated")
         func openLoop() async throws {
             let (run, broker) = try await BrokerProgram.with("--max-rate 1000/s") { broker in
                 try await ClamorRun.of(
-                    "pub -p \(broker.port) -c 8 -q 1 -s 64 --rate 2000/s --duration 1500ms --drain 500ms --strict"
+                    "pub -p \(broker.port) -c 8 -q 1 -s 64 --rate 2000/s --duration 1450ms --drain 500ms --strict"
                 )
             }
             Self.expectNotLimited(run)
-            #expect(run.record.count("publish_offered") == 3_000)
+            #expect(run.record.count("publish_offered") == 2_900)
             #expect(run.record.count("publish_not_sent") > 0)
             let sent = run.record.count("publish_sent")
-            #expect(run.record.count("publish_not_sent") == 3_000 - sent)
+            #expect(run.record.count("publish_not_sent") == 2_900 - sent)
             #expect(broker.received.total <= sent)
             #expect(broker.received.total >= run.record.count("publish_acked"))
             let blocked = try #require(run.record.duration("publish_blocked_duration", ["qos": "1"]))

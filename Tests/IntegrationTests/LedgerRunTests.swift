@@ -59,7 +59,7 @@ extension Integration {
         func apart() async throws {
             let (run, _) = try await Self.withTwo { ports in
                 try await ClamorRun.of(
-                    "pubsub -h \(ports) --topology fan-in -c 4 --subscribers 2 -q 1 --rate 100/s --duration 1s --drain 1s"
+                    "pubsub -h \(ports) --topology fan-in -c 4 --subscribers 2 -q 1 --rate 100/s --duration 1s --drain 3s"
                 )
             }
             #expect(run.record.count("delivery_lost") == 100)
@@ -73,7 +73,7 @@ extension Integration {
             let (run, counters) = try await BrokerProgram.with("--drop 5%") { broker in
                 try await ClamorRun.of(
                     "pubsub -h 127.0.0.1:\(broker.port),localhost:\(broker.port) --topology \(topology) -c 4"
-                        + " --subscribers 4 -q 1 --rate 200/s --duration 1s --drain 1s"
+                        + " --subscribers 4 -q 1 --rate 200/s --duration 1s --drain 3s"
                 )
             }
             #expect(counters.dropped.total > 0)

@@ -59,6 +59,60 @@ extension Integration {
             }
         }
 
+        /// The sum of what happened to the messages is what was due, and no objective calls it a success.
+        @Test("a broker that hangs for good: what it did not answer is in every figure", arguments: [1, 2])
+        func hangs(_ qos: Int) async throws {
+            try await Mosquitto.with { broker in
+                let run = try await ClamorRun.of(
+                    "pubsub -p \(broker.port) -c 20 -q \(qos) --rate 500/s -d 6s --drain 1s",
+                    "--threshold",
+                    "delivery_lost == 0",
+                    "--threshold",
+                    "publish_ack_duration p99 < 250ms",
+                    "--threshold",
+                    "error_rate < 0.1%"
+                ) { run in
+                    try await run.lines { $0.count { $0.contains(" measure ") } >= 2 }
+                    broker.program.send(SIGSTOP)
+                }
+                #expect(run.status == 99, "\(run.ending.errors)")
+                #expect(run.record.thresholds.map(\.state) == [.undecided, .broken, .broken])
+                let books = try #require(run.record.books.first { $0.qos == qos })
+                #expect(books.balances)
+                #expect(books.offered == 3_000 && books.timedOut == 0)
+                let outstanding = try #require(books.outstanding)
+                #expect(outstanding > 300)
+                #expect(run.record.count("publish_outstanding") == Int(outstanding))
+                #expect(books.lost == 0 && books.deliveryOutstanding ?? 0 > 0)
+                let leg: Labels = ["leg": qos == 1 ? "puback" : "pubcomp"]
+                let reading = try #require(run.record.duration("publish_ack_duration", leg))
+                #expect(reading.count == books.offered && reading.answered == books.acked)
+                #expect(reading.unanswered?.outstanding == outstanding)
+                #expect(reading.isBound(\.p99) && reading.p99 > 1)
+                #expect(run.ending.output.contains("≥ "))
+                #expect(run.ending.output.contains("outstanding when the drain ended; give --drain more time"))
+                let sentence = try #require(run.record.findings?.sentence)
+                #expect(!sentence.contains("nothing broke"))
+                if run.record.state == .valid { #expect(sentence.contains("of 3,000 messages were not answered")) }
+            }
+        }
+
+        @Test("a broker that hangs for good ends a run without objectives too: 69", arguments: [0, 1])
+        func hangsUnwatched(_ qos: Int) async throws {
+            try await Mosquitto.with { broker in
+                let line = "pubsub -p \(broker.port) -c 20 -q \(qos) --rate 500/s -d 6s --drain 1s"
+                let run = try await ClamorRun.of(line) { run in
+                    try await run.lines { $0.count { $0.contains(" measure ") } >= 2 }
+                    broker.program.send(SIGSTOP)
+                }
+                #expect(run.status == 69, "\(run.ending.errors)")
+                #expect(run.ending.errors.hasPrefix("clamor: the server stopped answering at "))
+                #expect(run.record.verdict?.reasons.last?.code == "server-silent")
+                #expect(run.record.findings?.sentence.hasPrefix("the server stopped answering at ") == true)
+                #expect(run.record.books.allSatisfy { $0.lost == 0 && $0.deliveryOutstanding ?? 0 > 0 })
+            }
+        }
+
         @Test("conn holds its clients, and the broker counted as many")
         func connections() async throws {
             try await Mosquitto.with { broker in

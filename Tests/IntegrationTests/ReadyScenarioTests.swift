@@ -1,3 +1,4 @@
+import Foundation
 import Measurement
 import TestSupport
 import Testing
@@ -39,6 +40,32 @@ extension Integration {
             #expect(run.record.isSound, "\(run.record.reasonCodes)")
             #expect(run.record.stages.count == stages + 2)
             #expect(run.record.books.allSatisfy { $0.balances && $0.lost == 0 || $0.lost == nil })
+        }
+
+        /// Two seconds after the first client the broker says nothing more, until SIGINT ends it.
+        @Test(
+            "none of them succeeds with a broker that hangs half-way",
+            arguments: [
+                ("fleet", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=3s STORM=1s"),
+                ("fan-out", "LISTENERS=8 STEP=1500ms RATE=20/s RATE2=20/s RATE4=20/s"),
+                ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=2s"),
+                ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=2s"),
+                ("request-response", "CLIENTS=8 SETTLE=1s PEAK=3s"),
+            ]
+        )
+        func hang(name: String, variables: String) async throws {
+            let folder = try ScratchFolder()
+            let path = try await Self.file(name, in: folder)
+            let text = try String(contentsOfFile: path, encoding: .utf8).replacing("drain: 30s", with: "drain: 2s")
+            let short = try folder.write(text, to: "short.yaml")
+            let (run, _) = try await BrokerProgram.with("--stall 10m@2s") { broker in
+                let all = "\(variables) P99=30s TARGET=mqtt://127.0.0.1:\(broker.port)"
+                let flags = all.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
+                return try await ClamorRun.of("run \(short) --threads 2 \(flags)")
+            }
+            #expect([69, 99].contains(run.status), "\(run.ending.errors) \(run.record.thresholds)")
+            #expect(run.record.books.allSatisfy { $0.balances && $0.lost ?? 0 == 0 })
+            #expect(run.record.books.contains { $0.outstanding ?? 0 > 0 })
         }
 
         @Test(

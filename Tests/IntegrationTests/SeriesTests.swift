@@ -109,7 +109,9 @@ extension Integration {
         @Test("a threshold that ends each run does not end the series")
         func aborted() async throws {
             let folder = try ScratchFolder()
-            let scenario = Self.scenario + "\nthresholds: [\"publish_ack_duration p99 < 1ns abort\"]"
+            let scenario =
+                Self.scenario.replacing("duration: 1s", with: "duration: 10m")
+                + "\nthresholds: [\"publish_ack_duration p99 < 1ns abort\"]"
             let ending = try await Self.run(folder, "--repeat 2", scenario: scenario)
             #expect(ending.status == 99, "\(ending.errors)")
             #expect(folder.entries("out") == ["1", "2"])

@@ -51,6 +51,20 @@ extension Integration {
             #expect(run.record.books.allSatisfy { $0.balances })
         }
 
+        @Test("SIGINT in the drain of a planned run ends it: 105, and what is in flight is not lost")
+        func inDrain() async throws {
+            let (run, _) = try await BrokerProgram.with("--max-rate 10/s") { broker in
+                try await ClamorRun.of("pubsub -p \(broker.port) -c 4 -q 1 --rate 100/s --duration 1s --drain 1h") {
+                    try await $0.line { $0.contains(" drain ") }
+                    $0.send(SIGINT)
+                }
+            }
+            #expect(run.status == 105)
+            #expect(run.record.state == .aborted)
+            #expect(run.record.books.allSatisfy { $0.balances })
+            #expect(run.record.books.allSatisfy { $0.lost == 0 && $0.deliveryOutstanding ?? 0 > 0 })
+        }
+
         @Test("SIGINT is the regular end of a run without one", arguments: ["conn -c 3", "pub -c 3 -q 1 --rate 100/s"])
         func endless(_ line: String) async throws {
             let run = try await ClamorRun.of("\(line) -h embedded --duration 0") {

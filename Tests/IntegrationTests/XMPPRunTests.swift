@@ -61,6 +61,31 @@ extension Integration {
             }
         }
 
+        /// Four seconds after the first client nothing more comes through the proxy, and no connection ends.
+        @Test(
+            "a server that hangs for good: what it did not answer is outstanding",
+            arguments: XMPPServer.Kind.installed,
+            ["message", "ping"]
+        )
+        func hangs(_ kind: XMPPServer.Kind, _ load: String) async throws {
+            try await XMPPServer.with(kind, users: 4) { server in
+                let (run, _, _) = try await ProxyProgram.with(before: server.port, "--stall 10m@4s") { proxy in
+                    try await ClamorRun.of(
+                        "xmpp \(load) \(Self.who(server)) -p \(proxy.port) --tls off -c 4 --rate 200/s -d 8s --drain 1s",
+                        "--threshold",
+                        "error_rate < 0.1%"
+                    )
+                }
+                #expect(run.status == 99, "\(run.ending.errors)")
+                #expect(run.record.thresholds.map(\.state) == [.broken])
+                let books = try #require(run.record.books.first)
+                #expect(books.balances)
+                #expect(books.offered == 1_600 && books.outstanding ?? 0 > 300)
+                #expect(books.lost ?? 0 == 0)
+                #expect(run.record.verdict?.reasons.contains { $0.code == "server-silent" } == true)
+            }
+        }
+
         @Test(
             "a server that limits its clients' rate is reported, and one that does not is not",
             arguments: XMPPServer.Kind.installed,

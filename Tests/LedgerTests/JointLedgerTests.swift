@@ -31,6 +31,10 @@ struct JointLedgerTests {
                 self.own[publisher % count].published[0].fates.append(fate)
             }
             for index in self.own.indices {
+                // Each segment knows a part of the end.
+                self.own[index].end.lastPublish = index == count - 1 ? 0 : nil
+                self.own[index].end.lastArrival = index == 0 ? 0 : nil
+                self.own[index].end.probed = index == count / 2 ? 2_000_000_000 : nil
                 self.own[index].published[0].audiences = self.table.audiences
                 self.own[index].loadBegan = 1_000
                 self.own[index].publishersEnded = 2_000
@@ -62,7 +66,9 @@ struct JointLedgerTests {
         var joint: Reconciliation { Reconciliation(joining: self.own) }
         var one: Reconciliation {
             let published = PublishedExport(audiences: self.table.audiences, fates: self.fates)
-            return Reconciliation(arrivals: [self.whole], published: [published])
+            var terms = ReconciliationTerms()
+            terms.end = .quiet
+            return Reconciliation(arrivals: [self.whole], published: [published], terms: terms)
         }
     }
 
@@ -80,54 +86,24 @@ struct JointLedgerTests {
         #expect(joint.rows.count == 3 && joint.problems.isEmpty, "\(joint.problems)")
     }
 
-    private func stream(_ sequences: [UInt64], qos: UInt8 = 1) -> (StreamLedger, DeliveryCounts) {
-        var stream = StreamLedger(qos: qos)
-        var counts = DeliveryCounts()
-        for sequence in sequences { counts.add(stream.arrived(sequence)) }
-        return (stream, counts)
-    }
-
     // MARK: - Share groups
 
-    /// A segment in which one member of the share group 0 received this from publisher 0.
-    private func sharing(_ sequences: [UInt64], qos: UInt8 = 1) -> SegmentLedger {
-        var members = ShareMembers(publishers: 1)
-        let member = members.addMember(group: 0)
-        for sequence in sequences { members.arrived(member: member, .of(0, sequence, qos: qos)) }
-        var ledger = ShareGroupLedger()
-        ledger.merge([members.swap()])
-        var segment = SegmentLedger(received: ledger.export())
-        segment.receivers = [0]
-        segment.began = [0]
-        segment.subscribersLeft = 100
-        return segment
-    }
-
-    /// The same segment with publisher 0, whose messages reach the receivers 0..<`receivers`.
-    private func publishing(
-        _ segment: SegmentLedger,
-        assigned: UInt64,
-        qos: UInt8 = 1,
-        receivers: UInt32 = 1
-    ) -> SegmentLedger {
-        var segment = segment
-        segment.published[0] = PublishedExport(
-            audiences: [(0..<receivers).map { AudienceMember(receiver: $0, qos: 2) }],
-            fates: [PublisherFate(publisher: 0, qos: qos, assigned: assigned)]
-        )
-        segment.loadBegan = 10
-        segment.publishersEnded = 90
-        return segment
+    /// A quiet server, of which each segment knows a part, and a share group without the messages 2 and 7.
+    private static var threeSegments: [SegmentLedger] {
+        var segments = [
+            SegmentLedger.sharing([1, 3, 6]).publishing(9, isShared: true), .sharing([0, 4]), .sharing([8, 5]),
+        ]
+        segments[0].end.lastPublish = 0
+        segments[1].end.lastArrival = 0
+        (segments[1].end.probed, segments[2].end.probed) = (2_500_000_000, 2_000_000_000)
+        return segments
     }
 
     @Test("a share group's members in several segments are one receiver")
     func shared() {
-        let segments = [
-            self.publishing(self.sharing([1, 3, 6]), assigned: 9), self.sharing([0, 4]), self.sharing([8, 5]),
-        ]
-        let joint = Reconciliation(joining: segments)
+        let joint = Reconciliation(joining: Self.threeSegments)
         // 2 and 7 were not received. There is no order across the messages of a share group.
-        #expect(joint.rows == [.of(qos: 1, expected: 9, received: 7, lost: 2, gaps: 2)])
+        #expect(joint.rows == [.of(qos: 1, expected: 9, received: 7, lost: 2, lostBy: [.withheld: 2], gaps: 2)])
         #expect(joint.problems.isEmpty)
     }
 
@@ -137,8 +113,8 @@ struct JointLedgerTests {
     )
     func duplicates(_ qos: UInt8) {
         let segments = [
-            self.publishing(self.sharing([0, 1, 2, 4], qos: qos), assigned: 6, qos: qos),
-            self.sharing([1, 3, 4, 5], qos: qos),
+            SegmentLedger.sharing([0, 1, 2, 4], qos: qos).publishing(6, qos: qos, isShared: true),
+            .sharing([1, 3, 4, 5], qos: qos),
         ]
         let joint = Reconciliation(joining: segments)
         #expect(
@@ -152,138 +128,67 @@ struct JointLedgerTests {
 
     @Test("as many as are lost, such messages may have had the subscribers go too early")
     func duplicatesAndLoss() {
-        let segments = [self.publishing(self.sharing([0, 1, 2, 4]), assigned: 6), self.sharing([1, 4, 5])]
+        var quiet = SegmentLedger(received: LedgerExport())
+        quiet.end = .quiet
+        let segments = [
+            SegmentLedger.sharing([0, 1, 2, 4]).publishing(6, isShared: true), .sharing([1, 4, 5]), quiet,
+        ]
         let joint = Reconciliation(joining: segments)
-        #expect(
-            joint.rows == [.of(qos: 1, expected: 6, received: 5, lost: 1, duplicated: 2, permitted: 2, gaps: 1)]
+        let row = Reconciliation.Row.of(
+            qos: 1,
+            expected: 6,
+            received: 5,
+            lost: 1,
+            lostBy: [.withheld: 1],
+            duplicated: 2,
+            permitted: 2,
+            gaps: 1
         )
+        #expect(joint.rows == [row])
         #expect(joint.problems == [.durationsOfDuplicates(messages: 2), .leftBehindDuplicates(messages: 2, lost: 1)])
-        let more = [self.publishing(self.sharing([0, 1]), assigned: 6), self.sharing([1])]
+        let more = [SegmentLedger.sharing([0, 1]).publishing(6, isShared: true), .sharing([1]), quiet]
         #expect(Reconciliation(joining: more).problems == [.durationsOfDuplicates(messages: 1)])
     }
 
-    // MARK: - Receivers that come late, are away, and leave early
+    // MARK: - The end
 
-    private struct Late: CustomTestStringConvertible {
+    struct End: Sendable, CustomTestStringConvertible {
         var testDescription: String
-        /// `nil`: the receiver is away.
-        var arrivals: [UInt64?]
-        var qos: UInt8 = 1
-        var isLate = false
-        var expires = false
-        var expected: UInt64
-        var lost: UInt64
+        var change: @Sendable (inout [SegmentLedger]) -> Void
+        var isWithheld = false
     }
 
-    /// Publisher 0 in segment 1 sent 9 messages; a receiver in segment 2.
-    private static let cases = [
-        Late(
-            testDescription: "before the load began nothing can have been missed",
-            arrivals: [1, 3],
-            expected: 9,
-            lost: 7
-        ),
-        Late(
-            testDescription: "after that, the first arrival is the first expected",
-            arrivals: [3, 4, 6],
-            isLate: true,
-            expected: 6,
-            lost: 3
-        ),
-        Late(
-            testDescription: "without an arrival nothing is expected",
-            arrivals: [],
-            isLate: true,
-            expected: 0,
-            lost: 0
-        ),
-        Late(
-            testDescription: "the gap that begins with an absence is excused",
-            arrivals: [0, 1, nil, 4, 6, 7, 8],
-            expected: 7,
-            lost: 1
-        ),
-        Late(
-            testDescription: "a gap after the first arrival behind it is not",
-            arrivals: [0, nil, 1, 3, 4, 5, 6, 7, 8],
-            expected: 9,
-            lost: 1
-        ),
-        Late(
-            testDescription: "of an absence without an end all is excused",
-            arrivals: [0, 1, 3, nil],
-            expected: 4,
-            lost: 1
-        ),
-        Late(
-            testDescription: "a stream that began during an absence is expected from its first arrival",
-            arrivals: [nil, 4, 6, 7, 8],
-            expected: 5,
-            lost: 1
-        ),
-        Late(
-            testDescription: "a stream that never came to a receiver with absences is not expected",
-            arrivals: [nil],
-            expected: 0,
-            lost: 0
-        ),
-        Late(
-            testDescription: "at QoS 0 an absence excuses all",
-            arrivals: [0, nil, 1, 3, 8],
-            qos: 0,
-            expected: 4,
-            lost: 0
-        ),
-        Late(
-            testDescription: "with an expiry interval too",
-            arrivals: [0, nil, 1, 3, 8],
-            expires: true,
-            expected: 4,
-            lost: 0
+    static let ends = [
+        End(testDescription: "quiet for all segments", change: { _ in }, isWithheld: true),
+        End(testDescription: "a later message in one", change: { $0[2].end.lastArrival = 1_000_000_001 }),
+        End(testDescription: "a later publish in one", change: { $0[1].end.lastPublish = 1_000_000_001 }),
+        End(testDescription: "an earlier probe in one", change: { $0[1].end.probed = 999_999_999 }),
+        End(testDescription: "no probe in any", change: { ($0[1].end.probed, $0[2].end.probed) = (nil, nil) }),
+        End(testDescription: "a longer delivery in one", change: { $0[1].end.longest = 2_000_000_001 }),
+        End(testDescription: "a member without an answer in one", change: { $0[2].end.unproved = [0] }),
+        End(
+            testDescription: "a publish without an answer in one",
+            change: {
+                $0[0].published[0].fates[0].unknown = SequenceRanges([8..<9])
+                $0[0].published[0].fates[0].outstanding = SequenceRanges([8..<9])
+            }
         ),
     ]
 
-    @Test("a receiver without marks of the publisher", arguments: cases)
-    private func late(_ one: Late) {
-        var publishing = self.publishing(SegmentLedger(received: LedgerExport()), assigned: 9, qos: one.qos)
-        publishing.published[0].fates[0].expires = one.expires
-        var ledger = SubscriberLedger(publishers: 1)
-        let place = ledger.addSubscription(0)
-        if one.isLate { ledger.beganLate(place) }
-        for sequence in one.arrivals {
-            if let sequence {
-                _ = ledger.arrived(subscription: place, publisher: 0, qos: one.qos, sequence: sequence)
-            } else {
-                ledger.open(place)
-            }
+    @Test("what all segments know together decides whether the server withheld messages", arguments: ends)
+    func end(_ one: End) {
+        var segments = Self.threeSegments
+        one.change(&segments)
+        // Or as the processes of one segment.
+        for joint in [Reconciliation(joining: segments), Reconciliation(joining: [SegmentLedger(joining: segments)])] {
+            #expect(joint.rows.map(\.expected) == [9] && joint.rows.map(\.received) == [7])
+            #expect(joint.rows.map(\.lostBy) == [one.isWithheld ? [.withheld: 2] : [:]])
+            #expect(joint.rows.map(\.outstanding) == [one.isWithheld ? 0 : 2])
+            #expect(joint.problems.isEmpty)
         }
-        var subscribing = SegmentLedger(received: ledger.export())
-        subscribing.receivers = [0]
-        subscribing.began = [0]
-        let joint = Reconciliation(joining: [publishing, subscribing])
-        #expect(joint.rows.map(\.expected) == [one.expected])
-        #expect(joint.rows.map(\.lost) == [one.lost])
-        #expect(joint.problems.isEmpty)
     }
 
-    @Test("what may have been with a member of a share group that left is not expected")
-    func memberLeft() {
-        var members = ShareMembers(publishers: 1)
-        let (one, two) = (members.addMember(group: 0), members.addMember(group: 0))
-        for (member, sequence) in [(one, 0), (two, 1), (one, 4)] as [(Int, UInt64)] {
-            members.arrived(member: member, .of(0, sequence, qos: 1))
-        }
-        var ledger = ShareGroupLedger()
-        ledger.merge([members.swap()])
-        ledger.memberLeft(0)
-        var subscribing = SegmentLedger(received: ledger.export())
-        subscribing.receivers = [0]
-        subscribing.began = [0]
-        var publishing = self.publishing(SegmentLedger(received: LedgerExport()), assigned: 9)
-        publishing.published[0].audiences[0][0].isShared = true
-        let joint = Reconciliation(joining: [publishing, subscribing])
-        #expect(joint.rows == [.of(qos: 1, expected: 3, received: 3, lost: 0, missing: 6, gaps: 2)])
-    }
+    // MARK: - Publishers and receivers in different segments
 
     @Test("a message that its publisher sent again may come late in another segment", arguments: [false, true])
     func overtaken(_ isResent: Bool) {
@@ -295,7 +200,7 @@ struct JointLedgerTests {
         var subscribing = SegmentLedger(received: ledger.export())
         subscribing.receivers = [0]
         subscribing.began = [0]
-        var publishing = self.publishing(SegmentLedger(received: LedgerExport()), assigned: 5)
+        var publishing = SegmentLedger.publishing(5)
         if isResent { publishing.published[0].fates[0].resent = SequenceRanges([3..<4]) }
         let joint = Reconciliation(joining: [publishing, subscribing])
         #expect(joint.rows == [.of(qos: 1, expected: 5, received: 5, lost: 0, reordered: isResent ? 1 : 2)])
@@ -305,7 +210,7 @@ struct JointLedgerTests {
 
     @Test("each event loop of a segment has audiences of its own")
     func loops() {
-        var publishing = self.publishing(SegmentLedger(received: LedgerExport()), assigned: 5)
+        var publishing = SegmentLedger.publishing(5)
         publishing.published.append(
             PublishedExport(
                 audiences: [[AudienceMember(receiver: 1, qos: 2)]],
@@ -322,41 +227,22 @@ struct JointLedgerTests {
         var subscribing = SegmentLedger(received: ledger.export())
         subscribing.receivers = [0, 1]
         subscribing.began = [0, 1]
+        subscribing.end = .quiet
         let joint = Reconciliation(joining: [publishing, subscribing])
         #expect(
             joint.rows == [
-                .of(qos: 1, expected: 5, received: 5, lost: 0), .of(qos: 2, expected: 3, received: 2, lost: 1),
+                .of(qos: 1, expected: 5, received: 5, lost: 0),
+                .of(qos: 2, expected: 3, received: 2, lost: 1, lostBy: [.withheld: 1]),
             ]
         )
         #expect(joint.problems.isEmpty)
     }
 
-    @Test("a receiver that never had a subscription in effect expects nothing")
-    func never() {
-        var subscribing = SegmentLedger(received: LedgerExport())
-        subscribing.receivers = [0]
-        let publishing = self.publishing(SegmentLedger(received: LedgerExport()), assigned: 9)
-        let joint = Reconciliation(joining: [publishing, subscribing])
-        #expect(joint.rows == [.of(qos: 1, expected: 0, received: 0, lost: 0, missing: 9)])
-        #expect(joint.problems.isEmpty)
-    }
-
-    @Test("the lowest QoS that any segment was granted holds")
-    func granted() {
-        var subscribing = SegmentLedger(received: LedgerExport())
-        subscribing.receivers = [0]
-        subscribing.began = [0]
-        subscribing.granted = [0: 0]
-        let publishing = self.publishing(SegmentLedger(received: LedgerExport()), assigned: 9)
-        let joint = Reconciliation(joining: [publishing, subscribing])
-        #expect(joint.rows == [.of(qos: 1, expected: 9, received: 0, lost: 9, lostBy: [.dropped: 9])])
-    }
-
     @Test("subscribers that leave while publishers elsewhere continue are reported", arguments: [89, 90] as [Int64])
     func left(_ left: Int64) {
-        var subscribing = self.sharing([0])
+        var subscribing = SegmentLedger.sharing([0])
         subscribing.subscribersLeft = left
-        let publishing = self.publishing(SegmentLedger(received: LedgerExport()), assigned: 1)
+        let publishing = SegmentLedger.publishing(1)
         let joint = Reconciliation(joining: [publishing, subscribing])
         let early = LedgerProblem.leftEarly(subscribers: 2, publishers: 1, nanoseconds: 1)
         #expect(joint.problems == (left < 90 ? [early] : []))

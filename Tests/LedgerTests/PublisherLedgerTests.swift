@@ -36,35 +36,41 @@ struct PublisherLedgerTests {
         #expect(parts.number == number)
     }
 
-    @Test("the end of a connection confirms the messages of QoS 0 since its beginning, or makes them unknown")
+    @Test("the end of a connection confirms the messages of QoS 0 since its beginning, or makes them unknown or owed")
     func connections() {
         var ledger = PublisherLedger()
         let publisher = ledger.addPublisher()
         var settled: [[UInt64]] = []
-        func end(_ isConfirmed: Bool) {
-            ledger.endConnection(publisher: publisher, isConfirmed: isConfirmed) {
-                settled.append([UInt64($0), $1, $2])
-            }
+        func end(_ fate: PublisherLedger.ConnectionFate) {
+            ledger.endConnection(publisher: publisher, fate) { settled.append([UInt64($0), $1, $2]) }
         }
         let row = ledger.row(publisher: publisher, audience: 1)
         for _ in 0..<3 { _ = ledger.take(row) }
-        end(true)
+        end(.confirmed)
         for _ in 0..<2 { _ = ledger.take(row) }
         let other = ledger.row(publisher: publisher, audience: 2)
         _ = ledger.take(other)
-        end(false)
-        end(false)
+        end(.broken)
+        end(.broken)
         _ = ledger.take(row)
-        end(true)
+        end(.confirmed)
+        // Of the four messages of the last connection two were never written.
+        for _ in 0..<4 { _ = ledger.take(row) }
+        _ = ledger.take(other)
+        for sequence: UInt64 in [8, 9] { ledger.noteUnsent(row, sequence) }
+        end(.outstanding)
+        end(.outstanding)
         // The latest row comes first.
-        #expect(settled == [[0, 3, 0], [1, 1, 0], [0, 2, 0], [0, 1, 0]])
+        #expect(settled == [[0, 3, 0], [1, 1, 0], [0, 2, 0], [0, 1, 0], [1, 1, 0], [0, 4, 2]])
         let fates = ledger.fates { PublisherFate(publisher: UInt32($0), audience: $1, qos: 0, assigned: 0) }
-        #expect(fates.map(\.assigned) == [6, 1])
-        #expect(fates.map(\.unknown.runs) == [[3..<5], [0..<1]])
+        #expect(fates.map(\.assigned) == [10, 2])
+        #expect(fates.map(\.unknown.runs) == [[3..<5, 6..<10], [0..<2]])
+        #expect(fates.map(\.outstanding.runs) == [[6..<8], [1..<2]])
+        #expect(fates.map(\.unsent.runs) == [[8..<10], []])
         #expect(fates.map(\.audience) == [1, 2])
     }
 
-    @Test("a fate has what is unknown, never written, sent again and admitted; never written is unknown too")
+    @Test("a fate has what is unknown, not answered, never written, sent again and admitted; never written is unknown")
     func fates() {
         var ledger = PublisherLedger()
         _ = ledger.addPublisher()
@@ -74,6 +80,9 @@ struct PublisherLedgerTests {
         ledger.noteUnsent(rows[0], 3)
         ledger.noteResent(rows[0], 5)
         ledger.noteAdmitted(rows[0], 7)
+        ledger.noteUnknown(rows[0], 8)
+        ledger.noteOutstanding(rows[0], 8)
+        for _ in 0..<2 { ledger.noteNeverSent(rows[1]) }
         let fates = ledger.fates { PublisherFate(publisher: UInt32($0), qos: 1, assigned: 0, expires: $1 == 3) }
         #expect(
             fates == [
@@ -81,12 +90,13 @@ struct PublisherLedgerTests {
                     publisher: 0,
                     qos: 1,
                     assigned: 9,
-                    unknown: SequenceRanges([2..<4]),
+                    unknown: SequenceRanges([2..<4, 8..<9]),
                     unsent: SequenceRanges([3..<4]),
+                    outstanding: SequenceRanges([8..<9]),
                     resent: SequenceRanges([5..<6]),
                     admitted: SequenceRanges([7..<8])
                 ),
-                PublisherFate(publisher: 0, audience: 3, qos: 1, assigned: 9, expires: true),
+                PublisherFate(publisher: 0, audience: 3, qos: 1, assigned: 9, neverSent: 2, expires: true),
             ]
         )
     }

@@ -143,7 +143,8 @@ final class FakeWork: ShardWork {
         self.clients[place].offeredOf[stream, default: 0] += count
     }
 
-    func notSent(_ place: Int, stream: Int, count: UInt64, late: UInt64) {
+    func notSent(_ place: Int, stream: Int, _ batch: OperationBatch, late: UInt64) {
+        let count = UInt64(batch.count)
         self.clients[place].notSent += count
         self.clients[place].notSentOf[stream, default: 0] += count
         self.late += late

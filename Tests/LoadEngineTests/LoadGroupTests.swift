@@ -240,7 +240,7 @@ private final class Recorder: RunObserver {
         return nil
     }
 
-    func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool {
+    func isComplete(_ balance: DeliveryBalance, of group: Int, quiet: TimeAmount) async -> Bool {
         self.state.withLock { state in
             state.looks[group, default: 0] += 1
             return state.looks[group, default: 0] >= state.wanted[group] ?? 0

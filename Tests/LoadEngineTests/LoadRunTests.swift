@@ -337,16 +337,20 @@ struct LoadRunTests {
         #expect(run.observer.ended.map(\.notSent) == [72])
     }
 
-    @Test("a signal in the drain ends the drain; the load had ended as planned")
-    func interruptedDrain() throws {
+    @Test(
+        "a signal in the drain ends the drain, and the run before its time",
+        arguments: [StopReason.interrupted, .planned]
+    )
+    func interruptedDrain(_ signal: StopReason) throws {
         var plan = self.open(1)
         plan.drain = .hours(1)
         let run = try TestRun(plan, shards: 1) { work in
             work.onConnect = { work.comesUp($0) }
         }
-        run.observer.stopWith(.interrupted, in: .drain)
+        // Where a signal is the load's regular end, it is none for the drain.
+        run.observer.stopWith(signal, in: .drain)
         let outcome = try run.perform()
-        #expect(outcome.stop == .planned)
+        #expect(outcome.stop == .interrupted)
         #expect(!outcome.wasAborted)
         // A window of 4, and no answer.
         #expect(run.observer.ended.map(\.sent) == [4])
@@ -365,6 +369,22 @@ struct LoadRunTests {
         let outcome = try run.perform()
         #expect(!outcome.wasAborted)
         #expect(run.observer.balances == [2, 2])
+    }
+
+    @Test("the drain tells how long nothing has come since everything was sent", arguments: [1, 2])
+    func quiet(_ shards: Int) throws {
+        let run = try TestRun(self.open(2, listeners: 2), shards: shards) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+            work.balance = DeliveryBalance(expected: 1, received: 0)
+        }
+        run.observer.completes(afterQuiet: .seconds(1))
+        let outcome = try run.perform()
+        #expect(!outcome.wasAborted)
+        let spans = run.observer.quiets
+        #expect(spans.first == .zero && spans == spans.sorted())
+        // Looks come every 20 ms.
+        #expect(spans.last.map { $0 >= .seconds(1) && $0 < .milliseconds(1_021) } == true)
     }
 }
 
@@ -461,6 +481,8 @@ private final class Recorder: RunObserver {
         var phases: [RunPhase] = []
         var samples: [Int] = []
         var balances: [Int64] = []
+        var quiets: [TimeAmount] = []
+        var patience = TimeAmount.zero
         var ended: [TestRun.Ended] = []
         var stop: (reason: StopReason, phase: RunPhase)?
         var looks = 0
@@ -471,6 +493,7 @@ private final class Recorder: RunObserver {
     var phases: [RunPhase] { self.state.withLock(\.phases) }
     var samples: [Int] { self.state.withLock(\.samples) }
     var balances: [Int64] { self.state.withLock(\.balances) }
+    var quiets: [TimeAmount] { self.state.withLock(\.quiets) }
     /// The counts of each shard at the end.
     var ended: [TestRun.Ended] { self.state.withLock(\.ended) }
 
@@ -479,6 +502,7 @@ private final class Recorder: RunObserver {
     func note(_ ended: TestRun.Ended) { self.state.withLock { $0.ended.append(ended) } }
 
     func completes(atLook look: Int) { self.state.withLock { $0.looks = look } }
+    func completes(afterQuiet patience: TimeAmount) { self.state.withLock { $0.patience = patience } }
 
     func interval(
         second: Int,
@@ -494,10 +518,11 @@ private final class Recorder: RunObserver {
         }
     }
 
-    func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool {
+    func isComplete(_ balance: DeliveryBalance, of group: Int, quiet: TimeAmount) async -> Bool {
         self.state.withLock { state in
             state.balances.append(balance.expected)
-            return state.balances.count >= state.looks
+            state.quiets.append(quiet)
+            return state.balances.count >= state.looks && quiet >= state.patience
         }
     }
 }

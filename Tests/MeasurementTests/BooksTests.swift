@@ -41,6 +41,31 @@ struct BooksTests {
         #expect(!books.balances)
     }
 
+    @Test(
+        "every operation has one end, and so has every delivery",
+        arguments: [
+            (0, \Books.outstanding, "QoS 0: offered 100 is not confirmed 80 + failed 3 + outstanding 18"),
+            (1, \Books.outstanding, "QoS 1: offered 100 is not acked 70 + failed 15 + outstanding 16"),
+            (1, \Books.deliveryOutstanding, "QoS 1: expected 90 is not received 75 + lost 5 + outstanding 11"),
+            (2, \Books.expected, "QoS 2: expected 91 is not received 75 + lost 5 + outstanding 10"),
+        ] as [(Int, Column, String)]
+    )
+    func ends(_ qos: Int, _ changed: Column, _ words: String) {
+        var books = Books(qos: qos)
+        (books.offered, books.sent, books.notSent) = (100, 90, 10)
+        if qos == 0 {
+            (books.confirmed, books.unconfirmed, books.failed, books.outstanding) = (80, 10, 3, 17)
+        } else {
+            (books.acked, books.inFlight, books.timedOut, books.failed) = (70, 5, 4, 11)
+            books.outstanding = 15
+        }
+        (books.expected, books.received, books.lost, books.deliveryOutstanding) = (90, 75, 5, 10)
+        #expect(books.balances)
+        #expect([books].deliveries?.outstanding == 10)
+        books[keyPath: changed]? += 1
+        #expect(books.imbalances == [words])
+    }
+
     @Test("what is not known breaks no equation")
     func unknown() {
         var books = Books(qos: 1)

@@ -39,7 +39,9 @@ struct GeneratorAuditTests {
         Case("an easy run", [(60, [lag(1), lag(2)])], []),
 
         // (a) the plan: schedule lag.
-        Case("two late seconds of two", [(2, [lag(50)])], []),
+        Case("two late seconds of two", [(2, [lag(50)])], ["schedule-lag"]),
+        Case("one late second alone", [(1, [lag(50)])], []),
+        Case("two late seconds of three", [(1, [lag(1)]), (2, [lag(50)])], []),
         Case("three late seconds of three", [(3, [lag(50)])], ["schedule-lag"]),
         Case("three late seconds of 29", [(26, [lag(1)]), (3, [lag(6)])], ["schedule-lag"]),
         Case("three late seconds of 30 are just 10 %", [(27, [lag(1)]), (3, [lag(6)])], []),
@@ -101,7 +103,7 @@ struct GeneratorAuditTests {
             reasons.map(\.text) == [
                 "0.25 % of what was offered (200 of 80,000) was still unsent 1 s after its client could send it, over 0.1 %",
                 "in 8 of 8 seconds sends began too late: schedule_lag p99 reached 12.34 ms, over 5 ms; "
-                    + "10 % of the seconds are allowed",
+                    + "10 % of the seconds are allowed, and figures below 123.4 ms are not the server's",
                 "in 8 of 8 seconds an event loop used over 90 % of a core (up to 97 %) while work waited; "
                     + "half of them are allowed",
                 "connects were begun at 2,500 per second, under 95 % of the planned 5,000",
@@ -117,6 +119,22 @@ struct GeneratorAuditTests {
     }
 
     @Test(
+        "a host without idle CPU, on which no thread fills a core, limits a run",
+        arguments: [
+            ([0.04, 0.04, 0.04], 0, 0.5, true), ([0.04, 0.04, 0.2], 0, 0.5, true), ([0.04, 0.2, 0.2], 0, 0.5, false),
+            ([0.04, 0.2, 0.04, 0.2], 0, 0.5, false), ([0.05, 0.05, 0.05], 0, 0.5, false), ([0.04], 0, 0.5, false),
+            ([0, 0, 0], 0.95, 0.5, false), ([0, 0, 0], 0, 0.95, false), ([0, 0, 0], 0.9, 0.9, true),
+        ] as [([Double], Double, Double, Bool)]
+    )
+    func hostFull(_ idle: [Double], _ serverThread: Double, _ loop: Double, _ isLimited: Bool) {
+        var audit = GeneratorAudit(isOpenLoop: true)
+        for idle in idle {
+            audit.second([Self.cpu(loop, waiting: 0)], stealShare: nil, host: (idle, serverThread))
+        }
+        #expect(audit.reasons.map(\.code) == (isLimited ? ["host-full"] : []))
+    }
+
+    @Test(
         "connects that keep 95 % of the planned rate are in time, and a short plan bears a hiccup of 20 ms",
         arguments: [
             // The last of 15,000 is due 2,999.8 ms after the first.
@@ -127,6 +145,12 @@ struct GeneratorAuditTests {
             (1000, 10, 200, true),
             (1_000_000, 5000, 250, true),
             (10, 1, 0, false),
+            // A group of a few clients that are late together has no rate.
+            (500, 1, 28, false),
+            (500, 5, 36, false),
+            (500, 1, 900, false),
+            (500, 1, 1000, true),
+            (500, 5, 100, true),
             (0.5, 3, 4000, false),
             // Half of them never began.
             (100, 500, 10_000, true),

@@ -36,7 +36,7 @@ struct MetricTotalsTests {
         var totals = MetricTotals()
         var histogram = Histogram()
         histogram.record(1)
-        let duration = Metric(duration: "d", labels: [:], histogram: histogram, encoded: nil)
+        let duration = DurationReading(histogram).map { Metric(duration: "d", labels: [:], reading: $0) }
         for value in [-3.0, -1, -2] {
             totals.add([self.gauge(value)] + [duration].compactMap(\.self), isMeasured: true)
         }

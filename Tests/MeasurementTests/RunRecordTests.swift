@@ -43,6 +43,7 @@ struct RunRecordTests {
         record.thresholds = [
             ThresholdResult(expression: "error_rate < 1%", ok: true, value: 0),
             ThresholdResult(expression: "delivery_duration p99 < 1s", ok: false, value: nil),
+            Self.undecided,
         ]
         var accumulator = RunAccumulator(catalog: Self.catalog.catalog)
         _ = accumulator.add(second: 0, phase: "measure", samples: [Self.meter().swap()])
@@ -59,9 +60,11 @@ struct RunRecordTests {
             books.failed = qos == 0 ? nil : 0
             books.confirmed = qos == 0 ? 9 : nil
             books.unconfirmed = qos == 0 ? 0 : nil
-            books.expected = 9
+            books.outstanding = 1
+            books.expected = 11
             books.received = 8
             books.lost = 1
+            books.deliveryOutstanding = 2
             books.duplicated = 2
             return books
         }
@@ -111,11 +114,19 @@ struct RunRecordTests {
         return (catalog, ack, sent, clients)
     }()
 
+    private static var undecided: ThresholdResult {
+        var result = ThresholdResult(expression: "delivery_lost == 0", state: .undecided, value: 1)
+        (result.isBound, result.high) = (true, 3)
+        return result
+    }
+
     private static func meter() -> LoopMeter {
         let meter = LoopMeter(catalog: Self.catalog.catalog, loop: 0)
         meter.beginMeasured()
         for value in Distribution.all[3].values(1000) { meter.record(Self.catalog.ack, value) }
         meter.record(Self.catalog.ack, .max)
+        meter.recordUnanswered(Self.catalog.ack, 5_000_000_000, lane: MetricLane.measured, as: .failed)
+        meter.recordUnanswered(Self.catalog.ack, 9_000_000_000, count: 3, lane: MetricLane.measured, as: .outstanding)
         meter.add(Self.catalog.sent, 9_007_199_254_740_992)
         meter.set(Self.catalog.clients, 90)
         meter.error("reset", at: 5, example: { "Connection reset by peer" })

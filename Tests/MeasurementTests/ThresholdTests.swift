@@ -14,7 +14,8 @@ struct ThresholdTests {
 
         mutating func duration(_ name: String, _ labels: Labels, milliseconds: [Int64]) {
             let histogram = Histogram(of: milliseconds.map { $0 * 1_000_000 })
-            self.metrics.append((name, MetricReading(labels: labels, value: .duration(histogram))))
+            let values = DurationValues(answered: histogram)
+            self.metrics.append((name, MetricReading(labels: labels, value: .duration(values))))
         }
 
         mutating func counter(_ name: String, _ labels: Labels = [:], _ value: Double, rate: Double? = nil) {

@@ -31,12 +31,9 @@ enum ComparedSamples {
             histogram.record(Int64(median * 1e9 * share * (step % 10 == 0 ? 5 : 1)))
         }
         record.metrics = [
-            Metric(
-                duration: "publish_ack_duration",
-                labels: ["leg": "puback", "qos": "1"],
-                histogram: histogram,
-                encoded: histogram.encodedV2()
-            ),
+            DurationReading(histogram, encoded: histogram.encodedV2()).map {
+                Metric(duration: "publish_ack_duration", labels: ["leg": "puback", "qos": "1"], reading: $0)
+            },
             Metric(
                 name: "publish_acked",
                 labels: ["qos": "1"],

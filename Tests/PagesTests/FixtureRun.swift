@@ -209,8 +209,8 @@ struct FixtureRun {
             column.max.append(figures[6])
         }
         self.timeline.columns.append(column)
-        if let metric = Metric(duration: name, labels: labels, histogram: total, encoded: total.encodedV2()) {
-            self.metrics.append(metric)
+        if let reading = DurationReading(total, encoded: total.encodedV2()) {
+            self.metrics.append(Metric(duration: name, labels: labels, reading: reading))
         }
     }
 

@@ -23,12 +23,9 @@ struct RunPageTests {
         var histogram = Histogram()
         histogram.record(2_000_000, count: 299)
         histogram.record(900_000_000)
-        let acks = Metric(
-            duration: "publish_ack_duration",
-            labels: ["qos": "1", "leg": "puback"],
-            histogram: histogram,
-            encoded: histogram.encodedV2()
-        )
+        let acks = DurationReading(histogram, encoded: histogram.encodedV2()).map {
+            Metric(duration: "publish_ack_duration", labels: ["qos": "1", "leg": "puback"], reading: $0)
+        }
         record.metrics = [acks].compactMap(\.self)
         for name in ["publish_offered", "publish_acked"] {
             let reading = CounterReading(value: 300, rate: 100)
@@ -153,12 +150,9 @@ struct RunPageTests {
             var record = Self.record
             var histogram = Histogram()
             histogram.record(number == 3 ? 50_000_000 : 2_000_000, count: 1000)
-            let acks = Metric(
-                duration: "publish_ack_duration",
-                labels: ["qos": "1"],
-                histogram: histogram,
-                encoded: nil
-            )
+            let acks = DurationReading(histogram).map {
+                Metric(duration: "publish_ack_duration", labels: ["qos": "1"], reading: $0)
+            }
             record.metrics = [acks].compactMap(\.self)
             return RunPage.Segment(name: "segment \(number)", record: record, timeline: Self.timeline)
         }

@@ -27,7 +27,7 @@ import Testing
     func few(count: Int) throws {
         let medians = (0..<count).map { $0 < count / 2 ? 0.001 : 0.1 }
         let lead = PageText.lead(try TrendPage(ComparedSamples.days(medians)).text())
-        #expect(lead == "\(count) runs show no trend: a change point needs 3 runs before it and after it.")
+        #expect(lead == "\(count) valid runs show no trend: a change point needs 3 before it and after it.")
     }
 
     @Test("A run that measured the generator is a ring, and makes no level")

@@ -170,7 +170,8 @@ struct ComparabilityTests {
         var other = Samples.pubsub
         other.schema = "clamor.run/9"
         try folder.write(RunJSON.text(other), to: "run.json")
-        #expect(refusal(folder.path) == "D/run.json: its schema is 'clamor.run/9', not clamor.run/1")
+        let known = "clamor.run/1 or clamor.run/2"
+        #expect(refusal(folder.path) == "D/run.json: its schema is 'clamor.run/9', not \(known)")
     }
 
     @Test("a directory may hold several runs, of which partial ones do not count")

@@ -75,7 +75,8 @@ struct RunExchangeTests {
         ]
         let text = JUnitXML(record, isStrict: false).text
         let words = "measured: 1&#10;lost 1 (violated)"
-        #expect(text.contains(ok ? "<system-out>\(words)</system-out>" : "<failure message=\"\(words)\"/>"))
+        let failure = "<failure message=\"\(words)\" type=\"broken\"/>"
+        #expect(text.contains(ok ? "<system-out>\(words)</system-out>" : failure))
         #expect(text.contains("<system-out>measured: 1</system-out>"))
     }
 

@@ -34,8 +34,8 @@ struct LedgerReasonTests {
                 "QoS 1: counted 2 messages on arrival, but the streams hold 3", 2, 3
             ),
             (
-                .unbalanced(qos: 2, expected: 3_000, received: 2, lost: 1), "delivery-books",
-                "QoS 2: expected 3,000 is not received 2 + lost 1", 3, 3_000
+                .unbalanced(qos: 2, expected: 3_000, received: 2, lost: 1, outstanding: 4), "delivery-books",
+                "QoS 2: expected 3,000 is not received 2 + lost 1 + outstanding 4", 7, 3_000
             ),
             (
                 .durationsOfDuplicates(messages: 5), "ledger-duration",

@@ -68,6 +68,7 @@ enum LedgerSamples {
                     assigned: 10,
                     unknown: SequenceRanges([3..<4, 7..<10]),
                     unsent: SequenceRanges([8..<10]),
+                    outstanding: SequenceRanges([3..<4]),
                     resent: SequenceRanges([0..<2]),
                     admitted: SequenceRanges([6..<7]),
                     expires: true
@@ -165,6 +166,7 @@ enum LedgerSamples {
                     assigned: number(50),
                     unknown: set(below: 50),
                     unsent: set(below: 50),
+                    outstanding: set(below: 50),
                     resent: set(below: 50),
                     admitted: set(below: 50),
                     expires: number(2) == 0,

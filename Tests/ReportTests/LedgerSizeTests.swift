@@ -39,7 +39,7 @@ struct LedgerSizeTests {
                 for (publisher, row) in rows.enumerated() {
                     self.second(UInt32(publisher), row, audience, places, share)
                     guard second % 10 == 9, publisher % 3 == 0 else { continue }
-                    self.published.endConnection(publisher: publisher, isConfirmed: true) { _, _, _ in }
+                    self.published.endConnection(publisher: publisher, .confirmed) { _, _, _ in }
                 }
                 if second % 20 == 19 { for place in places { self.received.open(place) } }
                 self.shares.merge([self.members.swap()])

@@ -37,7 +37,7 @@ struct LiveRunTests {
     @Test("durations are added up only where they are asked for")
     func durations() {
         let run = self.live(SimulatedRun().intervals, keepsDurations: false)
-        #expect(run.histograms.isEmpty)
+        #expect(run.values.isEmpty)
         #expect(run.record.metrics.allSatisfy { $0.duration == nil })
     }
 

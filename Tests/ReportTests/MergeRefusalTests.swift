@@ -61,7 +61,9 @@ struct MergeRefusalTests {
         },
         Foreign("2: has not ended; merge needs complete segments") { $0.verdict = nil },
         Foreign("2: has not ended; merge needs complete segments") { $0.durationSeconds = nil },
-        Foreign("2/run.json: its schema is 'clamor.run/2', not clamor.run/1") { $0.schema = "clamor.run/2" },
+        Foreign("2/run.json: its schema is 'clamor.run/9', not clamor.run/1 or clamor.run/2") {
+            $0.schema = "clamor.run/9"
+        },
     ]
 
     @Test("a segment that does not belong to the first is named, with why", arguments: others)

@@ -150,6 +150,21 @@ struct MergeTests {
         #expect(error?.lines == ["\(path): is merged already; give the directories of the segments"])
     }
 
+    @Test("what was not answered is merged bucket by bucket, as one process would have recorded it")
+    func unanswered() throws {
+        let runs = SegmentRuns(3, isAnswered: false)
+        let merged = try self.merged(runs)
+        let own = try #require(self.metric(merged.record, "publish_ack_duration")?.duration)
+        let whole = try #require(self.metric(runs.whole, "publish_ack_duration")?.duration)
+        #expect(own.unanswered?.failed == 30 && own.unanswered?.outstanding == 30)
+        #expect(own.count == whole.count && own.answered == whole.answered)
+        #expect(own.bounds == whole.bounds && own.isBound(\.p99))
+        let (values, known) = (try #require(own.decodedValues()), try #require(whole.decodedValues()))
+        for percent in [50, 90, 99, 99.9, 100] { #expect(values.percentile(percent) == known.percentile(percent)) }
+        let rows = merged.intervals.flatMap(\.metrics).compactMap(\.duration?.unanswered)
+        #expect(rows.reduce(0) { $0 + $1.failed } == 30 && rows.reduce(0) { $0 + $1.outstanding } == 30)
+    }
+
     @Test("thresholds are judged on the whole, and no segment's own answer counts")
     func thresholds() throws {
         let record = try self.merged(SegmentRuns(3), thresholds: ["errors count == 3", "errors count < 3"]).record
@@ -202,7 +217,7 @@ struct MergeTests {
 
     @Test("a ledger whose parts are in several segments is balanced as one, to the message")
     func ledgers() throws {
-        let runs = SegmentRuns.joint(received: [0, 1, 2, 4, 3, 7, 7, 8])
+        let runs = SegmentRuns.joint(received: [0, 1, 2, 4, 3, 7, 7, 9])
         let record = try self.merged(runs, thresholds: ["delivery_lost == 0", "delivery_lost == 3"]).record
         func count(_ name: String) -> [Double?] {
             record.metrics.filter { $0.name == name }.map(\.counter?.value)
@@ -235,11 +250,13 @@ struct MergeTests {
         #expect(
             Set(rows) == [
                 "delivery_expected \(devices) 15", "delivery_received \(devices) 13",
-                "delivery_lost cause=violated;\(devices) 2", "delivery_missing \(devices) 2",
+                "delivery_lost cause=violated;\(devices) 2", "delivery_outstanding \(devices) 0",
+                "delivery_missing \(devices) 2",
                 "delivery_duplicated from=ops;group=devices;permitted=no;qos=1;stream=command 1",
                 "delivery_reordered \(devices) 0",
                 "delivery_expected \(audit) 4", "delivery_received \(audit) 3",
-                "delivery_lost cause=dropped;\(audit) 1", "delivery_missing \(audit) 1",
+                "delivery_lost cause=dropped;\(audit) 1", "delivery_outstanding \(audit) 0",
+                "delivery_missing \(audit) 1",
                 "delivery_duplicated \(audit) 0", "delivery_reordered \(audit) 0",
                 "delivery_lost group=chat;stanza=message 2",
             ]
@@ -265,7 +282,7 @@ struct MergeTests {
         let examples = groups[1].ledger.examples ?? []
         #expect(examples.map(\.finding) == [.lost, .lost, .duplicated])
         #expect(examples.map(\.cause) == ["violated", "dropped", nil])
-        #expect(examples.map(\.sequence) == [3, 2, 1] && examples.map(\.sent) == [2, 1, nil])
+        #expect(examples.map(\.sequence) == [3, 2, 1] && examples.map(\.sent) == [1, 1, nil])
         #expect(examples.map(\.acknowledged) == [true, nil, nil] && examples.map(\.expected) == [true, true, nil])
         #expect(
             examples.map(\.publisher) == [

@@ -31,7 +31,7 @@ struct MetricsCSVTests {
         let text = SimulatedRun().intervals.reduce(MetricsCSV.timelineHeader) { $0 + MetricsCSV.rows($1) }
         try Golden.check(text, "timeline.csv")
         let rows = text.split(separator: "\n").map { CSV.cells(of: $0)?.count }
-        #expect(rows.allSatisfy { $0 == 19 })
+        #expect(rows.allSatisfy { $0 == 23 })
     }
 
     @Test("clients have what they do, and nothing of what they do not")

@@ -90,7 +90,8 @@ struct ReconciliationMetricsTests {
             testDescription: "places that are not known: the QoS alone",
             sent: [Sent(0, to: 0, 3, arrived: [0, 1, 2])],
             rows: [
-                "expected qos=1 3", "received qos=1 3", "lost qos=1 0", "missing qos=1 0", "duplicated qos=1 0",
+                "expected qos=1 3", "received qos=1 3", "lost qos=1 0", "outstanding qos=1 0", "missing qos=1 0",
+                "duplicated qos=1 0",
                 "reordered qos=1 0",
             ]
         ),
@@ -98,21 +99,24 @@ struct ReconciliationMetricsTests {
             testDescription: "a run without groups: no group, whatever its name",
             places: alone,
             hasGroups: false,
-            sent: [Sent(0, to: 0, qos: 2, 3, arrived: [1, 0]), Sent(1, to: 1, qos: 2, 2, arrived: [0, 1, 1])],
+            sent: [Sent(0, to: 0, qos: 2, 3, arrived: [2, 0]), Sent(1, to: 1, qos: 2, 2, arrived: [0, 1, 1])],
             rows: [
-                "expected qos=2 5", "received qos=2 4", "lost cause=violated;qos=2 1", "missing qos=2 1",
+                "expected qos=2 5", "received qos=2 4", "lost cause=violated;qos=2 1", "outstanding qos=2 0",
+                "missing qos=2 1",
                 "duplicated permitted=no;qos=2 1", "reordered qos=2 1",
             ]
         ),
         Sample(
             testDescription: "one group that hears itself: no `from`",
             places: alone,
-            sent: [Sent(0, to: 0, qos: 0, 2, arrived: [0]), Sent(0, to: 1, qos: 1, 1, arrived: [0])],
+            sent: [Sent(0, to: 0, qos: 0, 2, arrived: [1]), Sent(0, to: 1, qos: 1, 1, arrived: [0])],
             rows: [
                 "expected group=a;qos=0 2", "received group=a;qos=0 1", "lost cause=dropped;group=a;qos=0 1",
-                "missing group=a;qos=0 1", "duplicated group=a;qos=0 0", "reordered group=a;qos=0 0",
+                "outstanding group=a;qos=0 0", "missing group=a;qos=0 1", "duplicated group=a;qos=0 0",
+                "reordered group=a;qos=0 0",
                 "expected group=a;qos=1 1", "received group=a;qos=1 1", "lost group=a;qos=1 0",
-                "missing group=a;qos=1 0", "duplicated group=a;qos=1 0", "reordered group=a;qos=1 0",
+                "outstanding group=a;qos=1 0", "missing group=a;qos=1 0", "duplicated group=a;qos=1 0",
+                "reordered group=a;qos=1 0",
             ]
         ),
         Sample(
@@ -120,14 +124,16 @@ struct ReconciliationMetricsTests {
                 "streams of one group, and two ranges of receivers in one row: no `from` while none hears b",
             places: between,
             sent: [
-                Sent(0, to: 0, 2, arrived: [0, 1]), Sent(1, to: 2, 3, arrived: [0]), Sent(2, to: 1, 1, arrived: [0]),
+                Sent(0, to: 0, 2, arrived: [0, 1]), Sent(1, to: 2, 3, arrived: [2]), Sent(2, to: 1, 1, arrived: [0]),
             ],
             rows: [
                 "expected group=a;qos=1;stream=x 5", "received group=a;qos=1;stream=x 3",
-                "lost cause=violated;group=a;qos=1;stream=x 2", "missing group=a;qos=1;stream=x 2",
+                "lost cause=violated;group=a;qos=1;stream=x 2", "outstanding group=a;qos=1;stream=x 0",
+                "missing group=a;qos=1;stream=x 2",
                 "duplicated group=a;qos=1;stream=x 0", "reordered group=a;qos=1;stream=x 0",
                 "expected group=a;qos=1;stream=y 1", "received group=a;qos=1;stream=y 1",
-                "lost group=a;qos=1;stream=y 0", "missing group=a;qos=1;stream=y 0",
+                "lost group=a;qos=1;stream=y 0", "outstanding group=a;qos=1;stream=y 0",
+                "missing group=a;qos=1;stream=y 0",
                 "duplicated group=a;qos=1;stream=y 0", "reordered group=a;qos=1;stream=y 0",
             ]
         ),
@@ -137,10 +143,12 @@ struct ReconciliationMetricsTests {
             sent: [Sent(0, to: 0, 1, arrived: [0]), Sent(3, to: 3, 1, arrived: [0])],
             rows: [
                 "expected from=a;group=a;qos=1;stream=x 1", "received from=a;group=a;qos=1;stream=x 1",
-                "lost from=a;group=a;qos=1;stream=x 0", "missing from=a;group=a;qos=1;stream=x 0",
+                "lost from=a;group=a;qos=1;stream=x 0", "outstanding from=a;group=a;qos=1;stream=x 0",
+                "missing from=a;group=a;qos=1;stream=x 0",
                 "duplicated from=a;group=a;qos=1;stream=x 0", "reordered from=a;group=a;qos=1;stream=x 0",
                 "expected from=b;group=a+b;qos=1 1", "received from=b;group=a+b;qos=1 1",
-                "lost from=b;group=a+b;qos=1 0", "missing from=b;group=a+b;qos=1 0",
+                "lost from=b;group=a+b;qos=1 0", "outstanding from=b;group=a+b;qos=1 0",
+                "missing from=b;group=a+b;qos=1 0",
                 "duplicated from=b;group=a+b;qos=1 0", "reordered from=b;group=a+b;qos=1 0",
             ]
         ),
@@ -191,7 +199,8 @@ struct ReconciliationMetricsTests {
             Self.texts(delivery.metrics(LedgerPlaces(), hasGroups: false, hasGaps: false)) == [
                 "expected qos=1 8", "received qos=1 2", "lost cause=violated;qos=1 2",
                 "lost cause=server-admitted;qos=1 1", "lost cause=session-lost;qos=1 2",
-                "lost cause=fresh-subscription;qos=1 1", "missing qos=1 8", "duplicated permitted=no;qos=1 1",
+                "lost cause=fresh-subscription;qos=1 1", "outstanding qos=1 0", "missing qos=1 8",
+                "duplicated permitted=no;qos=1 1",
                 "duplicated permitted=yes;qos=1 1", "overlap qos=1 1", "reordered qos=1 0",
             ]
         )
@@ -210,12 +219,12 @@ struct ReconciliationMetricsTests {
 
     @Test("stanzas have one row of each count, whatever the cause")
     func stanzas() {
-        let delivery = Self.reconciliation(LedgerPlaces(), [Sent(0, to: 0, qos: 0, 3, arrived: [0, 1, 1])])
+        let delivery = Self.reconciliation(LedgerPlaces(), [Sent(0, to: 0, qos: 0, 3, arrived: [0, 2, 2])])
         let metrics = delivery.rows.flatMap { $0.metrics(labels: ["stanza": "message"]) }
         #expect(
             Self.texts(metrics) == [
-                "expected stanza=message 3", "lost stanza=message 1", "duplicated stanza=message 1",
-                "reordered stanza=message 0",
+                "expected stanza=message 3", "lost stanza=message 1", "outstanding stanza=message 0",
+                "duplicated stanza=message 1", "reordered stanza=message 0",
             ]
         )
     }
@@ -227,7 +236,9 @@ struct ReconciliationMetricsTests {
             ([0, 1, 2], "delivery_duplicated{permitted=no} == 0", true), ([0, 2], "delivery_lost == 0", false),
             ([0, 2], "delivery_lost == 1", true), ([0, 2], "delivery_lost{cause=violated} == 1", true),
             ([0, 2], "delivery_lost{cause=dropped} == 0", true), ([0, 2, 2], "delivery_duplicated == 1", true),
-            ([0, 2, 2], "delivery_duplicated{permitted=no} == 0", false), ([], "delivery_lost{qos=1} == 3", true),
+            ([0, 2, 2], "delivery_duplicated{permitted=no} == 0", false),
+            ([], "delivery_outstanding{qos=1} == 3", true),
+            ([], "delivery_lost{qos=1} == 0", false),
         ] as [([UInt64], String, Bool)]
     )
     func thresholds(_ arrived: [UInt64], _ expression: String, _ holds: Bool) throws {

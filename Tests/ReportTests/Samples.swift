@@ -14,7 +14,9 @@ enum Samples {
     }
 
     static func duration(_ name: String, _ labels: Labels = [:], _ histogram: Histogram) -> Metric? {
-        Metric(duration: name, labels: labels, histogram: histogram, encoded: histogram.encodedV2())
+        DurationReading(histogram, encoded: histogram.encodedV2()).map {
+            Metric(duration: name, labels: labels, reading: $0)
+        }
     }
 
     static func counter(

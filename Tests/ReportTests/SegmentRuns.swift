@@ -21,7 +21,9 @@ struct SegmentRuns {
     private(set) var whole: RunRecord
 
     /// `count` segments of which number i has 3 clients and, for each message of the first, i messages.
-    init(_ count: Int = 3) {
+    ///
+    /// `isAnswered`: every message, or else some fail or are outstanding in the end.
+    init(_ count: Int = 3, isAnswered: Bool = true) {
         var catalog = MetricCatalog()
         let connect = catalog.duration("connect_duration", ["phase": "total"], wholeRun: true)
         let ack = catalog.duration("publish_ack_duration", ["qos": "1", "leg": "puback"])
@@ -59,6 +61,11 @@ struct SegmentRuns {
                     let value = Int64.random(in: 1_000...9_000_000, using: &random) * Int64(index + 1)
                     let isMeasured = second > 2 || second == 2 && number > 50
                     for meter in [meters[index], joint[index]] { meter.record(ack, value, measured: isMeasured) }
+                }
+                for meter in isAnswered ? [] : [meters[index], joint[index]] {
+                    let (age, count) = (Int64(index + 1) * 1_000_000_000, UInt64(index + 1))
+                    let (lane, end) = (MetricLane.measured, second == 5 ? UnansweredEnd.outstanding : .failed)
+                    if second >= 4 { meter.recordUnanswered(ack, age * 2, count: 5 * count, lane: lane, as: end) }
                 }
                 if second == 3, index > 0 {
                     let at = 3_900_000_000 - Int64(index) * 100_000_000
@@ -205,7 +212,7 @@ struct SegmentRuns {
         ledgers[0].published[0] = PublishedExport(
             audiences: [[]] + (0...2).map { [AudienceMember(receiver: $0, qos: 1)] },
             fates: [
-                PublisherFate(publisher: 0, audience: 1, qos: 1, assigned: 10, resent: SequenceRanges([3..<4])),
+                PublisherFate(publisher: 0, audience: 1, qos: 1, assigned: 10),
                 PublisherFate(publisher: 1, audience: 2, qos: 1, assigned: 5),
                 PublisherFate(publisher: 2, audience: 3, qos: 0, assigned: 4),
             ]

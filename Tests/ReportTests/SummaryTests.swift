@@ -131,7 +131,7 @@ struct SummaryTests {
         let lines = Summary(record, detail: .full).text.split(separator: "\n", omittingEmptySubsequences: false).map(
             String.init
         )
-        let rows = row.results.enumerated().map { "  \($1 ? "ok    " : "FAILED")  errors == \($0)  0" }
+        let rows = row.results.enumerated().map { "  \($1 ? "met   " : "FAILED")  errors == \($0)  0" }
         #expect(lines.first == row.line)
         #expect(Summary(record).text.hasPrefix("\(row.line)\n"))
         #expect(Array(lines.dropFirst().prefix(rows.count)) == rows)

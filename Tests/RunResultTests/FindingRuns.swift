@@ -55,13 +55,8 @@ struct FindingRun: Sendable {
         self.record.metrics.removeAll { $0.name == "connect_duration" }
         var histogram = Histogram()
         if clients > 0 { histogram.record(1_000_000, count: UInt64(clients)) }
-        let metric = Metric(
-            duration: "connect_duration",
-            labels: ["phase": "total"],
-            histogram: histogram,
-            encoded: nil
-        )
-        if let metric { self.record.metrics.append(metric) }
+        guard let reading = DurationReading(histogram) else { return }
+        self.record.metrics.append(Metric(duration: "connect_duration", labels: ["phase": "total"], reading: reading))
     }
 
     /// Sets a counter or a level in every second; `nil`: it has no row there.
@@ -177,6 +172,12 @@ struct FindingRun: Sendable {
                 }
             }
         }
+    }
+
+    /// A counter of the whole run.
+    mutating func count(_ name: String, _ labels: Labels, _ value: Double) {
+        let reading = CounterReading(value: value, rate: nil)
+        self.record.metrics.append(Metric(name: name, labels: labels, reading: .counter(reading)))
     }
 
     mutating func threshold(_ expression: String, ok: Bool, value: Double?) {

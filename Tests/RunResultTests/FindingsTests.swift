@@ -218,6 +218,63 @@ struct FindingsTests {
             }
         ),
         Case(
+            "no answer to some",
+            "4,211 of 30,000 messages were not answered",
+            run { ($0.record.books[0].outstanding, $0.record.books[0].notSent) = (4_211, 3_411) }
+        ),
+        Case("no answer to one", "1 of 30,000 messages was not answered", run { $0.record.books[0].outstanding = 1 }),
+        Case(
+            "what was not sent",
+            "2,439 of 30,000 messages were not sent",
+            run { ($0.record.books[0].outstanding, $0.record.books[0].notSent) = (2_439, 2_439) }
+        ),
+        Case(
+            "deliveries that did not come, whatever the cause",
+            "5 of 30,000 deliveries had not come when the drain ended",
+            run { $0.record.books[0].deliveryOutstanding = 5 }
+        ),
+        Case(
+            "no answer to some before an objective that nothing dates",
+            "12 of 30,000 messages were not answered",
+            run { run in
+                run.record.books[0].outstanding = 12
+                run.threshold("error_rate < 0.1%", ok: false, value: 0.4)
+            }
+        ),
+        Case(
+            "what came twice where it must not, and out of order",
+            "1 message came twice at QoS 2; 40 messages came out of order",
+            run { run in
+                run.count("delivery_duplicated", ["qos": "1"], 7)
+                run.count("delivery_duplicated", ["qos": "2"], 1)
+                run.count("delivery_reordered", ["qos": "1"], 40)
+            }
+        ),
+        Case(
+            "messages that came back",
+            "3 stanzas came back as an error",
+            run { $0.count("stanza_refused", ["stanza": "message"], 3) }
+        ),
+        Case(
+            "an objective that nothing decides",
+            "the objective publish_ack_duration p99.9 < 10s is undecided: 6 s or more",
+            run { run in
+                let expression = "publish_ack_duration p99.9 < 10s"
+                var result = ThresholdResult(expression: expression, state: .undecided, value: 6)
+                result.isBound = true
+                run.record.thresholds.append(result)
+            }
+        ),
+        Case(
+            "a stall, and what it left",
+            "answers stopped at 14 s for 5 s with 5,000 messages in flight; 0 lost; 12 of 30,000 messages were not answered",
+            ["stall 14"],
+            run { run in
+                run.stall(at: 14, for: 5)
+                run.record.books[0].outstanding = 12
+            }
+        ),
+        Case(
             "no acknowledgement",
             "no message was acknowledged: 30,000 were sent",
             run { run in
@@ -293,7 +350,8 @@ struct FindingsTests {
         ),
         Case(
             "a generator that was late, before a stall",
-            "the generator was the limit from 7 s on: sends began too late [schedule-lag]",
+            "answers stopped at 14 s for 5 s with 5,000 messages in flight; 0 lost; the generator was the limit from 7 s "
+                + "on: sends began too late [schedule-lag]",
             ["generator 7", "stall 14"],
             run { run in
                 run.stall(at: 14, for: 5)

@@ -33,4 +33,17 @@ struct CapacityVerdictTests {
         record.thresholds = row.broken.map { ThresholdResult(expression: $0, ok: false, value: nil) }
         #expect(record.step(status: 0)?.verdict == row.verdict)
     }
+
+    @Test("what was not answered is not held, and an objective that is undecided is not met")
+    func unanswered() {
+        var record = RunRecord.begun
+        record.verdict = .valid
+        var books = Books(qos: 1)
+        (books.offered, books.outstanding, books.notSent) = (8_000, 4_211, 3_411)
+        record.books = [books]
+        #expect(record.step(status: 0)?.verdict == .broken("4,211 of 8,000 messages were not answered"))
+        record.books = []
+        record.thresholds = [ThresholdResult(expression: "delivery_lost == 0", state: .undecided, value: 0)]
+        #expect(record.step(status: 0)?.verdict == .broken("delivery_lost == 0"))
+    }
 }

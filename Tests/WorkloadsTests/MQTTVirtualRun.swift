@@ -155,10 +155,16 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         self.reconciliation.rows.first { $0.qos == qos.rawValue }?.missing ?? 0
     }
 
+    /// Deliveries whose publish was not answered when the drain ended, and that did not come.
+    func outstanding(_ qos: QoS) -> UInt64 {
+        self.reconciliation.rows.first { $0.qos == qos.rawValue }?.outstanding ?? 0
+    }
+
+    /// Without what is outstanding: the wire has no answer to it, and the oracle knows only answers.
     func row(_ qos: QoS) -> WireOracle.Row {
         let row = self.reconciliation.rows.first { $0.qos == qos.rawValue }
         return WireOracle.Row(
-            expected: Int(row?.expected ?? 0),
+            expected: Int((row?.expected ?? 0) - (row?.outstanding ?? 0)),
             received: Int(row?.received ?? 0),
             lost: Int(row?.lost ?? 0),
             duplicated: Int(row?.duplicated ?? 0),
@@ -168,7 +174,12 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
 
     /// The same, as the wire saw it.
     func oracleRow(_ qos: QoS) -> WireOracle.Row { self.oracleSums(qos).row }
-    func oracleSums(_ qos: QoS) -> WireOracle.Sums { self.network.oracle.sums(qos.rawValue, self.subscriptions) }
+    func oracleSums(_ qos: QoS) -> WireOracle.Sums {
+        var sums = self.network.oracle.sums(qos.rawValue, self.subscriptions)
+        // Several that answer keep no order between them.
+        if self.setup.topology == .request, self.setup.subscribers > 1 { sums.row.reordered = 0 }
+        return sums
+    }
 
     /// As the topology makes them.
     var subscriptions: [WireOracle.Subscription] {
@@ -199,9 +210,11 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
                 books.inFlight = part.inFlight
                 books.timedOut = part.timedOut
                 books.failed = part.failed
+                books.outstanding = (books.notSent ?? 0) + part.inFlight
             }
             let row = self.row(qos)
-            books.expected = UInt64(row.expected)
+            books.deliveryOutstanding = self.outstanding(qos)
+            books.expected = UInt64(row.expected) + self.outstanding(qos)
             books.received = UInt64(row.received)
             books.lost = UInt64(row.lost)
             return books.imbalances

@@ -81,6 +81,8 @@ struct StoreGateConnectTests {
         #expect(run.counter("publish_sent", .atLeastOnce) == 100)
         #expect(run.counter("publish_acked", .atLeastOnce) == 100)
         #expect(run.counter("publish_not_sent", .atLeastOnce) == 100)
+        let values = run.values("publish_ack_duration", ["qos": "1", "leg": "puback"])
+        #expect(values.answered.count == 100 && values.unanswered.outstanding == 100 && values.count == 200)
         #expect(run.histogram("publish_write_duration", ["qos": "1"]).count == 100)
         #expect(run.network.oracle.written.count == 100)
         #expect(run.store?.kept.map(\.sequence) == [100])

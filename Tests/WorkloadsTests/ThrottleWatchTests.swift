@@ -220,7 +220,11 @@ struct ThrottleWatchTests {
             startedAt: ""
         )
         record.metrics = [
-            try #require(Metric(duration: "connect_duration", labels: ["phase": "tcp"], histogram: way, encoded: nil))
+            Metric(
+                duration: "connect_duration",
+                labels: ["phase": "tcp"],
+                reading: try #require(DurationReading(way))
+            )
         ]
         let notes = watch.notes(record, example.counts.enumerated().map(self.client))
         #expect(notes.map(\.limit) == (example.limit.map { [$0] } ?? []))

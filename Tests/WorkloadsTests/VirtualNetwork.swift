@@ -25,6 +25,8 @@ final class VirtualNetwork<Server: VirtualServer>: ClientConnector {
     var answers: (_ client: Int, _ earlier: Int) -> VirtualConnect = { _, _ in .opens(after: .zero) }
     /// Replaces the server's bytes before they arrive at clients.
     var rewrite: (([UInt8]) -> [UInt8])?
+    /// Whether the server hangs: neither its bytes nor its FIN arrive.
+    var hangs: () -> Bool = { false }
     /// Every connect, in its order.
     private(set) var connects: [(client: Int, at: NIODeadline)] = []
 
@@ -63,6 +65,7 @@ final class VirtualNetwork<Server: VirtualServer>: ClientConnector {
             server: self.server,
             channel: channel,
             rewrite: { [unowned self] bytes in self.rewrite.map { $0(bytes) } ?? bytes },
+            hangs: { [unowned self] in self.hangs() },
             later: { [unowned self] in self.later($0) }
         )
         self.links.append(link)
@@ -109,6 +112,7 @@ final class VirtualLink: ChannelOutboundHandler {
     private unowned let server: any VirtualServer
     private let books: WireOracle.Connection?
     private let rewrite: ([UInt8]) -> [UInt8]
+    private let hangs: () -> Bool
     private let later: (@escaping () -> Void) -> Void
     private var isShut = false
     /// Broken off: nothing arrives any more, on either side.
@@ -122,6 +126,7 @@ final class VirtualLink: ChannelOutboundHandler {
         server: any VirtualServer,
         channel: EmbeddedChannel,
         rewrite: @escaping ([UInt8]) -> [UInt8],
+        hangs: @escaping () -> Bool,
         later: @escaping (@escaping () -> Void) -> Void
     ) {
         self.client = client
@@ -129,6 +134,7 @@ final class VirtualLink: ChannelOutboundHandler {
         self.channel = channel
         self.books = server.books(of: client)
         self.rewrite = rewrite
+        self.hangs = hangs
         self.later = later
     }
 
@@ -183,7 +189,7 @@ final class VirtualLink: ChannelOutboundHandler {
     var isOpen: Bool { self.channel.isActive && !self.isCut }
 
     private func arrived(_ bytes: ByteBuffer) {
-        guard self.isOpen else { return }
+        guard self.isOpen, !self.hangs() else { return }
         let bytes = ByteBuffer(bytes: self.rewrite(Array(bytes.readableBytesView)))
         self.books?.read(bytes)
         self.channel.pipeline.fireChannelRead(bytes)
@@ -191,7 +197,7 @@ final class VirtualLink: ChannelOutboundHandler {
     }
 
     private func peerClosed() {
-        guard self.isOpen else { return }
+        guard self.isOpen, !self.hangs() else { return }
         if self.isShut {
             self.books?.answered()
             self.channel.pipeline.fireChannelReadComplete()

@@ -94,8 +94,8 @@ class VirtualRun<Load: Workload, Server: VirtualServer> {
             return run.hasEnded { if case .operatorsFinished = $0 { true } else { false } }
         }
         self.shard.endDrain()
-        // Whatever is still under way to the listeners arrives before they go.
-        if self.plan.listeners > 0 { self.pass(.seconds(1), step: step) { _ in false } }
+        // Messages under way to the listeners arrive before they go, and a server that is quiet proves that it has no more.
+        if self.plan.listeners > 0 { self.pass(.milliseconds(1_500), step: step) { _ in false } }
         self.shard.finishListeners()
         self.pass(self.plan.closeGrace, step: step) { run in
             run.hasEnded { if case .finished = $0 { true } else { false } }
@@ -169,8 +169,15 @@ class VirtualRun<Load: Workload, Server: VirtualServer> {
     /// Seconds since the first connect was due.
     func seconds(_ time: NIODeadline) -> Double { Double((time - self.began).nanoseconds) / 1e9 }
 
-    func histogram(_ name: String, _ labels: Labels = [:]) -> Histogram {
-        self.all.first { $0.name == name && $0.labels == labels }?.duration?.decodedHistogram() ?? Histogram()
+    /// The answered operations of a duration.
+    func histogram(_ name: String, _ labels: Labels = [:]) -> Histogram { self.values(name, labels).answered }
+
+    func values(_ name: String, _ labels: Labels = [:]) -> DurationValues {
+        let source = self.accumulator.source(measuredSeconds: 1)
+        for reading in source.readings(of: name, stage: labels[Labels.stage]) where reading.labels == labels {
+            if case .duration(let values) = reading.value { return values }
+        }
+        return DurationValues()
     }
 
     func count(_ name: String, _ labels: Labels = [:]) -> Int {

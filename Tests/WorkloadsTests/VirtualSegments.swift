@@ -159,6 +159,7 @@ final class VirtualSegments {
                 segment.workload.plan,
                 results,
                 shares: segment.observer.deliveries.shares,
+                longestShared: segment.observer.longestShared,
                 presence: segment.observer.deliveries.presence,
                 realtimeOffset: self.load.realtimeOffset
             ).account
@@ -176,6 +177,8 @@ final class VirtualSegments {
     private func whole(_ results: [MQTTResult]) -> Reconciliation {
         var terms = ReconciliationTerms()
         terms.use(self.segments[0].workload.plan.places)
+        for result in results { terms.end += result.end }
+        terms.end.longest = self.segments.map(\.observer.longestShared).reduce(terms.end.longest, max)
         let began = results.reduce(into: Set<UInt32>()) { $0.formUnion($1.began) }
         terms.neverBegan = results.reduce(into: Set<UInt32>()) { $0.formUnion($1.receivers) }.subtracting(began)
         return Reconciliation(
@@ -231,7 +234,6 @@ final class VirtualSegments {
         private struct State {
             var accumulator: RunAccumulator
             var deliveries: DeliveryMonitor
-            var isQuiet = false
         }
 
         private let state: Mutex<State>
@@ -248,6 +250,7 @@ final class VirtualSegments {
         }
 
         var deliveries: DeliveryMonitor { self.state.withLock { $0.deliveries } }
+        var longestShared: Int64 { self.deliveries.slow.map(\.entry.duration).max() ?? 0 }
         var metrics: [Metric] {
             self.state.withLock {
                 $0.accumulator.metrics(measuredSeconds: nil) + $0.accumulator.stageMetrics(seconds: nil)
@@ -276,16 +279,15 @@ final class VirtualSegments {
                 state.deliveries.settle(&groups)
                 let samples = groups[0].samples.map(\.metrics)
                 _ = state.accumulator.add(second: second, phase: phase.rawValue, samples: samples)
-                if phase == .drain { state.isQuiet = true }
             }
             return nil
         }
 
-        func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool {
+        func isComplete(_ balance: DeliveryBalance, of group: Int, quiet: TimeAmount) async -> Bool {
             switch self.completion {
             case .balance: self.deliveries.withShares(balance).isComplete
-            // Messages of other segments are not known here; a second of drain is long enough for them.
-            case .joint, .silence: self.state.withLock(\.isQuiet)
+            // Messages of other segments are not known here, so the drain takes its whole time.
+            case .joint, .silence: false
             case .nothing: true
             }
         }

@@ -32,13 +32,14 @@ final class WireOracle {
 
         /// Whether the ledger may say this.
         ///
-        /// What a connection's end took with it is excused; which messages these were, the wire does not show.
-        func agrees(with seen: Sums) -> Bool {
+        /// What a connection's end took with it is excused; which messages these were, the wire does not show. Of those that
+        /// are `outstanding`, the wire proves some to be lost.
+        func agrees(with seen: Sums, outstanding: Int = 0) -> Bool {
             let isSame =
                 self.received == seen.row.received && self.duplicated == seen.row.duplicated
                 && self.reordered == seen.row.reordered
             return isSame && self.expected == self.received + self.lost
-                && (seen.proven...seen.row.lost).contains(self.lost)
+                && (max(0, seen.proven - outstanding)...seen.row.lost).contains(self.lost)
         }
     }
 

@@ -67,6 +67,10 @@ struct XMPPClientPingTests {
         let books = run.books
         #expect(books.offered == 30 && books.sent == 30 && books.timedOut == 1 && books.acked == 29)
         #expect(books.imbalances == [])
+        let values = run.values("iq_duration", self.ping)
+        #expect(values.count == 30 && values.unanswered.failed == 1 && values.unanswered.outstanding == 0)
+        // A histogram has the lower end of a bucket of at most 0.1 %.
+        #expect(values.unanswered.ages.min ?? 0 >= 999_000_000)
         // The nine that became due after it left when it was given up, one after the other.
         let second = run.server.heard("iq") { $0.element.child("ping") != nil }.dropFirst().first
         #expect((second?.at ?? .distantPast) - run.origin == .milliseconds(1_001))
@@ -92,6 +96,8 @@ struct XMPPClientPingTests {
         }
         run.perform()
         #expect(run.books.acked == 36 && run.books.inFlight == 4)
+        let values = run.values("iq_duration", self.ping)
+        #expect(values.count == 40 && values.unanswered.failed == 0 && values.unanswered.outstanding == 4)
         #expect(run.books.imbalances == [])
         #expect(run.errorCounts == [:])
     }

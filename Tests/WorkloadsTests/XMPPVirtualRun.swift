@@ -103,7 +103,9 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
 
     // MARK: What came of it
 
-    var account: LoadAccount {
+    var account: LoadAccount { self.workload.account([self.result], delivery: nil, record: self.measured) }
+
+    private var measured: RunRecord {
         var record = RunRecord(
             command: [],
             tool: ToolRecord(name: "clamor", version: ""),
@@ -112,7 +114,13 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
             startedAt: ""
         )
         record.metrics = self.all
-        return self.workload.account([self.result], delivery: nil, record: record)
+        return record
+    }
+
+    func judge(_ expression: String) throws -> ThresholdResult {
+        var record = self.measured
+        record.metrics += self.account.metrics
+        return try Threshold.parse(expression).evaluate(in: record)
     }
 
     /// Of the one kind of stanza that the load sends.

@@ -131,6 +131,42 @@ public struct Histogram: Sendable {
         self.highestValue = Swift.max(self.highestValue, other.highestValue)
     }
 
+    /// Takes the values of `other` out, which are among those recorded here.
+    ///
+    /// The extremes become those of their buckets, unless nothing is left there to change them.
+    package mutating func subtract(_ other: Histogram) {
+        let range = other.touched
+        guard !range.isEmpty, self.total > 0 else { return }
+        let (ours, before) = (self.own(), self.touched)
+        var taken: UInt64 = 0
+        other.withCounts { theirs in
+            for index in range.clamped(to: before) {
+                let count = Swift.min(ours[index], theirs[index])
+                ours[index] -= count
+                taken += count
+            }
+        }
+        self.handOn()
+        self.total -= taken
+        self.clampedTotal -= Swift.min(self.clampedTotal, other.clampedTotal)
+        guard self.total > 0, let first = before.first(where: { self.count(at: $0) > 0 }),
+            let last = before.last(where: { self.count(at: $0) > 0 })
+        else { return self.clear() }
+        if first != before.lowerBound { self.lowestValue = HistogramLayout.lowest(at: first) }
+        if last != before.upperBound - 1 { self.highestValue = HistogramLayout.highest(at: last) }
+    }
+
+    /// The lowest values, so many of them, with the largest value of their buckets.
+    func lowest(_ count: UInt64) -> Histogram {
+        var (lowest, missing) = (Histogram(), count)
+        for index in self.touched where missing > 0 {
+            let taken = Swift.min(self.count(at: index), missing)
+            if taken > 0 { lowest.record(HistogramLayout.highest(at: index), count: taken) }
+            missing -= taken
+        }
+        return lowest
+    }
+
     /// Moves the extremes to the edges of their buckets, which is all that an encoding preserves of them.
     mutating func widenExtremes() {
         guard self.total > 0 else { return }

@@ -34,11 +34,24 @@ extension Histogram {
     }
 
     /// The number of values that a percentile covers: rounded up, at least one.
-    private func rank(of percent: Double) -> UInt64 {
+    func rank(of percent: Double) -> UInt64 {
         let clamped = Swift.min(Swift.max(percent.nextDown, 0), 100)
         // One step down first: 99.9 × 1,000 ÷ 100 may yield slightly more than 999 and would be rounded up to 1,000.
         let wanted = (clamped * Double(self.total) / 100).rounded(.up)
         return Swift.min(Swift.max(UInt64(wanted), 1), self.total)
+    }
+
+    /// The value that so many values do not exceed: the largest value of its bucket, at most the maximum.
+    ///
+    /// Returns nanoseconds, or nil if there are fewer values.
+    func value(atRank rank: UInt64) -> Int64? {
+        guard rank > 0, rank <= self.total else { return nil }
+        var seen: UInt64 = 0
+        for index in self.touched {
+            seen += self.count(at: index)
+            if seen >= rank { return Swift.min(HistogramLayout.highest(at: index), self.highestValue) }
+        }
+        return nil
     }
 
     /// The mean, where the middle of its bucket represents each value; nil if empty.

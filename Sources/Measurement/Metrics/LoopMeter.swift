@@ -22,6 +22,10 @@ public final class LoopMeter {
     private let counterCount: Int
     private let gaugeCount: Int
     private var errors: [String: ErrorTally] = [:]
+    /// Operations without an answer, by place among ``histograms``: few durations have any.
+    ///
+    /// None is recorded on the way of an answered message.
+    private var unanswered: [Int: Unanswered] = [:]
     /// Connections by the version of TLS that they negotiated.
     private var tlsVersions: [String: UInt64] = [:]
     private var atBegin: [UInt64]?
@@ -79,6 +83,21 @@ public final class LoopMeter {
     @inlinable public func record(_ id: DurationID, _ nanoseconds: Int64, count: UInt64 = 1, lane: Int) {
         let lane = id.isWholeRun ? self.present.pointee : lane
         self.histograms[id.index &* self.lanes &+ lane].recordUnshared(nanoseconds, count: count)
+    }
+
+    /// Records operations that failed, or that had no answer until the end of the drain, at their age.
+    ///
+    /// `lane`: a value of ``MetricLane``, of the due time; a metric of the whole run ignores it.
+    package func recordUnanswered(
+        _ id: DurationID,
+        _ age: Int64,
+        count: UInt64 = 1,
+        lane: Int,
+        as end: UnansweredEnd
+    ) {
+        guard count > 0 else { return }
+        let lane = id.isWholeRun ? self.present.pointee : lane
+        self.unanswered[id.index * self.lanes + lane, default: Unanswered()].record(age, count: count, as: end)
     }
 
     /// Adds to a counter, in nanoseconds if its unit is seconds.
@@ -180,6 +199,8 @@ public final class LoopMeter {
             }
         }
         self.releaseEnded()
+        sample.unanswered = self.unanswered
+        self.unanswered = [:]
         sample.counters = self.counterValues()
         sample.measured = self.gains(sample.counters)
         sample.stageMarks = self.stageMarks

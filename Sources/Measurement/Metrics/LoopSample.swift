@@ -7,6 +7,8 @@ package struct LoopSample: Sendable {
     package internal(set) var loop: Int
     /// By duration of the catalog and ``MetricLane``.
     package internal(set) var histograms: [Histogram]
+    /// By place among ``histograms``: operations without an answer.
+    var unanswered: [Int: Unanswered] = [:]
     var lanes = 2
     /// Since the start of the run, not of the interval.
     var counters: [UInt64]
@@ -47,6 +49,7 @@ package struct LoopSample: Sendable {
     /// Call this off the loop, before the sample is passed back to `LoopMeter.swap`. Memory that a copy shares is
     /// replaced, and the memory of ended stages is freed.
     package mutating func clear() {
+        self.unanswered = [:]
         let ended = MetricLane.stage(0)..<MetricLane.stage(MetricLane.ended(self.stageMarks, self.stageEnd))
         for slot in self.histograms.indices {
             if ended.contains(slot % self.lanes) {

@@ -19,11 +19,8 @@ package struct Metric: Hashable, Sendable {
         self.reading = reading
     }
 
-    /// A duration metric; nil if the histogram is empty, since nothing is known then.
-    ///
-    /// `encoded`: the histogram's encoding, if the file shall contain it.
-    package init?(duration name: String, labels: Labels, histogram: Histogram, encoded: String?) {
-        guard let reading = DurationReading(histogram, encoded: encoded) else { return nil }
+    /// A duration metric.
+    package init(duration name: String, labels: Labels, reading: DurationReading) {
         self.init(name: name, labels: labels, unit: "seconds", reading: .duration(reading))
     }
 
@@ -43,7 +40,55 @@ package struct Metric: Hashable, Sendable {
     }
 }
 
-/// The figures of a histogram, in seconds.
+/// The operations of a duration without an answer, in the form of files.
+package struct UnansweredReading: Codable, Hashable, Sendable {
+    package var failed: UInt64
+    package var outstanding: UInt64
+    /// HdrHistogram V2 of their ages in nanoseconds; absent in the timeline.
+    package var histogram: String?
+
+    package init(failed: UInt64, outstanding: UInt64, histogram: String? = nil) {
+        self.failed = failed
+        self.outstanding = outstanding
+        self.histogram = histogram
+    }
+
+    package init(_ unanswered: Unanswered, isEncoded: Bool = true) {
+        self.init(
+            failed: unanswered.failed,
+            outstanding: unanswered.outstanding,
+            histogram: isEncoded ? unanswered.ages.encodedV2() : nil
+        )
+    }
+
+    package var count: UInt64 { self.failed &+ self.outstanding }
+
+    /// The values of a duration, these among them.
+    ///
+    /// Without a histogram they count as the lowest of all, which makes limits weaker and never false.
+    ///
+    /// - Returns: `nil` if the histogram is damaged, or if there are not so many values.
+    package func values(of all: Histogram) -> DurationValues? {
+        let (count, overflows) = self.failed.addingReportingOverflow(self.outstanding)
+        guard !overflows, count <= all.count else { return nil }
+        let ages: Histogram
+        if let text = self.histogram {
+            guard let decoded = try? Histogram(decodingV2: text), decoded.count == count else { return nil }
+            ages = decoded
+        } else {
+            ages = all.lowest(count)
+        }
+        return DurationValues(
+            all: all,
+            unanswered: Unanswered(ages: ages, failed: self.failed, outstanding: self.outstanding)
+        )
+    }
+}
+
+/// The figures of a duration, in seconds.
+///
+/// Operations without an answer are among the values at their age. So a figure may be a lower bound: ``bounds`` names
+/// those.
 package struct DurationReading: Hashable, Sendable {
     package var count: UInt64
     package var min: Double
@@ -56,6 +101,10 @@ package struct DurationReading: Hashable, Sendable {
     package var p999: Double
     package var p9999: Double
     package var max: Double
+    /// The operations without an answer; absent if there are none.
+    package var unanswered: UnansweredReading?
+    /// The figures that are only known to be at least so much: `p99`, `mean`, `max` and the like.
+    package var bounds: [String] = []
     /// The number of values above 10 minutes, recorded as 10 minutes; absent if there were none.
     package var clamped: UInt64?
     /// HdrHistogram V2 of nanoseconds; absent in the timeline.
@@ -66,15 +115,47 @@ package struct DurationReading: Hashable, Sendable {
 
 extension DurationReading {
     package static let percents: [Double] = [50, 90, 95, 99, 99.9, 99.99]
+    /// The figures by their names in files, in their order.
+    private static var named: [(name: String, field: KeyPath<DurationReading, Double>)] {
+        [
+            ("min", \.min), ("mean", \.mean), ("p50", \.p50), ("p90", \.p90), ("p95", \.p95), ("p99", \.p99),
+            ("p999", \.p999), ("p9999", \.p9999), ("max", \.max),
+        ]
+    }
+    /// The names of ``percents`` and of the maximum in files.
+    private static let names = ["p50", "p90", "p95", "p99", "p999", "p9999", "max"]
+    /// All that ``bounds`` may have, in their order.
+    package static let figures = ["mean"] + names
+
+    /// Whether a figure is only known to be at least so much.
+    package func isBound(_ field: KeyPath<DurationReading, Double>) -> Bool {
+        !self.bounds.isEmpty && Self.named.contains { $0.field == field && self.bounds.contains($0.name) }
+    }
 
     /// The figures below the clocks' error, which say no more than that.
     package var belowClockError: [String] {
         guard let error = self.clockError else { return [] }
-        let all = [
-            ("min", self.min), ("mean", self.mean), ("p50", self.p50), ("p90", self.p90), ("p95", self.p95),
-            ("p99", self.p99), ("p999", self.p999), ("p9999", self.p9999), ("max", self.max),
-        ]
-        return all.filter { $0.1 < error }.map { $0.0 }
+        return Self.named.filter { self[keyPath: $0.field] < error }.map(\.name)
+    }
+
+    /// The operations that were answered, in time or not.
+    ///
+    /// 0 in a damaged reading that has more unanswered ones than values.
+    package var answered: UInt64 { self.count - Swift.min(self.count, self.unanswered?.count ?? 0) }
+
+    /// Nil without a value.
+    ///
+    /// `isEncoded`: whether it has the histograms too, as files need them.
+    package init?(_ values: DurationValues, isEncoded: Bool = false) {
+        let all = values.all
+        self.init(all, encoded: isEncoded && !all.isEmpty ? all.encodedV2() : nil)
+        guard !values.unanswered.isEmpty else { return }
+        self.unanswered = UnansweredReading(values.unanswered, isEncoded: isEncoded)
+        let percentiles = zip(Self.names, Self.percents + [100]).filter { _, percent in
+            values.percentile(percent, among: all)?.isExact == false
+        }
+        // An age is no value but a bound of one, so the mean is a bound of the mean.
+        self.bounds = ["mean"] + percentiles.map(\.0)
     }
 
     /// Nil if the histogram is empty.
@@ -110,6 +191,13 @@ extension DurationReading {
             clamped: self.clamped ?? 0
         )
         return decoded
+    }
+
+    /// The values themselves; nil if a histogram is absent or damaged, or the unanswered ones are not among all.
+    package func decodedValues() -> DurationValues? {
+        guard let all = self.decodedHistogram() else { return nil }
+        guard let unanswered = self.unanswered else { return DurationValues(answered: all) }
+        return unanswered.values(of: all)
     }
 }
 
@@ -164,7 +252,8 @@ extension Metric: Codable {
 
     private enum Key: String, CodingKey {
         case name, labels, type, unit, value, rate, count, min, mean, stddev
-        case p50, p90, p95, p99, p999, p9999, max, clamped, histogram
+        case p50, p90, p95, p99, p999, p9999, max, clamped, answered, failed, outstanding, bounds, histogram
+        case histogramUnanswered = "histogram_unanswered"
         case clockError = "clock_error"
         case belowClockError = "below_clock_error"
     }
@@ -186,24 +275,25 @@ extension Metric: Codable {
         func numberIfPresent(_ key: Key) throws -> Double? { try container.decodeIfPresent(Double.self, forKey: key) }
         switch try container.decode(Kind.self, forKey: .type) {
         case .duration:
-            self.reading = .duration(
-                DurationReading(
-                    count: try container.decode(UInt64.self, forKey: .count),
-                    min: try number(.min),
-                    mean: try number(.mean),
-                    stddev: try number(.stddev),
-                    p50: try number(.p50),
-                    p90: try number(.p90),
-                    p95: try number(.p95),
-                    p99: try number(.p99),
-                    p999: try number(.p999),
-                    p9999: try number(.p9999),
-                    max: try number(.max),
-                    clamped: try container.decodeIfPresent(UInt64.self, forKey: .clamped),
-                    histogram: try container.decodeIfPresent(String.self, forKey: .histogram),
-                    clockError: try numberIfPresent(.clockError)
-                )
+            var duration = DurationReading(
+                count: try container.decode(UInt64.self, forKey: .count),
+                min: try number(.min),
+                mean: try number(.mean),
+                stddev: try number(.stddev),
+                p50: try number(.p50),
+                p90: try number(.p90),
+                p95: try number(.p95),
+                p99: try number(.p99),
+                p999: try number(.p999),
+                p9999: try number(.p9999),
+                max: try number(.max),
+                clamped: try container.decodeIfPresent(UInt64.self, forKey: .clamped),
+                histogram: try container.decodeIfPresent(String.self, forKey: .histogram),
+                clockError: try numberIfPresent(.clockError)
             )
+            duration.bounds = try container.decodeIfPresent([String].self, forKey: .bounds) ?? []
+            duration.unanswered = try Self.unanswered(in: container, of: duration.count)
+            self.reading = .duration(duration)
         case .counter:
             self.reading = .counter(CounterReading(value: try number(.value), rate: try numberIfPresent(.rate)))
         case .gauge:
@@ -217,6 +307,29 @@ extension Metric: Codable {
                 )
             )
         }
+    }
+
+    /// Those of a duration; `nil` for none, and in files of `clamor.run/1`, which do not know them.
+    private static func unanswered(
+        in container: KeyedDecodingContainer<Key>,
+        of count: UInt64
+    ) throws -> UnansweredReading? {
+        let failed = try container.decodeIfPresent(UInt64.self, forKey: .failed) ?? 0
+        let outstanding = try container.decodeIfPresent(UInt64.self, forKey: .outstanding) ?? 0
+        guard failed > 0 || outstanding > 0 else { return nil }
+        let (sum, overflows) = failed.addingReportingOverflow(outstanding)
+        guard !overflows, sum <= count else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .outstanding,
+                in: container,
+                debugDescription: "more operations are without an answer than there are"
+            )
+        }
+        return UnansweredReading(
+            failed: failed,
+            outstanding: outstanding,
+            histogram: try container.decodeIfPresent(String.self, forKey: .histogramUnanswered)
+        )
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -239,7 +352,12 @@ extension Metric: Codable {
             try container.encode(reading.p9999, forKey: .p9999)
             try container.encode(reading.max, forKey: .max)
             try container.encodeIfPresent(reading.clamped, forKey: .clamped)
+            try container.encode(reading.answered, forKey: .answered)
+            try container.encode(reading.unanswered?.failed ?? 0, forKey: .failed)
+            try container.encode(reading.unanswered?.outstanding ?? 0, forKey: .outstanding)
+            if !reading.bounds.isEmpty { try container.encode(reading.bounds, forKey: .bounds) }
             try container.encodeIfPresent(reading.histogram, forKey: .histogram)
+            try container.encodeIfPresent(reading.unanswered?.histogram, forKey: .histogramUnanswered)
             if let error = reading.clockError {
                 try container.encode(error, forKey: .clockError)
                 try container.encode(reading.belowClockError, forKey: .belowClockError)

@@ -1,7 +1,7 @@
 /// One metric as thresholds read it.
 package struct MetricReading: Sendable {
     package enum Value: Sendable {
-        case duration(Histogram)
+        case duration(DurationValues)
         case counter(CounterReading)
         case gauge(GaugeReading)
     }
@@ -36,7 +36,7 @@ extension RunRecord: MetricSource {
     package func readings(of name: String, stage: String?) -> [MetricReading] {
         self.metrics.filter { $0.name == name && $0.labels[Labels.stage] == stage }.compactMap { metric in
             guard case .duration(let reading) = metric.reading else { return metric.levelReading }
-            return reading.decodedHistogram().map { MetricReading(labels: metric.labels, value: .duration($0)) }
+            return reading.decodedValues().map { MetricReading(labels: metric.labels, value: .duration($0)) }
         }
     }
 }

@@ -66,8 +66,10 @@ extension Labels {
 extension Threshold {
     /// Names of metrics that are settled after everything has stopped, and so belong to no stage.
     private static let settled: Set = [
-        "delivery_expected", "delivery_received", "delivery_lost", "delivery_missing", "delivery_gaps",
-        "delivery_duplicated", "delivery_overlap", "delivery_reordered", "requests_lost", "decode_time",
+        Self.errorRate, "publish_outstanding", "stanza_outstanding", "delivery_expected", "delivery_received",
+        "delivery_lost", "delivery_outstanding", "delivery_missing", "delivery_gaps", "delivery_duplicated",
+        "delivery_overlap",
+        "delivery_reordered", "requests_lost", "requests_outstanding", "decode_time",
     ]
 
     /// The same condition for the whole run.

@@ -33,7 +33,7 @@ extension RunAccumulator {
             readings.append(
                 MetricReading(
                     labels: duration.labels.adding(Labels.stage, stage),
-                    value: .duration(self.stageTotals[index][number].histogram)
+                    value: .duration(self.stageTotals[index][number].values)
                 )
             )
         }

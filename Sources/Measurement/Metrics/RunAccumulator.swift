@@ -25,7 +25,7 @@ package struct RunAccumulator: Sendable {
     /// CLOCK_REALTIME minus the monotonic clock, in nanoseconds.
     private let realtimeOffset: Int64
     /// One per duration: the totals.
-    private var totals: [Histogram]
+    private var totals: [DurationValues]
     /// By stage, one per duration.
     private(set) var stageTotals: [[StageDuration]]
     /// For a metric of the measured phase, and for one of the whole run.
@@ -35,6 +35,8 @@ package struct RunAccumulator: Sendable {
     // Reused for each metric of each interval.
     private var measuredLane = Histogram()
     private var unmeasuredLane = Histogram()
+    private var measuredUnanswered = Unanswered()
+    private var unmeasuredUnanswered = Unanswered()
 
     /// An accumulator for loops whose meters use the same catalog.
     ///
@@ -49,7 +51,7 @@ package struct RunAccumulator: Sendable {
         self.groups = groups.map(\.name)
         self.joined = JoinedCatalog(groups)
         self.realtimeOffset = realtimeOffset
-        self.totals = Array(repeating: Histogram(), count: self.joined.durations.count)
+        self.totals = Array(repeating: DurationValues(), count: self.joined.durations.count)
         self.stageTotals = Array(
             repeating: Array(repeating: StageDuration(), count: self.joined.durations.count),
             count: self.joined.catalog.stages.count
@@ -133,6 +135,8 @@ package struct RunAccumulator: Sendable {
     ) {
         self.measuredLane.clear()
         self.unmeasuredLane.clear()
+        self.measuredUnanswered = Unanswered()
+        self.unmeasuredUnanswered = Unanswered()
         let definition = self.catalog.durations[index]
         let ways = definition.wholeRun ? self.ways.wholeRun : self.ways.measured
         for place in self.joined.durations[index] {
@@ -143,9 +147,15 @@ package struct RunAccumulator: Sendable {
                 for stage in self.stageTotals.indices {
                     self.stageTotals[stage][index].merge(sample.histograms[first + MetricLane.stage(stage)])
                 }
+                if !sample.unanswered.isEmpty { self.addUnanswered(index, sample, from: first, ways) }
             }
         }
-        func lane(_ histogram: borrowing Histogram, measured: Bool) {
+        self.totals[index].answered.merge(self.measuredLane)
+        self.totals[index].unanswered.merge(self.measuredUnanswered)
+        // An interval shows all values; the extra memory is that of the last interval alone.
+        self.measuredLane.merge(self.measuredUnanswered.ages)
+        self.unmeasuredLane.merge(self.unmeasuredUnanswered.ages)
+        func lane(_ histogram: borrowing Histogram, _ unanswered: Unanswered, measured: Bool) {
             guard let max = histogram.max else { return }
             lanes.append(
                 TimelineInterval.Lane(
@@ -154,21 +164,28 @@ package struct RunAccumulator: Sendable {
                     measured: measured,
                     count: histogram.count,
                     max: Double(max) / 1e9,
-                    histogram: histogram.encodedV2()
+                    histogram: histogram.encodedV2(),
+                    unanswered: unanswered.isEmpty ? nil : UnansweredReading(unanswered)
                 )
             )
         }
-        lane(self.measuredLane, measured: true)
-        lane(self.unmeasuredLane, measured: false)
-        self.totals[index].merge(self.measuredLane)
+        lane(self.measuredLane, self.measuredUnanswered, measured: true)
+        lane(self.unmeasuredLane, self.unmeasuredUnanswered, measured: false)
         self.measuredLane.merge(self.unmeasuredLane)
-        let metric = Metric(
-            duration: definition.name,
-            labels: definition.labels,
-            histogram: self.measuredLane,
-            encoded: nil
-        )
-        if let metric { metrics.append(metric) }
+        self.measuredUnanswered.merge(self.unmeasuredUnanswered)
+        let values = DurationValues(all: self.measuredLane, unanswered: self.measuredUnanswered)
+        if let reading = DurationReading(values) {
+            metrics.append(Metric(duration: definition.name, labels: definition.labels, reading: reading))
+        }
+    }
+
+    private mutating func addUnanswered(_ index: Int, _ sample: LoopSample, from first: Int, _ ways: MetricLane.Ways) {
+        func of(_ lane: Int) -> Unanswered { sample.unanswered[first + lane] ?? Unanswered() }
+        for lane in ways.counting { self.measuredUnanswered.merge(of(lane)) }
+        for lane in ways.others { self.unmeasuredUnanswered.merge(of(lane)) }
+        for stage in self.stageTotals.indices {
+            self.stageTotals[stage][index].merge(of(MetricLane.stage(stage)))
+        }
     }
 }
 
@@ -178,13 +195,9 @@ extension RunAccumulator {
     /// `measuredSeconds`: the length of the measured phase so far; without it there are no rates.
     package func metrics(measuredSeconds: Double?) -> [Metric] {
         let durations = self.catalog.durations.enumerated().compactMap { index, definition -> Metric? in
-            guard !self.totals[index].isEmpty else { return nil }
-            return Metric(
-                duration: definition.name,
-                labels: definition.labels,
-                histogram: self.totals[index],
-                encoded: self.totals[index].encodedV2()
-            )
+            DurationReading(self.totals[index], isEncoded: true).map {
+                Metric(duration: definition.name, labels: definition.labels, reading: $0)
+            }
         }
         return durations + self.levelsAndCounts(measuredSeconds)
     }
@@ -227,8 +240,8 @@ extension RunAccumulator {
         }
     }
 
-    /// A duration's totals over all loops.
-    package func histogram(of id: DurationID) -> Histogram { self.totals[id.index] }
+    /// A duration's answered values over all loops.
+    package func histogram(of id: DurationID) -> Histogram { self.totals[id.index].answered }
 
     /// The run so far, as thresholds read it.
     package func source(measuredSeconds: Double?) -> LiveMetrics {

@@ -11,14 +11,25 @@ package struct TimelineInterval: Codable, Hashable, Sendable {
         package var max: Double
         /// HdrHistogram V2 of nanoseconds.
         package var histogram: String
+        /// The values of operations without an answer among them; absent if there are none.
+        package var unanswered: UnansweredReading?
 
-        package init(name: String, labels: Labels, measured: Bool, count: UInt64, max: Double, histogram: String) {
+        package init(
+            name: String,
+            labels: Labels,
+            measured: Bool,
+            count: UInt64,
+            max: Double,
+            histogram: String,
+            unanswered: UnansweredReading? = nil
+        ) {
             self.name = name
             self.labels = labels
             self.measured = measured
             self.count = count
             self.max = max
             self.histogram = histogram
+            self.unanswered = unanswered
         }
     }
 

@@ -17,6 +17,8 @@ package struct Books: Codable, Hashable, Sendable {
     package var timedOut: UInt64?
     /// Refused with a reason code, or the connection was lost.
     package var failed: UInt64?
+    /// Neither answered nor failed at the end of the drain; with ``notSent``.
+    package var outstanding: UInt64?
     /// At QoS 0, and for messages and presences of XMPP: confirmed by the graceful end of their connection.
     package var confirmed: UInt64?
     package var unconfirmed: UInt64?
@@ -24,6 +26,8 @@ package struct Books: Codable, Hashable, Sendable {
     /// Distinct messages, without duplicates.
     package var received: UInt64?
     package var lost: UInt64?
+    /// Expected, and neither received nor lost at the end of the drain.
+    package var deliveryOutstanding: UInt64?
     package var duplicated: UInt64?
 
     package init(qos: Int) { self.qos = qos }
@@ -49,7 +53,7 @@ package struct Books: Codable, Hashable, Sendable {
         }
         let columns: [WritableKeyPath<Books, UInt64?>] = [
             \.offered, \.sent, \.notSent, \.acked, \.inFlight, \.timedOut, \.failed, \.confirmed, \.unconfirmed,
-            \.expected, \.received, \.lost, \.duplicated,
+            \.outstanding, \.expected, \.received, \.lost, \.deliveryOutstanding, \.duplicated,
         ]
         return order.compactMap { name in
             guard let all = parts[name], var sum = all.first else { return nil }
@@ -68,7 +72,9 @@ package struct Books: Codable, Hashable, Sendable {
         case acked
         case inFlight = "in_flight"
         case timedOut = "timed_out"
-        case failed, confirmed, unconfirmed, expected, received, lost, duplicated
+        case failed, outstanding, confirmed, unconfirmed, expected, received, lost
+        case deliveryOutstanding = "delivery_outstanding"
+        case duplicated
     }
 
     /// Whether every equation that can be checked is satisfied.
@@ -82,11 +88,25 @@ package struct Books: Codable, Hashable, Sendable {
                 ("acked", self.acked), ("in flight", self.inFlight), ("timed out", self.timedOut),
                 ("failed", self.failed),
             ] : [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
+        // Records of `clamor.run/1` know nothing outstanding.
+        let owed = self.deliveryOutstanding.map { [("outstanding", UInt64?.some($0))] } ?? []
+        let answered = self.isAnswered ? ("acked", self.acked) : ("confirmed", self.confirmed)
         return [
             self.imbalance("offered", self.offered, [("sent", self.sent), ("not sent", self.notSent)]),
             self.imbalance("sent", self.sent, published),
-            self.imbalance("expected", self.expected, [("received", self.received), ("lost", self.lost)]),
+            self.imbalance(
+                "offered",
+                self.offered,
+                [answered, ("failed", self.unanswered), ("outstanding", self.outstanding)]
+            ),
+            self.imbalance("expected", self.expected, [("received", self.received), ("lost", self.lost)] + owed),
         ].compactMap { $0 }
+    }
+
+    /// The operations that failed, in whatever way.
+    private var unanswered: UInt64? {
+        guard self.isAnswered else { return self.failed }
+        return self.failed.flatMap { failed in self.timedOut.map { failed + $0 } }
     }
 
     private func imbalance(_ name: String, _ whole: UInt64?, _ parts: [(name: String, count: UInt64?)]) -> String? {
@@ -104,6 +124,7 @@ package struct DeliverySums: Hashable, Sendable {
     package var received: UInt64 = 0
     /// Absent if a part of it is.
     package var lost: UInt64?
+    package var outstanding: UInt64 = 0
 }
 
 extension [Books] {
@@ -115,6 +136,7 @@ extension [Books] {
             var sum = sums ?? DeliverySums(lost: 0)
             sum.expected += expected
             sum.received += received
+            sum.outstanding += book.deliveryOutstanding ?? 0
             sum.lost = sum.lost.flatMap { lost in book.lost.map { lost + $0 } }
             sums = sum
         }

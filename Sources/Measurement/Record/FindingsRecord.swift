@@ -10,6 +10,8 @@ package struct FindingsRecord: Codable, Hashable, Sendable {
     package var events: [FindingEvent]
     /// From this second of the run on, rates and latencies stayed level.
     package var steadySecond: Int?
+    /// From this second of the run on, to the end of the drain, the server answered and delivered nothing that was due.
+    package var silentSecond: Int?
     package var clientsPlanned: Int?
     /// The number of clients that came up at first.
     package var clientsUp: Int?
@@ -43,6 +45,7 @@ package struct FindingsRecord: Codable, Hashable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case sentence, evidence, events
         case steadySecond = "steady_second"
+        case silentSecond = "silent_second"
         case clientsPlanned = "clients_planned"
         case clientsUp = "clients_up"
         case allUpSeconds = "all_up_seconds"

@@ -47,6 +47,8 @@ package struct GeneratorAudit: Sendable {
         static let scheduleLag: Int64 = 5_000_000
         static let lateSecondsShare = 0.1
         static let lateSeconds = 3
+        /// Idle share of the host's CPU below which every thread on it waits for CPU.
+        static let hostIdle = 0.05
         package static let cpuShare = 0.9
         /// Share of one second; below it work waited by chance.
         static let waitingShare = 0.5
@@ -76,6 +78,7 @@ package struct GeneratorAudit: Sendable {
     private var worstLag: (lag: Int64, limit: Int64)?
     private var busySeconds = 0
     private var busiest = 0.0
+    private var fullSeconds = 0
     private var stolen = 0.0
     private var stealTime = 0.0
     private var throttled = 0.0
@@ -95,8 +98,15 @@ package struct GeneratorAudit: Sendable {
     /// - Parameters:
     ///   - loops: all event loops.
     ///   - stealShare: share of the host's CPU, 0...1; `nil` if unknown.
+    ///   - host: the idle share of the host's CPU, and the busiest thread of a watched server as a share of a core;
+    ///     `nil` if unknown.
     ///   - length: nanoseconds; the last second may be shorter.
-    package mutating func second(_ loops: [LoopSecond], stealShare: Double?, length: Int64 = 1_000_000_000) {
+    package mutating func second(
+        _ loops: [LoopSecond],
+        stealShare: Double?,
+        host: (idle: Double, serverThread: Double)? = nil,
+        length: Int64 = 1_000_000_000
+    ) {
         for loop in loops {
             let known = self.plans.firstIndex { $0.group == loop.group }
             if known == nil { self.plans.append((loop.group, 0, 0)) }
@@ -114,6 +124,11 @@ package struct GeneratorAudit: Sendable {
         let busy = loops.filter { $0.cpuShare > Limit.cpuShare && $0.waitingShare >= Limit.waitingShare }
         if !busy.isEmpty { self.busySeconds += 1 }
         self.busiest = busy.reduce(self.busiest) { max($0, $1.cpuShare) }
+        if let host, host.idle < Limit.hostIdle,
+            max(host.serverThread, loops.map(\.cpuShare).max() ?? 0) <= Limit.cpuShare
+        {
+            self.fullSeconds += 1
+        }
     }
 
     private mutating func judgeLag(_ loops: [LoopSecond]) {
@@ -140,7 +155,10 @@ package struct GeneratorAudit: Sendable {
         // The first one is due at once: n connects span n − 1 intervals.
         let intervals = Double(max(1, begun) - 1)
         let asked = rate * Double(max(0, elapsed - Limit.connectSlack)) / 1e9
-        guard intervals < asked * Limit.connectShare else { return }
+        // Less than a tenth of a second has no rate, and one connect has none by itself.
+        guard elapsed >= (begun == 1 ? 1_000_000_000 : 100_000_000), intervals < asked * Limit.connectShare else {
+            return
+        }
         let measured = intervals / (Double(elapsed) / 1e9)
         let words = "connects were begun at \(Words.decimal(measured, digits: 0)) per second"
         self.connectReasons.append((group, Self.reason(words, rate, measured: measured, group)))
@@ -190,7 +208,8 @@ package struct GeneratorAudit: Sendable {
 extension GeneratorAudit {
     /// The rules broken so far; empty if the generator kept up.
     package var reasons: [Verdict.Reason] {
-        [self.unsentReason, self.lagReason, self.cpuReason].compactMap { $0 } + self.connectReasons.map(\.reason)
+        [self.unsentReason, self.lagReason, self.cpuReason, self.hostReason].compactMap { $0 }
+            + self.connectReasons.map(\.reason)
             + [self.portReason, self.descriptorReason, self.stealReason, self.quotaReason].compactMap { $0 }
     }
 
@@ -213,30 +232,42 @@ extension GeneratorAudit {
     }
 
     private var lagReason: Verdict.Reason? {
-        guard self.lateSeconds >= Limit.lateSeconds, let worst = self.worstLag else { return nil }
+        guard self.lateSeconds >= min(Limit.lateSeconds, max(2, self.seconds)), let worst = self.worstLag else {
+            return nil
+        }
         let share = Double(self.lateSeconds) / Double(self.seconds)
         guard share > Limit.lateSecondsShare else { return nil }
         return Verdict.Reason(
             code: "schedule-lag",
             text: "in \(self.lateSeconds) of \(self.seconds) seconds sends began too late: schedule_lag p99 "
                 + "reached \(Words.milliseconds(worst.lag)), over \(Words.milliseconds(worst.limit)); "
-                + "10 % of the seconds are allowed",
+                + "10 % of the seconds are allowed, and figures below \(Words.milliseconds(worst.lag * 10)) are not the "
+                + "server's",
             measured: share,
             limit: Limit.lateSecondsShare
         )
     }
 
     private var cpuReason: Verdict.Reason? {
-        guard self.busySeconds >= Limit.busySeconds else { return nil }
-        let share = Double(self.busySeconds) / Double(self.seconds)
-        guard share > Limit.busySecondsShare else { return nil }
-        return Verdict.Reason(
-            code: "generator-cpu",
-            text: "in \(self.busySeconds) of \(self.seconds) seconds an event loop used over 90 % of a core "
-                + "(up to \(Words.percent(self.busiest, digits: 0))) while work waited; half of them are allowed",
-            measured: share,
-            limit: Limit.busySecondsShare
+        self.reason(
+            "generator-cpu",
+            in: self.busySeconds,
+            "an event loop used over 90 % of a core (up to \(Words.percent(self.busiest, digits: 0))) while work waited"
         )
+    }
+
+    /// The CPU was used up, and no thread had a core to itself: generator and server waited for each other.
+    private var hostReason: Verdict.Reason? {
+        let words = "this host had less than 5 % of its CPU idle, and no thread of the generator or of a watched server"
+        return self.reason("host-full", in: self.fullSeconds, "\(words) used over 90 % of a core")
+    }
+
+    /// A condition that held in over half of the seconds.
+    private func reason(_ code: String, in seconds: Int, _ words: String) -> Verdict.Reason? {
+        let share = Double(seconds) / Double(max(1, self.seconds))
+        guard seconds >= Limit.busySeconds, share > Limit.busySecondsShare else { return nil }
+        let text = "in \(seconds) of \(self.seconds) seconds \(words); half of them are allowed"
+        return Verdict.Reason(code: code, text: text, measured: share, limit: Limit.busySecondsShare)
     }
 
     private var portReason: Verdict.Reason? {

@@ -87,6 +87,10 @@ extension LedgerRecord {
             group.ledger.on ? nil : group.ledger.reason.map { "\(group.name): \($0)" }
         }
         var all = LedgerRecord(on: !kept.isEmpty, reason: left.isEmpty ? nil : left.joined(separator: "; "))
+        let unfollowed = groups.flatMap { group in
+            (group.ledger.unfollowed ?? []).map { $0.isEmpty ? group.name : "\(group.name) \($0)" }
+        }
+        all.unfollowed = all.on && !unfollowed.isEmpty ? unfollowed : nil
         func sum(_ count: KeyPath<LedgerRecord, Int?>) -> Int? {
             let known = kept.compactMap { $0[keyPath: count] }
             return known.isEmpty ? nil : known.reduce(0, +)

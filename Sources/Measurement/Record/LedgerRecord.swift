@@ -3,6 +3,8 @@ package struct LedgerRecord: Codable, Hashable, Sendable {
     package var on: Bool
     /// The reason why it is off, or why it cannot be trusted.
     package var reason: String?
+    /// Streams whose messages carry no header, of a run that follows others: nothing is known of their delivery.
+    package var unfollowed: [String]?
     package var publishers: Int?
     package var subscriptions: Int?
     /// Pairs of publisher and subscription that were tracked.
@@ -21,6 +23,11 @@ package struct LedgerRecord: Codable, Hashable, Sendable {
     package init(on: Bool, reason: String? = nil) {
         self.on = on
         self.reason = reason
+    }
+
+    package var unfollowedWords: String? {
+        guard self.on, let names = self.unfollowed else { return nil }
+        return "not in the ledger: messages of \(names.joined(separator: ", ")), which carry no header"
     }
 }
 

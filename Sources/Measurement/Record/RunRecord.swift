@@ -1,8 +1,12 @@
-/// `run.json`: all results of a run, schema `clamor.run/1`.
+/// `run.json`: all results of a run, schema `clamor.run/2`.
 ///
 /// Every report is made from it. It is first written at the start, without metrics, so most fields may be absent.
 package struct RunRecord: Codable, Hashable, Sendable {
-    package static let currentSchema = "clamor.run/1"
+    package static let currentSchema = "clamor.run/2"
+    /// All that can be read.
+    ///
+    /// Records of `clamor.run/1` know nothing of operations without an answer.
+    package static let knownSchemas = ["clamor.run/1", currentSchema]
 
     package var schema: String
     /// The command line, with secrets replaced.

@@ -63,6 +63,8 @@ package struct Verdict: Hashable, Sendable, Codable {
 extension Verdict.Reason {
     /// A signal ended the run.
     package static let signalCode = "interrupted"
+    /// The server answered nothing more, which is a reason beside any verdict.
+    package static let silentCode = "server-silent"
     /// A threshold with `abort` ended it.
     package static let thresholdCode = "threshold"
 

@@ -50,8 +50,13 @@ package struct Threshold: Hashable, Sendable {
     package let unit: Unit
     /// Whether the run ends as soon as the threshold is broken.
     package let aborts: Bool
+    /// It does so in the third second of the measured phase at the earliest: a part of a second has no rate.
+    package static let abortsAfter = 2.0
 
     package static let errorRate = "error_rate"
+    private static let lost = "delivery_lost"
+    private static let lostRequests = "requests_lost"
+    private static let outstandingDeliveries = "delivery_outstanding"
 }
 
 /// The reason why a text is not a threshold, in one line: the error and the remedy.
@@ -68,49 +73,121 @@ package struct ThresholdError: Error, Hashable, Sendable, CustomStringConvertibl
 }
 
 /// The result of a threshold.
-package struct ThresholdResult: Codable, Hashable, Sendable {
+package struct ThresholdResult: Hashable, Sendable {
+    package enum State: String, Codable, Hashable, Sendable {
+        /// It holds wherever in its interval the figure lies.
+        case met
+        /// It holds nowhere in the interval, or there is no sample.
+        case broken
+        /// The answers that did not come decide it.
+        case undecided
+    }
+
     package var expression: String
-    package var ok: Bool
-    /// The measured figure in the limit's base unit; absent without a sample.
+    package var state: State
+    /// The measured figure in the limit's base unit, or its lower limit; absent without a sample.
     package var value: Double?
+    /// The upper limit of a figure that is known only from below; absent for an exact figure and without a limit.
+    package var high: Double?
+    /// Whether ``value`` is a lower limit.
+    package var isBound = false
+
+    package init(expression: String, state: State, value: Double?) {
+        self.expression = expression
+        self.state = state
+        self.value = value
+    }
 
     package init(expression: String, ok: Bool, value: Double?) {
-        self.expression = expression
-        self.ok = ok
-        self.value = value
+        self.init(expression: expression, state: ok ? .met : .broken, value: value)
+    }
+
+    /// A threshold that is undecided is not met.
+    package var ok: Bool { self.state == .met }
+}
+
+/// `value` is the figure, or its lower limit; then `low` is there, and `high` if there is an upper limit. Files of
+/// `clamor.run/1` have `ok` in place of `state`.
+extension ThresholdResult: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case expression, state, ok, value, low, high
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.expression = try container.decode(String.self, forKey: .expression)
+        let wasOK = try container.decodeIfPresent(Bool.self, forKey: .ok)
+        self.state =
+            try container.decodeIfPresent(State.self, forKey: .state) ?? (wasOK == true ? State.met : State.broken)
+        self.value = try container.decodeIfPresent(Double.self, forKey: .value)
+        self.high = try container.decodeIfPresent(Double.self, forKey: .high)
+        self.isBound = container.contains(.low)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(self.expression, forKey: .expression)
+        try container.encode(self.state, forKey: .state)
+        try container.encodeIfPresent(self.value, forKey: .value)
+        guard self.isBound else { return }
+        try container.encodeIfPresent(self.value, forKey: .low)
+        try container.encodeIfPresent(self.high, forKey: .high)
     }
 }
 
 extension [Threshold] {
-    /// The result of each threshold; `broken` ended the run, and counts as failed even if it would pass now.
+    /// The result of each threshold; `broken` ended the run, and counts as broken even if it would hold now.
     package func results(in record: some MetricSource, broken: String?) -> [ThresholdResult] {
         self.map { threshold in
             var result = threshold.evaluate(in: record)
-            if threshold.expression == broken { result.ok = false }
+            if threshold.expression == broken { result.state = .broken }
             return result
         }
     }
 }
 
+extension Threshold.Comparison {
+    /// Whether a figure in this interval satisfies the limit: always, never, or in a part of it.
+    func state(_ figure: Bounded<Double>, _ limit: Double) -> ThresholdResult.State {
+        let atLow = self.holds(figure.low, limit)
+        guard !figure.isExact else { return atLow ? .met : .broken }
+        let atHigh = self.holds(figure.high ?? .infinity, limit)
+        switch self {
+        case .less, .atMost, .greater, .atLeast:
+            return atLow == atHigh ? (atLow ? .met : .broken) : .undecided
+        // The limit may lie inside, so the ends alone do not tell.
+        case .equal, .notEqual:
+            let isInside = figure.low <= limit && limit <= figure.high ?? .infinity
+            return isInside ? .undecided : (self == .notEqual ? .met : .broken)
+        }
+    }
+}
+
 extension Threshold {
-    /// Checks the threshold.
+    /// Judges the threshold.
     ///
-    /// Without a sample every field except `count` fails.
+    /// Without a sample every field except `count` is broken.
     package func evaluate(in source: some MetricSource) -> ThresholdResult {
-        let value = self.measured(in: source)
-        let ok = value.map { self.comparison.holds($0, self.limit) } ?? false
-        return ThresholdResult(expression: self.expression, ok: ok, value: value)
+        guard let figure = self.measured(in: source) else {
+            return ThresholdResult(expression: self.expression, state: .broken, value: nil)
+        }
+        let state = self.comparison.state(figure, self.limit)
+        var result = ThresholdResult(expression: self.expression, state: state, value: figure.low)
+        if !figure.isExact { (result.isBound, result.high) = (true, figure.high) }
+        return result
     }
 
     /// Whether the current run has definitely broken it.
     ///
     /// An unknown value is not broken, nor is a count that can still reach its limit.
     package func isBroken(in source: some MetricSource) -> Bool {
-        guard let value = self.measured(in: source), !self.comparison.holds(value, self.limit) else { return false }
+        guard let figure = self.measured(in: source), self.comparison.state(figure, self.limit) == .broken else {
+            return false
+        }
         guard self.isCount(in: source) else { return true }
         return switch self.comparison {
         case .less, .atMost: true
-        case .equal: value > self.limit
+        case .equal: figure.low > self.limit
         case .greater, .atLeast, .notEqual: false
         }
     }
@@ -121,12 +198,21 @@ extension Threshold {
         return !self.selected(in: source).contains { if case .gauge = $0.value { true } else { false } }
     }
 
-    private func measured(in source: some MetricSource) -> Double? {
-        if self.name == Self.errorRate { return self.errorRate(in: source) }
+    private func measured(in source: some MetricSource) -> Bounded<Double>? {
+        if self.name == Self.errorRate { return self.errorRate(in: source).map { Bounded($0) } }
         let readings = self.selected(in: source)
         var figures = Figures()
         for reading in readings { figures.add(reading.value) }
-        return figures.value(of: self.field)
+        guard let figure = figures.value(of: self.field) else { return nil }
+        guard self.name == Self.lost || self.name == Self.lostRequests, self.field != .rate else { return figure }
+        // Outstanding deliveries may be lost.
+        let labels = self.labels.removing(Labels.cause)
+        let outstanding = source.readings(of: Self.outstandingDeliveries, stage: nil)
+            .filter { $0.labels.contains(labels) }
+            .reduce(0) { sum, reading in
+                if case .counter(let counter) = reading.value { sum + counter.value } else { sum }
+            }
+        return outstanding > 0 ? Bounded(low: figure.low, high: figure.low + outstanding) : figure
     }
 
     /// The readings with the threshold's labels.
@@ -140,8 +226,8 @@ extension Threshold {
         source.readings(of: name, stage: self.labels[Labels.stage]).filter { $0.labels.contains(self.labels) }
     }
 
-    /// Errors divided by operations: first connects begun, clients that came back, publishes and stanzas offered,
-    /// subscribes answered.
+    /// Operations that failed or are outstanding, divided by operations: first connects begun, clients that came back,
+    /// publishes and stanzas offered, subscribes.
     private func errorRate(in source: some MetricSource) -> Double? {
         func total(_ name: String) -> Double {
             var figures = Figures()
@@ -150,7 +236,8 @@ extension Threshold {
         }
         let names = ["connect_lag", "reconnects", "publish_offered", "stanza_offered", "subscribe_duration"]
         let operations = names.reduce(0) { $0 + total($1) }
-        return operations > 0 ? total("errors") / operations : nil
+        let unanswered = ["publish_outstanding", "stanza_outstanding", Self.lostRequests, "requests_outstanding"]
+        return operations > 0 ? unanswered.reduce(total("errors")) { $0 + total($1) } / operations : nil
     }
 }
 
@@ -170,7 +257,7 @@ extension Labels {
 private struct Figures {
     var count = 0.0
     private var rate: Double?
-    private var histogram: Histogram?
+    private var values: DurationValues?
     private var last: Double?
     private var lowest: Double?
     private var average: Double?
@@ -179,9 +266,9 @@ private struct Figures {
 
     mutating func add(_ value: MetricReading.Value) {
         switch value {
-        case .duration(let histogram):
-            self.count += Double(histogram.count)
-            if self.histogram == nil { self.histogram = histogram } else { self.histogram?.merge(histogram) }
+        case .duration(let values):
+            self.count += Double(values.count)
+            if self.values == nil { self.values = values } else { self.values?.merge(values) }
         case .counter(let counter):
             self.count += counter.value
             if let rate = counter.rate { self.rate = (self.rate ?? 0) + rate }
@@ -196,16 +283,28 @@ private struct Figures {
         }
     }
 
-    func value(of field: Threshold.Field?) -> Double? {
-        switch field {
-        case nil: self.histogram == nil ? (self.last ?? self.count) : nil
-        case .count: self.count
-        case .rate: self.rate
-        case .min: self.histogram?.min.map { Double($0) / 1e9 } ?? self.lowest
-        case .mean: self.histogram?.mean.map { $0 / 1e9 } ?? self.average
-        case .max: self.histogram?.max.map { Double($0) / 1e9 } ?? self.highest
-        case .percentile(let percent):
-            self.histogram?.percentile(percent).map { Double($0) / 1e9 } ?? (percent == 50 ? self.median : nil)
+    func value(of field: Threshold.Field?) -> Bounded<Double>? {
+        func exact(_ value: Double?) -> Bounded<Double>? { value.map { Bounded($0) } }
+        guard let values = self.values else {
+            return switch field {
+            case nil: exact(self.last ?? self.count)
+            case .count: exact(self.count)
+            case .rate: exact(self.rate)
+            case .min: exact(self.lowest)
+            case .mean: exact(self.average)
+            case .max: exact(self.highest)
+            case .percentile(let percent): exact(percent == 50 ? self.median : nil)
+            }
+        }
+        return switch field {
+        case nil: nil
+        case .count: exact(self.count)
+        case .rate: exact(self.rate)
+        case .mean:
+            values.all.mean.map { Bounded(low: $0 / 1e9, high: values.unanswered.isEmpty ? $0 / 1e9 : nil) }
+        case .min: values.percentile(0)?.map { Double($0) / 1e9 }
+        case .max: values.percentile(100)?.map { Double($0) / 1e9 }
+        case .percentile(let percent): values.percentile(percent)?.map { Double($0) / 1e9 }
         }
     }
 }

@@ -51,19 +51,32 @@ extension RunPage {
         )
         for result in results {
             table.add([
-                .markup("<code>\(escapedMarkup(result.expression))</code>"), .text(result.valueText),
-                .text(result.ok ? "✓ met" : "✗ broken", tone: result.ok ? .good : .bad),
+                .markup("<code>\(escapedMarkup(result.expression))</code>"),
+                .text(([result.valueText] + [result.remedy].compactMap(\.self)).joined(separator: ": ")),
+                .text(Self.word(result.state), tone: result.ok ? .good : .bad),
             ])
         }
         let failed = results.count { !$0.ok }
+        let counts = [ThresholdResult.State.broken, .undecided].compactMap { state in
+            let count = results.count { $0.state == state }
+            return count > 0 ? "\(count) \(state.rawValue)" : nil
+        }
         return PageSection(
             folded: "objectives",
             "Objectives",
-            summary: failed == 0 ? "all met" : "\(failed) broken",
+            summary: failed == 0 ? "all met" : counts.joined(separator: ", "),
             tone: failed == 0 ? .plain : .bad,
             isOpen: failed > 0,
             html: table.html
         )
+    }
+
+    private static func word(_ state: ThresholdResult.State) -> String {
+        switch state {
+        case .met: "✓ met"
+        case .broken: "✗ broken"
+        case .undecided: "? undecided"
+        }
     }
 
     var errors: PageSection? {
@@ -138,12 +151,12 @@ extension RunPage {
             ("offered", \.offered), ("sent", \.sent), ("not sent", \.notSent), ("acked", \.acked),
             ("in flight", \.inFlight), ("timed out", \.timedOut), ("failed", \.failed), ("confirmed", \.confirmed),
             ("unconfirmed", \.unconfirmed), ("expected", \.expected), ("received", \.received), ("lost", \.lost),
-            ("duplicated", \.duplicated),
+            ("outstanding", \.deliveryOutstanding), ("duplicated", \.duplicated),
         ]
         let caption =
             "offered = sent + not sent; sent = acked + in flight + timed out + failed,"
             + " at QoS 0 confirmed + unconfirmed;"
-            + " expected = received + lost"
+            + " expected = received + lost + outstanding"
         var table = PageTable(caption, ["book"] + columns.map(\.0))
         for book in books { table.add([.text(book.name)] + columns.map { .count(book[keyPath: $0.1]) }) }
         let imbalances = books.flatMap(\.imbalances)

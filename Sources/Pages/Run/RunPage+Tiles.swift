@@ -90,10 +90,12 @@ extension RunPage {
         guard let worst = series.max(by: { $0.1.p99 < $1.1.p99 }) else { return nil }
         // With fewer samples a percentile equals the maximum.
         let isCarried = Cell.isCarried(99, by: worst.1.count)
-        let highest = series.map(\.1.max).max() ?? worst.1.max
+        let shown = isCarried ? worst.1 : series.map(\.1).max { $0.max < $1.max } ?? worst.1
+        let field: KeyPath<DurationReading, Double> = isCarried ? \.p99 : \.max
+        let value = Human.duration(shown[keyPath: field])
         var tile = PageTile(
             "\(latency.words) \(isCarried ? "p99" : "max")",
-            value: Human.duration(isCarried ? worst.1.p99 : highest)
+            value: shown.isBound(field) ? Human.atLeast(value) : value
         )
         if series.count > 1, isCarried {
             tile.notes.append(.init("highest of \(series.count): \(SeriesName.text(worst.0.labels))"))
@@ -129,6 +131,9 @@ extension RunPage {
         }
         var tile = PageTile(lost == nil ? "missing numbers" : "lost (unexcused)", value: Human.number(value))
         if value > 0 { tile.tone = .bad }
+        if let owed = self.total(["delivery_outstanding"]), owed > 0 {
+            tile.notes.append(.init("\(Human.number(owed)) outstanding", tone: .bad))
+        }
         tile.unit = self.total(["delivery_expected"]).map { "of \(Human.number($0))" }
         for objective in self.objectives(["delivery_lost", "delivery_gaps"]) {
             let isOK = objective.result.ok

@@ -45,7 +45,6 @@ package struct TrendPage {
     }
 
     private var badges: [PageBadge] {
-        let valid = self.trend.runs.count { $0.record.verdict?.state == .valid }
         let count = self.trend.runs.count
         let changes = self.all.count
         let isWorse = self.all.contains { Self.tone($0.row, $0.change) == .bad }
@@ -57,22 +56,26 @@ package struct TrendPage {
             ),
             PageBadge(
                 "Measurements",
-                valid == count ? "all \(count) valid" : "\(valid) of \(count) valid",
-                tone: valid == count ? .good : .warn
+                self.valid == count ? "all \(count) valid" : "\(self.valid) of \(count) valid",
+                tone: self.valid == count ? .good : .warn
             ),
         ]
     }
 
+    private var valid: Int { self.trend.runs.count { $0.record.verdict?.state == .valid } }
+
+    /// Too few valid runs for a change point: whether the level changed is not known.
+    private var isShort: Bool { self.valid < 2 * LevelChange.fewestRuns }
+
     private var lead: PageLead {
-        let fewest = 2 * LevelChange.fewestRuns
         let count = self.trend.runs.count
         guard let latest = self.all.first(where: { Self.tone($0.row, $0.change) == .bad }) ?? self.all.first else {
             let words =
-                count < fewest
-                ? "\(count) runs show no trend: a change point needs \(LevelChange.fewestRuns) runs before it and after it."
+                self.isShort
+                ? "\(self.valid) valid runs show no trend: a change point needs \(LevelChange.fewestRuns) before it and after it."
                 : "No figure changed its level over \(count) runs by more than the spread of its neighbours."
             let isLike = self.trend.differences.isEmpty
-            return PageLead(words, tone: count < fewest || !isLike ? .plain : .good)
+            return PageLead(words, tone: self.isShort ? .warn : isLike ? .good : .plain)
         }
         let rest = self.all.count - 1
         let more = rest == 0 ? "" : rest == 1 ? "; one further change point" : "; \(rest) further change points"
@@ -112,7 +115,7 @@ package struct TrendPage {
                 tile.notes = [.init("\(size) with run \(change.run + 1)", tone: Self.tone(row, change))]
                 tile.tone = Self.tone(row, change) == .bad ? .bad : .plain
             } else {
-                tile.notes = [.init("level unchanged")]
+                tile.notes = [self.isShort ? .init("too few valid runs", tone: .warn) : .init("level unchanged")]
             }
             tile.spark = Sparkline(
                 "\(row.words) of each run",

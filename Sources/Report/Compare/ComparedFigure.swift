@@ -35,6 +35,8 @@ package struct ComparedFigure: Hashable, Sendable {
         package var adjusted: Double
         /// The interval lies beyond the limit.
         package var isBeyond: Bool
+        /// The interval has the limit in it: a regression is neither shown nor excluded.
+        package var isUndecided = false
 
         /// Regressed beyond the limit, and significantly.
         package var isBroken: Bool { self.isBeyond && self.adjusted < Comparison.falseAlarms }
@@ -80,7 +82,7 @@ extension ComparedFigure {
     package func findingText(hasFailed: Bool) -> String {
         if let gate = self.gate, gate.isBroken { return hasFailed ? "REGRESSION" : "beyond limit" }
         return switch self.finding {
-        case .same: "no difference"
+        case .same: self.gate?.isUndecided == true ? "undecided" : "no difference"
         default: self.finding.rawValue
         }
     }

@@ -63,10 +63,6 @@ package struct ComparedRun: Sendable {
 
     private static func read(directory: String) throws(ResultError) -> ComparedRun {
         let record = try RunJSON.read(directory: directory)
-        guard record.schema == RunRecord.currentSchema else {
-            let known = RunRecord.currentSchema
-            throw ResultError(path: directory + "/run.json", reason: "its schema is '\(record.schema)', not \(known)")
-        }
         guard record.verdict != nil else {
             throw ResultError(path: directory, reason: "the run is not finished; clamor report shows how far it came")
         }
@@ -109,7 +105,7 @@ extension ComparedRun {
             let labels = metric.labels.removing(Labels.cause).removing(Labels.permitted)
             let series = Series(name: metric.name, labels: labels)
             if labels != metric.labels, let known = all[series] {
-                all[series] = Metric.joining([known, metric], histogram: nil)
+                all[series] = Metric.joining([known, metric], values: nil)
             } else {
                 all[series] = metric
             }

@@ -234,12 +234,14 @@ extension ComparedFigure {
     fileprivate mutating func judge(_ change: Resampling.Change, _ limit: RegressionLimit, _ scale: Resampling.Scale) {
         let toWorse = self.direction == .up ? change.reversed : change
         let most = Resampling.shift(limit.share, scale, base: self.base ?? 0, isDrop: self.direction == .up)
+        let margin = toWorse.margin(confidence: Comparison.confidence)
         self.gate = Gate(
             expression: limit.expression,
             limit: limit.share,
             probability: toWorse.probability(above: 0),
             adjusted: 1,
-            isBeyond: toWorse.shift - toWorse.margin(confidence: Comparison.confidence) > most + 1e-9
+            isBeyond: toWorse.shift - margin > most + 1e-9,
+            isUndecided: toWorse.shift - margin <= most + 1e-9 && toWorse.shift + margin > most + 1e-9
         )
     }
 }

@@ -114,12 +114,14 @@ package enum ComparisonJSON {
         var probability: Double
         var adjusted: Double
         var ok: Bool
+        var undecided: Bool
 
         init(_ gate: ComparedFigure.Gate) {
             self.limit = gate.limit
             self.probability = gate.probability.significant(4) ?? 0
             self.adjusted = gate.adjusted.significant(4) ?? 0
             self.ok = !gate.isBroken
+            self.undecided = gate.isUndecided
         }
     }
 }

@@ -78,7 +78,8 @@ extension Comparison {
             broken == 0
             ? "none of \(judged) judged figures regressed beyond its limit"
             : "\(broken) of \(judged) judged figures regressed beyond \(broken == 1 ? "its limit" : "their limits")"
-        return "\(words) · \(sides)"
+        let undecided = self.judged.count { $0.gate?.isUndecided == true }
+        return "\(words)\(undecided == 0 ? "" : ", \(undecided) undecided") · \(sides)"
     }
 
     /// The titles and the servers of a side in parentheses, if it has any.

@@ -3,7 +3,8 @@ package struct JUnitXML: Sendable {
     package struct Case: Sendable {
         package enum Outcome: Sendable {
             case passed
-            case failed(String)
+            /// `type`: the kind of the failure, if there are several.
+            case failed(String, type: String? = nil)
             /// It could not be judged.
             case error(String)
             case skipped(String)
@@ -66,7 +67,7 @@ package struct JUnitXML: Sendable {
         var inner = ""
         switch test.outcome {
         case .passed: break
-        case .failed(let words): inner += Self.message("failure", words)
+        case .failed(let words, let type): inner += Self.message("failure", words, type: type)
         case .error(let words): inner += Self.message("error", words)
         case .skipped(let words): inner += Self.message("skipped", words)
         }
@@ -76,8 +77,9 @@ package struct JUnitXML: Sendable {
         return "    <testcase\(attributes)>\n\(inner)    </testcase>\n"
     }
 
-    private static func message(_ element: String, _ words: String) -> String {
-        "      <\(element)\(self.attributes([("message", words)]))/>\n"
+    private static func message(_ element: String, _ words: String, type: String? = nil) -> String {
+        let attributes = [("message", words)] + (type.map { [("type", $0)] } ?? [])
+        return "      <\(element)\(self.attributes(attributes))/>\n"
     }
 
     private static func attributes(_ attributes: [(String, String)]) -> String {

@@ -10,11 +10,12 @@ extension JUnitXML {
         let losses = record.lossTexts
         let thresholds = record.thresholds.map { result in
             let isOfLoss = (try? Threshold.parse(result.expression))?.name == "delivery_lost"
-            let words = (["measured: \(result.valueText)"] + (isOfLoss ? losses : [])).joined(separator: "\n")
+            let remedy = [result.remedy].compactMap(\.self)
+            let words = (["measured: \(result.valueText)"] + remedy + (isOfLoss ? losses : [])).joined(separator: "\n")
             return Case(
                 group: name,
                 name: result.expression,
-                outcome: result.ok ? .passed : .failed(words),
+                outcome: result.ok ? .passed : .failed(words, type: result.state.rawValue),
                 output: result.ok ? words : nil
             )
         }

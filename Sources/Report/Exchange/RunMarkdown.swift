@@ -27,9 +27,10 @@ package enum RunMarkdown {
     private static func objectives(_ record: RunRecord) -> MarkdownTable {
         var table = MarkdownTable(["objective", "measured", ""])
         for result in record.thresholds {
-            let word = result.ok ? "ok" : "**FAILED**"
+            let word = result.ok ? result.state.word : "**\(result.state.word)**"
+            let measured = ([result.valueText] + [result.remedy].compactMap(\.self)).joined(separator: ": ")
             table.add(
-                [MarkdownTable.code(result.expression), MarkdownTable.escaped(result.valueText), word],
+                [MarkdownTable.code(result.expression), MarkdownTable.escaped(measured), word],
                 raw: true
             )
         }

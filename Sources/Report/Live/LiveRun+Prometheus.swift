@@ -10,8 +10,15 @@ extension PrometheusPage {
         var info = PrometheusInfo(record: run.first)
         info.isFinished = false
         info.phase = run.place?.stage.name ?? run.latest?.phase
-        let durations = run.histograms.map { series, histogram in
-            PrometheusSeries(name: series.name, labels: series.labels, unit: "seconds", value: .duration(histogram))
+        let durations = run.values.compactMap { series, values in
+            values.answered.isEmpty
+                ? nil
+                : PrometheusSeries(
+                    name: series.name,
+                    labels: series.labels,
+                    unit: "seconds",
+                    value: .duration(values.answered)
+                )
         }
         self.init(info: info, series: durations + run.levels.compactMap { PrometheusSeries($0) })
     }

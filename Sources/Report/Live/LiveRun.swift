@@ -34,7 +34,7 @@ package struct LiveRun: Sendable {
     package static let recentSeconds = 60
 
     private var totals = MetricTotals()
-    private var durations: [Series: Histogram] = [:]
+    private var durations: [Series: DurationValues] = [:]
     private var durationOrder: [Series] = []
     private var merger = IntervalMerger()
     private var columns: [Series: Int] = [:]
@@ -154,9 +154,10 @@ package struct LiveRun: Sendable {
                 max: Int64((lane.max * 1e9).rounded()),
                 clamped: histogram.clamped
             )
+            guard let values = lane.values(of: histogram) else { continue }
             let series = Series(name: lane.name, labels: lane.labels)
             if self.durations[series] == nil { self.durationOrder.append(series) }
-            self.durations[series, default: Histogram()].merge(histogram)
+            self.durations[series, default: DurationValues()].merge(values)
         }
     }
 }
@@ -165,7 +166,7 @@ package struct LiveRun: Sendable {
 
 extension LiveRun {
     /// Durations added up so far, in the order of their appearance; only those of the measured phase, as in `run.json`.
-    package var histograms: [(series: Series, histogram: Histogram)] {
+    package var values: [(series: Series, values: DurationValues)] {
         self.durationOrder.compactMap { series in self.durations[series].map { (series, $0) } }
     }
 
@@ -182,13 +183,10 @@ extension LiveRun {
         var record = self.first
         record.durationSeconds = self.elapsed
         record.stages = self.stages
-        let durations = self.histograms.compactMap { series, histogram in
-            Metric(
-                duration: series.name,
-                labels: series.labels,
-                histogram: histogram,
-                encoded: histogram.encodedV2()
-            )
+        let durations = self.values.compactMap { series, values in
+            DurationReading(values, isEncoded: true).map {
+                Metric(duration: series.name, labels: series.labels, reading: $0)
+            }
         }
         record.metrics = durations + self.levels
         record.thresholds = self.standing.thresholds
@@ -201,8 +199,8 @@ extension LiveRun: MetricSource {
     /// Metrics of single stages are unknown before the end.
     package func readings(of name: String, stage: String?) -> [MetricReading] {
         guard stage == nil else { return [] }
-        let durations = self.histograms.filter { $0.series.name == name }.map { series, histogram in
-            MetricReading(labels: series.labels, value: .duration(histogram))
+        let durations = self.values.filter { $0.series.name == name }.map { series, values in
+            MetricReading(labels: series.labels, value: .duration(values))
         }
         return durations
             + self.levels.filter { $0.name == name }.compactMap(\.levelReading)

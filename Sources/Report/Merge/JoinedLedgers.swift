@@ -152,6 +152,7 @@ struct JoinedLedgers {
             books.expected = row?.expected
             books.received = row?.received
             books.lost = row?.lost
+            books.deliveryOutstanding = row?.outstanding
             books.duplicated = row?.duplicated
             return books
         }
@@ -162,6 +163,7 @@ struct JoinedLedgers {
         guard self.groups.contains(books.group) else { return books }
         var books = books
         (books.expected, books.received, books.lost, books.duplicated) = (nil, nil, nil, nil)
+        books.deliveryOutstanding = nil
         return books
     }
 

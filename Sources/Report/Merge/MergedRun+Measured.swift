@@ -14,7 +14,7 @@ extension MergedRun {
             guard let metrics = series[key], let first = metrics.first else { return nil }
             switch first.reading {
             case .duration: return self.duration(metrics)
-            case .counter: return Metric.joining(metrics, histogram: nil)
+            case .counter: return Metric.joining(metrics, values: nil)
             case .gauge: return self.gauge(key, metrics, segments)
             }
         }
@@ -22,18 +22,13 @@ extension MergedRun {
 
     /// By the counts of its buckets, as if one process had recorded them all.
     private static func duration(_ metrics: [Metric]) -> Metric? {
-        var histogram = Histogram()
+        var values = DurationValues()
         for metric in metrics {
-            guard let own = metric.duration?.decodedHistogram() else { return nil }
-            histogram.merge(own)
+            guard let own = metric.duration?.decodedValues() else { return nil }
+            values.merge(own)
         }
-        guard let first = metrics.first else { return nil }
-        return Metric(
-            duration: first.name,
-            labels: first.labels,
-            histogram: histogram,
-            encoded: histogram.encodedV2()
-        )
+        guard let first = metrics.first, let reading = DurationReading(values, isEncoded: true) else { return nil }
+        return Metric(duration: first.name, labels: first.labels, reading: reading)
     }
 
     /// The lowest and the highest of a sum are no sums: they are looked for in the time line.

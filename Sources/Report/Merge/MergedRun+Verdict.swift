@@ -8,8 +8,9 @@ extension MergedRun {
     static func verdict(_ set: SegmentSet, _ record: RunRecord, broken: String?) -> Verdict {
         var verdict = Verdict()
         if broken != nil { verdict.add(.aborted, .threshold(broken)) }
-        // A broken threshold of the whole ended the segments too.
-        let followed = broken == nil ? [] : [Verdict.Reason.thresholdCode, Verdict.Reason.signalCode]
+        // A broken threshold of the whole ended the segments too; whether the server fell silent is judged anew.
+        let ended = broken == nil ? [] : [Verdict.Reason.thresholdCode, Verdict.Reason.signalCode]
+        let followed = ended + [Verdict.Reason.silentCode]
         for segment in set.segments {
             guard let own = segment.record.verdict else { continue }
             let reasons = own.reasons.filter { !followed.contains($0.code) }

@@ -43,15 +43,13 @@ extension TimelineInterval {
             series[key, default: []].append(metric)
         }
         let lanes = Self.merging(lanes: intervals.flatMap(\.lanes))
-        let histograms = lanes.reduce(into: [Series: Histogram]()) { all, lane in
-            all[Series(name: lane.lane.name, labels: lane.lane.labels), default: Histogram()].merge(lane.histogram)
-        }
+        let values = lanes.bySeries
         return TimelineInterval(
             second: first.second,
             phase: first.phase,
             seconds: intervals.map(\.seconds).max() ?? first.seconds,
             metrics: order.compactMap { key in
-                series[key].flatMap { Metric.joining($0, histogram: histograms[key]) }
+                series[key].flatMap { Metric.joining($0, values: values[key]) }
             }.durationsFirst,
             lanes: lanes.map(\.lane)
         )
@@ -61,18 +59,16 @@ extension TimelineInterval {
 extension Metric {
     /// The same metric of several processes as of one; nothing for none.
     ///
-    /// `histogram` is that of all of them, where it is a duration.
-    static func joining(_ metrics: [Metric], histogram: Histogram?) -> Metric? {
+    /// `values` are those of all of them, where it is a duration.
+    static func joining(_ metrics: [Metric], values: DurationValues?) -> Metric? {
         guard var joined = metrics.first else { return nil }
         // Two processes that watch one server see the same.
         if ObservedMetrics.labels[joined.name] != nil { return joined }
         switch joined.reading {
         case .duration:
-            guard let histogram, var reading = DurationReading(histogram) else { return nil }
-            reading.bound(
-                min: metrics.compactMap(\.duration?.min).min() ?? reading.min,
-                max: metrics.compactMap(\.duration?.max).max() ?? reading.max
-            )
+            guard let values, let reading = DurationReading(joining: metrics.compactMap(\.duration), values) else {
+                return nil
+            }
             joined.reading = .duration(reading)
         case .counter:
             let readings = metrics.compactMap(\.counter)

@@ -32,10 +32,6 @@ package struct SegmentResult: Sendable {
         }
         let record = try RunJSON.read(directory: path)
         let file = path + "/run.json"
-        guard record.schema == RunRecord.currentSchema else {
-            let known = RunRecord.currentSchema
-            throw ResultError(path: file, reason: "its schema is '\(record.schema)', not \(known)")
-        }
         guard record.segment.merged == nil || record.segment.isPart else {
             throw ResultError(path: path, reason: "is merged already; give the directories of the segments")
         }
@@ -96,7 +92,7 @@ package struct SegmentResult: Sendable {
             }
         }
         for metric in self.record.metrics {
-            if let reading = metric.duration, reading.decodedHistogram()?.count != reading.count {
+            if let reading = metric.duration, reading.decodedValues()?.count != reading.count {
                 throw self.lost("run.json", metric, "\(reading.decodedHistogram()?.count ?? 0)", of: "\(reading.count)")
             }
             // Which stage a figure was of is not in the streamed files.
@@ -120,7 +116,7 @@ package struct SegmentResult: Sendable {
 
     /// Whether it is known only at the end, and not in the time line.
     private static func isSettled(_ metric: Metric) -> Bool {
-        metric.name.hasPrefix("delivery_") || metric.name.hasSuffix("_unfinished")
+        metric.name.hasPrefix("delivery_") || ["_unfinished", "_outstanding"].contains(where: metric.name.hasSuffix)
     }
 
     private func lost(_ file: String, _ metric: Metric, _ found: String, of all: String) -> ResultError {

@@ -19,7 +19,7 @@ enum SegmentTimeline {
                 throw ResultError(path: path, reason: "has \(size) bytes and had \(sizes[name] ?? 0); it has lost some")
             }
         }
-        guard timeline.hasPrefix(MetricsCSV.timelineHeader), timeline.utf8.last == 0x0A else {
+        guard MetricsCSV.isTimeline(timeline), timeline.utf8.last == 0x0A else {
             throw ResultError(path: timelinePath, reason: "is cut, or no time line")
         }
         let rows = TimelineRow.read(timeline)
@@ -82,11 +82,12 @@ enum SegmentTimeline {
             if let length = row.length { seconds = length }
             let reading: Metric.Reading
             switch row.reading {
-            case .duration(let min, let max):
+            case .duration(let min, let max, let unanswered, let bounds):
                 guard let histogram = histograms[row.series], var duration = DurationReading(histogram) else {
                     return nil
                 }
                 duration.bound(min: min, max: max)
+                (duration.unanswered, duration.bounds) = (unanswered, bounds)
                 reading = .duration(duration)
                 for place in lanes.indices where lanes[place].isOf(row.series) {
                     lanes[place].max = Swift.min(lanes[place].max, max)

@@ -53,6 +53,7 @@ extension MetricHelp {
         .counter("publish_offered", "Messages that became due."),
         .counter("publish_sent", "Messages of which the kernel took the first byte."),
         .counter("publish_not_sent", "Messages that became due and were never sent."),
+        .counter("publish_outstanding", "Messages neither answered nor failed when the drain ended, sent or not."),
         .counter("publish_resent", "Messages sent again after a reconnect, with DUP."),
         .counter("publish_acked", "Messages that the server acknowledged, at QoS 1 and 2."),
         .counter("publish_confirmed", "Messages at QoS 0 on connections that the server read to their end."),
@@ -71,6 +72,7 @@ extension MetricHelp {
         .counter("delivery_expected", "Messages that the server promised to deliver, once per receiver."),
         .counter("delivery_received", "First arrivals, also of messages that were not expected."),
         .counter("delivery_lost", "Messages that were expected and not received; final when the run has ended."),
+        .counter("delivery_outstanding", "Deliveries that neither came nor were lost when the drain ended."),
         .counter("delivery_missing", "Messages to a matching subscription that did not arrive, excused or not."),
         .counter("delivery_duplicated", "Messages that arrived again."),
         .counter("delivery_overlap", "Further copies of a message for further matching filters of one client."),
@@ -83,7 +85,8 @@ extension MetricHelp {
         .duration("request_duration", "From the time at which a request was due to its answer."),
         .counter("requests_answered", "Requests that the subscribers answered."),
         .counter("requests_late", "Answers that came after the acknowledgement timeout."),
-        .counter("requests_lost", "Acknowledged requests without an answer when the drain ended."),
+        .counter("requests_lost", "Acknowledged requests whose answer will not come."),
+        .counter("requests_outstanding", "Acknowledged requests whose answer had not come when the drain ended."),
     ]
 
     private static let churn: [MetricHelp] = [
@@ -149,6 +152,7 @@ extension MetricHelp {
         .counter("stanza_offered", "Stanzas that became due."),
         .counter("stanza_sent", "Stanzas of which the kernel took the first byte."),
         .counter("stanza_not_sent", "Stanzas that became due and were never sent."),
+        .counter("stanza_outstanding", "Stanzas neither answered nor failed when the drain ended, sent or not."),
         .counter("stanza_confirmed", "Stanzas confirmed by the server's closing tag or by stream management."),
         .counter("stanza_answered", "Requests with a result."),
         .counter("stanza_refused", "Stanzas that came back as an error."),

@@ -39,7 +39,9 @@ package struct PrometheusSeries: Sendable {
         let value: Value
         switch metric.reading {
         case .duration(let reading):
-            guard let histogram = histogram ?? reading.decodedHistogram() else { return nil }
+            guard let histogram = histogram ?? reading.decodedValues()?.answered, !histogram.isEmpty else {
+                return nil
+            }
             value = .duration(histogram)
         case .counter(let reading): value = .counter(reading.value)
         case .gauge(let reading): value = .gauge(reading.value)

@@ -76,6 +76,25 @@ struct FindingIntervals {
         }
     }
 
+    /// The second from which on the server answered and delivered nothing, to the end of the drain.
+    ///
+    /// Operations were due in that time, it began a second or more before the load ended, and the server had some of
+    /// them: clients that cannot send make no silence.
+    func silentSecond(of record: RunRecord) -> Int? {
+        guard record.books.contains(where: { $0.outstanding ?? 0 > $0.notSent ?? 0 }),
+            let offered = self.sum(self.columns("publish_offered", "stanza_offered")),
+            let load = self.all.last(where: \.isLoad)?.end,
+            // A count that moves at the end of a connection says nothing of the time before it.
+            let ends = self.sum(
+                self.columns("publish_acked", "received", "stanza_answered", "stanza_acked", "subscription_churn_done")
+            )
+        else { return nil }
+        let loud = ends.lastIndex { $0 > 0 } ?? -1
+        guard let first = self.all.indices.first(where: { $0 > loud && offered[$0] > 0 }) else { return nil }
+        let start = self.all[first].start
+        return start <= load - 1 ? Int(start) : nil
+    }
+
     /// The median over the intervals of load.
     func median(_ values: [Double?]) -> Double? {
         Self.median(self.all.indices.compactMap { self.all[$0].isLoad ? values[$0] : nil })

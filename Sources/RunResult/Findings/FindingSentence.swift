@@ -8,6 +8,7 @@ struct FindingSentence {
     let found: [FoundEvent]
     let events: FindingEvents
     let backlog: FindingBacklog?
+    let silent: Int?
     let steady: Int?
 
     init(
@@ -15,12 +16,14 @@ struct FindingSentence {
         _ found: [FoundEvent],
         _ events: FindingEvents,
         _ backlog: FindingBacklog?,
+        silent: Int?,
         steady: Int?
     ) {
         self.run = run
         self.found = found
         self.events = events
         self.backlog = backlog
+        self.silent = silent
         self.steady = steady
     }
 
@@ -31,7 +34,8 @@ struct FindingSentence {
         case .generatorLimited: self.generator
         case .valid, nil:
             self.withServer(
-                self.first ?? self.loss ?? self.nothingDone ?? self.failed ?? self.behind ?? self.minor ?? self.nothing
+                self.hung ?? self.broken ?? self.nothingDone ?? self.unanswered ?? self.failed ?? self.irregular
+                    ?? self.behind ?? self.minor ?? self.nothing
             )
         }
     }
@@ -97,14 +101,37 @@ struct FindingSentence {
         return ("the figures do not reconcile: \(self.reason?.line ?? "the reason is unknown")\(words)", nil)
     }
 
+    /// A fault that a late generator cannot explain is the server's, and comes before it: silence for good, a stall ten times
+    /// as long as sends were late, a proven loss.
     private var generator: Statement {
-        if let found = self.found.first(where: { $0.event.kind == .generator && $0.isBreak }) {
-            return (found.sentence, found.event.number)
+        let limit = self.found.first { $0.event.kind == .generator && $0.isBreak }
+        let own = limit?.sentence ?? "the generator was the limit: \(self.reason?.line ?? "the reason is unknown")"
+        let late =
+            self.events.intervals.highest(self.events.intervals.columns("schedule_lag"), \.p99)
+            .compactMap(\.self).max() ?? 0
+        let stall = self.found.first { $0.event.kind == .stall && $0.event.seconds ?? 0 >= late * 10 }
+        guard let fault = self.hung ?? stall.map({ ($0.sentence, $0.event.number) }) ?? self.loss else {
+            return (own, limit?.event.number)
         }
-        return ("the generator was the limit: \(self.reason?.line ?? "the reason is unknown")", nil)
+        return ("\(fault.text); \(own)", fault.evidence)
     }
 
     // MARK: - What broke
+
+    private var hung: Statement? {
+        guard let second = self.silent else { return nil }
+        let text = Verdict.Reason.silent(from: second).text
+        return (self.run.outstandingWords.map { "\(text): \($0)" } ?? text, self.number(.stall))
+    }
+
+    /// With what was not answered, which nothing else in the sentence tells.
+    private var broken: Statement? {
+        guard let broken = self.first ?? self.loss else { return nil }
+        return self.unanswered.map { ("\(broken.text); \($0.text)", broken.evidence) } ?? broken
+    }
+
+    /// Operations that were due and had no end when the drain was over.
+    private var unanswered: Statement? { self.run.outstandingWords.map { ($0, nil) } }
 
     private var first: Statement? {
         self.found.first { $0.isBreak && $0.event.kind != .generator }.map { ($0.sentence, $0.event.number) }
@@ -150,17 +177,38 @@ struct FindingSentence {
         let failed = self.run.thresholds.filter { !$0.ok }
         guard let first = failed.first else { return nil }
         let more = failed.count > 1 ? ", and \(FindingWords.count(Double(failed.count - 1), "other"))" : ""
-        return ("the objective \(first.expression) failed\(self.figure(of: first))\(more)", nil)
+        let word = first.state == .undecided ? "is undecided" : "failed"
+        return ("the objective \(first.expression) \(word)\(self.figure(of: first))\(more)", nil)
     }
 
     private func figure(of result: ThresholdResult) -> String {
         guard let value = result.value else { return ": it has no sample" }
-        return switch (try? Threshold.parse(result.expression))?.unit {
-        case .time: ": \(FindingWords.duration(value))"
-        case .share: ": \(Words.percent(value))"
-        case .perSecond: ": \(FindingWords.significant(value))/s"
-        case .plain, nil: ": \(Words.decimal(value))"
+        let unit = (try? Threshold.parse(result.expression))?.unit
+        func words(_ value: Double) -> String {
+            switch unit {
+            case .time: FindingWords.duration(value)
+            case .share: Words.percent(value)
+            case .perSecond: "\(FindingWords.significant(value))/s"
+            case .plain, nil: Words.decimal(value)
+            }
         }
+        guard result.isBound else { return ": \(words(value))" }
+        return result.high.map { ": \(words(value)) to \(words($0))" } ?? ": \(words(value)) or more"
+    }
+
+    /// Faults that no time line dates and no standard permits: MQTT 5.0 §4.3.3 and §4.6, RFC 6120 §10.1 and §8.3.
+    private var irregular: Statement? {
+        func total(_ name: String, _ labels: Labels = [:]) -> Double {
+            self.run.metrics.filter { $0.name == name && $0.labels.contains(labels) && $0.labels[Labels.stage] == nil }
+                .reduce(0) { $0 + ($1.counter?.value ?? 0) }
+        }
+        let found = [
+            (total("delivery_duplicated", ["qos": "2"]), "message", "came twice at QoS 2"),
+            (total("delivery_reordered"), "message", "came out of order"),
+            (total("stanza_refused"), "stanza", "came back as an error"),
+        ].filter { $0.0 > 0 }
+        guard !found.isEmpty else { return nil }
+        return (found.map { "\(FindingWords.count($0, $1)) \($2)" }.joined(separator: "; "), nil)
     }
 
     /// Answers that fell behind the load until its end.

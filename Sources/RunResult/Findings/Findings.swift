@@ -4,11 +4,10 @@ package import Measurement
 ///
 /// The rules, in this order:
 /// 1. An aborted run, figures that do not reconcile and a generator at its limit come before the server.
-/// 2. Of what broke, the first is named: a stall, lost connections of 5 % of the clients, an objective that failed.
-/// 3. Without those: losses, objectives of other metrics, answers that fell behind the load until its end, an objective
-///    that held but not in every second, an error.
+/// 2. A server that fell silent for good. Else, of what broke, the first is named: a stall, lost connections of 5 % of the clients, an objective that failed.
+/// 3. Without those: losses, what was not answered, objectives of other metrics, what came twice or out of order, answers
+///    that fell behind the load until its end, an objective that held but not in every second, an error.
 /// 4. Levels that changed and planned departures are marks, and never break anything.
-///
 /// 5. A watched server whose thread filled a core at that time is named as the limit.
 ///
 /// A cause is named only if the run recorded it: words of an error, a reason of the verdict, a cause of the ledger.
@@ -57,11 +56,14 @@ private struct FindingsSearch {
     var record: FindingsRecord {
         var found = self.events.all
         for place in found.indices { found[place].event.number = place + 1 }
+        let silent = self.intervals.silentSecond(of: self.run)
         let steady = FindingFigures.steadySecond(self.lanes, self.intervals)
-        let statement = FindingSentence(self.run, found, self.events, self.backlog, steady: steady).statement
+        let statement = FindingSentence(self.run, found, self.events, self.backlog, silent: silent, steady: steady)
+            .statement
         var record = FindingsRecord(sentence: statement.text, evidence: statement.evidence, events: found.map(\.event))
         let figures = FindingFigures(run: self.run, intervals: self.intervals, lanes: self.lanes)
         record.steadySecond = steady
+        record.silentSecond = silent
         record.clientsPlanned = self.run.clientsPlanned
         record.clientsUp = self.run.clientsUp
         record.allUpSeconds = figures.allUpSeconds
@@ -85,6 +87,13 @@ extension RunRecord {
     /// The findings of a run of clients; `nil` for a benchmark of decoders, which has no server.
     package func findings(in timeline: Timeline) -> FindingsRecord? {
         self.isOfDecoders ? nil : Findings.record(of: self, timeline)
+    }
+
+    /// Takes over the findings; that the server fell silent is a reason beside any verdict.
+    package mutating func take(_ findings: FindingsRecord?) {
+        self.findings = findings
+        guard let second = findings?.silentSecond else { return }
+        self.verdict?.add(.valid, .silent(from: second))
     }
 
     var clientsPlanned: Int? {
@@ -119,6 +128,6 @@ extension RunRecord {
         else { return nil }
         // 0.9 of a core is the limit of the verdict.
         let headroom = Swift.min(0.9 / busiest, 1 + idle * Double(cores) / (used / seconds))
-        return headroom > 1 ? headroom : nil
+        return headroom >= 1.2 ? headroom : nil
     }
 }

@@ -23,6 +23,7 @@ extension Books {
         self.expected = row?.expected
         self.received = row?.received
         self.lost = row?.lost
+        self.deliveryOutstanding = row?.outstanding
         self.duplicated = row?.duplicated
     }
 }
@@ -31,5 +32,36 @@ extension LedgerRecord {
     mutating func countStreams(_ exports: [LedgerExport]) {
         self.streams = exports.reduce(0) { $0 + $1.streams.count }
         self.overflowed = exports.reduce(0) { $0 + $1.streams.count { $0.overflowed } }
+    }
+}
+
+/// Messages of few publishers: those that were never written, sent again, or acknowledged as without a subscriber.
+struct PublishExceptions {
+    var unsent = SequenceRanges()
+    var outstanding = SequenceRanges()
+    var neverSent: UInt64 = 0
+    var resent = SequenceRanges()
+    var admitted = SequenceRanges()
+}
+
+extension PublisherFate {
+    mutating func take(_ own: PublishExceptions?) {
+        guard let own else { return }
+        (self.unsent, self.resent, self.admitted) = (own.unsent, own.resent, own.admitted)
+        (self.outstanding, self.neverSent) = (own.outstanding, own.neverSent)
+    }
+}
+
+extension [Books] {
+    /// Operations without an answer that did not fail, sent or not.
+    var outstandingMetrics: [Metric] {
+        self.compactMap { books in
+            guard let outstanding = books.outstanding else { return nil }
+            return Metric(
+                name: books.stanza == nil ? "publish_outstanding" : "stanza_outstanding",
+                labels: books.stanza.map { ["stanza": $0] } ?? ["qos": "\(books.qos ?? 0)"],
+                reading: .counter(CounterReading(value: Double(outstanding), rate: nil))
+            )
+        }
     }
 }

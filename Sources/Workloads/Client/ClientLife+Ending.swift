@@ -60,6 +60,14 @@ extension ClientLife {
         }
     }
 
+    /// Whether the connection ends with the run; one that the plan cuts before that excuses its messages.
+    func isEndedByRun(_ place: Int) -> Bool {
+        switch self.clients[place].stage {
+        case .flushing, .finishing, .finished: true
+        case .idle, .waiting, .connecting, .joining, .up, .leaving, .away: false
+        }
+    }
+
     package func finish(_ place: Int) {
         self.noteClosing(place)
         switch self.clients[place].stage {

@@ -1,4 +1,4 @@
-import LoadEngine
+package import LoadEngine
 import LoopContext
 import Measurement
 package import NIOCore
@@ -18,8 +18,17 @@ extension ClientLife {
         if let operation = self.operation(of: place, stream: stream) { self.meter.add(operation.offered, count) }
     }
 
-    package func notSent(_ place: Int, stream: Int, count: UInt64, late: UInt64) {
-        if let operation = self.operation(of: place, stream: stream) { self.meter.add(operation.notSent, count) }
+    package func notSent(_ place: Int, stream: Int, _ batch: OperationBatch, late: UInt64) {
+        guard let operation = self.operation(of: place, stream: stream) else { return }
+        self.meter.add(operation.notSent, UInt64(batch.count))
+        self.noteNeverSent(place, stream: stream, batch)
+        guard !operation.answers.isEmpty else { return }
+        let now = self.context.now
+        batch.forEach { _, due in
+            for id in operation.answers {
+                self.meter.recordUnanswered(id, (now - due).nanoseconds, lane: batch.lane(due), as: .outstanding)
+            }
+        }
     }
 
     /// Encodes the messages of the batch and writes them in one go.

@@ -70,6 +70,8 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     func abandonStored(_ place: Int)
     /// The run asks the client to close.
     func noteClosing(_ place: Int)
+    /// Operations of the client and stream will never be sent.
+    func noteNeverSent(_ place: Int, stream: Int, _ batch: OperationBatch)
     /// The client's timer has fired; the link may be waiting for it.
     func linkTimerFired(_ place: Int)
 
@@ -141,6 +143,8 @@ package struct OperationMetrics: Sendable {
     package let sent: CounterID
     package let notSent: CounterID
     package let blocked: DurationID
+    /// From the due time to each answer; empty where nothing answers.
+    package let answers: [DurationID]
 }
 
 extension ClientLife {
@@ -173,6 +177,7 @@ extension ClientLife {
     package func afterEnd(_ place: Int) {}
     package func afterWritable(_ place: Int) {}
     package func noteClosing(_ place: Int) {}
+    package func noteNeverSent(_ place: Int, stream: Int, _ batch: OperationBatch) {}
     package func complete(_ sample: inout LoadSample) {}
 
     // MARK: - Time

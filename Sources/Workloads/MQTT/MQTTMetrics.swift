@@ -133,11 +133,15 @@ package struct MQTTMetrics: Sendable {
         var catalog = self.catalog
         _ = catalog.counter("decode_time", ["protocol": "mqtt"], unit: "seconds")
         catalog.addProcessGauges()
+        for qos in load.publishes ? load.streams.flatMap(\.qualities) : [] {
+            _ = catalog.counter("publish_outstanding", ["qos": "\(qos.rawValue)"])
+        }
         let levels = plan.levels(heardBy: group)
         guard load.hasLedger || load.publishers == 0, !levels.received.isEmpty else { return catalog }
         for (labels, _) in plan.rows(heardBy: group) {
             catalog.addDeliveries(labels, publishersKnown: plan.hasPublishers)
-            if load.topology == .request { _ = catalog.counter("requests_lost", labels) }
+            guard load.topology == .request else { continue }
+            for name in ["requests_lost", "requests_outstanding"] { _ = catalog.counter(name, labels) }
         }
         return catalog
     }
@@ -235,7 +239,8 @@ package struct MQTTMetrics: Sendable {
                 offered: counter("publish_offered"),
                 sent: counter("publish_sent"),
                 notSent: counter("publish_not_sent"),
-                blocked: catalog.duration("publish_blocked_duration", labels)
+                blocked: catalog.duration("publish_blocked_duration", labels),
+                answers: qos == .atMostOnce ? [] : qos == .atLeastOnce ? [response.0] : [response.0, response.1]
             ),
             resent: counter("publish_resent"),
             acked: counter(qos == .atMostOnce ? "publish_confirmed" : "publish_acked"),

@@ -1,5 +1,6 @@
 package import Ledger
 import LoadEngine
+import LoopContext
 package import MQTTCodec
 package import Measurement
 package import NIOCore
@@ -18,6 +19,8 @@ package struct MQTTResult: Sendable {
     package var absent: [UInt32: [UInt64]]
     /// Marks after the last sample.
     package var presence: [PresenceMark]
+    /// How the deliveries of the loop's clients ended, by the monotonic clock.
+    package var end: DeliveryEnd
     /// Publishers had more audiences than a header can name.
     package var hasTooManyAudiences: Bool
     /// For a segment whose publishers or subscribers have counterparts in other segments.
@@ -73,6 +76,7 @@ extension MQTTShardWork {
             granted: self.granted,
             absent: self.absentReceivers,
             presence: self.marks,
+            end: self.deliveryEnd,
             hasTooManyAudiences: self.audiences.pointee.overflowed,
             joint: self.joint,
             tallies: self.numberedTallies
@@ -124,11 +128,37 @@ extension MQTTShardWork {
             var fate = self.fate(place, stream: 0, audience: self.clients[place].own.audience)
             fate.assigned = self.clients[place].sequence
             fate.unknown = self.clients[place].unknown
-            if let own = self.exceptions[place] {
-                (fate.unsent, fate.resent, fate.admitted) = (own.unsent, own.resent, own.admitted)
-            }
+            fate.take(self.exceptions[place])
             return fate
         }
+    }
+
+    private func endsWithinRun(_ expiry: UInt32?) -> Bool {
+        guard let expiry else { return false }
+        // Without a duration, the time that the load really took.
+        let load = self.shard.plan.measure.map { self.shard.plan.warmup + $0 }
+        let run = load.map { $0 + self.shard.plan.drain } ?? self.context.now - self.shard.loadBegan
+        return TimeAmount.seconds(Int64(expiry)) < run
+    }
+
+    private var deliveryEnd: DeliveryEnd {
+        func nanoseconds(_ time: NIODeadline) -> Int64? {
+            time == .distantPast ? nil : Int64(time.uptimeNanoseconds)
+        }
+        var end = DeliveryEnd()
+        end.lastArrival = nanoseconds(self.latest.pointee.arrival)
+        end.lastPublish = nanoseconds(self.latest.pointee.publish)
+        end.probed = self.probed.flatMap(nanoseconds)
+        end.longest = self.longest
+        for place in 0..<self.places.count {
+            let own = self.clients[place].own
+            guard own.visits > 0, !own.isProved else { continue }
+            if let receiver = self.deliveries.receiver(group: self.group, client: self.number(place)) {
+                end.unproved.insert(receiver)
+            }
+            end.unproved.formUnion(self.shareGroups(place))
+        }
+        return end
     }
 
     private func fate(_ place: Int, stream: Int, audience: UInt32) -> PublisherFate {
@@ -138,8 +168,10 @@ extension MQTTShardWork {
             audience: audience,
             qos: self.qos(place, stream: stream).rawValue,
             assigned: 0,
-            expires: own.properties.messageExpiryInterval != nil,
-            isOrdered: !own.topicVaries
+            expires: self.endsWithinRun(own.properties.messageExpiryInterval),
+            // Nodes of a cluster keep no order between the connections of a client, and several that answer have none.
+            isOrdered: !own.topicVaries && (self.load.targets == 1 || self.clients[place].reconnects == 0)
+                && (self.load.topology != .request || self.load.subscribers <= 1)
         )
     }
 }

@@ -9,8 +9,11 @@ package import NIOCore
 extension MQTTShardWork {
     package func handleEnd(_ place: Int, _ end: ConnectionEnd) -> (isCounted: Bool, goesOn: Bool) {
         self.endTurn(place, isLost: self.clients[place].stage == .up)
-        // A client that closes for good has read everything before.
-        if self.clients[place].stage != .finishing { self.handleAbsent(place) }
+        // The run's own end excuses nothing.
+        switch self.clients[place].stage {
+        case .finishing, .flushing: break
+        default: if end == .pingTimedOut { self.noteSilence(place) } else { self.handleAbsent(place) }
+        }
         return (isCounted: true, goesOn: true)
     }
 
@@ -19,17 +22,18 @@ extension MQTTShardWork {
     }
 
     package func close(_ place: Int) {
-        guard self.subscribes(place), self.load.topology != .request || !self.places.isOperator(place) else {
-            return self.closeLink(place)
-        }
+        guard self.subscribes(place) else { return self.closeLink(place) }
         // The subscriber reads the server's queued messages before it reads the PINGRESP.
         self.clients[place].stage = .flushing
+        self.probed = min(self.probed ?? .distantFuture, self.context.refresh())
         self.clients[place].connection?.ping()
     }
 
     package func pingAnswered(_ place: Int, after: TimeAmount, now: NIODeadline) {
         self.meter.record(self.metrics.ping, after.nanoseconds)
-        if self.clients[place].stage == .flushing { self.closeLink(place) }
+        guard self.clients[place].stage == .flushing else { return }
+        self.clients[place].own.isProved = true
+        self.closeLink(place)
     }
 
     package func settle(_ place: Int) {

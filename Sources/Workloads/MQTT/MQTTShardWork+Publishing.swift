@@ -15,6 +15,8 @@ package struct PublishBook: Hashable, Sendable {
     package var inFlight: UInt64 = 0
     /// QoS 0 messages whose connection did not end gracefully.
     package var unconfirmed: UInt64 = 0
+    /// The part of them whose connection broke before the run ended it.
+    package var broken: UInt64 = 0
 }
 
 extension MQTTShardWork {
@@ -86,6 +88,17 @@ extension MQTTShardWork {
         )
         writer.pointee.audience = self.audience(place, of: writer)
         return size
+    }
+
+    /// The audience of a message that is not sent.
+    func audience(
+        _ place: Int,
+        stream: Int,
+        _ number: UInt64,
+        _ now: NIODeadline
+    ) -> (UnsafeMutablePointer<MessageWriter>, UInt32) {
+        _ = self.begin(place, stream: stream, number: number, now: now)
+        return (self.writers + stream, (self.writers + stream).pointee.audience)
     }
 
     package var isWriteUniform: Bool { !self.hasManyAudiences && self.writer.pointee.isUniform }
@@ -170,6 +183,7 @@ extension MQTTShardWork {
     }
 
     package func noteWrite(_ place: Int, _ connection: MQTTConnection, first: UInt64, count: Int, began: NIODeadline) {
+        self.latest.pointee.publish = began
         if self.joint != nil, self.subscribes(place) { self.joint?.publishersEnded = began }
         self.clients[place].own.batchEnd = connection.bytesHanded + UInt64(self.context.scratch.pointee.readableBytes)
         if self.clients[place].own.qos != .atMostOnce {
@@ -233,6 +247,8 @@ extension MQTTShardWork {
         if reason >= 0x80 {
             self.books[publish.qos.rawValue].failed += 1
             self.noteUnknown(place, flight)
+            publish.isReceived = type == .pubComp
+            self.recordUnanswered(publish, ids, at: now, as: .failed)
             self.meter.error("\(type.name) 0x\(String(reason, radix: 16))", at: Int64(now.uptimeNanoseconds)) {
                 "the server refused a publish: \(ReasonCode(rawValue: reason)?.name ?? "unknown reason")"
             }
@@ -247,7 +263,10 @@ extension MQTTShardWork {
         if self.meter.isSlow(.answer, response) {
             self.keepSlow(place, publish, flight, responseID, response: response, lane: lane)
         }
-        if reason == ReasonCode.noMatchingSubscribers.rawValue { self.noteAdmitted(place, flight) }
+        // Once the clients leave, the server may be right.
+        if reason == ReasonCode.noMatchingSubscribers.rawValue, self.clients[place].stage == .up {
+            self.noteAdmitted(place, flight)
+        }
         self.meter.add(ids.pointee.acked)
         self.tallies[place].acked += 1
         self.noteKnown(place, flight)
@@ -288,13 +307,17 @@ extension MQTTShardWork {
 
     func noteAbandoned(_ place: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {
         let flight = self.flight(place, publish)
+        let ids = self.ids(publish.qos, stream: flight.stream)
         // The last messages of a connection may never have left this process.
-        if case .connectionLost(timedOutBefore: false) = why, self.wasUnsent(place, flight) { return }
+        if case .connectionLost(timedOutBefore: false) = why, self.wasUnsent(place, flight) {
+            return self.recordUnanswered(publish, ids, at: now, as: .outstanding, isWritten: false)
+        }
         self.noteUnknown(place, flight)
         let qos = publish.qos.rawValue
         switch why {
         case .timedOut:
             self.books[qos].timedOut += 1
+            self.recordUnanswered(publish, ids, at: now, as: .failed)
             self.meter.error("timeout", at: Int64(now.uptimeNanoseconds)) {
                 "no acknowledgement within the acknowledgement timeout"
             }
@@ -302,11 +325,34 @@ extension MQTTShardWork {
         case .connectionLost(timedOutBefore: true):
             break
         case .connectionLost(timedOutBefore: false):
-            if self.clients[place].stage == .finishing || self.clients[place].stage == .finished {
+            let isOwnEnd = self.isEndedByRun(place)
+            if isOwnEnd {
                 self.books[qos].inFlight += 1
+                self.noteOutstanding(place, flight)
             } else {
                 self.books[qos].failed += 1
             }
+            self.recordUnanswered(publish, ids, at: now, as: isOwnEnd ? .outstanding : .failed)
+        }
+    }
+
+    /// Records the age of a publish in each leg that it did not reach; a leg that was not begun has no service time.
+    func recordUnanswered(
+        _ publish: InFlightPublish,
+        _ ids: UnsafeMutablePointer<MQTTMetrics.Publish>,
+        at now: NIODeadline,
+        as end: UnansweredEnd,
+        isWritten: Bool = true
+    ) {
+        let lane = self.shard.times.lane(publish.due)  // The workload's copy is as old as the last read.
+        let (response, service) = (ids.pointee.response, ids.pointee.service)
+        let isSecondOnly = publish.qos == .atLeastOnce || publish.isReceived
+        for (isLeg, response, service) in [
+            (!isSecondOnly, response.first, service.first), (true, response.last, service.last),
+        ] where isLeg {
+            self.meter.recordUnanswered(response, (now - publish.due).nanoseconds, lane: lane, as: end)
+            guard isWritten else { continue }
+            self.meter.recordUnanswered(service, (now - publish.written).nanoseconds, lane: lane, as: end)
         }
     }
 
@@ -370,6 +416,10 @@ extension MQTTShardWork {
     /// Settles the fate of the QoS 0 messages of a connection.
     package func settleSent(_ place: Int, isConfirmed: Bool) {
         guard self.places.isOperator(place), self.load.publishes else { return }
+        // The server has read what came before its FIN. One that receives stays: its last message was acknowledged.
+        if !self.subscribes(place) || self.load.qualities.contains(.atMostOnce) {
+            self.latest.pointee.publish = self.context.now
+        }
         if self.hasManyAudiences { return self.settleRows(place, isConfirmed: isConfirmed) }
         guard self.clients[place].own.qos == .atMostOnce else { return }
         let first = self.clients[place].connectionFirst
@@ -384,6 +434,12 @@ extension MQTTShardWork {
         } else {
             self.books[0].unconfirmed += last - first - lost
             self.clients[place].unknown.insert(first..<last)
+            guard self.isEndedByRun(place) else {
+                self.books[0].broken += last - first - lost
+                return
+            }
+            // The unsent ones are the last ones of the connection.
+            self.exceptions[place, default: PublishExceptions()].outstanding.insert(first..<last - lost)
         }
     }
 
@@ -391,7 +447,9 @@ extension MQTTShardWork {
         for stream in self.load.streams.indices where self.qos(place, stream: stream) == .atMostOnce {
             let publisher = place * self.load.streams.count + stream
             let ids = self.ids(.atMostOnce, stream: stream)
-            self.published.pointee.endConnection(publisher: publisher, isConfirmed: isConfirmed) { row, count, unsent in
+            let fate: PublisherLedger.ConnectionFate =
+                isConfirmed ? .confirmed : self.isEndedByRun(place) ? .outstanding : .broken
+            self.published.pointee.endConnection(publisher: publisher, fate) { row, count, unsent in
                 let copies = self.copies(place, self.published.pointee.audience(ofRow: row))
                 if isConfirmed {
                     self.meter.add(ids.pointee.acked, count)
@@ -399,6 +457,7 @@ extension MQTTShardWork {
                     self.received.expected += copies * Int64(count)
                 } else {
                     self.books[0].unconfirmed += count - unsent
+                    if fate == .broken { self.books[0].broken += count - unsent }
                     self.uncertain += copies * Int64(count - unsent)
                 }
             }

@@ -37,6 +37,7 @@ extension MQTTShardWork {
         else { return }
         // Messages left over from another run are not losses of this run. `sub` alone follows any run.
         guard self.isOurs(header) else { return }
+        self.latest.pointee.arrival = now
         if self.isFirst(header, place, view, now: now) { self.recordDelivery(place, header, now: now) }
     }
 
@@ -129,6 +130,7 @@ extension MQTTShardWork {
         self.meter.record(ids.pointee.duration, duration, lane: lane)
         self.countNegative(duration, ids)
         if self.meter.isSlow(.arrival, duration) {
+            self.longest = max(self.longest, duration)
             var entry = SlowEntry(
                 .arrival,
                 ids.pointee.duration,
@@ -151,6 +153,8 @@ extension MQTTShardWork {
         guard self.load.hasLedger, self.deliveries.hasLedger else { return DeliveryBalance() }
         var balance = self.received
         balance.uncertain += self.uncertain
+        balance.lastArrival = self.latest.pointee.arrival
+        balance.longest = .nanoseconds(self.longest)
         guard self.load.publishes, !self.hasManyAudiences else { return balance }
         for place in 0..<self.places.operators {
             let copies = self.copies(place, self.clients[place].own.audience)

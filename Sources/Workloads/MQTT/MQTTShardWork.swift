@@ -32,6 +32,10 @@ package struct MQTTClientState {
     var hasResumed = false
     /// Its connection is gone.
     var isAway = false
+    /// Its last connection ended since the server did not answer.
+    var isSilent = false
+    /// The server answered the probe behind its last message to the client.
+    var isProved = false
     /// When the connection ended.
     var leftAt = NIODeadline.distantPast
     /// The server knows the client's topic by an alias on this connection.
@@ -62,6 +66,8 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     let writers: UnsafeMutablePointer<MessageWriter>
     /// The clock of time stamps minus the loop's clock, in nanoseconds; the writers have it too.
     let clock: UnsafeMutablePointer<Int64>
+    /// The loop's last message at a subscription, and the last of a publisher.
+    let latest: UnsafeMutablePointer<(arrival: NIODeadline, publish: NIODeadline)>
     let ledger: UnsafeMutablePointer<SubscriberLedger>
     let audiences: UnsafeMutablePointer<AudienceTable>
     /// Only in a load with several audiences per publisher.
@@ -105,6 +111,9 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     var current = 0
     /// Copies of messages with unknown fate, of publishers with several audiences.
     var uncertain: Int64 = 0
+    /// When the first leaving subscriber was probed, and the longest delivery in nanoseconds.
+    var probed: NIODeadline?
+    var longest: Int64 = 0
     /// For a segment that shares its ledger with others.
     var joint: JointResult?
     /// Clients with a churn in flight: few of many.
@@ -150,6 +159,8 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         self.sessions = .allocate(capacity: max(1, count))
         self.clock = .allocate(capacity: 1)
         self.clock.initialize(to: load.realtimeOffset)
+        self.latest = .allocate(capacity: 1)
+        self.latest.initialize(to: (.distantPast, .distantPast))
         self.writers = .allocate(capacity: load.streams.count)
         for stream in load.streams.indices {
             (self.writers + stream).initialize(
@@ -189,6 +200,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         self.writers.deinitialize(count: self.load.streams.count)
         self.writers.deallocate()
         self.clock.deallocate()
+        self.latest.deallocate()
         self.audiences.deinitialize(count: 1)
         self.audiences.deallocate()
         self.published.deinitialize(count: 1)

@@ -10,7 +10,7 @@ extension MQTTWorkload {
     package func account(_ results: [MQTTResult], delivery: RunDelivery?, record: RunRecord) -> LoadAccount {
         var account = LoadAccount()
         let books = self.books(results, record, delivery)
-        account.metrics = books.flatMap(self.requestMetrics)
+        account.metrics = books.flatMap(self.requestMetrics) + books.outstandingMetrics
         account.books = books
         account.limited = Self.storeReasons(record)
         account.ledger = self.ledgerRecord(results, delivery)
@@ -32,13 +32,12 @@ extension MQTTWorkload {
     /// Of a request, the delivery is its answer.
     private func requestMetrics(_ books: Books) -> [Metric] {
         guard self.load.topology == .request, let lost = books.lost, let qos = books.qos else { return [] }
-        return [
-            Metric(
-                name: "requests_lost",
-                labels: ["qos": "\(qos)"],
-                reading: .counter(CounterReading(value: Double(lost), rate: nil))
-            )
-        ]
+        // The answers to requests that the server has not acknowledged are owed with them.
+        let owed = (books.deliveryOutstanding ?? 0) - min(books.deliveryOutstanding ?? 0, books.outstanding ?? 0)
+        return [("requests_lost", lost), ("requests_outstanding", owed)].map { name, count in
+            let reading = CounterReading(value: Double(count), rate: nil)
+            return Metric(name: name, labels: ["qos": "\(qos)"], reading: .counter(reading))
+        }
     }
 
     private func books(_ results: [MQTTResult], _ record: RunRecord, _ delivery: RunDelivery?) -> [Books] {
@@ -67,11 +66,14 @@ extension MQTTWorkload {
         if qos == .atMostOnce {
             books.confirmed = record.count("publish_confirmed", labels)
             books.unconfirmed = sum(\.unconfirmed)
+            books.failed = sum(\.broken)
+            books.outstanding = books.notSent.map { $0 + sum(\.unconfirmed) - sum(\.broken) }
         } else {
             books.acked = record.count("publish_acked", labels)
             books.inFlight = sum(\.inFlight)
             books.timedOut = sum(\.timedOut)
             books.failed = sum(\.failed)
+            books.outstanding = books.notSent.map { $0 + sum(\.inFlight) }
         }
     }
 

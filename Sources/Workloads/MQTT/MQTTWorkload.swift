@@ -73,19 +73,23 @@ package struct MQTTWorkload: Workload {
         if !self.receives, !self.isHeard {
             return LedgerRecord(on: false, reason: "no subscriber in this run")
         }
-        let isOn = self.load.hasLedger || !self.load.publishes && self.plan.isFollowed
+        let isOn = self.plan.isFollowed && (self.load.hasLedger || !self.load.publishes)
         if isOn, self.load.bond == .ledger {
             var ledger = LedgerRecord(on: true, reason: "its segments have yet to be merged")
             ledger.pending = true
             return ledger
         }
-        if isOn { return LedgerRecord(on: true) }
-        return LedgerRecord(
-            on: false,
-            reason: self.load.publishers == 0
-                ? "with Retain As Published a stored copy looks like a new message, unless Retain Handling is 2"
-                : "messages carry no header: their text was given, or they have fewer than 32 bytes"
-        )
+        var ledger = LedgerRecord(on: isOn)
+        if self.plan.isFollowed, self.load.publishes {
+            let unfollowed = self.load.streams.filter { !self.load.hasLedger || !$0.hasHeader }.map(\.name)
+            ledger.unfollowed = unfollowed.isEmpty ? nil : unfollowed
+        }
+        if isOn { return ledger }
+        ledger.reason =
+            self.plan.hasPublishers
+            ? "messages carry no header: their text was given, or they have fewer than 32 bytes"
+            : "with Retain As Published a stored copy looks like a new message, unless Retain Handling is 2"
+        return ledger
     }
 
     package func makeWork(on shard: Shard<MQTTShardWork>, connector: any ClientConnector) -> MQTTShardWork {

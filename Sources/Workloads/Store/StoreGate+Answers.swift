@@ -155,10 +155,13 @@ extension StoreGate {
         if sequence >= written {
             // The message was never written.
             work.clients[place].unknown.insert(own.sequence)
+            work.exceptions[place, default: PublishExceptions()].unsent.insert(own.sequence)
             work.meter.add(work.ids(publish.qos).pointee.operation.notSent)
+            work.recordUnanswered(own, work.ids(own.qos), at: now, as: .outstanding, isWritten: false)
         } else if sequence >= written - min(written, UInt64(work.clients[place].lost)) {
             // The last messages of a connection never left this process. They were counted at its end.
             work.clients[place].unknown.insert(own.sequence)
+            work.recordUnanswered(own, work.ids(own.qos), at: now, as: .outstanding, isWritten: false)
         } else {
             work.noteAbandoned(place, own, .connectionLost(timedOutBefore: timedOut), now: now)
         }
@@ -196,6 +199,7 @@ extension StoreGate {
     private func account(_ place: Int, _ sequence: UInt64, _ flow: StoredFlows.Flow, _ reason: ReasonCode) {
         let (work, qos, now) = (self.work, flow.message.qos, self.context.now)
         let base = self.clients[place].base
+        let own = InFlightPublish(due: flow.due, written: now, sequence: sequence &- base, qos: qos)
         let whose = sequence < base ? "a publish of an earlier run" : "a publish"
         work.meter.error("not allowed", at: Int64(now.uptimeNanoseconds)) {
             "CONNACK does not allow \(whose): \(reason.name)"
@@ -204,9 +208,10 @@ extension StoreGate {
             work.meter.add(self.counter(self.metrics.refused, qos))
         } else if !flow.wasWritten {
             work.clients[place].unknown.insert(sequence - base)
+            work.exceptions[place, default: PublishExceptions()].unsent.insert(sequence - base)
             work.meter.add(work.ids(qos).pointee.operation.notSent)
+            work.recordUnanswered(own, work.ids(qos), at: now, as: .outstanding, isWritten: false)
         } else {
-            let own = InFlightPublish(due: flow.due, written: now, sequence: sequence - base, qos: qos)
             let timedOut = work.clients[place].unknown.contains(own.sequence)
             work.noteAbandoned(place, own, .connectionLost(timedOutBefore: timedOut), now: now)
         }

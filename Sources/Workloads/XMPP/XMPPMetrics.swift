@@ -93,12 +93,13 @@ package struct XMPPMetrics: Sendable {
             )
             self.ping = nil
         case .ping:
-            self.operation = Self.operation("iq", known: "stanza_answered", &catalog)
-            self.message = nil
-            self.ping = Ping(
+            let ping = Ping(
                 response: catalog.duration("iq_duration", ["request": "ping"]),
                 service: catalog.duration("iq_service_duration", ["request": "ping"])
             )
+            self.operation = Self.operation("iq", known: "stanza_answered", answers: [ping.response], &catalog)
+            self.message = nil
+            self.ping = ping
         case .register, .unregister:
             let request: Labels = ["request": load.work == .register ? "register" : "remove"]
             self.operation = Self.operation("iq", known: "stanza_answered", &catalog)
@@ -129,22 +130,29 @@ package struct XMPPMetrics: Sendable {
         var catalog = self.catalog
         catalog.addProcessGauges()
         _ = catalog.counter("decode_time", ["protocol": "xmpp"], unit: "seconds")
+        if load.work != .login { _ = catalog.counter("stanza_outstanding", ["stanza": load.stanza ?? "iq"]) }
         guard load.hasLedger, let stanza = load.stanza else { return catalog }
-        for name in ["delivery_expected", "delivery_lost", "delivery_duplicated", "delivery_reordered"] {
-            _ = catalog.counter(name, ["stanza": stanza])
+        for name in ["expected", "lost", "outstanding", "duplicated", "reordered"] {
+            _ = catalog.counter("delivery_\(name)", ["stanza": stanza])
         }
         if let fanOut = self.fanOut { _ = catalog.counter(fanOut.unfinished) }
         return catalog
     }
 
-    private static func operation(_ stanza: String, known: String, _ catalog: inout MetricCatalog) -> Operation {
+    private static func operation(
+        _ stanza: String,
+        known: String,
+        answers: [DurationID] = [],
+        _ catalog: inout MetricCatalog
+    ) -> Operation {
         let labels: Labels = ["stanza": stanza]
         return Operation(
             counts: OperationMetrics(
                 offered: catalog.counter("stanza_offered", labels),
                 sent: catalog.counter("stanza_sent", labels),
                 notSent: catalog.counter("stanza_not_sent", labels),
-                blocked: catalog.duration("stanza_blocked_duration", labels)
+                blocked: catalog.duration("stanza_blocked_duration", labels),
+                answers: answers
             ),
             known: catalog.counter(known, labels),
             refused: catalog.counter("stanza_refused", labels)

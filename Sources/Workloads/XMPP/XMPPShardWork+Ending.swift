@@ -1,3 +1,4 @@
+import Ledger
 import LoadEngine
 import LoopContext
 import Measurement
@@ -13,6 +14,7 @@ extension XMPPShardWork {
             self.clients[place].own.tls = .lost
             return (isCounted: false, goesOn: false)
         }
+        self.clients[place].own.isProved = end.isAnswered
         let isToldOf = self.load.work.isOfAccounts && self.settleAccountEnd(place, end)
         return (isCounted: !isToldOf, goesOn: true)
     }
@@ -28,6 +30,10 @@ extension XMPPShardWork {
 
     package func handleLoss(_ place: Int) {
         if let groups = self.groups { self.leaveGroup(place, groups, saysSo: false) }
+    }
+
+    package func noteClosing(_ place: Int) {
+        self.deliveryEnd.probed = min(self.deliveryEnd.probed ?? .max, Int64(self.context.refresh().uptimeNanoseconds))
     }
 
     package func close(_ place: Int) {

@@ -32,7 +32,10 @@ extension XMPPShardWork {
                 return self.countPing(place)
             }
             self.free(place, slot)
-            if let operation = self.metrics.operation { self.meter.add(operation.counts.notSent) }
+            guard let operation = self.metrics.operation, let ids = self.metrics.ping else { return }
+            self.meter.add(operation.counts.notSent)
+            let age = (self.context.now - due).nanoseconds
+            self.meter.recordUnanswered(ids.response, age, lane: batch.lane(due), as: .outstanding)
         }
         self.noteUnacknowledged(place, count: taken, at: began)
         connection.flushRequests()
@@ -119,13 +122,21 @@ extension XMPPShardWork {
         if self.groups != nil, error == .timedOut { return self.joinTimedOut(place) }
         if self.load.work == .unregister { return self.removalUnanswered(place, error) }
         guard token < UInt64(self.clients[place].own.slots.count), self.load.work == .ping else { return }
+        let ping = self.clients[place].own.slots[Int(token)]
         self.free(place, Int32(token))
+        let isOwnEnd = self.isEndedByRun(place)
+        if let ids = self.metrics.ping {
+            let end: UnansweredEnd = error != .timedOut && isOwnEnd ? .outstanding : .failed
+            let lane = self.shard.times.lane(ping.due)
+            self.meter.recordUnanswered(ids.response, (now - ping.due).nanoseconds, lane: lane, as: end)
+            self.meter.recordUnanswered(ids.service, (now - ping.written).nanoseconds, lane: lane, as: end)
+        }
         if error == .timedOut {
             self.books.timedOut += 1
             self.error("timeout", "no answer to a ping within the acknowledgement timeout")
             if self.room(place) == 1 { self.shard.markAble(place, at: now) }
             self.shard.checkDrained(place)
-        } else if self.clients[place].stage == .finishing || self.clients[place].stage == .finished {
+        } else if isOwnEnd {
             self.books.inFlight += 1
         } else {
             self.books.failed += 1

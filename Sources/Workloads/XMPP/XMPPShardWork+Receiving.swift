@@ -88,10 +88,12 @@ extension XMPPShardWork {
         let due = header.due &- self.load.realtimeOffset
         let duration = Int64(now.uptimeNanoseconds) &- due
         let lane = self.slab.times.lane(.uptimeNanoseconds(UInt64(clamping: due)))
+        self.deliveryEnd.lastArrival = Int64(now.uptimeNanoseconds)
         self.meter.record(ids.delivery, duration, lane: lane)
         let waited = Int64(XMPPBody.delay(of: header)) * 1_000
         self.meter.record(ids.duration, max(0, duration - waited), lane: lane)
         guard self.meter.isSlow(.arrival, duration) else { return }
+        self.deliveryEnd.longest = max(self.deliveryEnd.longest, duration)
         var entry = SlowEntry(
             .arrival,
             ids.delivery,

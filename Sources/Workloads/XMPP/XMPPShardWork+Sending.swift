@@ -15,6 +15,8 @@ package struct StanzaBook: Hashable, Sendable {
     package var inFlight: UInt64 = 0
     /// Messages whose stream did not end gracefully.
     package var unconfirmed: UInt64 = 0
+    /// Those of them that came back, or whose connection did not end with the run.
+    package var broken: UInt64 = 0
 }
 
 extension XMPPShardWork {
@@ -79,6 +81,7 @@ extension XMPPShardWork {
     }
 
     package func noteWrite(_ place: Int, _ connection: XMPPConnection, first: UInt64, count: Int, began: NIODeadline) {
+        self.deliveryEnd.lastPublish = Int64(began.uptimeNanoseconds)
         self.received.expected += self.groups.map { self.beginFlights(place, $0, first, count) } ?? Int64(count)
         if !self.load.isOpenLoop { self.clients[place].own.credit -= Int32(count) }
         self.noteUnacknowledged(place, count: count, at: began)
@@ -103,6 +106,7 @@ extension XMPPShardWork {
         guard first + known < last else { return }
         self.books.unconfirmed += last - first - known - lost
         let range = first + known..<last
+        self.noteUnanswered(place, range, unsent: lost)
         if let groups = self.groups {
             self.dropUnsent(place, groups, range, neverSent: lost)
             return self.clients[place].unknown.insert(range)
@@ -112,5 +116,26 @@ extension XMPPShardWork {
         // Any of them may have arrived, and then counts among the received ones.
         self.received.uncertain += Int64(last - first - known - refused - lost)
         self.clients[place].unknown.insert(range)
+    }
+
+    /// A stanza that was not confirmed when the run ended is the server's to deliver, unless it came back before.
+    private func noteUnanswered(_ place: Int, _ range: Range<UInt64>, unsent: UInt64) {
+        let sent = range.lowerBound..<range.upperBound - unsent
+        var own = self.exceptions[place, default: PublishExceptions()]
+        own.unsent.insert(sent.upperBound..<range.upperBound)
+        if self.isEndedByRun(place) {
+            let open = SequenceRanges([sent]).subtracting(self.clients[place].unknown)
+            for run in open.runs { own.outstanding.insert(run) }
+            self.books.broken += UInt64(sent.count) - open.count
+        } else {
+            self.books.broken += UInt64(sent.count)
+        }
+        self.exceptions[place] = own
+    }
+
+    package func noteNeverSent(_ place: Int, stream: Int, _ batch: OperationBatch) {
+        // An occupant or a contact that is not there yet is owed nothing; a peer has its place from the beginning.
+        guard self.load.work == .message else { return }
+        self.exceptions[place, default: PublishExceptions()].neverSent += UInt64(batch.count)
     }
 }

@@ -35,6 +35,8 @@ package struct XMPPClientState {
     }
 
     var tls = Handshake.none
+    /// The server answered the end of its stream, behind everything that it had for the client (RFC 6120 §4.4).
+    var isProved = false
     /// In closed loop, messages that the client may send: one for each arrival.
     var credit: Int32 = 0
     /// Number of pings in flight, and a slot for each; slots are allocated on demand and reused.
@@ -84,7 +86,10 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
     /// Messages per write at most, given their size.
     let largestBatch: Int
     var books = StanzaBook()
+    /// By place.
+    var exceptions: [Int: PublishExceptions] = [:]
     var received = DeliveryBalance()
+    var deliveryEnd = DeliveryEnd()
 
     package init(
         _ load: XMPPLoad,

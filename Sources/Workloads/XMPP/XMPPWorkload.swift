@@ -11,6 +11,8 @@ package struct XMPPResult: Sendable {
     package var fates: [PublisherFate]
     package var ledger: LedgerExport
     package var book: StanzaBook
+    /// How the deliveries of the loop's clients ended, by the monotonic clock.
+    package var end: DeliveryEnd
     /// By number in the run.
     package var tallies: [(number: Int, tally: ClientTally)]
     package var groups: Groups?
@@ -114,6 +116,7 @@ package struct XMPPWorkload: Workload {
         } else if self.isAnswered {
             account.books = [self.requestBooks(results, record)]
         }
+        account.metrics += account.books.outstandingMetrics
         account.clients = results.flatMap(\.tallies).sorted { $0.number < $1.number }.map { number, tally in
             ClientAccount(
                 number: number,
@@ -144,7 +147,8 @@ package struct XMPPWorkload: Workload {
         return Reconciliation(
             ledgers: results.flatMap(\.ledgers),
             fates: results.flatMap(\.fates),
-            feeds: feeds
+            feeds: feeds,
+            end: results.reduce(into: DeliveryEnd()) { $0 += $1.end }
         )
     }
 
@@ -158,7 +162,11 @@ package struct XMPPWorkload: Workload {
         books.fill(record, "stanza", ["stanza": stanza])
         books.fill(row)
         books.confirmed = record.count("stanza_confirmed", ["stanza": stanza])
-        books.unconfirmed = results.reduce(0) { $0 + $1.book.unconfirmed }
+        let unconfirmed = results.reduce(0) { $0 + $1.book.unconfirmed }
+        let broken = results.reduce(0) { $0 + $1.book.broken }
+        books.unconfirmed = unconfirmed
+        books.failed = broken
+        books.outstanding = books.notSent.map { $0 + unconfirmed - broken }
         return books
     }
 
@@ -166,7 +174,9 @@ package struct XMPPWorkload: Workload {
         var books = Books(stanza: "iq")
         books.fill(record, "stanza", ["stanza": "iq"])
         books.acked = record.count("stanza_answered", ["stanza": "iq"])
-        books.inFlight = results.reduce(0) { $0 + $1.book.inFlight }
+        let inFlight = results.reduce(0) { $0 + $1.book.inFlight }
+        books.inFlight = inFlight
+        books.outstanding = books.notSent.map { $0 + inFlight }
         books.timedOut = results.reduce(0) { $0 + $1.book.timedOut }
         books.failed = results.reduce(0) { $0 + $1.book.failed }
         return books
@@ -186,18 +196,25 @@ extension XMPPShardWork {
     package func takeResult() -> XMPPResult {
         let fates =
             self.load.stanza != nil
-            ? (0..<self.places.count).map { place in
-                PublisherFate(
+            ? (0..<self.places.count).map { place -> PublisherFate in
+                var fate = PublisherFate(
                     publisher: self.load.ledgerID(self.number(place)),
                     qos: 0,
                     assigned: self.clients[place].sequence,
                     unknown: self.clients[place].unknown
                 )
+                fate.take(self.exceptions[place])
+                return fate
             } : []
+        var end = self.deliveryEnd
+        for place in 0..<self.places.count where !self.clients[place].own.isProved {
+            end.unproved.insert(self.load.ledgerID(self.number(place)))
+        }
         return XMPPResult(
             fates: fates,
             ledger: self.ledger.pointee.export(),
             book: self.books,
+            end: end,
             tallies: self.numberedTallies,
             groups: self.groups.map(self.takeGroups),
             accounts: self.takeAccounts()

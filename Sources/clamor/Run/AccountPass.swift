@@ -122,5 +122,5 @@ private actor PassObserver: RunObserver {
         return now > last + self.patience ? .interrupted : nil
     }
 
-    func isComplete(_ balance: DeliveryBalance, of group: Int) async -> Bool { true }
+    func isComplete(_ balance: DeliveryBalance, of group: Int, quiet: TimeAmount) async -> Bool { true }
 }

@@ -1,3 +1,4 @@
+import Ledger
 import LoadEngine
 import Measurement
 import NIOCore
@@ -55,12 +56,15 @@ struct GroupMonitor {
 
     /// Whether receivers of the group have everything, by the balance of all groups that it exchanges messages with.
     ///
-    /// `isExcused`: what is missing may all be excused by absences; then a second without a message decides.
-    func isComplete(_ balance: DeliveryBalance, isExcused: Bool) -> Bool {
+    /// Missing messages may be excused by absences (`isExcused`): then a second without a message decides. Else a server
+    /// that was quiet for so long has nothing more to deliver, by ``DeliveryEnd``.
+    func isComplete(_ balance: DeliveryBalance, isExcused: Bool, quiet: TimeAmount) -> Bool {
         switch self.facts.load.completion {
         case .nothing: true
         case .silence: self.isQuiet
-        case .balance: balance.isComplete || isExcused && self.isQuiet
+        case .balance:
+            balance.isComplete || isExcused && self.isQuiet
+                || balance.longest.map { quiet.nanoseconds > DeliveryEnd.patience(longest: $0.nanoseconds) } ?? false
         case .joint: self.hasEverything
         }
     }

@@ -47,7 +47,10 @@ final class LiveView: Sendable {
 
     /// The first of the thresholds with `abort` that the run has broken.
     func broken(of thresholds: [Threshold]) -> String? {
-        self.state.withLock { state in thresholds.first { $0.aborts && $0.isBroken(in: state.run) }?.expression }
+        self.state.withLock { state in
+            guard state.run.measuredSeconds > Threshold.abortsAfter else { return nil }
+            return thresholds.first { $0.aborts && $0.isBroken(in: state.run) }?.expression
+        }
     }
 
     /// Ends the run; the endpoint stays for one more request of its result.

@@ -355,6 +355,7 @@ extension MQTTGroup {
             plan,
             groups.flatMap { $0.prepared?.results ?? [] },
             shares: samples.shares,
+            longestShared: samples.longestShared,
             presence: samples.presence,
             realtimeOffset: groups.first?.prepared?.load.realtimeOffset ?? 0
         )

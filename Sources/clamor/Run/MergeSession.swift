@@ -84,7 +84,7 @@ struct MergeSession {
         do throws(ResultError) {
             let writer = try RunWriter(directory, record: record, startedAt: merged.startedAt)
             for interval in merged.intervals { try writer.append(interval) { merged.record } }
-            record.findings = record.findings(in: try writer.wholeTimeline())
+            record.take(record.findings(in: try writer.wholeTimeline()))
             files = try writer.finish(record, clients: merged.clients, ledger: merged.ledger)
         } catch {
             self.screen.warn("\(error)")

@@ -42,7 +42,7 @@ struct ReportSession {
             ? try Rebuild.run(partial: directory) { $0.findings(in: $1) } : try RunJSON.read(directory: directory)
         // Results of earlier versions have none.
         if record.findings == nil, let timeline = try? Timeline(reading: directory) {
-            record.findings = record.findings(in: timeline)
+            record.take(record.findings(in: timeline))
         }
         return record
     }

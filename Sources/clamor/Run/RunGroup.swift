@@ -243,6 +243,15 @@ extension RunGroup {
         return await self.clientsEnded(results)
     }
 
+    /// Where each answer lets the next message go, the window makes the latency, and not the server alone.
+    private func closedLoopNote(_ books: [Books]) -> [Verdict.Reason] {
+        guard self.messageRate == nil, self.options.segment.part == nil, !self.load.isOfAccounts,
+            books.contains(where: { $0.isAnswered && $0.offered ?? 0 > 0 })
+        else { return [] }
+        let text = "closed loop: the latency is that of the clients' own queue; give a rate for a response time"
+        return [Verdict.Reason(code: "closed-loop", text: text)]
+    }
+
     /// The outcome of the group, from the record of the measurements.
     func result(_ record: RunRecord, delivery: RunDelivery?) -> GroupResult {
         let load = self.load
@@ -251,7 +260,7 @@ extension RunGroup {
             self.name,
             account,
             mismatches: self.mismatches(account.books),
-            notes: self.notes,
+            notes: self.notes + self.closedLoopNote(account.books),
             clock: self.clock,
             nothingCameUp: self.nothingCameUp,
             clientID: { load.clientID($0) }

@@ -133,7 +133,7 @@ actor RunMonitor: RunObserver {
         view.add(interval, standing)
     }
 
-    func isComplete(_ balance: DeliveryBalance, of group: Int) -> Bool {
+    func isComplete(_ balance: DeliveryBalance, of group: Int, quiet: TimeAmount) -> Bool {
         // The groups that exchange messages have one way to know; a group that neither sends nor receives has none.
         let exchange = self.groups.indices.filter {
             self.groups[$0].facts.exchange == self.groups[group].facts.exchange
@@ -146,7 +146,7 @@ actor RunMonitor: RunObserver {
             self.leader?.tell(part, of: group)
         }
         let isExcused = self.groups[group].facts.exchange != nil && self.deliveries.mayBeExcused(sum)
-        return members.allSatisfy { self.groups[$0].isComplete(sum, isExcused: isExcused) }
+        return members.allSatisfy { self.groups[$0].isComplete(sum, isExcused: isExcused, quiet: quiet) }
     }
 
     /// All messages for the group have arrived in all segments.
@@ -182,7 +182,11 @@ actor RunMonitor: RunObserver {
         guard phase != .connect else { return }
         // Operations given up in the drain count too, but a drain is not a second of load.
         let length = phase == .drain ? 0 : span.nanoseconds
-        self.audit.second(loops, stealShare: self.host.steal, length: length)
+        let threads = interval.metrics.lazy.filter { $0.name == "server_thread_cpu" }.compactMap(\.gauge?.value)
+        let host = interval.metrics.first { $0.name == "host_cpu_idle" }?.gauge.map {
+            (idle: $0.value, serverThread: threads.max() ?? 0)
+        }
+        self.audit.second(loops, stealShare: self.host.steal, host: host, length: length)
     }
 
     private func write(_ interval: TimelineInterval) {
@@ -215,6 +219,7 @@ actor RunMonitor: RunObserver {
     }
 
     private func brokenAbort() -> Bool {
+        guard self.measuredSeconds > Threshold.abortsAfter else { return false }
         let source = self.source
         for threshold in self.thresholds where threshold.aborts {
             if threshold.isBroken(in: source) {
@@ -261,6 +266,7 @@ actor RunMonitor: RunObserver {
         samples.audit = self.audit
         samples.groups = self.groups.map(\.samples)
         samples.shares = self.deliveries.shares
+        samples.longestShared = self.deliveries.slow.map(\.entry.duration).max() ?? 0
         samples.presence = self.deliveries.presence
         samples.brokenThreshold = self.brokenThreshold
         return samples

@@ -203,7 +203,7 @@ struct RunSession {
         let isListed = self.options.perClient || self.options.segment.part != nil
         let rows = isListed ? results.flatMap { $0.rows(outcome, record) } : nil
         var record = record
-        record.findings = await monitor.findings(of: record)
+        record.take(await monitor.findings(of: record))
         var files: String?
         do throws(ResultError) {
             files = try await monitor.save(record, clients: rows, ledger: ledger)

@@ -27,6 +27,9 @@ struct LedgerProofTests {
         for failure in failures { Issue.record("\(failure)") }
         // Each kind of fault was tried.
         #expect(coverage.faults.values.allSatisfy { $0 > 0 }, "\(coverage.faults)")
+        let causes = LossCause.allCases.filter { $0 != .unknown && coverage.causes[$0] == nil }
+        #expect(causes.isEmpty, "never found: \(causes)")
+        #expect(coverage.undecided > 0)
         guard Self.plans > Self.usual else { return }
         print(coverage.table(plans: Self.plans))
         for (pair, count) in coverage.pairs where count < 50 { Issue.record("\(pair): \(count) plans only") }
@@ -39,6 +42,7 @@ struct Coverage {
     private(set) var single: [Feature: Int] = [:]
     private(set) var faults: [ProofTrial.Fault: Int] = [:]
     private(set) var causes: [LossCause: Int] = [:]
+    private(set) var undecided = 0
     private(set) var messages = 0
     private(set) var copies = 0
     private(set) var joints = 0
@@ -62,6 +66,7 @@ struct Coverage {
         }
         for (fault, count) in trial.faults { self.faults[fault, default: 0] += count }
         for (cause, count) in trial.causes { self.causes[cause, default: 0] += count }
+        self.undecided += trial.undecided
         self.messages += trial.run.messages.count
         self.copies += trial.copies
         self.joints += trial.joints
@@ -81,6 +86,7 @@ struct Coverage {
         lines += LossCause.allCases.filter { self.causes[$0] != nil }.map {
             "| \($0.rawValue) | \(self.causes[$0] ?? 0) |"
         }
+        lines.append("| none: outstanding | \(self.undecided) |")
         lines += [
             "", "| | feature | " + all.indices.map { "\($0 + 1)" }.joined(separator: " | ") + " |",
             "| ---: | --- |" + String(repeating: " ---: |", count: all.count),

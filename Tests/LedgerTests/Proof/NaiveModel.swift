@@ -13,12 +13,16 @@ struct NaiveModel {
         var expected = 0
         var received = 0
         var lost: [LossCause: Int] = [:]
+        var outstanding = 0
         var missing = 0
         var duplicated = 0
         var permitted = 0
         var overlapped = 0
         var reordered = 0
         var gaps = 0
+
+        /// Expected and not received.
+        var absent: Int { self.lost.values.reduce(0, +) + self.outstanding }
     }
 
     /// A row of the metrics: receivers, from stream, and its QoS.
@@ -38,33 +42,40 @@ struct NaiveModel {
     }
 
     /// One arrival, by its place in the log.
-    private struct Landing {
+    struct Landing {
         var at: Int
         var arrival: VirtualRun.Arrival
     }
 
     /// A moment when a target, or a member, was gone and its line was at a certain message.
-    private struct Leave {
+    struct Leave {
         var at: Int
         var client: Int
         var visit: UInt64
     }
 
     let run: VirtualRun
-    private let plan: ProofPlan
+    let plan: ProofPlan
     private(set) var rows: [Row: Figures] = [:]
     /// By finding of a row: its messages.
     private(set) var lost: [Row: [LossCause: [Pair]]] = [:]
+    private(set) var outstanding: [Row: Set<Pair>] = [:]
+    /// Excused, and absent because the run ended too early for the publish or the delivery.
+    private(set) var excused: [Row: Int] = [:]
     /// Expected because of the plan and the protocol alone, and arrived.
     private(set) var promised: [Pair] = []
     private(set) var isPermitted: [Pair: Bool] = [:]
     private var landings: [Pair: [Landing]] = [:]
-    private var notices: [Target: [(at: Int, loop: Int, notice: VirtualRun.Notice)]] = [:]
-    private var leaves: [Target: [Leave]] = [:]
+    /// Every publisher's last message was read, and the server quiet for long enough before the probes.
+    private let isQuiet: Bool
+    private(set) var notices: [Target: [(at: Int, loop: Int, notice: VirtualRun.Notice)]] = [:]
+    private(set) var leaves: [Target: [Leave]] = [:]
 
     init(_ run: VirtualRun, log: [VirtualRun.Entry]? = nil) {
         self.run = run
         self.plan = run.plan
+        let hasAnswers = !run.messages.contains { $0.isOutstanding }
+        self.isQuiet = hasAnswers && run.ending.quiet.map { $0 >= max(1_000_000_000, run.ending.longest) } ?? false
         self.read(log ?? run.log)
         var lines: [Line: [Int]] = [:]
         for (message, facts) in run.messages.enumerated() {
@@ -77,6 +88,7 @@ struct NaiveModel {
                 self.judge(line, messages, reach)
             }
         }
+        for one in run.neverSent { self.judge(one) }
     }
 
     private mutating func read(_ log: [VirtualRun.Entry]) {
@@ -110,8 +122,8 @@ struct NaiveModel {
         let qos = min(first.qos, filters.map(\.qos).max() ?? 0, self.plan.grant(of: target))
         let isShared = if case .share = target { true } else { false }
         let expires = self.plan.group(of: line.client).streams[line.stream].expires
-        let history = History(self, line.client, target, isWeak: qos == 0 || expires)
-        let row = self.row(line, target, first.qos)
+        let history = History(self, line.client, target)
+        let row = self.row(line.client, line.stream, target, first.qos)
         var figures = self.rows[row] ?? Figures()
         // At each leave: messages of the line up to here had arrived, at that client.
         let heads = history.leaves.map { leave in
@@ -121,34 +133,106 @@ struct NaiveModel {
                 } ?? false
             } ?? -1
         }
+        let verdicts = messages.enumerated().map { ordinal, message in
+            history.verdict(sent: self.run.messages[message].sent, ordinal: ordinal, heads: heads)
+        }
+        // Copies for overlapping filters may come at different QoS, which have an order each.
+        let passed = filters.count == 1 ? self.passedOver(line, messages, target, history, verdicts) : []
         for (ordinal, message) in messages.enumerated() {
             let facts = self.run.messages[message]
             let pair = Pair(message: message, target: target)
             let arrived = self.landings[pair] ?? []
-            let verdict = history.verdict(sent: facts.sent, ordinal: ordinal, heads: heads)
-            let isPromised = facts.isKnown && !facts.isUnsent && verdict != .excused
-            if isPromised || !arrived.isEmpty { figures.expected += 1 }
+            let isExcused =
+                expires || verdicts[ordinal] == .excused || qos == 0 && history.isOverBrokenConnection(facts.sent)
+            let isPromised = facts.isKnown && !facts.isUnsent && !isExcused
+            let isUnanswered = facts.isOutstanding || facts.isUnsent
+            let isOwed = isUnanswered && !isExcused
+            if isExcused, arrived.isEmpty, isUnanswered || !self.hasAnswered(target) {
+                self.excused[row, default: 0] += 1
+            }
+            if isPromised || isOwed || !arrived.isEmpty { figures.expected += 1 }
             if isPromised, !arrived.isEmpty { self.promised.append(pair) }
             if arrived.isEmpty, !facts.isUnsent { figures.missing += 1 }
-            if isPromised, arrived.isEmpty {
-                let cause = self.cause(verdict, facts, qos: qos)
-                figures.lost[cause, default: 0] += 1
-                self.lost[row, default: [:]][cause, default: []].append(pair)
+            if isPromised || isOwed, arrived.isEmpty {
+                let isPassed = passed.contains(message)
+                let cause = isPromised ? self.cause(verdicts[ordinal], pair, isPassed: isPassed, qos: qos) : nil
+                if let cause {
+                    figures.lost[cause, default: 0] += 1
+                    self.lost[row, default: [:]][cause, default: []].append(pair)
+                } else {
+                    figures.outstanding += 1
+                    self.outstanding[row, default: []].insert(pair)
+                }
             }
             self.count(arrived, facts, copies: isShared ? 1 : filters.count, isShared: isShared, qos, into: &figures)
             let mayRepeat =
                 isShared ? qos == 1 : arrived.contains { $0.arrival.qos == 1 && $0.arrival.isResumed }
             self.isPermitted[pair] = mayRepeat || facts.isResent && facts.qos == 1
         }
-        self.order(messages, target, isShared: isShared, into: &figures)
+        if !isShared, self.hasOneTopic(line) { self.order(messages, target, into: &figures) }
+        self.gaps(messages, target, into: &figures)
         self.rows[row] = figures
     }
 
-    private func cause(_ verdict: History.Verdict, _ facts: VirtualRun.Message, qos: UInt8) -> LossCause {
+    /// A message that was due and got no number is outstanding at each target that ever had a subscription.
+    private mutating func judge(_ one: VirtualRun.NeverSent) {
+        let stream = self.plan.group(of: one.client).streams[one.stream]
+        for reach in self.plan.reach[one.topic] where !self.plan.filters(of: reach, from: one.client).isEmpty {
+            let row = self.row(one.client, one.stream, reach.target, stream.qos)
+            let isDue = !stream.expires && History(self, one.client, reach.target).hasBegun
+            var figures = self.rows[row] ?? Figures()
+            figures.expected += isDue ? 1 : 0
+            figures.outstanding += isDue ? 1 : 0
+            self.rows[row] = figures
+        }
+    }
+
+    /// The proof that a message will not come; `nil` if it still may.
+    private func cause(_ verdict: History.Verdict, _ pair: Pair, isPassed: Bool, qos: UInt8) -> LossCause? {
         if verdict == .sessionLost { return .sessionLost }
-        if facts.isAdmitted { return .serverAdmitted }
+        if self.run.messages[pair.message].isAdmitted { return .serverAdmitted }
+        guard isPassed || self.isQuiet && self.hasAnswered(pair.target) else { return nil }
         if verdict == .fresh { return .freshSubscription }
-        return qos == 0 ? .dropped : .violated
+        if qos == 0 { return .dropped }
+        return isPassed ? .violated : .withheld
+    }
+
+    /// Whether the connections of a target, or of its members, answered their probes.
+    private func hasAnswered(_ target: Target) -> Bool {
+        switch target {
+        case .client(let client): !self.run.ending.unproved.contains(client)
+        case .share(let share): self.run.ending.unproved.allSatisfy { self.plan.group(of: $0).share != share }
+        }
+    }
+
+    /// The messages that the server can no longer deliver without breaking the order that it has to keep.
+    private func passedOver(
+        _ line: Line,
+        _ messages: [Int],
+        _ target: Target,
+        _ history: History,
+        _ verdicts: [History.Verdict]
+    ) -> Set<Int> {
+        guard case .client = target, self.hasOneTopic(line) else { return [] }
+        // Another node of a cluster keeps an order of its own.
+        let isMoved =
+            self.plan.clusterDelay > 0
+            && zip(messages, verdicts).contains { message, verdict in
+                verdict != .excused && history.isBeforeReturn(self.run.messages[message].sent)
+            }
+        guard !isMoved else { return [] }
+        guard let last = messages.lastIndex(where: { self.hasArrived($0, target) }) else { return [] }
+        return Set(messages[..<last].filter { !self.run.messages[$0].isResent })
+    }
+
+    private func hasArrived(_ message: Int, _ target: Target) -> Bool {
+        !(self.landings[Pair(message: message, target: target)] ?? []).isEmpty
+    }
+
+    /// Whether all topics of the line's stream but one have other receivers: the server keeps no order across topics.
+    private func hasOneTopic(_ line: Line) -> Bool {
+        let topics = Set(self.plan.group(of: line.client).streams[line.stream].topics)
+        return topics.filter { self.plan.signatures[$0] == line.audience }.count == 1
     }
 
     /// Rules 7 and 8: the first copy, copies for further filters, and the rest.
@@ -173,21 +257,20 @@ struct NaiveModel {
         figures.permitted += min(duplicated, permitted.count)
     }
 
-    /// First arrivals behind a later message, per topic; and the numbers between the lowest and the highest arrival.
-    private func order(_ messages: [Int], _ target: Target, isShared: Bool, into figures: inout Figures) {
+    /// The numbers between the lowest and the highest arrival.
+    private func gaps(_ messages: [Int], _ target: Target, into figures: inout Figures) {
+        let arrived = messages.indices.filter { self.hasArrived(messages[$0], target) }
+        guard let low = arrived.first, let high = arrived.last else { return }
+        figures.gaps += high - low + 1 - arrived.count
+    }
+
+    /// First arrivals behind a later message.
+    private func order(_ messages: [Int], _ target: Target, into figures: inout Figures) {
         var firsts: [(at: Int, ordinal: Int, message: Int, isRedelivery: Bool)] = []
         for (ordinal, message) in messages.enumerated() {
             guard let first = self.landings[Pair(message: message, target: target)]?.first else { continue }
             firsts.append((first.at, ordinal, message, first.arrival.isRedelivery))
         }
-        if let low = firsts.first, let high = firsts.last {
-            figures.gaps += high.ordinal - low.ordinal + 1 - firsts.count
-        }
-        // Streams of several topics are kept in one line, whose order the server need not keep.
-        let facts = self.run.messages[messages[0]]
-        let topics = Set(self.plan.group(of: facts.client).streams[facts.stream].topics)
-        let audience = self.plan.signatures[facts.topic]
-        guard !isShared, topics.filter({ self.plan.signatures[$0] == audience }).count == 1 else { return }
         var highest = -1
         for first in firsts.sorted(by: { $0.at < $1.at }) {
             let isExempt = first.isRedelivery || self.run.messages[first.message].isResent
@@ -196,123 +279,12 @@ struct NaiveModel {
         }
     }
 
-    private func row(_ line: Line, _ target: Target, _ qos: UInt8) -> Row {
+    private func row(_ client: Int, _ stream: Int, _ target: Target, _ qos: UInt8) -> Row {
         let receivers =
             switch target {
-            case .client(let client): self.plan.groupOf[client]
+            case .client(let receiver): self.plan.groupOf[receiver]
             case .share(let share): self.plan.groups.count + share
             }
-        return Row(receivers: receivers, publishers: self.plan.groupOf[line.client], stream: line.stream, qos: qos)
-    }
-
-    // MARK: - The presence of a target
-
-    /// When a target was there, as one publisher's loop knows it.
-    private struct History {
-        enum Verdict {
-            case due, excused, sessionLost, fresh
-        }
-
-        let leaves: [Leave]
-        private let notices: [VirtualRun.Notice: Int]
-        private let target: Target
-        private let isWeak: Bool
-        /// The target was away at the end, or one of its members.
-        private let absent: [UInt64]
-
-        init(_ model: NaiveModel, _ client: Int, _ target: Target, isWeak: Bool) {
-            self.target = target
-            self.isWeak = isWeak
-            self.leaves = model.leaves[target] ?? []
-            let loop = client % model.plan.loops
-            var notices: [VirtualRun.Notice: Int] = [:]
-            for (at, of, notice) in model.notices[target] ?? [] where of == loop { notices[notice] = at }
-            self.notices = notices
-            self.absent = model.run.absent.compactMap { client, visit in
-                switch target {
-                case .client(let own) where own == client: return UInt64(visit)
-                case .share(let share) where model.plan.group(of: client).share == share:
-                    return model.plan.group(of: client).keepsSessions ? VirtualRun.memberVisit(client, visit) : nil
-                default: return nil
-                }
-            }
-        }
-
-        private func at(_ visit: UInt64, _ event: PresenceMark.Event) -> Int? {
-            self.notices[VirtualRun.Notice(target: self.target, visit: visit, event: event)]
-        }
-
-        /// Judges one message; `heads` has, by leave, the last message of the line that had arrived by then.
-        func verdict(sent: Int, ordinal: Int, heads: [Int]) -> Verdict {
-            // Rules 2 and 4: nothing before the first SUBACK.
-            guard let began = self.at(0, .began), sent > began else { return .excused }
-            if self.isWeak, self.isOverBrokenConnection(sent) { return .excused }
-            var isSessionLost = false
-            for (place, leave) in self.leaves.enumerated() where ordinal > heads[place] {
-                // Not overtaken when the client left: it may have been in a session that ended.
-                let ends = [self.at(leave.visit + 1, .began), self.at(leave.visit, .closed)]
-                if ends.contains(where: { $0.map { sent < $0 } ?? false }) { return .excused }
-                if self.absent.contains(leave.visit) { return .excused }
-                if let found = self.at(leave.visit + 1, .beganWithoutSession), sent < found { isSessionLost = true }
-            }
-            if self.isWithoutMembers(sent) { return .excused }
-            if isSessionLost { return .sessionLost }
-            return self.isFresh(sent) ? .fresh : .due
-        }
-
-        /// Rules 1 and 6: on a connection that broke, or before the next one.
-        private func isOverBrokenConnection(_ sent: Int) -> Bool {
-            !self.absent.isEmpty
-                || self.notices.contains { notice, at in
-                    switch notice.event {
-                    case .began where notice.visit == 0: false
-                    case .began, .resumed, .beganWithoutSession, .closed: sent < at
-                    case .left: self.at(notice.visit + 1, .began) == nil
-                    case .settled: false
-                    }
-                }
-        }
-
-        /// A share group may have had no member.
-        private func isWithoutMembers(_ sent: Int) -> Bool {
-            self.notices.contains { notice, at in
-                notice.event == .left && sent > at && sent < self.at(notice.visit + 1, .began) ?? .max
-            }
-        }
-
-        private func isFresh(_ sent: Int) -> Bool {
-            self.notices.contains { notice, at in
-                guard notice.event == .settled, sent < at else { return false }
-                return sent > self.at(notice.visit, .began) ?? self.at(notice.visit, .beganWithoutSession) ?? .max
-            }
-        }
-    }
-}
-
-extension VirtualRun {
-    mutating func noteFeatures() {
-        for case .arrived(let arrival, _) in self.log {
-            let facts = self.messages[arrival.message]
-            let receiver = self.plan.group(of: arrival.client)
-            guard let reach = self.plan.reach[facts.topic].first(where: { $0.target == arrival.target }) else {
-                continue
-            }
-            let filters = self.plan.filters(of: reach, from: facts.client)
-            if filters.count > 1 { self.features.insert(receiver.copiesPerFilter ? .copyPerFilter : .oneCopy) }
-            if filters.count < reach.filters.count { self.features.insert(.noLocal) }
-            if self.plan.grant(of: arrival.target) < min(facts.qos, filters.map(\.qos).max() ?? 0) {
-                self.features.insert(.downgraded)
-            }
-            let stream = self.plan.group(of: facts.client).streams[facts.stream]
-            if stream.isRetained, receiver.retainsAsPublished { self.features.insert(.retainAsPublished) }
-            if Set(stream.topics).count > 1 { self.features.insert(.severalTopics) }
-        }
-        for facts in self.messages {
-            for reach in self.plan.reach[facts.topic] where self.plan.filters(of: reach, from: facts.client).isEmpty {
-                self.features.insert(.noLocal)
-            }
-        }
-        if Set(self.messages.map(\.qos)).count == 3 { self.features.insert(.mixedQoS) }
-        if self.plan.clusterDelay > 0 { self.features.insert(.clusterDelay) }
+        return Row(receivers: receivers, publishers: self.plan.groupOf[client], stream: stream, qos: qos)
     }
 }

@@ -35,6 +35,31 @@ extension ProofBooks {
         return granted
     }
 
+    /// The facts that each shard knows of the end.
+    private func ends() -> [DeliveryEnd] {
+        var ends = self.shards.map { _ in DeliveryEnd() }
+        let ending = self.run.ending
+        func one() -> Int { .random(in: ends.indices, using: &self.dice) }
+        ends[one()].longest = ending.longest
+        let last = Int64.random(in: -5_000_000_000...5_000_000_000, using: &self.dice)
+        let other = self.dice.hits(0.2) ? nil : last - .random(in: 0...1_000_000_000, using: &self.dice)
+        let isPublish = self.dice.hits(0.3)
+        ends[one()].lastArrival = isPublish ? other : last
+        ends[one()].lastPublish = isPublish ? last : other
+        if let quiet = ending.quiet {
+            for index in ends.indices where self.dice.hits(0.7) {
+                ends[index].probed = last + quiet + .random(in: 0...1_000_000_000, using: &self.dice)
+            }
+            ends[one()].probed = last + quiet
+        }
+        for client in ending.unproved {
+            let share = self.plan.group(of: client).share
+            let receiver = self.receiver(share.map { ProofPlan.Target.share($0) } ?? .client(client))
+            ends[client % ends.count].unproved.insert(receiver)
+        }
+        return ends
+    }
+
     /// As one process has them.
     func reconciliation() -> Reconciliation {
         var presence = PresenceLedger()
@@ -62,6 +87,8 @@ extension ProofBooks {
         terms.absences = presence.export()
         terms.neverBegan = self.neverBegan
         terms.granted = self.granted
+        terms.isCluster = self.plan.clusterDelay > 0
+        for end in self.ends() { terms.end += end }
         terms.use(self.layout)
         let exports = self.shards.map { $0.receivers.export() } + [self.shards[0].shares.export()]
         return Reconciliation(arrivals: exports, published: published, terms: terms)
@@ -70,6 +97,7 @@ extension ProofBooks {
     /// As segments have them.
     func joint() -> Reconciliation {
         let neverBegan = self.neverBegan
+        let ends = self.ends()
         let segments = self.shards.enumerated().map { index, shard in
             var received = shard.receivers.export()
             received.add(shard.shares.export())
@@ -77,6 +105,7 @@ extension ProofBooks {
             segment.published = [self.published(shard)]
             segment.places = self.layout
             segment.granted = self.granted
+            segment.end = ends[index]
             for (target, number) in self.receiverNumbers {
                 if case .client(let client) = target, client % self.shards.count != index { continue }
                 segment.receivers.append(number)

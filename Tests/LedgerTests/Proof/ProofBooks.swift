@@ -133,7 +133,7 @@ final class ProofBooks {
     private func take(_ entry: VirtualRun.Entry, at index: Int) {
         switch entry {
         case .sent(let message): self.sent(message)
-        case .publisherLeft(let client, let isConfirmed): self.publisherLeft(client, isConfirmed)
+        case .publisherLeft(let client, let fate): self.publisherLeft(client, fate)
         case .arrived(let arrival, let times): for _ in 0..<times { self.arrived(arrival, at: index) }
         case .left(let client, let visit): self.left(client, visit)
         case .noticed(let loop, let notice): self.noticed(loop, notice)
@@ -145,11 +145,7 @@ final class ProofBooks {
     private func sent(_ message: Int) {
         let facts = self.run.messages[message]
         let shard = self.shard(facts.client)
-        let audience = shard.table.number(of: self.members[facts.topic])
-        let row = shard.publishers.row(
-            publisher: shard.publisherOf[facts.client * 16 + facts.stream] ?? 0,
-            audience: audience
-        )
+        let (row, audience) = self.row(facts.client, facts.stream, facts.topic)
         let sequence = shard.publishers.take(row)
         if facts.isUnsent { shard.publishers.noteUnsent(row, sequence) }
         shard.hasPublished = true
@@ -161,11 +157,19 @@ final class ProofBooks {
         )
     }
 
-    private func publisherLeft(_ client: Int, _ isConfirmed: Bool) {
+    /// The publisher's row for a topic, with its audience.
+    private func row(_ client: Int, _ stream: Int, _ topic: Int) -> (row: Int, audience: UInt32) {
+        let shard = self.shard(client)
+        let audience = shard.table.number(of: self.members[topic])
+        let publisher = shard.publisherOf[client * 16 + stream] ?? 0
+        return (shard.publishers.row(publisher: publisher, audience: audience), audience)
+    }
+
+    private func publisherLeft(_ client: Int, _ fate: PublisherLedger.ConnectionFate) {
         let shard = self.shard(client)
         for (stream, facts) in self.plan.group(of: client).streams.enumerated() where facts.qos == 0 {
             let publisher = shard.publisherOf[client * 16 + stream] ?? 0
-            shard.publishers.endConnection(publisher: publisher, isConfirmed: isConfirmed) { _, _, _ in }
+            shard.publishers.endConnection(publisher: publisher, fate) { _, _, _ in }
         }
     }
 
@@ -266,8 +270,13 @@ final class ProofBooks {
             guard let place = self.places[message] else { continue }
             let shard = self.shard(facts.client)
             if facts.qos > 0, !facts.isKnown { shard.publishers.noteUnknown(place.row, place.sequence) }
+            if facts.qos > 0, facts.isOutstanding { shard.publishers.noteOutstanding(place.row, place.sequence) }
             if facts.isResent { shard.publishers.noteResent(place.row, place.sequence) }
             if facts.isAdmitted { shard.publishers.noteAdmitted(place.row, place.sequence) }
+        }
+        for one in self.run.neverSent {
+            let row = self.row(one.client, one.stream, one.topic).row
+            self.shard(one.client).publishers.noteNeverSent(row)
         }
     }
 }

@@ -53,6 +53,17 @@ struct ProofPlan: Sendable {
         var leaves = 0.0
     }
 
+    /// The messages under way when the run ends.
+    enum Ending: CaseIterable {
+        case nothing
+        /// Some receivers' connections hang, with messages for them.
+        case deliveries
+        /// Some publishers' connections hang, with messages of theirs, or without their answers.
+        case publishes
+        /// The drain is too short for anything.
+        case anything
+    }
+
     /// Matching filters of one target.
     struct Reach: Hashable, Sendable {
         var target: Target
@@ -95,6 +106,7 @@ struct ProofPlan: Sendable {
     /// Messages of a member that leaves go to another one.
     var redistributes = false
     var loops = 1
+    var ending = Ending.nothing
     /// By topic.
     private(set) var reach: [[Reach]] = []
     private(set) var signatures: [[Signature]] = []
@@ -115,6 +127,7 @@ struct ProofPlan: Sendable {
         for index in 0..<count { self.addGroup(isFirst: index == 0, &dice) }
         self.reach = (0..<self.topics).map(self.targets(of:))
         self.signatures = self.reach.map { $0.map(Signature.init) }
+        if dice.hits(0.5) { self.ending = Ending.allCases.randomElement(using: &dice) ?? .nothing }
     }
 
     private func filter(_ dice: inout SeededDice) -> Filter {

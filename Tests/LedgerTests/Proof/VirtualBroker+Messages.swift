@@ -31,6 +31,10 @@ extension VirtualBroker {
             guard let message = self.create(client, number, stream) else { continue }
             self.run.messages[message].isUnsent = true
         }
+        for (number, stream) in self.plan.group(of: client).streams.enumerated() where self.dice.hits(0.02) {
+            guard let topic = stream.topics.randomElement(using: &self.dice) else { continue }
+            self.run.neverSent.append(VirtualRun.NeverSent(client: client, stream: number, topic: topic))
+        }
     }
 
     /// The server takes messages of a client.
@@ -60,10 +64,16 @@ extension VirtualBroker {
     }
 
     /// A publisher's connection ends.
-    mutating func confirm(_ client: Int, isConfirmed: Bool) {
-        for message in self.clients[client].confirmable where isConfirmed { self.run.messages[message].isKnown = true }
+    mutating func confirm(_ client: Int, _ fate: PublisherLedger.ConnectionFate) {
+        for message in self.clients[client].confirmable {
+            switch fate {
+            case .confirmed: self.run.messages[message].isKnown = true
+            case .outstanding: self.run.messages[message].isOutstanding = true
+            case .broken: break
+            }
+        }
         self.clients[client].confirmable = []
-        self.run.log.append(.publisherLeft(client: client, isConfirmed: isConfirmed))
+        self.run.log.append(.publisherLeft(client: client, fate))
     }
 }
 

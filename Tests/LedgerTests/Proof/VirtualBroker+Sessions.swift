@@ -12,7 +12,7 @@ extension VirtualBroker {
             self.answer(client, most: .max)
         }
         self.deliver(client, most: .random(in: 0...3, using: &self.dice))
-        self.confirm(client, isConfirmed: isOrderly)
+        self.confirm(client, isOrderly ? .confirmed : .broken)
         self.run.log.append(.left(client: client, visit: self.clients[client].visit))
         var state = self.clients[client]
         state.isConnected = false

@@ -100,31 +100,6 @@ struct VirtualBroker {
         if self.dice.hits(self.plan.group(of: client).leaves) { self.leave(client) }
     }
 
-    mutating func end() {
-        self.step += 1_000
-        self.tellLoops()
-        for _ in 0..<2 {
-            for client in self.clients.indices where self.clients[client].isConnected {
-                self.handle(client, most: .max)
-                self.answer(client, most: .max)
-            }
-            for client in self.clients.indices where self.clients[client].isConnected {
-                self.deliver(client, most: .max)
-                self.acknowledge(client, most: .max)
-            }
-        }
-        for (client, state) in self.clients.enumerated() {
-            if state.isConnected {
-                self.confirm(client, isConfirmed: true)
-            } else if state.visit >= 0 {
-                self.run.absent[client] = state.visit
-            }
-        }
-        for (share, state) in self.shares.enumerated() where state.visit >= 0 && state.known.isEmpty {
-            self.run.empty[share] = state.visit
-        }
-    }
-
     // MARK: - What loops of publishers learn
 
     /// Tells each loop soon; with `isTogether` in one moment with the notice before.

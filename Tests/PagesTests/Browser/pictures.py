@@ -44,6 +44,22 @@ class Runs:
             "--threshold", "publish_ack_duration p99 < 50ms", "--threshold", "delivery_lost == 0", wants=(0, 99),
         ) / "report.html"
 
+    def hang(self):
+        """From the tenth second on the broker says nothing more, until it is ended."""
+        broker = subprocess.Popen(
+            [self.clamor, "broker", "-p", "0", "--stall", "10m@10s"], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            port = broker.stdout.readline().rsplit(":", 1)[1].strip()
+            load = ["-h", "127.0.0.1", "-p", port] + LOAD[3:]
+            return self.result(
+                "hang", "pubsub", *load, "--rate", "1000/s", "--duration", "20s", "--drain", "2s",
+                "--threshold", "publish_ack_duration p99 < 50ms", "--threshold", "delivery_lost == 0", wants=(99,),
+            ) / "report.html"
+        finally:
+            broker.terminate()
+            broker.wait()
+
     def compare(self):
         """Four runs a side in turn; the new side is a broker that holds what it sends."""
         def side(name, number, *more):
@@ -97,7 +113,8 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         runs = Runs(clamor, folder)
         sources = [
-            ("run", runs.run()), ("compare", runs.compare()), ("capacity", runs.capacity()), ("trend", runs.trend()),
+            ("run", runs.run()), ("hang", runs.hang()), ("compare", runs.compare()), ("capacity", runs.capacity()),
+            ("trend", runs.trend()),
         ]
         with Chromium() as browser:
             page = Page(browser)

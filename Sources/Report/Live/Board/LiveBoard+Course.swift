@@ -146,12 +146,12 @@ extension LiveBoard {
             switch (result.value, result.ok) {
             case (nil, _): line.add("… ", .dim)
             case (_, true): line.add("✓ ", .green)
-            case (_, false): line.add("✗ ", .red)
+            case (_, false): line.add(result.state == .undecided ? "? " : "✗ ", result.state.ink)
             }
             line.add(result.expression.truncated(to: expression).paddedRight(to: expression))
             line.add(
                 "  " + (result.value == nil ? "…" : result.valueText).paddedLeft(to: value),
-                result.value != nil && !result.ok ? .red : nil
+                result.value != nil && !result.ok ? result.state.ink : nil
             )
             rows.add(line, result.value != nil && !result.ok ? .brokenObjective : .objective)
         }

@@ -1,6 +1,7 @@
 package import Ledger
 package import LoadEngine
 package import Measurement
+import NIOCore
 
 /// The state of a run's monitor for the messages that its MQTT groups exchange.
 package struct DeliveryMonitor: Sendable {
@@ -62,6 +63,8 @@ package struct DeliveryMonitor: Sendable {
     package func withShares(_ balance: DeliveryBalance) -> DeliveryBalance {
         var sum = balance
         sum.received += (0...2).reduce(Int64(0)) { $0 + Int64(self.sharing.counts[UInt8($1)].distinct) }
+        let longest = TimeAmount.nanoseconds(self.slow.map(\.entry.duration).max() ?? 0)
+        sum.longest = sum.longest.map { max($0, longest) }
         return sum
     }
 

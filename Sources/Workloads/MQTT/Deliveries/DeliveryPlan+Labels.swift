@@ -57,6 +57,8 @@ extension DeliveryPlan {
     }
 
     /// The rows of a group's receivers, with their labels; a group that hears only elsewhere has one for each QoS.
+    ///
+    /// Messages without a header are not followed, and have none.
     func rows(heardBy group: Int) -> [(labels: Labels, key: RowKey)] {
         guard self.receives(group) else { return [] }
         let hasFrom = self.hasFrom
@@ -66,6 +68,7 @@ extension DeliveryPlan {
         }
         return heard.flatMap { place, other, stream in
             let load = self.groups[other].load
+            guard load.hasLedger, load.streams[stream].hasHeader else { return [(labels: Labels, key: RowKey)]() }
             return Set(load.streams[stream].qualities).sorted().map { qos in
                 var labels: Labels = ["qos": "\(qos.rawValue)"]
                 if hasFrom { labels = labels.adding("from", self.groups[other].name) }

@@ -1,16 +1,9 @@
 import Ledger
-import LoadEngine
+package import LoadEngine
 import LoopContext
 import MQTT
 import MQTTCodec
 import NIOCore
-
-/// Messages of few publishers: those that were never written, sent again, or acknowledged as without a subscriber.
-struct PublishExceptions {
-    var unsent = SequenceRanges()
-    var resent = SequenceRanges()
-    var admitted = SequenceRanges()
-}
 
 /// The members of a share group, as far as the servers know.
 struct ShareLife {
@@ -95,6 +88,32 @@ extension MQTTShardWork {
         guard flight.row >= 0 else { return self.clients[place].unknown.insert(flight.sequence) }
         self.published.pointee.noteUnknown(flight.row, flight.sequence)
         self.uncertain += self.copies(place, self.published.pointee.audience(ofRow: flight.row))
+    }
+
+    /// The server has not answered the publish, and may deliver it: its deliveries are due.
+    func noteOutstanding(_ place: Int, _ flight: Flight) {
+        guard flight.row >= 0 else {
+            self.exceptions[place, default: PublishExceptions()].outstanding.insert(flight.sequence)
+            return
+        }
+        self.published.pointee.noteOutstanding(flight.row, flight.sequence)
+    }
+
+    package func noteNeverSent(_ place: Int, stream: Int, _ batch: OperationBatch) {
+        guard self.load.hasLedger, self.deliveries.hasLedger else { return }
+        guard self.hasManyAudiences else {
+            self.exceptions[place, default: PublishExceptions()].neverSent += UInt64(batch.count)
+            return
+        }
+        let now = self.context.now
+        batch.forEachOperation { index, _, _, number in
+            let next = self.clients[place].sequence + UInt64(index)
+            let (writer, audience) = self.audience(place, stream: stream, self.load.hasStreams ? number : next, now)
+            guard writer.pointee.hasHeader else { return }
+            let publisher = place * self.load.streams.count + stream
+            let row = self.published.pointee.row(publisher: publisher, audience: audience)
+            self.published.pointee.noteNeverSent(row)
+        }
     }
 
     func noteKnown(_ place: Int, _ flight: Flight) {

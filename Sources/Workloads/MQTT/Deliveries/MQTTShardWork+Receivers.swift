@@ -79,6 +79,8 @@ extension MQTTShardWork {
 
     /// The client's subscriptions are in effect on this connection.
     func handlePresent(_ place: Int, resumed: Bool, now: NIODeadline) {
+        if self.clients[place].own.isSilent { self.handleAbsent(place) }
+        self.clients[place].own.isSilent = false
         let own = self.clients[place].own
         let isFirst = own.visits == 0
         self.clients[place].own.hasSubscribed = true
@@ -123,12 +125,19 @@ extension MQTTShardWork {
         self.ledger.pointee.open(receiver) { $0 == 0 || highest == .atMostOnce }
     }
 
+    /// The server fell silent: what it owes the client is owed, unless the client comes back.
+    func noteSilence(_ place: Int) {
+        self.clients[place].own.isSilent = true
+        self.clients[place].own.leftAt = self.context.now
+        if !self.keepsSession(place) { self.clients[place].own.hasSubscribed = false }
+    }
+
     /// The client's connection has ended.
     func handleAbsent(_ place: Int) {
         let own = self.clients[place].own
         guard own.visits > 0, !own.isAway else { return }
         self.clients[place].own.isAway = true
-        self.clients[place].own.leftAt = self.context.now
+        if !own.isSilent { self.clients[place].own.leftAt = self.context.now }
         let endsSession = !self.keepsSession(place)
         if endsSession { self.clients[place].own.hasSubscribed = false }
         if endsSession, self.joint != nil { self.joint?.absentShares.formUnion(self.shareGroups(place)) }

@@ -13,18 +13,21 @@ package struct RunDelivery: Sendable {
     package let reconciliation: Reconciliation?
     private let results: [MQTTResult]
     private let shares: LedgerExport
+    private let end: DeliveryEnd
     private let realtimeOffset: Int64
 
     /// - Parameters:
     ///   - plan: the publishers and receivers of all groups.
     ///   - results: those of every loop of every group.
     ///   - shares: what the members of share groups received.
+    ///   - longestShared: the longest delivery to a share group, in nanoseconds.
     ///   - presence: the marks of the run's samples.
     ///   - realtimeOffset: CLOCK_REALTIME minus the monotonic clock, for the times of a segment.
     package init(
         _ plan: DeliveryPlan,
         _ results: [MQTTResult],
         shares: LedgerExport,
+        longestShared: Int64 = 0,
         presence: PresenceLedger,
         realtimeOffset: Int64 = 0
     ) {
@@ -34,6 +37,7 @@ package struct RunDelivery: Sendable {
         self.shares = shares
         guard plan.isFollowed else {
             self.reconciliation = nil
+            self.end = DeliveryEnd()
             return
         }
         var terms = ReconciliationTerms()
@@ -48,9 +52,15 @@ package struct RunDelivery: Sendable {
             presence.close(absent, results.map(\.published))
             terms.absences = presence.export()
         }
+        terms.isCluster = plan.groups.contains { $0.load.targets > 1 && $0.load.servers == 1 }
         let began = results.reduce(into: Set<UInt32>()) { $0.formUnion($1.began) }
         terms.neverBegan = results.reduce(into: Set<UInt32>()) { $0.formUnion($1.receivers) }.subtracting(began)
-        for result in results { terms.granted.merge(result.granted, uniquingKeysWith: min) }
+        for result in results {
+            terms.granted.merge(result.granted, uniquingKeysWith: min)
+            terms.end += result.end
+        }
+        terms.end.longest = max(terms.end.longest, longestShared)
+        self.end = terms.end
         terms.isTooLarge = plan.isTooLarge
         self.reconciliation = Reconciliation(
             arrivals: results.map(\.ledger) + [shares],
@@ -187,6 +197,7 @@ package struct RunDelivery: Sendable {
         ledger.loadBegan = joint.map(\.loadBegan).min().flatMap { $0 == .distantFuture ? nil : realtime($0) }
         ledger.publishersEnded = joint.compactMap(\.publishersEnded).max().map(realtime)
         ledger.subscribersLeft = joint.compactMap(\.subscribersLeft).min().map(realtime)
+        ledger.end = self.end.shifted(by: self.realtimeOffset)
         ledger.receivers = Set(self.results.flatMap(\.receivers)).sorted()
         ledger.began = Set(self.results.flatMap(\.began))
         for result in self.results { ledger.granted.merge(result.granted, uniquingKeysWith: min) }

@@ -17,6 +17,8 @@ struct AbsentMetric {
 
     /// Why loads of these commands do not have it.
     func problem(in loads: Set<CommandName>) -> OptionWords {
+        // Groups that send and groups that receive do together what one command does.
+        let loads = loads.isSuperset(of: [.pub, .sub]) ? loads.union([.pubsub]) : loads
         let need = Self.needs.first { need in need.metrics.contains { self.isCalled($0) } }
         guard let need else { return "this run has no metric '\(self.name)'; name another" }
         guard !loads.isEmpty, loads.isDisjoint(with: need.loads) else {
@@ -162,7 +164,8 @@ extension AbsentMetric {
         case .counter?:
             // Segments that were lost leave counts of the ledger unknown.
             let isOfLedger =
-                self.name.hasPrefix("delivery_") || self.name == "requests_lost" || self.name.hasSuffix("_unfinished")
+                self.name.hasPrefix("delivery_") || ["requests_lost", "requests_outstanding"].contains(self.name)
+                || self.name.hasSuffix("_unfinished")
             if isOfLedger, record.ledger.on { return nil }
         case .gauge?, nil: return nil
         }

@@ -1,0 +1,194 @@
+import Ledger
+import LoadEngine
+import MQTTCodec
+import Measurement
+import NIOCore
+import Report
+import RunResult
+import Testing
+import Workloads
+
+/// Servers that lie by silence: whatever was due is answered, failed or outstanding, and every figure says so.
+@Suite("Publishes without an answer")
+struct UnansweredTests {
+    private func run(_ qos: QoS, ackTimeout: TimeAmount = .seconds(30)) throws -> MQTTVirtualRun {
+        try MQTTVirtualRun(
+            .init(
+                qualities: [qos],
+                rate: 100,
+                duration: .seconds(4),
+                latency: .milliseconds(1),
+                ackTimeout: ackTimeout
+            )
+        )
+    }
+
+    /// The last leg of a publish.
+    private static func leg(_ qos: QoS) -> Labels {
+        ["qos": "\(qos.rawValue)", "leg": qos == .atLeastOnce ? "puback" : "pubcomp"]
+    }
+
+    /// Each such run has ends that add up, and as many samples as operations.
+    private func checkEnds(_ run: MQTTVirtualRun, _ qos: QoS, isHung: Bool = false) throws -> Books {
+        // A server that hangs does not answer DISCONNECT with its FIN.
+        #expect(run.wasAborted == isHung)
+        #expect(run.reconciliation.problems.isEmpty)
+        let books = try #require(run.record.books.first)
+        #expect(books.imbalances == [])
+        let acked = try #require(books.acked)
+        let failed = try #require(books.failed) + (try #require(books.timedOut))
+        let outstanding = try #require(books.outstanding)
+        #expect(books.offered == acked + failed + outstanding)
+        #expect(outstanding == (books.notSent ?? 0) + (books.inFlight ?? 0))
+        let counter = run.record.metrics.first { $0.name == "publish_outstanding" }?.counter
+        #expect(counter?.value == Double(outstanding))
+
+        let response = run.values("publish_ack_duration", Self.leg(qos))
+        #expect(response.answered.count == acked)
+        #expect(response.unanswered.failed == failed)
+        #expect(response.unanswered.outstanding == outstanding)
+        #expect(response.unanswered.ages.count == failed + outstanding)
+        // A message that was never written has no service time.
+        let service = run.values("publish_service_duration", Self.leg(qos))
+        #expect(service.count == response.count - (books.notSent ?? 0))
+        if qos == .exactlyOnce {
+            #expect(run.values("publish_ack_duration", ["qos": "2", "leg": "pubrec"]).count == response.count)
+        }
+        let errors = failed + outstanding
+        let operations = try #require(books.offered) + 3
+        let rate = try #require(try run.judge("error_rate < 0.1%").value)
+        #expect(abs(rate - Double(errors) / Double(operations)) < 1e-9)
+        return books
+    }
+
+    @Test(
+        "a server that falls silent: all that was due is outstanding, sent or not",
+        arguments: [QoS.atLeastOnce, .exactlyOnce]
+    )
+    func silent(_ qos: QoS) throws {
+        let run = try self.run(qos)
+        run.at(.milliseconds(2_005)) { [unowned run] in run.network.rewrite = { _ in [] } }
+        run.perform()
+        let books = try self.checkEnds(run, qos, isHung: true)
+        #expect(books.offered == 400 && books.failed == 0 && books.timedOut == 0)
+        // The window is full, and no other message could be sent.
+        #expect(books.inFlight == 16)
+        #expect((190...205).contains(books.acked ?? 0))
+
+        let row = run.row(qos)
+        #expect(row.lost == 0)
+        // One delivery was due for each publish, sent or not.
+        #expect(UInt64(row.received) + run.outstanding(qos) == 400)
+        #expect(books.deliveryOutstanding == run.outstanding(qos))
+
+        let p99 = try #require(run.values("publish_ack_duration", Self.leg(qos)).percentile(99))
+        #expect(p99.high == nil && p99.low > 3_000_000_000)
+        let metric = run.record.metrics.first { $0.name == "publish_ack_duration" && $0.labels == Self.leg(qos) }
+        let reading = try #require(metric?.duration)
+        #expect(Set(["mean", "p90", "p95", "p99", "p999", "p9999", "max"]).isSubset(of: reading.bounds))
+        #expect(reading.isBound(\.p99) && reading.isBound(\.max) && !reading.isBound(\.min))
+
+        #expect(try run.judge("publish_ack_duration p99 < 250ms").state == .broken)
+        #expect(try run.judge("publish_ack_duration p99 < 10s").state == .undecided)
+        #expect(try run.judge("publish_ack_duration p10 < 250ms").state == .met)
+        #expect(try run.judge("error_rate < 0.1%").state == .broken)
+        let lost = try run.judge("delivery_lost == 0")
+        #expect(lost.state == .undecided && lost.value == 0 && lost.high == Double(run.outstanding(qos)))
+        #expect(try run.judge("publish_outstanding == 0").state == .broken)
+    }
+
+    @Test(
+        "a server that refuses some: they failed, and their deliveries may come",
+        arguments: [QoS.atLeastOnce, .exactlyOnce]
+    )
+    func refuses(_ qos: QoS) throws {
+        let run = try self.run(qos)
+        // PUBACK with 0x97, Quota exceeded; PUBCOMP knows only 0x92, Packet Identifier not found.
+        let (head, reason): (UInt8, UInt8) = qos == .atLeastOnce ? (0x40, 0x97) : (0x70, 0x92)
+        var count = 0
+        run.network.rewrite = { bytes in
+            Self.replacing(bytes) { packet in
+                guard packet[0] == head, packet[1] == 2 else { return packet }
+                count += 1
+                return count.isMultiple(of: 10) ? [head, 3] + packet[2...] + [reason] : packet
+            }
+        }
+        run.perform()
+        let books = try self.checkEnds(run, qos)
+        #expect(books.offered == 400 && books.failed == 40 && books.outstanding == 0)
+        #expect(run.row(qos).lost == 0 && run.row(qos).received == 400)
+        let p99 = try #require(run.values("publish_ack_duration", Self.leg(qos)).percentile(99))
+        #expect(!p99.isExact && p99.high == nil)
+        #expect(try run.judge("delivery_lost == 0").state == .met)
+        #expect(try run.judge("error_rate < 20%").state == .met)
+    }
+
+    @Test("answers that never come time out: they failed at that age", arguments: [QoS.atLeastOnce, .exactlyOnce])
+    func timesOut(_ qos: QoS) throws {
+        let run = try self.run(qos, ackTimeout: .milliseconds(500))
+        let head: UInt8 = qos == .atLeastOnce ? 0x40 : 0x70
+        var count = 0
+        run.network.rewrite = { bytes in
+            Self.replacing(bytes) { packet in
+                guard packet[0] == head else { return packet }
+                count += 1
+                // A window of 16 does not bear 20 of them unless each gives its place back.
+                return count.isMultiple(of: 20) ? [] : packet
+            }
+        }
+        run.perform()
+        let books = try self.checkEnds(run, qos)
+        #expect(books.offered == 400 && books.timedOut == 20 && books.outstanding == 0)
+        let values = run.values("publish_ack_duration", Self.leg(qos))
+        #expect(values.unanswered.ages.min ?? 0 >= 500_000_000)
+        let p99 = try #require(values.percentile(99))
+        #expect(p99.high == nil && p99.low >= 499_000_000)
+        let p50 = try #require(values.percentile(50))
+        #expect(p50.isExact)
+        #expect(try run.judge("delivery_lost == 0").state == .met)
+        #expect(try run.judge("publish_ack_duration p99 < 250ms").state == .broken)
+    }
+
+    /// Replaces packets in bytes of whole packets.
+    static func replacing(_ bytes: [UInt8], _ replace: ([UInt8]) -> [UInt8]) -> [UInt8] {
+        var (all, rest) = ([UInt8](), bytes[...])
+        while rest.count > 1 {
+            var (length, shift, end) = (0, 0, rest.startIndex + 1)
+            while end < rest.endIndex {
+                let byte = rest[end]
+                length |= Int(byte & 0x7F) << shift
+                (shift, end) = (shift + 7, end + 1)
+                if byte < 0x80 { break }
+            }
+            all += replace(Array(rest[..<(end + length)]))
+            rest = rest[(end + length)...]
+        }
+        return all + rest
+    }
+}
+
+extension MQTTVirtualRun {
+    /// The record that the run has in the end, as far as objectives need it.
+    var record: RunRecord {
+        var record = RunRecord(
+            command: ["clamor", "pubsub"],
+            tool: ToolRecord(name: "clamor", version: "0"),
+            host: HostFacts(),
+            plan: [:],
+            startedAt: "2026-11-21T01:37:09Z"
+        )
+        record.metrics = self.all
+        let delivery = self.delivery
+        let account = self.workload.account([self.result], delivery: delivery, record: record)
+        record.books = account.books
+        record.metrics += account.metrics
+        if let reconciliation = delivery.reconciliation {
+            record.metrics += reconciliation.metrics(self.workload.plan.places, hasGroups: false, hasGaps: false)
+        }
+        return record
+    }
+
+    func judge(_ expression: String) throws -> ThresholdResult {
+        try Threshold.parse(expression).evaluate(in: self.record)
+    }
+}
