@@ -1,7 +1,7 @@
 import Measurement
 
 extension RunRecord {
-    /// The operations that were due and did not come: `4,211 of 8,000 messages were not answered`; `nil` if all of it came.
+    /// The operations that did not come: `4,211 of 8,000 messages were not answered`; `nil` if all of it came.
     ///
     /// From the books, so a run that was cut has none.
     var outstandingWords: String? {

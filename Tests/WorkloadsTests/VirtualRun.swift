@@ -94,7 +94,7 @@ class VirtualRun<Load: Workload, Server: VirtualServer> {
             return run.hasEnded { if case .operatorsFinished = $0 { true } else { false } }
         }
         self.shard.endDrain()
-        // Messages under way to the listeners arrive before they go, and a server that is quiet proves that it has no more.
+        // Messages under way to the listeners arrive before they go, and a quiet server proves that it has no more.
         if self.plan.listeners > 0 { self.pass(.milliseconds(1_500), step: step) { _ in false } }
         self.shard.finishListeners()
         self.pass(self.plan.closeGrace, step: step) { run in

@@ -32,8 +32,8 @@ final class WireOracle {
 
         /// Whether the ledger may say this.
         ///
-        /// What a connection's end took with it is excused; which messages these were, the wire does not show. Of those that
-        /// are `outstanding`, the wire proves some to be lost.
+        /// A message that the end of a connection took with it is excused, and the wire does not show which ones these
+        /// are. The wire proves the loss of messages that the ledger calls `outstanding`, so it is held against both.
         func agrees(with seen: Sums, outstanding: Int = 0) -> Bool {
             let isSame =
                 self.received == seen.row.received && self.duplicated == seen.row.duplicated

@@ -101,8 +101,8 @@ struct FindingSentence {
         return ("the figures do not reconcile: \(self.reason?.line ?? "the reason is unknown")\(words)", nil)
     }
 
-    /// A fault that a late generator cannot explain is the server's, and comes before it: silence for good, a stall ten times
-    /// as long as sends were late, a proven loss.
+    /// A fault that a late generator cannot explain is the server's, and comes first: silence for good, a stall ten
+    /// times as long as sends were late, a proven loss.
     private var generator: Statement {
         let limit = self.found.first { $0.event.kind == .generator && $0.isBreak }
         let own = limit?.sentence ?? "the generator was the limit: \(self.reason?.line ?? "the reason is unknown")"

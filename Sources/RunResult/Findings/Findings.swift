@@ -4,8 +4,8 @@ package import Measurement
 ///
 /// The rules, in this order:
 /// 1. An aborted run, figures that do not reconcile and a generator at its limit come before the server.
-/// 2. A server that fell silent for good. Else, of what broke, the first is named: a stall, lost connections of 5 % of the clients, an objective that failed.
-/// 3. Without those: losses, what was not answered, objectives of other metrics, what came twice or out of order, answers
+/// 2. A server that fell silent for good. Else the first break: a stall, 5 % of the clients lost, a failed objective.
+/// 3. Without those: losses, unanswered messages, objectives of other metrics, messages twice or out of order, answers
 ///    that fell behind the load until its end, an objective that held but not in every second, an error.
 /// 4. Levels that changed and planned departures are marks, and never break anything.
 /// 5. A watched server whose thread filled a core at that time is named as the limit.

@@ -56,7 +56,7 @@ struct GroupMonitor {
 
     /// Whether receivers of the group have everything, by the balance of all groups that it exchanges messages with.
     ///
-    /// Missing messages may be excused by absences (`isExcused`): then a second without a message decides. Else a server
+    /// Absences may excuse what is missing (`isExcused`): then a second without a message decides. Else a server
     /// that was quiet for so long has nothing more to deliver, by ``DeliveryEnd``.
     func isComplete(_ balance: DeliveryBalance, isExcused: Bool, quiet: TimeAmount) -> Bool {
         switch self.facts.load.completion {
